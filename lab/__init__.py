@@ -1,0 +1,1 @@
+"""Elastic Lab: prove how a Kafka consumer group scales on lag, before production."""

@@ -1,0 +1,1 @@
+"""One protocol, two runtimes: a cluster of real components that trials run on."""

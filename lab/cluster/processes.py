@@ -1,0 +1,158 @@
+"""Processes the lab starts: recorded by pid and start time, so that only the lab's own are ever ended.
+
+A run folder holds one small file for each process. Whoever ends them (an orderly stop, the guard after a crash, the sweep
+at the next start) reads the same files, and a pid that now belongs to another process is left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from lab.errors import InputError, LabFault
+
+log = logging.getLogger("lab.cluster")
+
+
+def remember(run: Path, pid: int, name: str) -> None:
+    """Record in ``run`` that the lab started process ``pid``."""
+    folder = run / "pids"
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        entry = {"pid": pid, "name": name, "created": psutil.Process(pid).create_time()}
+        (folder / str(pid)).write_text(json.dumps(entry))
+
+
+def forget(run: Path, pid: int) -> None:
+    """Drop the record of a process that has ended."""
+    (run / "pids" / str(pid)).unlink(missing_ok=True)
+
+
+def remembered(run: Path) -> list[psutil.Process]:
+    """The recorded processes that still live and still are the ones recorded."""
+    found = []
+    for file in sorted((run / "pids").glob("*")):
+        try:
+            entry = json.loads(file.read_text())
+            process = psutil.Process(int(entry["pid"]))
+            if abs(process.create_time() - float(entry["created"])) < 0.05 and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.NoSuchProcess, ValueError, KeyError, OSError):
+            continue
+    return found
+
+
+def end(processes: Iterable[psutil.Process], grace_s: float) -> None:
+    """SIGTERM, then SIGKILL for those that have not ended within ``grace_s`` seconds."""
+    chosen = list(processes)
+    for process in chosen:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _, alive = psutil.wait_procs(chosen, timeout=grace_s)
+    for process in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, timeout=5)
+
+
+def clear(run: Path) -> int:
+    """End every process recorded in ``run``, remove the folder, and return how many had to be ended."""
+    processes = remembered(run)
+    end(processes, grace_s=3)
+    shutil.rmtree(run, ignore_errors=True)
+    return len(processes)
+
+
+def free_ports(count: int) -> list[int]:
+    """``count`` loopback TCP ports that are free now, all different."""
+    sockets = []
+    try:
+        for _ in range(count):
+            held = socket.socket()
+            held.bind(("127.0.0.1", 0))
+            sockets.append(held)
+        return [held.getsockname()[1] for held in sockets]
+    finally:
+        for held in sockets:
+            held.close()
+
+
+def require_free(port: int, who: str) -> None:
+    """Raise :class:`InputError` when loopback ``port`` is in use."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise InputError(f"{who}'s address", "port", port, "a loopback port that is free") from None
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A long-running component started by the lab, with its log file."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def check(self) -> None:
+        """Raise :class:`LabFault` with the log's last line if the component has died."""
+        code = self.process.poll()
+        if code is not None:
+            raise LabFault(f"{self.name} ended with code {code}: {last_line(self.log)}")
+
+
+def start(
+    run: Path, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> Daemon:
+    """Start ``command`` in a session of its own, logging to ``run/logs``, and remember its pid."""
+    logs = run / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    file = logs / f"{name}.log"
+    with file.open("ab") as output:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(env) if env is not None else None,
+            cwd=cwd,
+            start_new_session=True,
+        )
+    remember(run, process.pid, name)
+    return Daemon(name, process, file)
+
+
+def stop(run: Path, daemon: Daemon, grace_s: float) -> None:
+    """End one component and forget it."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        end([psutil.Process(daemon.process.pid)], grace_s)
+    daemon.process.wait(timeout=10)
+    forget(run, daemon.process.pid)
+
+
+def last_line(file: Path) -> str:
+    """The last non-empty line of a log, for a fault's one-line message."""
+    lines = [line for line in file.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:500] if lines else "its log is empty"
+
+
+def guard(run: Path) -> subprocess.Popen[bytes]:
+    """Start a watcher that clears ``run`` once this process is gone, however it went (it sees its stdin close)."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "lab.cluster.guard", str(run)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )

@@ -1,0 +1,1 @@
+"""The consumer of group ``enrich``: process, then a durable receipt, then commit."""

@@ -1,0 +1,186 @@
+"""A member of the consumer group: subscribes, keeps what it owns, commits what is processed, leaves."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from lab.consumer.settings import Settings
+
+log = logging.getLogger("lab.consumer")
+
+# Offsets to commit may be none, and a generation may be over by the time they are sent: neither is an error of ours.
+_HARMLESS = {KafkaError._NO_OFFSET}
+
+
+def configuration(settings: Settings) -> dict[str, Any]:
+    """librdkafka settings for the balancer and commit mode."""
+    common: dict[str, Any] = {
+        "bootstrap.servers": settings.bootstrap_servers,
+        "group.id": settings.group,
+        "client.id": settings.client_id,
+        "auto.offset.reset": settings.offset_reset,
+        "enable.auto.commit": settings.commit == "auto",
+        "fetch.wait.max.ms": 100,
+        # 31 MB a process instead of 60; with the default back-off of 1 s a small queue would cap the rate.
+        "queued.max.messages.kbytes": 4096,
+        "fetch.queue.backoff.ms": 20,
+    }
+    if settings.commit == "auto":
+        common["auto.commit.interval.ms"] = max(1, settings.commit_interval_ms)
+    if settings.balancer == "consumer":
+        return common | {"group.protocol": "consumer"}
+    return common | {
+        "partition.assignment.strategy": settings.balancer,
+        "heartbeat.interval.ms": settings.heartbeat_ms,
+        "session.timeout.ms": settings.session_timeout_ms,
+    }
+
+
+class Member:
+    """Wraps a Consumer. ``say(event, **fields)`` is told of every change of assignment."""
+
+    def __init__(self, settings: Settings, say: Callable[..., None]) -> None:
+        self._settings, self._say = settings, say
+        self._eager = settings.balancer == "range"
+        self._consumer = Consumer(configuration(settings) | {"on_commit": self._committed})
+        self._owned: set[int] = set()
+        self._processed: dict[int, int] = {}
+        self._uncommitted = False
+        self._last_commit = 0.0
+        self._rebalance_began: float | None = None
+        self.on_rebalanced: Callable[[int, float], None] = lambda owned, seconds: None
+        self.on_commit: Callable[[bool], None] = lambda good: None
+
+    @property
+    def owned(self) -> int:
+        """How many partitions this member owns."""
+        return len(self._owned)
+
+    def subscribe(self) -> None:
+        """Join the group."""
+        self._consumer.subscribe(
+            [self._settings.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+        )
+
+    def fetch(self, count: int, timeout_s: float) -> list[Message]:
+        """Up to ``count`` messages, waiting at most ``timeout_s``; serves rebalances meanwhile. Raises on a fatal error."""
+        good = []
+        for message in self._consumer.consume(count, timeout_s):
+            error = message.error()
+            if error is None:
+                good.append(message)
+            elif error.fatal() or not error.retriable():
+                if error.code() in (KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART):
+                    continue
+                raise KafkaException(error)
+        return good
+
+    def processed(self, partition: int, last: int) -> None:
+        """Everything up to offset ``last`` has its receipt."""
+        if partition in self._owned:
+            self._processed[partition] = last + 1
+            self._uncommitted = True
+
+    def commit_if_due(self) -> None:
+        """Commit processed offsets, without waiting, when the commit interval has passed."""
+        now = time.monotonic()
+        if self._uncommitted and now - self._last_commit >= self._settings.commit_interval_ms / 1000:
+            self._last_commit = now
+            self._uncommitted = False
+            self._commit(list(self._processed), wait=False)
+
+    def leave(self) -> None:
+        """Commit what is processed and leave the group; the assignment is given back through on_revoke."""
+        self._consumer.close()
+
+    def _commit(self, partitions: Sequence[int], wait: bool) -> None:
+        if self._settings.commit == "auto":
+            return
+        offsets = [
+            TopicPartition(self._settings.topic, partition, self._processed[partition])
+            for partition in partitions
+            if partition in self._processed
+        ]
+        if not offsets:
+            return
+        if not wait:
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+            return
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=False)
+            self._committed(None, offsets)
+        except KafkaException as error:
+            self._committed(error.args[0], offsets)
+
+    def _committed(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
+        if error is None or error.code() in _HARMLESS:
+            self.on_commit(True)
+            return
+        self.on_commit(False)
+        # Not lost: the next commit of a kept partition carries it, and a revoked one is committed again, waiting.
+        self._uncommitted = True
+        self._say("commit_failed", error=error.str(), partitions=sorted(part.partition for part in offsets))
+
+    def _assigned(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
+        kept = sorted(self._owned)
+        if self._eager:
+            consumer.assign(parts)
+        else:
+            consumer.incremental_assign(parts)
+            self._wake(kept)
+        self._owned |= {part.partition for part in parts}
+        began = self._rebalance_began if self._rebalance_began is not None else time.monotonic()
+        self._rebalance_began = None
+        self._tell("assigned", parts, began)
+        self.on_rebalanced(len(self._owned), time.monotonic() - began)
+
+    def _revoked(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
+        began = time.monotonic()
+        if self._rebalance_began is None:
+            self._rebalance_began = began
+        gone = [part.partition for part in parts]
+        self._commit(gone, wait=True)  # without it 17,000 to 21,000 messages are processed twice at every step
+        self._owned -= set(gone)
+        for partition in gone:
+            self._processed.pop(partition, None)
+        if self._eager:
+            consumer.unassign()
+        else:
+            consumer.incremental_unassign(parts)
+            self._wake(sorted(self._owned))
+        self._tell("revoked", parts, began)
+        self.on_rebalanced(len(self._owned), 0.0)
+
+    def _lost(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
+        began = time.monotonic()
+        for part in parts:
+            self._owned.discard(part.partition)
+            self._processed.pop(part.partition, None)
+        if self._eager:
+            consumer.unassign()
+        else:
+            consumer.incremental_unassign(parts)
+        self._tell("lost", parts, began)
+        self.on_rebalanced(len(self._owned), 0.0)
+
+    def _wake(self, kept: Sequence[int]) -> None:
+        """Send a request to the leader of a kept partition, so that its broker thread looks at the fetchers again.
+
+        librdkafka pauses every kept partition for an incremental rebalance and resumes it a millisecond later; a broker
+        thread that looked in between sleeps on for up to a second. With several brokers every leader would need one.
+        """
+        if not (self._settings.wake and kept):
+            return
+        try:
+            self._consumer.get_watermark_offsets(TopicPartition(self._settings.topic, kept[0]), timeout=1, cached=False)
+        except KafkaException as error:
+            log.warning("waking the fetchers: %s", error.args[0].str())
+
+    def _tell(self, event: str, parts: list[TopicPartition], began: float) -> None:
+        partitions = sorted(part.partition for part in parts)
+        self._say(event, partitions=partitions, owned=len(self._owned), seconds=time.monotonic() - began)

@@ -1,0 +1,46 @@
+"""The event's binary layout: 256 bytes, big-endian, so that Spark's SQL can read the fields without a decoder.
+
+    0   entity_id  u64   who the event is about; also the record's key
+    8   seq        u64   0, 1, 2 … in the order of the schedule
+    16  ts         i64   when the schedule wanted it sent, ns since the epoch (so latency is free of coordinated omission)
+    24  payload    232 B
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+SIZE = 256
+HEADER = struct.Struct(">QQq")
+KEY = struct.Struct(">Q")
+IDENTITY = 16  # entity_id and seq: what a receipt's checksum covers
+
+
+class Event(NamedTuple):
+    """A decoded event."""
+
+    entity_id: int
+    seq: int
+    ts: int
+    payload: bytes
+
+
+def encode(entity_id: int, seq: int, ts: int, payload: bytes) -> bytes:
+    """The event's 256 bytes. Raises ``ValueError`` when ``payload`` is not 232 bytes, ``struct.error`` out of range."""
+    if len(payload) != SIZE - HEADER.size:
+        raise ValueError(f"payload has {len(payload)} bytes; an event's has {SIZE - HEADER.size}")
+    return HEADER.pack(entity_id, seq, ts) + payload
+
+
+def decode(value: bytes) -> Event:
+    """The event in ``value``. Raises ``ValueError`` when it is not 256 bytes."""
+    if len(value) != SIZE:
+        raise ValueError(f"an event has {SIZE} bytes; this has {len(value)}")
+    return Event(*HEADER.unpack_from(value), value[HEADER.size :])
+
+
+def check(value: bytes) -> int:
+    """CRC-32 of (entity_id, seq): what one message adds to its receipt's checksum; Spark's ``crc32`` gives the same."""
+    return zlib.crc32(value[:IDENTITY])

@@ -1,0 +1,78 @@
+"""Command-line flags of the lab's programs, each of which may also come from the environment (a pod's ConfigMap)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from lab.errors import InputError
+
+
+class Flags(argparse.ArgumentParser):
+    """A parser whose flag ``--process-ms`` defaults to the variable ``PROCESS_MS``, and whose errors are one line."""
+
+    def flag(self, name: str, kind: Callable[[str], Any], default: object, text: str, allowed: str = "") -> None:
+        """Add ``--name``. ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``."""
+        variable = name.replace("-", "_").upper()
+
+        def convert(value: str) -> Any:
+            try:
+                return kind(value)
+            except ValueError:
+                raise InputError("command line", f"--{name} ({variable})", value, allowed or kind.__name__) from None
+
+        given = os.environ.get(variable)
+        start = default if given is None else given
+        self.add_argument(
+            f"--{name}", type=convert, default=start, required=start is None, help=f"{text} [{variable}, default {default}]"
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Print the one line and exit with 2."""
+        self.exit(2, f"{self.prog}: {message}\n")
+
+    def read(self, arguments: list[str] | None = None) -> argparse.Namespace:
+        """The parsed flags; bad input prints one line and exits with 2."""
+        try:
+            return self.parse_args(arguments)
+        except InputError as error:
+            print(f"{self.prog}: {error}", file=sys.stderr)
+            raise SystemExit(2) from None
+
+
+def number(least: float, most: float) -> Callable[[str], float]:
+    """A converter for numbers within [least, most]."""
+
+    def convert(text: str) -> float:
+        value = float(text)
+        if not least <= value <= most:
+            raise ValueError(text)
+        return value
+
+    return convert
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """A converter for whole numbers within [least, most]."""
+
+    def convert(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise ValueError(text)
+        return value
+
+    return convert
+
+
+def choice(*names: str) -> Callable[[str], str]:
+    """A converter for one of ``names``."""
+
+    def convert(text: str) -> str:
+        if text not in names:
+            raise ValueError(text)
+        return text
+
+    return convert

@@ -1,0 +1,1 @@
+"""Kafka: the broker as a local process, topics, consumer-group lag and its exporter."""

@@ -1,0 +1,33 @@
+"""Topics of a trial: made before it, deleted after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from lab.errors import LabFault
+
+
+def create(bootstrap: str, partitions: Mapping[str, int]) -> None:
+    """Create each topic with its number of partitions; one that exists is left as it is."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wanted = [NewTopic(name, num_partitions=count, replication_factor=1) for name, count in partitions.items()]
+    for name, future in admin.create_topics(wanted, operation_timeout=30).items():
+        try:
+            future.result(timeout=30)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise LabFault(f"topic {name} could not be created: {error.args[0].str()}") from error
+
+
+def delete(bootstrap: str, names: Iterable[str]) -> None:
+    """Delete topics; one that is not there is no fault."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for name, future in admin.delete_topics(list(names), operation_timeout=30).items():
+        try:
+            future.result(timeout=30)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise LabFault(f"topic {name} could not be deleted: {error.args[0].str()}") from error

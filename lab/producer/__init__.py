@@ -1,0 +1,1 @@
+"""The load generator: replays a profile onto the topic, open loop, deterministic by seed."""

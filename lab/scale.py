@@ -1,0 +1,43 @@
+"""Scales: the declared compression of a profile and a policy, printed on every report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab import paths, yamlfile
+from lab.errors import InputError
+
+HPA_SYNC_S = 15.0  # kube-controller-manager's default; the factor divides it like every other time
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Every time is divided by ``time``; every rate, and lagThreshold with it, is multiplied by ``rate``."""
+
+    name: str
+    time: float
+    rate: float
+
+    @property
+    def hpa_sync_s(self) -> float:
+        """The HPA's sync period, s."""
+        return HPA_SYNC_S / self.time
+
+    def seconds(self, real: float, least: int = 1) -> int:
+        """``real`` seconds compressed to the whole seconds that Kubernetes fields take; 0 stays 0."""
+        return 0 if real == 0 else max(least, round(real / self.time))
+
+    def __str__(self) -> str:
+        return f"{self.name}: time / {self.time:g}, rates x {self.rate:g}, HPA sync {self.hpa_sync_s:g} s"
+
+
+def load(name: str) -> Scale:
+    """The scale called ``name`` in ``profiles/scales.yaml``. Raises :class:`InputError` when there is none."""
+    file = paths.PROFILES / "scales.yaml"
+    scales = yamlfile.read(file)
+    if name not in scales:
+        raise InputError(file, "scale", name, f"one of {', '.join(scales)}")
+    yamlfile.known(scales[name], ("time", "rate"), file, f"{name}.")
+    time = yamlfile.number(scales[name], "time", file, 1, 100, prefix=f"{name}.")
+    rate = yamlfile.number(scales[name], "rate", file, 0.01, 100, prefix=f"{name}.")
+    return Scale(name, time, rate)

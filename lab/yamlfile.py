@@ -1,0 +1,53 @@
+"""Reading YAML that people write, with errors that name the file and the field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.errors import InputError
+
+
+def parse(text: str, where: object) -> dict[str, Any]:
+    """The mapping in ``text``. Raises :class:`InputError` when it is not YAML or not a mapping."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}" if mark else "somewhere"
+        raise InputError(where, line, getattr(error, "problem", None) or "unreadable", "YAML") from None
+    if not isinstance(content, dict):
+        raise InputError(where, "(whole file)", type(content).__name__, "a mapping of fields")
+    return content
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The mapping in the file at ``path``. Raises :class:`InputError` when there is none."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise InputError(path, "(file)", reason, "a readable YAML file") from None
+    return parse(text, path)
+
+
+def known(content: Mapping[str, Any], allowed: Iterable[str], where: object, prefix: str = "") -> None:
+    """Raise :class:`InputError` for the first field of ``content`` that is not ``allowed``."""
+    names = sorted(allowed)
+    for field in content:
+        if field not in names:
+            raise InputError(where, f"{prefix}{field}", content[field], f"one of the fields {', '.join(names)}")
+
+
+def number(
+    content: Mapping[str, Any], field: str, where: object, least: float, most: float, default: float | None = None, prefix: str = ""
+) -> float:
+    """The finite number in ``field``. Raises :class:`InputError` when it is missing, not a number or outside [least, most]."""
+    value = content.get(field, default)
+    allowed = f"a number from {least:g} to {most:g}"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise InputError(where, f"{prefix}{field}", value, allowed)
+    return float(value)
