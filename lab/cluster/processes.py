@@ -142,9 +142,10 @@ def stop(run: Path, daemon: Daemon, grace_s: float) -> None:
 
 
 def last_line(file: Path) -> str:
-    """The last non-empty line of a log, for a fault's one-line message."""
+    """The line of a log that says best why the process ended, for a fault's one-line message."""
     lines = [line for line in file.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1][:500] if lines else "its log is empty"
+    telling = [line for line in lines if line.startswith(("Error:", "panic:", "error:", "Exception in"))]
+    return (telling or lines or ["its log is empty"])[-1][:500]
 
 
 def guard(run: Path) -> subprocess.Popen[bytes]:

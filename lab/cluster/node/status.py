@@ -59,6 +59,11 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def read_time(text: str | None) -> datetime:
+    """The moment the API wrote as ``text``; now if it wrote none."""
+    return datetime.fromisoformat(text) if text else datetime.now(UTC)
+
+
 def ended(returncode: int, started_at: datetime, finished_at: datetime, pid: int) -> Terminated:
     """How a process ended, from its return code as Python gives it (-n for signal n)."""
     signal = -returncode if returncode < 0 else 0

@@ -55,7 +55,7 @@ def trial(*, step_s: float = 1.0, seed: int = 7, fault: bool = True, title: str 
     faults = [{"start": 150.0, "end": 175.0, "label": "broker paused"}] if fault else []
     return Timeline(
         title=title,
-        subtitle="scale quick: 1 s of the chart is 4 s of the profile; lag and rates are not compressed · cluster binary · seed 7",
+        subtitle="scale quick: 1 s of the chart is 4 s of the profile; rates are not · cluster binary · seed 7",
         lag=pd.DataFrame({"t": t, "lag": lag}),
         lag_objective=24_000.0,
         replicas=pd.DataFrame([*begin, *replicas, *current, *ready, *end]),

@@ -1,0 +1,121 @@
+"""The binary runtime: every component real, as a local process on loopback; no Docker, no image."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from kubernetes import client
+
+from lab import jars
+from lab.cluster import build, controlplane, keda, metrics, processes, runs, wait_api
+from lab.kafka import broker
+from lab.progress import reporting
+from lab.scale import Scale
+
+log = logging.getLogger("lab.cluster")
+
+
+@dataclass
+class Binary:
+    """A running binary cluster; see :class:`lab.cluster.Cluster`."""
+
+    run: Path
+    plane: controlplane.ControlPlane
+    broker: broker.Broker
+    prometheus_url: str
+    versions: dict[str, str]
+    up_s: float
+    watcher: subprocess.Popen[bytes]
+    runtime: str = "binary"
+
+    @property
+    def bootstrap(self) -> str:
+        """Kafka's address."""
+        return self.broker.bootstrap
+
+    def api(self) -> client.ApiClient:
+        """A new API client with full rights."""
+        return self.plane.api()
+
+    def check(self) -> None:
+        """Raise :class:`lab.errors.LabFault` when a component has died."""
+        self.plane.check()
+        self.broker.daemon.check()
+
+    def down(self) -> None:
+        """Stop everything in the reverse order of start, and remove the run folder."""
+        begun = time.monotonic()
+        _stop(self.run, [*self.plane.daemons, self.broker.daemon])
+        self._dismiss_guard()
+        log.info("cluster down in %.1f s", time.monotonic() - begun)
+
+    def keep(self) -> None:
+        """Leave the cluster running for ``kubectl --kubeconfig``; ``python -m lab down`` ends it."""
+        runs.keep(self.run)
+        self.watcher.terminate()
+        self._dismiss_guard()
+        log.info("cluster kept: kubectl --kubeconfig %s; end it with python -m lab down", self.plane.kubeconfig)
+
+    def _dismiss_guard(self) -> None:
+        if self.watcher.stdin:
+            self.watcher.stdin.close()
+        self.watcher.wait(timeout=10)
+
+
+def up(scale: Scale) -> Binary:
+    """Build what is missing, clear leftovers, start everything, and return when every API answers.
+
+    Raises :class:`lab.errors.LabFault`, with nothing left running, when a component does not come up.
+    """
+    built = build.ensure()
+    jars.resolve("kafka", jars.KAFKA)
+    runs.sweep()
+    run, network = runs.open_run()
+    watcher = processes.guard(run)
+    begun = time.monotonic()
+    phase = "control plane"
+    try:
+        with ThreadPoolExecutor(1) as pool, reporting(lambda: f"cluster: waiting for {phase}", every_s=10):
+            kafka = pool.submit(broker.start, run)
+            plane = controlplane.start(run, built, scale, network)
+            phase = "KEDA"
+            keda_port = keda.start(plane, built)
+            metrics.start_metrics_server(plane, built)
+            phase = "Prometheus"
+            url = metrics.start_prometheus(plane, built, keda_port)
+            phase = "Kafka"
+            started = kafka.result()
+            phase = "aggregated APIs"
+            api = plane.api()
+            for name in (keda.EXTERNAL_METRICS, metrics.RESOURCE_METRICS):
+                wait_api.api_service_available(api, name, controlplane.START_DEADLINE_S, plane.check)
+    except BaseException:
+        processes.clear(run)
+        raise
+    versions = {**built.versions, "kafka": broker.VERSION}
+    cluster = Binary(run, plane, started, url, versions, time.monotonic() - begun, watcher)
+    log.info("cluster up in %.1f s", cluster.up_s)
+    return cluster
+
+
+def _stop(run: Path, daemons: list[processes.Daemon]) -> None:
+    """Dependents first, then the apiserver, then etcd: all at once would leave the apiserver holding its port."""
+    last = {"kube-apiserver", "etcd"}
+    processes.end([psutil.Process(item.process.pid) for item in daemons if item.name not in last and _lives(item)], grace_s=5)
+    for name in ("kube-apiserver", "etcd"):
+        for item in daemons:
+            if item.name == name and _lives(item):
+                processes.stop(run, item, grace_s=5)
+    for item in daemons:
+        item.process.wait(timeout=5)
+    processes.clear(run)
+
+
+def _lives(item: processes.Daemon) -> bool:
+    return item.process.poll() is None

@@ -1,0 +1,97 @@
+"""metrics-server, kube-state-metrics and Prometheus, as local processes of a cluster."""
+
+from __future__ import annotations
+
+import string
+import urllib.error
+import urllib.request
+
+from lab import paths
+from lab.cluster import processes
+from lab.cluster.build import Built
+from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane
+from lab.cluster.keda import register
+from lab.wait import until
+
+RESOURCE_METRICS = "v1beta1.metrics.k8s.io"
+STATE_RESOURCES = "deployments,horizontalpodautoscalers,jobs,pods,replicasets"
+
+
+def start_metrics_server(plane: ControlPlane, built: Built) -> None:
+    """Start metrics-server on the node's /metrics/resource and register the resource metrics API."""
+    serving = plane.authority.issue("metrics-server", "metrics-server", hosts=("metrics-server.kube-system.svc",))
+    port = processes.free_ports(1)[0]
+    plane.daemons.append(
+        processes.start(
+            plane.run,
+            "metrics-server",
+            [
+                built.binary("metrics-server"),
+                *plane.as_admin(),
+                f"--secure-port={port}",
+                "--bind-address=127.0.0.1",
+                f"--tls-cert-file={serving.cert}",
+                f"--tls-private-key-file={serving.key}",
+                f"--client-ca-file={plane.authority.cert}",
+                "--kubelet-preferred-address-types=InternalIP",
+                "--kubelet-use-node-status-port",
+                f"--kubelet-certificate-authority={plane.authority.cert}",
+                f"--kubelet-client-certificate={plane.admin.cert}",
+                f"--kubelet-client-key={plane.admin.key}",
+                "--metric-resolution=10s",  # the least it takes, and it must exceed the time-out of a request
+                "--kubelet-request-timeout=5s",
+            ],
+        )
+    )
+    register(plane, RESOURCE_METRICS, "metrics-server", "kube-system", port)
+
+
+def start_prometheus(plane: ControlPlane, built: Built, keda_port: int) -> str:
+    """Start kube-state-metrics and Prometheus; returns Prometheus's URL once it is ready."""
+    state, telemetry, port = processes.free_ports(3)
+    plane.daemons.append(
+        processes.start(
+            plane.run,
+            "kube-state-metrics",
+            [
+                built.binary("kube-state-metrics"),
+                f"--kubeconfig={plane.kubeconfig}",
+                "--host=127.0.0.1",
+                f"--port={state}",
+                "--telemetry-host=127.0.0.1",
+                f"--telemetry-port={telemetry}",
+                f"--resources={STATE_RESOURCES}",
+            ],
+        )
+    )
+    template = string.Template((paths.MANIFESTS / "prometheus" / "prometheus.yml").read_text())
+    settings = plane.run / "prometheus.yml"
+    settings.write_text(
+        template.substitute(
+            kubeconfig=plane.kubeconfig, kube_state_metrics=f"127.0.0.1:{state}", keda=f"127.0.0.1:{keda_port}"
+        )
+    )
+    daemon = processes.start(
+        plane.run,
+        "prometheus",
+        [
+            built.binary("prometheus"),
+            f"--config.file={settings}",
+            f"--storage.tsdb.path={plane.run / 'prometheus'}",
+            "--storage.tsdb.retention.time=2d",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--log.level=warn",
+        ],
+    )
+    plane.daemons.append(daemon)
+    url = f"http://127.0.0.1:{port}"
+    until(lambda: _ready(url), START_DEADLINE_S, "Prometheus's /-/ready", daemon.check)
+    return url
+
+
+def _ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/-/ready", timeout=2) as response:
+            return bool(response.status == 200)
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False

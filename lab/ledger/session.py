@@ -1,0 +1,63 @@
+"""A Spark session for the ledger: offline, quiet, sized for two cores unless a master elsewhere is named."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lab import jars
+from lab.errors import LabFault
+
+SHUFFLE_PARTITIONS = 8  # keeps a shuffled 20 M events at some 100 MB a task
+
+_LOG4J = """\
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c: %m%n
+"""
+
+
+def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "error") -> SparkSession:
+    """The session on ``master``, with the Kafka connector; the process has one, so a second call returns the first's.
+
+    ``heap`` is the driver's, which on a local master does all the work. Nothing listens but Spark's own ports, on loopback
+    when the master is local. Raises :class:`LabFault` when there is no Java, no connector or Spark does not start.
+    """
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["JAVA_HOME"] = str(Path(jars.java(for_spark=True)).resolve().parent.parent)
+    scratch = Path(tempfile.mkdtemp(prefix="elastic-lab-spark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)  # before Spark registers its own, so it runs after it
+    logging = scratch / "log4j2.properties"
+    logging.write_text(_LOG4J + f"rootLogger.level = {log_level}\n")
+    settings = {
+        "spark.driver.memory": heap,
+        "spark.jars": ",".join(map(str, jars.spark_kafka())),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+    }
+    if master.startswith("local"):
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+        }
+    builder = SparkSession.builder.appName("elastic-lab ledger").master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise LabFault(f"Spark on {master} did not start: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,1 @@
+"""Measures: pure functions from a record to a small dataclass with units."""

@@ -1,0 +1,107 @@
+"""Drain: how much lag the spike built, and how it went down again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from lab.consumer.settings import Cost
+from lab.measure import curves
+from lab.trial.record import NoData, Record
+
+
+@dataclass(frozen=True)
+class Drain:
+    """Lag in messages, times in seconds as seen. ``ideal_s`` is what skew allows at best: the slowest partition alone."""
+
+    peak_lag: int
+    peak_after_s: float
+    seconds: float
+    ideal_s: float
+    real_s: float
+    full_parallelism_s: float
+    largest_rise: int
+    rise_in_thresholds: float
+
+
+def drain(record: Record) -> Drain:
+    """Measure the drain after the spike. Raises :class:`NoData` when lag never came back to one lagThreshold,
+    or the group never ran at full parallelism."""
+    _, ceiling, threshold = curves.policy(record)
+    spike, end = curves.phase_start(record, "spike"), curves.phase_start(record, "drain")
+    lag = curves.lag(record)
+    after = lag[lag["t"] >= end]
+    drained = after[after["lag"] <= threshold]
+    if drained.empty:
+        raise NoData(f"lag never came back to {threshold} after the spike")
+    done = float(drained["t"].iloc[0])
+    since = lag[lag["t"] >= spike]
+    top = since.loc[since["lag"].idxmax()]
+    begin, until = _full_parallelism(record, ceiling, end, done)
+    rise = largest_rise(lag[(lag["t"] >= begin) & (lag["t"] <= until)]["lag"])
+    factor = float(record.trial["inputs"]["scale"]["time"])
+    return Drain(
+        peak_lag=int(top["lag"]),
+        peak_after_s=float(top["t"]) - spike,
+        seconds=done - end,
+        ideal_s=ideal(record, end),
+        real_s=(done - end) * factor,
+        full_parallelism_s=until - begin,
+        largest_rise=int(rise),
+        rise_in_thresholds=rise / threshold,
+    )
+
+
+def largest_rise(values: pd.Series[float]) -> float:
+    """The most that any value stands above the lowest one before it; 0 for a monotone fall or an empty series."""
+    return float((values - values.cummin()).max()) if len(values) else 0.0
+
+
+def ideal(record: Record, end: float) -> float:
+    """Seconds the slowest partition needs from ``end`` when a pod of its own gives it all its rate.
+
+    backlog / (pod rate - inflow), the largest over partitions; inflow is the mean growth of the log's end after ``end``.
+    """
+    workload = record.trial["inputs"]["workload"]
+    concurrency = workload["concurrency"] * record.trial["inputs"]["scale"]["rate"]
+    rate = concurrency * 1000 / Cost.parse(workload["process_ms"]).mean
+    samples = record.samples
+    lags = samples[(samples["metric"] == "kafka_consumergroup_lag") & (samples["t"] >= end)]
+    if lags.empty:
+        raise NoData("no sample of kafka_consumergroup_lag after the spike")
+    first = lags.sort_values("t").groupby("labels")["value"].first()
+    shares = _inflow(record, end)
+    slowest = 0.0
+    for labels, backlog in first.items():
+        spare = rate - shares.get(str(labels), 0.0)
+        slowest = max(slowest, backlog / spare if spare > 0 else float("inf"))
+    return slowest
+
+
+def _inflow(record: Record, end: float) -> dict[str, float]:
+    """Events/s that arrive at each partition after ``end``, keyed by the lag series' labels: its share of all events."""
+    receipts = record.receipts
+    if receipts.empty:
+        raise NoData("no receipts")
+    counts = receipts.groupby("partition")["count"].sum()
+    share = counts / counts.sum()
+    steps = record.trial["inputs"]["profile"]["steps"]
+    rate = float(steps[-1]["rate"])
+    samples = record.samples
+    found = {}
+    for labels in samples.loc[samples["metric"] == "kafka_consumergroup_lag", "labels"].unique():
+        partition = int(str(labels).split('"partition": "')[1].split('"')[0])
+        found[str(labels)] = float(share.get(partition, 0.0)) * rate
+    return found
+
+
+def _full_parallelism(record: Record, ceiling: int, end: float, done: float) -> tuple[float, float]:
+    """The stretch after the spike in which every replica the policy allows is Ready and wanted."""
+    curve = curves.replicas(record)
+    full = curve[(curve["ready"] == ceiling) & (curve["desired"] == ceiling)]
+    if full.empty:
+        raise NoData(f"the group never ran with its {ceiling} replicas")
+    begin = max(end, float(full["t"].iloc[0]))
+    left = curve[(curve["t"] > begin) & (curve["desired"] < ceiling)]
+    return begin, min(done, float(left["t"].iloc[0])) if not left.empty else done

@@ -1,0 +1,45 @@
+"""Stability: how often the number of replicas changed, and how often it changed its mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lab.measure import curves
+from lab.measure.curves import Change
+from lab.trial.record import Record
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Counts of scale events; replicas above the floor at baseline and at the end."""
+
+    scale_ups: int
+    scale_downs: int
+    flips: int
+    above_floor_at_baseline: int
+    above_floor_at_end: int
+    most_replicas: int
+
+
+def count_flips(changes: Iterable[Change]) -> int:
+    """A flip is a scale-down followed by a scale-up."""
+    directions = [change.after > change.before for change in changes]
+    return sum(1 for earlier, later in zip(directions, directions[1:], strict=False) if later and not earlier)
+
+
+def stability(record: Record) -> Stability:
+    """Count scale events and flips. Raises :class:`NoData` when the Deployment or the spike was never seen."""
+    floor, _, _ = curves.policy(record)
+    spike = curves.phase_start(record, "spike")
+    changes = curves.scalings(record)
+    curve = curves.replicas(record)
+    baseline = curve[curve["t"] < spike]
+    return Stability(
+        scale_ups=sum(change.after > change.before for change in changes),
+        scale_downs=sum(change.after < change.before for change in changes),
+        flips=count_flips(changes),
+        above_floor_at_baseline=int(baseline["desired"].max()) - floor,
+        above_floor_at_end=int(curve["desired"].iloc[-1]) - floor,
+        most_replicas=int(curve["desired"].max()),
+    )

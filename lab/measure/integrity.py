@@ -1,0 +1,50 @@
+"""Integrity: processed against produced, from the ledger, the producer's tally and the committed offsets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from lab.trial.record import NoData, Record
+
+
+@dataclass(frozen=True)
+class Integrity:
+    """Counts of messages. ``named`` lists each lost or doubled range in words."""
+
+    produced: int
+    acked: int
+    unknown_or_failed: int
+    processed: int
+    lost: int
+    doubled: int
+    mismatched: int
+    uncommitted: int
+    named: tuple[str, ...]
+
+
+def integrity(record: Record) -> Integrity:
+    """Read the reconciliation beside the producer's tally. Raises :class:`NoData` when either is missing."""
+    ledger = record.reconciliation
+    events = record.group_events
+    told = events.loc[events["event"] == "produced", "detail"]
+    if told.empty:
+        raise NoData("the producer left no tally")
+    tally = json.loads(told.iloc[-1])
+    named = [
+        f"{kind} partition {item['partition']} offsets {item['first']}-{item['last']} ({item['count']}): {', '.join(item['pods'])}"
+        for kind in ("lost", "doubled", "mismatched")
+        for item in ledger[kind]
+    ]
+    uncommitted = sum(part["end"] - (part["committed"] or 0) for part in record.trial["offsets"].values())
+    return Integrity(
+        produced=int(ledger["produced"]),
+        acked=int(tally["acked"]),
+        unknown_or_failed=int(tally["unknown"]) + int(tally["failed"]),
+        processed=int(ledger["processed"]),
+        lost=int(ledger["lost_messages"]),
+        doubled=int(ledger["doubled_messages"]),
+        mismatched=len(ledger["mismatched"]),
+        uncommitted=uncommitted,
+        named=tuple(named),
+    )

@@ -1,0 +1,117 @@
+"""Reaction: from the spike's start to the first receipt of the first new pod, in stamped parts that sum to the total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from lab.measure import curves
+from lab.trial.record import NoData, Record
+
+TOLERANCE = 0.1  # the HPA keeps its replicas while the ratio is within 10 % (pkg/controller/podautoscaler)
+
+# In order. The name says what ends with the stamp; ``POLICY`` parts wait for KEDA and the HPA and are compressed by a scale.
+PARTS = (
+    "lag crosses",
+    "KEDA and HPA decide",
+    "pod created",
+    "process started",
+    "pod Ready",
+    "partitions assigned",
+    "first receipt",
+)
+POLICY = "KEDA and HPA decide"
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """``parts`` maps each of PARTS to seconds; they sum to ``total_s``. ``real_s`` stretches the policy's wait back."""
+
+    spike_start: float
+    pod: str
+    parts: dict[str, float]
+    total_s: float
+    real_s: float
+
+    @property
+    def dominant(self) -> str:
+        """The part that took longest."""
+        return max(self.parts, key=lambda part: self.parts[part])
+
+
+def reaction(record: Record) -> Reaction:
+    """Decompose the reaction of the first new pod to be both Ready and assigned.
+
+    Raises :class:`NoData` naming the first stamp that is missing: a group that never scaled has no reaction.
+    """
+    spike = curves.phase_start(record, "spike")
+    crossed = _crossing(record, spike)
+    decided = next((change.t for change in curves.scalings(record) if change.t > spike and change.after > change.before), None)
+    if decided is None:
+        raise NoData("the HPA never asked for more replicas after the spike began")
+    pod, stamps = min(_pods(record, decided), key=lambda item: max(item[1]["pod Ready"], item[1]["partitions assigned"]))
+    ordered = [spike]
+    for part, stamp in {"lag crosses": crossed, POLICY: decided, **stamps}.items():
+        assert part == PARTS[len(ordered) - 1]
+        ordered.append(max(ordered[-1], stamp))  # what is over before its turn has cost nothing
+    parts = {part: later - earlier for part, (earlier, later) in zip(PARTS, pairwise(ordered), strict=True)}
+    total = sum(parts.values())
+    factor = float(record.trial["inputs"]["scale"]["time"])
+    return Reaction(spike, pod, parts, total, total + parts[POLICY] * (factor - 1))
+
+
+def _crossing(record: Record, spike: float) -> float:
+    """When lag first asked for more than the replicas there were: lag > lagThreshold x replicas x (1 + tolerance)."""
+    _, _, threshold = curves.policy(record)
+    curve = curves.replicas(record)
+    before = curve[curve["t"] <= spike]
+    held = int(before["desired"].iloc[-1]) if not before.empty else int(curve["desired"].iloc[0])
+    lag = curves.lag(record)
+    over = lag[(lag["t"] >= spike) & (lag["lag"] > threshold * held * (1 + TOLERANCE))]
+    if over.empty:
+        raise NoData(f"lag never crossed {threshold * held * (1 + TOLERANCE):g} after the spike began")
+    return float(over["t"].iloc[0])
+
+
+def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:
+    """The stamps of every consumer pod created after ``decided`` that came as far as a receipt."""
+    created: dict[str, float] = {}
+    ready: dict[str, float] = {}
+    for t, event, item in curves.objects(record, "Pod"):
+        name = item["metadata"]["name"]
+        if item["metadata"].get("labels", {}).get("app") != "consumer":
+            continue
+        if event == "ADDED" and _seconds(item["metadata"]["creationTimestamp"]) >= int(decided) - 1:
+            created.setdefault(name, t)
+        conditions = item.get("status", {}).get("conditions", [])
+        if any(one["type"] == "Ready" and one["status"] == "True" for one in conditions):
+            ready.setdefault(name, t)
+    events = record.group_events
+    started = events[events["event"] == "started"].groupby("pod")["created"].min()
+    owning = events[(events["event"] == "assigned") & (events["owned"] > 0)].groupby("pod")["t"].min()
+    receipts = record.receipts.groupby("pod")["end"].min()
+    found = []
+    for name, at in created.items():
+        if at < decided - 1 or any(name not in stamps for stamps in (ready, started.index, owning.index, receipts.index)):
+            continue
+        found.append(
+            (
+                name,
+                {
+                    "pod created": at,
+                    "process started": float(started[name]),
+                    "pod Ready": ready[name],
+                    "partitions assigned": float(owning[name]),
+                    "first receipt": float(receipts[name]),
+                },
+            )
+        )
+    if not found:
+        raise NoData("no pod created after the decision became Ready, was assigned a partition and wrote a receipt")
+    return found
+
+
+def _seconds(stamp: str) -> float:
+    return datetime.fromisoformat(stamp).timestamp()
+

@@ -1,0 +1,201 @@
+"""Builds the Allure report of a session: one page that opens from a disk or a server, and calls no one.
+
+The generator is Allure 3, pinned by the committed lock file and installed once into the user's cache. Its template asks
+for an analytics script that no option turns off, so that is cut out of the page, and the page is given a content security
+policy under which a browser fetches nothing from elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from lab import paths
+from lab.errors import InputError, LabFault
+from lab.progress import reporting
+
+log = logging.getLogger("lab.report")
+
+NODE = Path(__file__).parent / "node"
+NODE_NEEDED = 20
+ONE_FILE_BYTES = 150_000_000
+INSTALL_S, GENERATE_S = 600, 600
+MARK = "results.sha256"
+
+POLICY = (
+    '<meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; form-action 'none'\">"
+)
+ANALYTICS = re.compile(
+    r'<script\b[^>]*\bsrc="https?://www\.googletagmanager\.com/[^"]*"[^>]*>\s*</script>\s*<script>.*?</script>', re.DOTALL
+)
+FETCHED = re.compile(
+    r"<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*?\b(?:src|href|data)=[\"']?(?:https?:)?//", re.I
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A built report: its ``index``, whether all of it is in that one file, and its size in bytes."""
+
+    index: Path
+    one_file: bool
+    size: int
+
+    def __str__(self) -> str:
+        how = "open it in a browser" if self.one_file else f"python -m http.server --bind 127.0.0.1 -d {self.index.parent}"
+        return f"{self.index} ({self.size / 1e6:.1f} MB; {how})"
+
+
+def build(results: Path) -> Report:
+    """Build ``results/report`` from ``results/allure-results``, keeping ``results/history.jsonl``.
+
+    ``InputError`` if there are no Allure results; ``LabFault`` if Node.js is missing or the generator fails. The earlier
+    report stays until the new one is complete.
+    """
+    results = results.resolve()
+    source = _source(results)
+    tool = install()
+    one_file = sum(path.stat().st_size for path in source.iterdir()) <= ONE_FILE_BYTES
+    mark = _fingerprint(source)
+    target = results / "report"
+    history = results / "history.jsonl"
+    with FileLock(results / "report.lock"), tempfile.TemporaryDirectory(prefix=".report-", dir=results) as scratch:
+        made, kept = Path(scratch) / "report", Path(scratch) / "history.jsonl"
+        _earlier(history, kept, without_last=(target / MARK).is_file() and (target / MARK).read_text() == mark)
+        settings = {"ELASTIC_LAB_HISTORY": str(kept), "ELASTIC_LAB_SINGLE_FILE": str(one_file).lower()}
+        done = _allure(tool, ["generate", "--output", str(made), "--cwd", str(results), source.name], settings)
+        if done.returncode or not (made / "index.html").is_file():
+            raise LabFault(f"the Allure report was not built (exit {done.returncode}): {_last_line(done)}")
+        page = made / "index.html"
+        page.write_text(closed(page.read_text(encoding="utf-8")), encoding="utf-8")
+        (made / MARK).write_text(mark)
+        shutil.rmtree(target, ignore_errors=True)
+        made.replace(target)
+        kept.replace(history)
+    size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
+    return Report(target / "index.html", one_file, size)
+
+
+def gate(results: Path, least: int) -> str | None:
+    """Allure's quality gate over the results: what it found wrong in one line, or None; ``least`` is a number of tests."""
+    results = results.resolve()
+    source = _source(results)
+    arguments = ["quality-gate", "--cwd", str(results), source.name]
+    done = _allure(install(), arguments, {"ELASTIC_LAB_LEAST_TESTS": str(least)})
+    if done.returncode == 0:
+        return None
+    found = re.search(r"The total number of tests .*", _plain(done.stdout + done.stderr))
+    if found is None:
+        raise LabFault(f"the quality gate could not be checked (exit {done.returncode}): {_last_line(done)}")
+    return found.group().strip()
+
+
+def closed(page: str) -> str:
+    """The report's page without its analytics and with a policy that lets it fetch nothing from another host.
+
+    ``LabFault`` if it would still name another host's script, style, image or frame.
+    """
+    page = ANALYTICS.sub("", page)
+    head = re.search(r"<head[^>]*>", page)
+    found = FETCHED.search(page)
+    if head is None or found is not None or "googletagmanager" in page:
+        what = "it has no <head>" if head is None else f"it still names {found.group() if found else 'an analytics host'}"
+        raise LabFault(f"the report can't be made self-contained: {what}; is Allure's version still the pinned one?")
+    return page[: head.end()] + "\n    " + POLICY + page[head.end() :]
+
+
+def install() -> Path:
+    """The folder with the pinned Allure generator in the user's cache, installed by the first who needs it."""
+    lock = hashlib.sha256((NODE / "package-lock.json").read_bytes()).hexdigest()[:16]
+    folder = paths.cache_dir() / f"allure-{lock}"
+    _node()
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if folder.is_dir():
+            return folder
+        npm = shutil.which("npm")
+        if npm is None:
+            raise LabFault("the report needs npm on PATH to install Allure once: not found")
+        with tempfile.TemporaryDirectory(prefix=".allure-", dir=folder.parent) as scratch:
+            made = Path(scratch) / folder.name
+            made.mkdir()
+            for name in ("package.json", "package-lock.json"):
+                shutil.copy(NODE / name, made / name)
+            command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+            with reporting(lambda: "installing Allure into the cache"):
+                done = _run(command, made, {}, INSTALL_S)
+            if done.returncode:
+                raise LabFault(f"npm could not install Allure (exit {done.returncode}): {_last_line(done)}")
+            made.replace(folder)
+    return folder
+
+
+def _node() -> str:
+    node = shutil.which("node")
+    need = f"the report needs Node.js {NODE_NEEDED} or later on PATH"
+    if node is None:
+        raise LabFault(f"{need}: not found")
+    found = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout.strip()
+    major = re.match(r"v(\d+)", found)
+    if major is None or int(major.group(1)) < NODE_NEEDED:
+        raise LabFault(f"{need}: found {found or 'one that does not run'}")
+    return node
+
+
+def _allure(tool: Path, arguments: list[str], settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command, *rest = arguments
+    script = tool / "node_modules" / "allure" / "cli.js"
+    return _run([_node(), str(script), command, "--config", str(NODE / "allurerc.mjs"), *rest], tool, settings, GENERATE_S)
+
+
+def _run(command: list[str], folder: Path, settings: dict[str, str], limit_s: float) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ALLURE_")} | settings
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LabFault(f"{Path(command[0]).name} {command[1]} was not done after {limit_s:.0f} s") from error
+
+
+def _source(results: Path) -> Path:
+    source = results / "allure-results"
+    if not source.is_dir() or not any(source.glob("*-result.json")):
+        raise InputError(results, "--results", str(results), "a folder whose allure-results holds at least one test's result")
+    return source
+
+
+def _fingerprint(source: Path) -> str:
+    names = sorted(path.name for path in source.glob("*-result.json"))
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+
+def _earlier(history: Path, kept: Path, *, without_last: bool) -> None:
+    """Copy the history of earlier sessions, without the entry of these very results if they were already reported."""
+    lines = history.read_text(encoding="utf-8").splitlines(keepends=True) if history.is_file() else []
+    kept.write_text("".join(lines[:-1] if without_last else lines), encoding="utf-8")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in _plain(done.stdout + "\n" + done.stderr).splitlines() if line.strip()]
+    return next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")

@@ -1,0 +1,86 @@
+"""One look for every chart of the report, and its ways out: a page that fetches nothing, an SVG, a PNG.
+
+Colours are Okabe and Ito's and Tol's, legible to colour-blind readers: orange is what is asked for, blue what is delivered.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any, TypeAlias
+
+import altair as alt
+import pandas as pd
+import vl_convert as vlc
+
+WIDTH = 860
+INK, QUIET, ASKED, DELIVERED, BETWEEN = "#222222", "#6b6b6b", "#D55E00", "#0072B2", "#56B4E9"
+UP, DOWN, MOVED, FAULT = "#009E73", "#AA4499", "#000000", "#E69F00"
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+STATIC = """<style>svg { max-width: 100%; height: auto; } p { font: 12px Arial, Helvetica, sans-serif; color: #555; }</style>
+<p>Static picture. For zoom, pan and values open this attachment in a new tab.</p>
+"""
+Layer: TypeAlias = alt.Chart | alt.LayerChart
+VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
+
+
+def html(chart: Any) -> str:
+    """The chart as one interactive page with its scripts inside: nothing is fetched when it is opened.
+
+    Where a page may run no script, as in Allure's preview of an attachment, it shows the static picture instead.
+    """
+    spec = chart.to_dict()
+    page = vlc.vegalite_to_html(spec, vl_version=VEGA_LITE, bundle=True, renderer="canvas")
+    page = page.replace("<title>Chart</title>", f"<title>{escape(spec['title']['text'])}</title>", 1)
+    picture = f"<noscript>{STATIC}{_picture(spec)}</noscript>"
+    return re.sub(r"<body[^>]*>", lambda body: f"{body.group()}\n{picture}", page, count=1)
+
+
+def svg(chart: Any) -> str:
+    """The chart as a static SVG document, its text kept as text."""
+    return _picture(chart.to_dict())
+
+
+def _picture(spec: dict[str, Any]) -> str:
+    """The SVG without the marks that only a pointer makes visible."""
+    return re.sub(r'<(line|path)\b[^>]*\bopacity="0"[^>]*(/>|></\1>)', "", vlc.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+
+
+def png(chart: Any, scale: float = 2.0) -> bytes:
+    """The chart as a PNG image on white, ``scale`` image pixels to each pixel of the chart."""
+    return vlc.vegalite_to_png(chart.to_dict(), vl_version=VEGA_LITE, scale=scale)
+
+
+def inline(rows: list[dict[str, Any]]) -> alt.InlineData:
+    """Rows held in the spec itself."""
+    return alt.InlineData(values=rows)
+
+
+def records(frame: pd.DataFrame, **rounding: int) -> alt.InlineData:
+    """The table as JSON rows, numbers rounded to what can be seen; a missing number is null and draws as a gap."""
+    rounded = frame.astype(dict.fromkeys(rounding, float)).round(rounding)
+    cells = rounded.to_dict("records")
+    return inline([{str(name): None if value != value else value for name, value in row.items()} for row in cells])
+
+
+def styled(chart: alt.VConcatChart) -> alt.VConcatChart:
+    """One look for every chart of the report; the page's menu saves images and offers nothing that leaves the page."""
+    chart.config = alt.Config(
+        background="white",
+        font=FONT,
+        view=alt.ViewConfig(stroke="#cccccc"),
+        axis=alt.AxisConfig(
+            gridColor="#ececec",
+            domainColor="#999999",
+            tickColor="#999999",
+            titleFontWeight="normal",
+            labelFontSize=11,
+            titleFontSize=12,
+        ),
+        legend=alt.LegendConfig(
+            symbolType="stroke", symbolSize=300, symbolStrokeWidth=2.2, labelFontSize=11, titleFontSize=11, offset=14
+        ),
+        title=alt.TitleConfig(fontSize=15, subtitleFontSize=12, subtitleColor="#555555", subtitlePadding=5),
+    )
+    chart.usermeta = {"embedOptions": {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}}
+    return chart

@@ -1,0 +1,85 @@
+"""The verdict table, as HTML for the report and as Markdown for a summary. Pure: dictionaries in, text out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
+from typing import Any
+
+HEAD = ("experiment", "objective", "measured", "bound", "unit", "verdict", "what it means")
+NUMBERS = ("measured", "bound")
+MEANING = {
+    "held": "the objective was met",
+    "breached": "the objective was not met: do not ship this setting",
+    "no data": "nothing was measured, so nothing is proved",
+}
+MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
+STYLE = """<style>
+.verdicts { border-collapse: collapse; font: 13px/1.45 Arial, Helvetica, sans-serif; color: #222; background: #fff; }
+.verdicts th, .verdicts td { border-bottom: 1px solid #ddd; padding: 5px 12px 5px 0; text-align: left; vertical-align: top; }
+.verdicts th { border-bottom: 2px solid #999; font-weight: bold; }
+.verdicts .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.verdicts .verdict { font-weight: bold; white-space: nowrap; }
+.verdicts .held { color: #00694d; }
+.verdicts .breached { color: #a63c00; }
+.verdicts .no-data { color: #555; }
+</style>"""
+
+
+def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> str:
+    """The verdicts as one HTML table with its style; every text in it is escaped.
+
+    Each verdict is {experiment, objective, measured: float | None, bound: float, unit, verdict: held | breached | no data,
+    trials: [ids]}, as in ``verdicts.json``; ``ValueError`` on any other verdict.
+    """
+    rows = "".join(f"<tr>{''.join(_cells(verdict))}</tr>\n" for verdict in verdicts)
+    head = "".join(f'<th class="number">{name}</th>' if name in NUMBERS else f"<th>{name}</th>" for name in HEAD)
+    return f'{STYLE}\n<table class="verdicts">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
+
+
+def verdict_markdown(verdicts: Iterable[Mapping[str, Any]]) -> str:
+    """The same table as GitHub's Markdown, one line for each verdict; every text in it is escaped."""
+    lines = [f"| {' | '.join(HEAD)} |", f"|{'|'.join('---:' if name in NUMBERS else '---' for name in HEAD)}|"]
+    lines += [f"| {' | '.join(_row(verdict, _markdown))} |" for verdict in verdicts]
+    return "\n".join(lines) + "\n"
+
+
+def number(value: float | None) -> str:
+    """A measure for people: thousands grouped, three significant digits below a hundred; ``n/a`` where there is none."""
+    if value is None or math.isnan(value):
+        return "n/a"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == int(value) or abs(value) >= 1000:
+        text = f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3g}"
+    elif abs(value) >= 0.001:
+        text = f"{value:.{max(1, 2 - math.floor(math.log10(abs(value))))}f}".rstrip("0").rstrip(".")
+    else:
+        text = f"{value:.3g}"
+    return text
+
+
+def _row(verdict: Mapping[str, Any], safe: Callable[[str], str]) -> list[str]:
+    word = verdict["verdict"]
+    if word not in MEANING:
+        raise ValueError(f"verdict: {word!r} is not one of {', '.join(MEANING)}")
+    texts = [safe(str(verdict[name])) for name in ("experiment", "objective")]
+    numbers = [number(verdict[name]) for name in NUMBERS]
+    return [*texts, *numbers, safe(str(verdict["unit"])), f"{MARKS[word]} {word}", safe(_meaning(verdict))]
+
+
+def _meaning(verdict: Mapping[str, Any]) -> str:
+    trials = ", ".join(str(trial) for trial in verdict["trials"])
+    return MEANING[verdict["verdict"]] + (f" (trials {trials})" if trials else "")
+
+
+def _cells(verdict: Mapping[str, Any]) -> list[str]:
+    classes = {"measured": "number", "bound": "number", "verdict": f"verdict {str(verdict['verdict']).replace(' ', '-')}"}
+    cells = zip(HEAD, _row(verdict, escape), strict=True)
+    return [f'<td class="{classes[name]}">{text}</td>' if name in classes else f"<td>{text}</td>" for name, text in cells]
+
+
+def _markdown(text: str) -> str:
+    flat = " ".join(escape(text, quote=False).split())
+    return "".join(f"\\{character}" if character in "\\`*_[]|~#" else character for character in flat)

@@ -1,0 +1,1 @@
+"""A trial: inputs in, a record out."""

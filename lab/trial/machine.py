@@ -1,0 +1,39 @@
+"""What a record says about where and with what it was made."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+from lab import paths
+
+_PACKAGES = ("confluent-kafka", "pyspark", "kubernetes", "prometheus-api-client", "pytest", "allure-pytest", "altair")
+
+
+def describe() -> dict[str, object]:
+    """CPU, memory, kernel and the load average at this moment."""
+    model = next(
+        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        platform.processor(),
+    )
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "kernel": platform.release(),
+        "load": list(os.getloadavg()),
+    }
+
+
+def packages() -> dict[str, str]:
+    """Versions of Python and of the libraries that matter to a number, and the commit if there is one."""
+    versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
+    asked = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=paths.PROJECT, capture_output=True, text=True, check=False
+    )
+    return versions | {"commit": asked.stdout.strip() or "unknown"}

@@ -1,0 +1,124 @@
+"""The record a trial leaves: one relocatable folder that everything said about the trial is computed from.
+
+    trial.json           identity, inputs, versions, machine, times, how it ended
+    inputs/              every object as applied, YAML
+    transitions.parquet  t, kind, name, event, object (JSON): API watch events
+    samples.parquet      t, metric, pod, labels (JSON), value: Prometheus samples
+    group_events.parquet t, mono, pod, event, partitions, owned, seconds, created, detail (JSON)
+    receipts.parquet     pod, partition, first, last, count, checksum, start, end
+    rates.parquet        bin_s, t, series, pod, messages
+    reconciliation.json  processed against produced, with every lost and doubled range
+    ledger/events/       partition, offset, entity_id, seq, ts, crc: what was produced
+    measures.json        the measures, as last judged
+
+All times are epoch seconds. Files that a trial did not come to are absent; asking for one raises :class:`NoData`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lab.errors import InputError
+
+
+class NoData(LookupError):
+    """The record does not hold what a measure needs: "no data", never a pass."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A trial's record, read when asked for."""
+
+    folder: Path
+
+    @cached_property
+    def trial(self) -> dict[str, Any]:
+        """The content of trial.json."""
+        return self._json("trial.json")
+
+    @property
+    def id(self) -> str:
+        """The trial's identity."""
+        return str(self.trial["id"])
+
+    @cached_property
+    def reconciliation(self) -> dict[str, Any]:
+        """The content of reconciliation.json."""
+        return self._json("reconciliation.json")
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """Prometheus samples."""
+        return self._table("samples")
+
+    @cached_property
+    def transitions(self) -> pd.DataFrame:
+        """API watch events, in order of arrival."""
+        return self._table("transitions")
+
+    @cached_property
+    def group_events(self) -> pd.DataFrame:
+        """What consumers and producer reported, in order of time."""
+        return self._table("group_events")
+
+    @cached_property
+    def receipts(self) -> pd.DataFrame:
+        """The downstream store's receipts."""
+        return self._table("receipts")
+
+    @cached_property
+    def rates(self) -> pd.DataFrame:
+        """Messages in bins of 200 ms and 1 s."""
+        return self._table("rates")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        file = self.folder / f"{name}.parquet"
+        if not file.exists():
+            raise NoData(f"{self.folder.name} has no {name}")
+        return pd.read_parquet(file)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        file = self.folder / name
+        if not file.exists():
+            raise NoData(f"{self.folder.name} has no {name}")
+        content: dict[str, Any] = json.loads(file.read_text())
+        return content
+
+
+def find(folder: Path, identity: str) -> Record:
+    """The finished record of trial ``identity`` among those stored under ``folder`` (``results`` or ``results/records``).
+
+    Raises :class:`InputError` naming what is there when it is not.
+    """
+    root = folder / "records" if (folder / "records").is_dir() else folder
+    found = root / identity
+    if not (found / "trial.json").exists():
+        stored = sorted(file.parent.name for file in root.glob("*/trial.json"))
+        raise InputError(root, "record", identity, f"a stored trial; there are: {', '.join(stored) or 'none'}")
+    return Record(found)
+
+
+def write_json(file: Path, content: object) -> None:
+    """Write ``content`` as readable JSON, whole or not at all."""
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(content, indent=1, default=str) + "\n")
+    partial.replace(file)
+
+
+def lines_to_parquet(lines: Path, table: Path, columns: list[str], as_json: tuple[str, ...] = ()) -> None:
+    """Turn a file of JSON lines into a Parquet table; what is not a named column goes into ``detail`` as JSON."""
+    rows = []
+    for line in lines.read_text().splitlines():
+        row = json.loads(line)
+        rest = {key: row.pop(key) for key in list(row) if key not in columns}
+        for column in as_json:
+            row[column] = json.dumps(row[column])
+        rows.append(row | ({"detail": json.dumps(rest)} if "detail" in columns else {}))
+    pd.DataFrame(rows, columns=columns).sort_values("t", kind="stable", ignore_index=True).to_parquet(table)
+    lines.unlink()

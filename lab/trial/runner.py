@@ -1,0 +1,213 @@
+"""Runs a trial on a cluster and leaves its record: what is run and what is kept; nothing here judges."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from confluent_kafka import KafkaException
+from kubernetes import client
+from pyspark.sql import SparkSession
+
+from lab import ledger
+from lab.cluster import Cluster, apply
+from lab.errors import LabFault
+from lab.kafka import topics
+from lab.kafka.lag import LagReader
+from lab.progress import reporting
+from lab.trial import machine, samples
+from lab.trial.inputs import Inputs
+from lab.trial.listen import Listener
+from lab.trial.record import Record, lines_to_parquet, write_json
+from lab.trial.watch import Transitions
+from lab.wait import until
+
+log = logging.getLogger("lab.trial")
+
+SETTLE_DEADLINE_S = 90  # 10 s on a quiet machine
+END_DEADLINE_S = 120  # after the producer's last event: drain what is left, and the scale-down window
+GONE_DEADLINE_S = 60
+GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
+Disturb = Callable[["Stage"], None]
+
+
+class Stage:
+    """A trial under way: its namespace, topics, watches and record folder."""
+
+    def __init__(self, cluster: Cluster, inputs: Inputs, folder: Path) -> None:
+        self.cluster, self.inputs, self.folder = cluster, inputs, folder
+        self.namespace = f"trial-{inputs.id}"
+        self.names = inputs.environment(cluster.bootstrap)
+        self.phase = "preparing"
+        self.times: dict[str, float] = {}
+        self.offsets: dict[int, dict[str, int | None]] = {}
+        self.api = cluster.api()
+        topics.create(
+            cluster.bootstrap,
+            {self.names["TOPIC"]: inputs.partitions, self.names["RECEIPTS_TOPIC"]: 1, self.names["REPORTS_TOPIC"]: 1},
+        )
+        self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"])
+        apply.objects(
+            self.api,
+            [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": {"created-by": "elastic-lab"}}}],
+        )
+        self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl")
+        self.reports = Listener(
+            cluster.bootstrap, self.names["REPORTS_TOPIC"], folder / "group_events.jsonl", self.transitions.notify
+        )
+
+    def mark(self, phase: str) -> None:
+        """Enter ``phase``: shown in the live line, and its time is kept."""
+        self.phase = phase
+        self.times[phase] = time.time()
+        log.info("%s: %s", self.inputs.id, phase)
+
+    def line(self) -> str:
+        """The live line: phase, lag and replicas."""
+        field = self.transitions.field
+        try:
+            lag = f"{sum(part.lag for part in self.lag.read().values()):,}"
+        except KafkaException:
+            lag = "unknown"
+        wanted = field("Deployment", "consumer", "spec", "replicas")
+        ready = field("Deployment", "consumer", "status", "readyReplicas")
+        phase = next((row["phase"] for row in reversed(self.reports.events) if row["event"] == "phase"), "")
+        return f"{self.phase} {phase}: lag {lag}, replicas {wanted} ({ready or 0} ready)"
+
+    def apply(self, wanted: list[dict[str, Any]]) -> None:
+        """Apply objects in the trial's namespace and keep them as inputs of the record."""
+        for item in wanted:
+            file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
+            file.write_text(yaml.safe_dump(item, sort_keys=False))
+        apply.objects(self.api, wanted, self.namespace)
+
+    def check(self) -> None:
+        """Raise :class:`LabFault` when the trial can't go on: a component died, or the producer did without a word."""
+        self.cluster.check()
+        if self.transitions.field("Job", "producer", "status", "failed") and self.reports.last("produced") is None:
+            raise LabFault("the producer ended without its tally")
+
+    def close(self) -> None:
+        """Take down what the trial put up."""
+        self.transitions.close()
+        self.reports.close()
+        core = client.CoreV1Api(self.api)
+        core.delete_namespace(self.namespace)
+        until(
+            lambda: self.namespace not in {item.metadata.name for item in core.list_namespace().items},
+            GONE_DEADLINE_S,
+            f"namespace {self.namespace} gone",
+            self.cluster.check,
+        )
+        topics.delete(self.cluster.bootstrap, [self.names[key] for key in ("TOPIC", "RECEIPTS_TOPIC", "REPORTS_TOPIC")])
+        self.api.close()
+
+
+def run(cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], SparkSession], disturb: Disturb | None = None) -> Record:
+    """Execute the trial and return its record, which is on disk even when this raises.
+
+    ``spark`` is asked for a session only once the trial's last message is processed: on the trial's own two cores a JVM
+    at work would be in the measurement (docs/decisions). ``disturb`` is called when the producer has started: a fault's hook.
+    """
+    folder = results / "records" / inputs.id
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "inputs").mkdir(parents=True)
+    stage: Stage | None = None
+    begun = time.time()
+    head = {
+        "id": inputs.id,
+        "inputs": inputs.to_dict(),
+        "scale": str(inputs.scale),
+        "versions": {**cluster.versions, **machine.packages()},
+        "machine": machine.describe(),
+        "begun": begun,
+    }
+    write_json(folder / "trial.json", head | {"ended": "running"})
+    ended = "fault"
+    try:
+        stage = Stage(cluster, inputs, folder)
+        with reporting(stage.line, every_s=5):
+            ended = _drive(stage, disturb)
+        _keep(stage, spark)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        raise
+    except Exception as error:
+        ended = f"fault: {error}"
+        raise
+    finally:
+        times = stage.times if stage else {}
+        offsets = stage.offsets if stage else {}
+        write_json(folder / "trial.json", head | {"ended": ended, "times": times, "offsets": offsets, "finished": time.time()})
+        if stage is not None:
+            stage.close()
+    return Record(folder)
+
+
+def _drive(stage: Stage, disturb: Disturb | None) -> str:
+    """Settle the baseline, replay the profile, wait for the end; returns how it ended."""
+    inputs, watched = stage.inputs, stage.transitions
+    floor = inputs.policy.min_replicas
+    stage.mark("settling")
+    stage.apply(inputs.manifests(stage.cluster.bootstrap))
+
+    def settled() -> bool:
+        owned = stage.reports.owned()
+        conditions = watched.field("HorizontalPodAutoscaler", f"keda-hpa-{inputs.policy.name}", "status", "conditions") or []
+        return (
+            (watched.field("Deployment", "consumer", "status", "readyReplicas") or 0) == floor
+            and len(owned) == floor
+            and sum(owned.values()) == inputs.partitions
+            and (watched.field("Deployment", "lag-exporter", "status", "readyReplicas") or 0) == 1
+            and any(item["type"] == "ScalingActive" and item["status"] == "True" for item in conditions)
+        )
+
+    watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {floor} consumers settled", stage.check)
+    stage.mark("driving")
+    stage.apply([inputs.producer()])
+    watched.wait(lambda: stage.reports.last("profile") is not None, SETTLE_DEADLINE_S, "producer started", stage.check)
+    if disturb is not None:
+        disturb(stage)
+    length = inputs.profile.duration
+    watched.wait(lambda: stage.reports.last("produced") is not None, length * 1.2 + 60, "profile replayed", stage.check)
+    stage.mark("draining")
+
+    def over() -> bool:
+        return (
+            all(part.lag == 0 for part in stage.lag.read().values())
+            and watched.field("Deployment", "consumer", "spec", "replicas") == floor
+            and len(watched.pods("consumer")) == floor
+        )
+
+    try:
+        until(over, END_DEADLINE_S, "drained and back at the floor", stage.check, every_s=0.5)
+        ended = "complete"
+    except LabFault as fault:
+        stage.check()  # a dead component is a fault; a deadline that passed is a finding, and the record says so
+        ended = f"deadline: {fault}"
+    stage.mark("ended")
+    stage.offsets = {number: {"end": part.end, "committed": part.committed} for number, part in stage.lag.read().items()}
+    return ended
+
+
+def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:
+    """Close the record: samples, transitions and group events to Parquet, then Spark's ledger."""
+    folder = stage.folder
+    frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, stage.times["settling"], time.time())
+    frame.to_parquet(folder / "samples.parquet")
+    stage.transitions.close()
+    stage.reports.close()
+    lines_to_parquet(
+        folder / "transitions.jsonl", folder / "transitions.parquet", ["t", "kind", "name", "event", "object"], as_json=("object",)
+    )
+    lines_to_parquet(folder / "group_events.jsonl", folder / "group_events.parquet", GROUP_COLUMNS)
+    begun = time.monotonic()
+    with reporting(lambda: "Spark: ledger", every_s=10):
+        ledger.settle(spark(), stage.cluster.bootstrap, stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], folder)
+    stage.times["ledger_s"] = time.monotonic() - begun
+    log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.times["ledger_s"])

@@ -1,0 +1,73 @@
+"""Takes the trial's raw samples out of Prometheus: every sample with its own scrape time, nothing interpolated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from prometheus_api_client import PrometheusConnect
+from prometheus_api_client.exceptions import PrometheusApiClientException
+from requests.exceptions import RequestException
+
+from lab.errors import LabFault
+
+# What a dashboard of seed 1's board and an HPA post-mortem need.
+METRICS = (
+    "kafka_consumergroup_lag",
+    "kafka_consumergroup_lag_sum",
+    "consume_rate",
+    "inflight",
+    "assigned_partitions",
+    "rebalances_total",
+    "rebalance_duration_seconds_sum",
+    "rebalance_duration_seconds_count",
+    "messages_processed_total",
+    "producer_events_total",
+    "process_cpu_seconds_total",
+    "process_resident_memory_bytes",
+    "kube_deployment_spec_replicas",
+    "kube_deployment_status_replicas",
+    "kube_deployment_status_replicas_ready",
+    "kube_horizontalpodautoscaler_status_current_replicas",
+    "kube_horizontalpodautoscaler_status_desired_replicas",
+    "keda_scaler_metrics_value",
+    "keda_scaler_active",
+)
+CHUNK_S = 600
+
+
+def collect(url: str, namespace: str, start: float, end: float) -> pd.DataFrame:
+    """Samples of the namespace from ``start`` to ``end`` (epoch s) as columns t, metric, pod, labels (JSON), value.
+
+    Raises :class:`LabFault` when Prometheus can't be asked. A metric without samples is simply absent.
+    """
+    rows: list[dict[str, Any]] = []
+    try:
+        prometheus = PrometheusConnect(url=url)
+        for name in METRICS:
+            for chunk_end, seconds in _chunks(start, end):
+                label = "exported_namespace" if name.startswith("keda_") else "namespace"
+                query = f'{name}{{{label}="{namespace}"}}[{seconds}s]'
+                for series in prometheus.custom_query(query, params={"time": chunk_end}):
+                    rows.extend(_rows(name, series))
+    except (PrometheusApiClientException, RequestException) as error:
+        raise LabFault(f"Prometheus could not be asked: {error}") from error
+    frame = pd.DataFrame(rows, columns=["t", "metric", "pod", "labels", "value"])
+    return frame.drop_duplicates(["t", "metric", "labels"]).sort_values(["metric", "t"], ignore_index=True)
+
+
+def _chunks(start: float, end: float) -> Iterator[tuple[float, int]]:
+    at = start
+    while at < end:
+        seconds = int(min(CHUNK_S, end - at + 1)) or 1
+        at += seconds
+        yield at, seconds
+
+
+def _rows(name: str, series: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    labels = {key: value for key, value in series["metric"].items() if key != "__name__"}
+    text = json.dumps(labels, sort_keys=True)
+    for t, value in series["values"]:
+        yield {"t": float(t), "metric": name, "pod": labels.get("pod", ""), "labels": text, "value": float(value)}
