@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
-
-from lab.errors import InputError
 
 
 class Flags(argparse.ArgumentParser):
@@ -22,7 +19,7 @@ class Flags(argparse.ArgumentParser):
             try:
                 return kind(value)
             except ValueError:
-                raise InputError("command line", f"--{name} ({variable})", value, allowed or kind.__name__) from None
+                raise argparse.ArgumentTypeError(f"{value!r} is not allowed; allowed: {allowed} (also read from {variable})") from None
 
         given = os.environ.get(variable)
         start = default if given is None else given
@@ -33,14 +30,6 @@ class Flags(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the one line and exit with 2."""
         self.exit(2, f"{self.prog}: {message}\n")
-
-    def read(self, arguments: list[str] | None = None) -> argparse.Namespace:
-        """The parsed flags; bad input prints one line and exits with 2."""
-        try:
-            return self.parse_args(arguments)
-        except InputError as error:
-            print(f"{self.prog}: {error}", file=sys.stderr)
-            raise SystemExit(2) from None
 
 
 def number(least: float, most: float) -> Callable[[str], float]:

@@ -111,7 +111,7 @@ class Program:
 
 def main() -> int:
     """Run the consumer; exit 0 after an orderly leave."""
-    chosen = settings(flags().read())
+    chosen = settings(flags().parse_args())
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")
     program = Program(chosen)
     if chosen.drain:

@@ -51,7 +51,7 @@ def main() -> int:
     parser.flag("group", str, "enrich", "consumer group")
     parser.flag("pod-ip", str, "127.0.0.1", "address to serve on")
     parser.flag("metrics-port", whole(1, 65_535), 9308, "port to serve on", "1 to 65,535")
-    options = parser.read()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO)
     registry = CollectorRegistry(auto_describe=False)
     reader = LagReader(options.bootstrap_servers, options.group, options.topic)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -29,9 +28,11 @@ RECEIPTS = "pod string, partition int, first long, last long, count long, checks
 TABLES = {"events": EVENTS, "receipts": RECEIPTS}
 CHECKPOINT = "_checkpoint"
 
+# A broker that is gone is told within the minute, after three tries.
+_PATIENCE = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
 # The connector asks for the log's end on the connection that a fetch is waiting on: with the stock 500 ms every partition
 # idles that long, with 10 ms 24 partitions take 3 s instead of 9. Polls of 500 records cost a round trip each.
-_FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", "kafka.default.api.timeout.ms": "20000"}
+_FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_PATIENCE}
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def ingest(
         if every is None:
             for query in begun:
                 query.awaitTermination()
-    except (PySparkException, Py4JJavaError) as error:
+    except PySparkException as error:
         for query in begun:
             query.stop()
         raise LabFault(f"ingesting {topics.events} and {topics.receipts} from {bootstrap}: {reason(error)}") from error

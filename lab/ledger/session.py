@@ -26,11 +26,12 @@ appender.console.layout.pattern = %d %p %c: %m%n
 """
 
 
-def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "error") -> SparkSession:
-    """The session on ``master``, with the Kafka connector; the process has one, so a second call returns the first's.
+def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") -> SparkSession:
+    """The session on ``master``, with the Kafka connector; a process has one, so a second call returns the first's.
 
     ``heap`` is the driver's, which on a local master does all the work. Nothing listens but Spark's own ports, on loopback
-    when the master is local. Raises :class:`LabFault` when there is no Java, no connector or Spark does not start.
+    when the master is local. ``log_level`` is log4j's: what goes wrong is raised, so Spark need not also print it. Raises
+    :class:`LabFault` when there is no Java, no connector or Spark does not start.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(Path(jars.java(for_spark=True)).resolve().parent.parent)
@@ -47,6 +48,8 @@ def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "error") 
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.pyspark.jvmStacktrace.enabled": "true",  # where an error's cause stands
     }
     if master.startswith("local"):
         settings |= {

@@ -61,7 +61,7 @@ def profile_from(options: Any) -> Profile:
 
 def main() -> int:
     """Replay the profile; exit 0 when every event was acknowledged, 1 when one failed or its fate is unknown, 2 on bad input."""
-    options = flags().read()
+    options = flags().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         profile = profile_from(options)

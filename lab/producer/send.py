@@ -98,11 +98,11 @@ def replay(
     ``started(phase, at)`` is called when the first event of a phase is handed over, with that phase's due time (epoch
     seconds). ``start`` is when the profile begins, epoch seconds. Ends at the profile's end or when ``stop`` is set.
     """
-    offset = start - time.monotonic()
+    zero = time.monotonic() + (start - time.time())  # the profile's start on the clock that never jumps
     clock = time.monotonic
     phases = profile.phases()
     while tally.sent < profile.total and not stop.is_set():
-        now = clock() + offset - start
+        now = clock() - zero
         while phases and phases[0][0] <= now:
             at, _, phase = phases.pop(0)
             started(phase, start + at)
@@ -116,7 +116,7 @@ def replay(
             tally.sent = due
         producer.poll(0)
         if due < tally.sent + MOST_AT_ONCE:
-            stop.wait(max(0.0, TICK_S - (clock() + offset - start - now)))  # the pace of the open loop itself
+            stop.wait(max(0.0, TICK_S - (clock() - zero - now)))  # the pace of the open loop itself
     tally.completed = tally.sent == profile.total
     while (left := producer.flush(10)) > 0:
         log.info("waiting for %d acknowledgements", left)

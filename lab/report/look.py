@@ -17,9 +17,12 @@ WIDTH = 860
 INK, QUIET, ASKED, DELIVERED, BETWEEN = "#222222", "#6b6b6b", "#D55E00", "#0072B2", "#56B4E9"
 UP, DOWN, MOVED, FAULT = "#009E73", "#AA4499", "#000000", "#E69F00"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-STATIC = """<style>svg { max-width: 100%; height: auto; } p { font: 12px Arial, Helvetica, sans-serif; color: #555; }</style>
-<p>Static picture. For zoom, pan and values open this attachment in a new tab.</p>
-"""
+STATIC = """<div id="picture">
+<p>Static picture. For zoom, pan and values download this attachment and open it.</p>
+<style>#picture p {{ font: 12px Arial, sans-serif; color: #555 }} #picture svg {{ max-width: 100%; height: auto }}</style>
+{picture}
+</div>
+<script>document.getElementById("picture").remove()</script>"""
 Layer: TypeAlias = alt.Chart | alt.LayerChart
 VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
 
@@ -27,13 +30,14 @@ VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
 def html(chart: Any) -> str:
     """The chart as one interactive page with its scripts inside: nothing is fetched when it is opened.
 
-    Where a page may run no script, as in Allure's preview of an attachment, it shows the static picture instead.
+    Where a page's scripts are taken out, as in Allure's preview of an attachment, it shows the static picture instead.
     """
     spec = chart.to_dict()
     page = vlc.vegalite_to_html(spec, vl_version=VEGA_LITE, bundle=True, renderer="canvas")
     page = page.replace("<title>Chart</title>", f"<title>{escape(spec['title']['text'])}</title>", 1)
-    picture = f"<noscript>{STATIC}{_picture(spec)}</noscript>"
-    return re.sub(r"<body[^>]*>", lambda body: f"{body.group()}\n{picture}", page, count=1)
+    picture = STATIC.format(picture=_picture(spec))
+    scripts, body, rest = page.rpartition("<body>")  # the last: the scripts before it hold one as text
+    return f"{scripts}{body}\n{picture}{rest}"
 
 
 def svg(chart: Any) -> str:

@@ -45,6 +45,7 @@ class Container:
         self.last = last
         self.restart_count = count
         self.ready = False
+        self.over = False  # it will never run again
         self.ended = asyncio.Event()  # set while no process runs; whoever follows the log waits for it
         self.ended.set()
         self._around = around
@@ -90,20 +91,25 @@ class Container:
     async def run(self) -> None:
         """Start, restart, and return when the policy or :meth:`stop` says that it is over; the state is then terminated."""
         if self.last and not restarts(self._around.policy, self.last.exit_code):
-            self._show(self.last)  # it ended for good under an earlier node process
+            self._end(self.last)  # it had ended for good under an earlier node process
             return
         delay: float | None = None
         while (env := await self._environment()) is not None:
             outcome = await self._once(env)
             again = restarts(self._around.policy, outcome.exit_code) or (self._unhealthy and self._around.policy != "Never")
-            self._show(outcome)
             if self._stopping.is_set() or not again:
+                self._end(outcome)
                 return
+            self._show(outcome)
             ran_s = (outcome.finished_at - outcome.started_at).total_seconds()
             delay = backoff.following(delay, ran_s, self._around.backoff_base_s)
             if delay > 0:
                 await self._back_off(delay)
-        self._settle()
+        # Stopped while no process ran: what is shown is how the last run ended, or that there was none.
+        now = datetime.now(UTC)
+        lost = "The container could not be located when the pod was terminated"
+        before = self.state if isinstance(self.state, Terminated) else self.last
+        self._end(before or Terminated(137, LOST, now, now, message=lost))
 
     async def _environment(self) -> dict[str, str] | None:
         """The environment, waited for while a ConfigMap or Secret is missing; None when stopped meanwhile."""
@@ -210,12 +216,9 @@ class Container:
             self.last = self.state
         self._show(Waiting(reason, message))
 
-    def _settle(self) -> None:
-        """Stopped while no process ran: what is shown is how the last run ended, or that there was none."""
-        if isinstance(self.state, Waiting):
-            now = datetime.now(UTC)
-            lost = "The container could not be located when the pod was terminated"
-            self._show(self.last or Terminated(137, LOST, now, now, message=lost))
+    def _end(self, outcome: Terminated) -> None:
+        self.over = True
+        self._show(outcome)
 
     def _show(self, state: State, ready: bool = False) -> None:
         self.state, self.ready = state, ready

@@ -178,7 +178,8 @@ class Pod:
         while True:
             await self._dirty.wait()
             self._dirty.clear()
-            await self._until_done(self._send)
+            if not all(container.over for container in self.containers):  # else the last status is about to be written
+                await self._until_done(self._send)
 
     async def _send(self) -> None:
         async with self._sending:

@@ -1,0 +1,28 @@
+"""Command-line options of the suite; everything else is in fixtures/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["fixtures.cluster", "fixtures.spark", "fixtures.trial", "fixtures.evidence"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of an experiment session; ``--keep-cluster`` is pytest-kind's and means the same here."""
+    group = parser.getgroup("elastic lab")
+    group.addoption("--cluster", choices=("binary", "kind"), default="binary", help="runtime (default: binary)")
+    group.addoption("--scale", default="quick", help="quick, standard or full: see profiles/scales.yaml (default: quick)")
+    group.addoption("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
+    group.addoption("--from-records", type=Path, metavar="DIR", help="judge stored records; starts no cluster")
+    group.addoption("--spark-master", default="local[*]", help="Spark master of the ledger (default: local[*])")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Experiments always leave Allure results beside their records."""
+    marks = config.getoption("markexpr", "")
+    if "spike" in marks and "not spike" not in marks and not config.getoption("allure_report_dir"):
+        config.option.allure_report_dir = str(config.getoption("--results") / "allure-results")
+        config.option.clean_alluredir = True

@@ -1,0 +1,59 @@
+"""Closing a record: the last messages ingested, the verdict drawn, and tables left that read without Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
+
+from lab.ledger.ingest import CHECKPOINT, Topics, ingest, read
+from lab.ledger.reconcile import Reconciliation, reconcile
+from lab.ledger.rollup import rates
+
+LEDGER = "ledger"
+
+
+def settle(spark: SparkSession, bootstrap: str, topics: Topics, record: Path) -> Reconciliation:
+    """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside.
+
+    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.ledger.rollup.rates`, sorted) and
+    ``ledger/events/*.parquet``. A continuous ingestion into the same ledger must have been stopped; it is carried on. On
+    failure everything is left as it is, to be called again. Raises :class:`LabFault`.
+    """
+    ledger = record / LEDGER
+    ingest(spark, bootstrap, topics, ledger)
+    events, receipts = read(spark, ledger, "events"), read(spark, ledger, "receipts")
+    verdict = reconcile(events, receipts)
+    _write(receipts.orderBy("start", "partition", "first"), record / "receipts.parquet")
+    _write(rates(events, receipts).orderBy("bin_s", "series", "pod", "t"), record / "rates.parquet")
+    (record / "reconciliation.json").write_text(json.dumps(verdict.to_json(), indent=1) + "\n")
+    _close(events, ledger)
+    return verdict
+
+
+def _write(table: DataFrame, path: Path) -> None:
+    """One Parquet file, there only when it is complete."""
+    partial = path.with_suffix(".partial")
+    pq.write_table(table.toArrow(), partial)
+    partial.rename(path)
+
+
+def _close(events: DataFrame, ledger: Path) -> None:
+    """Make the events plain files that can be moved, and remove what only a further ingestion would need.
+
+    Spark's log of the files it committed names them by absolute path, so a folder with it can't be read elsewhere; without
+    it, a file that a failed and repeated batch left behind would be read too.
+    """
+    committed = {Path(unquote(urlparse(name).path)).name for name in events.inputFiles()}
+    folder = ledger / "events"
+    for path in folder.iterdir():
+        if path.name == "_spark_metadata":
+            shutil.rmtree(path)
+        elif path.name not in committed:
+            path.unlink()
+    shutil.rmtree(ledger / "receipts")
+    shutil.rmtree(ledger / CHECKPOINT)

@@ -1,0 +1,33 @@
+"""All measures of a record at once: what measures.json holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from lab.measure.cost import cost
+from lab.measure.drain import drain
+from lab.measure.flips import stability
+from lab.measure.integrity import integrity
+from lab.measure.reaction import reaction
+from lab.trial.record import NoData, Record
+
+MEASURES: dict[str, Callable[[Record], Any]] = {
+    "reaction": reaction,
+    "drain": drain,
+    "stability": stability,
+    "cost": cost,
+    "integrity": integrity,
+}
+
+
+def summarize(record: Record) -> dict[str, Any]:
+    """Each measure as plain data, or ``{"no data": reason}``."""
+    found: dict[str, Any] = {}
+    for name, measure in MEASURES.items():
+        try:
+            found[name] = asdict(measure(record))
+        except NoData as missing:
+            found[name] = {"no data": str(missing)}
+    return found

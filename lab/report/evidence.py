@@ -1,0 +1,125 @@
+"""Evidence: what Allure is given of a trial, in a fixed order: verdicts, timeline, other charts, inputs, raw tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import allure
+import pandas as pd
+from allure_commons.types import AttachmentType
+
+from lab.measure import curves
+from lab.measure.reaction import POLICY, Reaction
+from lab.objective import Verdict
+from lab.report.chart import Timeline, timeline
+from lab.report.look import html, png
+from lab.report.parts import breakdown
+from lab.report.tables import verdict_table
+from lab.trial.record import NoData, Record
+
+
+def rows(verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) -> list[dict[str, Any]]:
+    """Verdicts as verdicts.json holds them."""
+    return [{"experiment": experiment, **asdict(verdict), "trials": list(trials)} for verdict in verdicts]
+
+
+def attach(record: Record, verdicts: Sequence[dict[str, Any]], reaction: Reaction | None) -> None:
+    """Attach a trial's evidence to the running Allure test."""
+    _parameters(record)
+    for phase, seconds in _phases(record):
+        with allure.step(f"{phase}: {seconds:.1f} s"):
+            pass
+    allure.attach(verdict_table(verdicts), "1 verdicts", AttachmentType.HTML)
+    try:
+        chart = timeline(timeline_of(record))
+        allure.attach(png(chart), "2 timeline (image)", AttachmentType.PNG)
+        allure.attach(html(chart), "2 timeline (interactive)", AttachmentType.HTML)
+    except (NoData, ValueError) as missing:
+        allure.attach(f"no data: {missing}", "2 timeline", AttachmentType.TEXT)
+    if reaction is not None:
+        allure.attach(png(breakdown_of(reaction)), "3 reaction, by part", AttachmentType.PNG)
+    allure.attach(json.dumps(json.loads((record.folder / "measures.json").read_text()), indent=1), "4 measures", AttachmentType.JSON)
+    for file in sorted((record.folder / "inputs").glob("*.yaml")):
+        allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
+    allure.attach(json.dumps(record.trial, indent=1), "5 trial.json", AttachmentType.JSON)
+    for file in sorted(record.folder.glob("*.parquet")):
+        allure.attach.file(str(file), f"6 raw: {file.name}", "application/vnd.apache.parquet", file.suffix[1:])
+
+
+def timeline_of(record: Record) -> Timeline:
+    """The timeline's tables, in seconds since the spike began. Raises :class:`NoData` when there was no spike."""
+    zero = curves.phase_start(record, "spike")
+    inputs = record.trial["inputs"]
+    _, _, threshold = curves.policy(record)
+
+    def since(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+        return frame.assign(**{name: frame[name] - zero for name in columns or ("t",)})
+
+    replicas = curves.replicas(record).melt("t", ["desired", "current", "ready"], var_name="kind", value_name="replicas")
+    rates = record.rates
+    rates = rates[(rates["bin_s"] == 1.0) & (rates["pod"] == "")]
+    throughput = rates.rename(columns={"messages": "rate"})[["t", "series", "rate"]].sort_values("t")
+    return Timeline(
+        title=f"{inputs['profile_name']} on policy {inputs['policy_name']}: lag, replicas, throughput",
+        subtitle=(
+            f"scale {record.trial['scale']}; {inputs['runtime']} runtime; P = {inputs['partitions']}, "
+            f"{inputs['workload']['balancer']}, seed {inputs['seed']}; {record.trial['machine']['cores']} cores; trial {record.id}"
+        ),
+        lag=since(curves.lag(record)),
+        lag_objective=float(threshold),
+        replicas=since(replicas),
+        throughput=since(throughput),
+        spans=since(curves.phases(record), "start", "end"),
+        marks=since(_marks(record)),
+    )
+
+
+def breakdown_of(reaction: Reaction) -> Any:
+    """The reaction's parts as a chart."""
+    groups = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
+    groups |= {"pod Ready": "consumer start", "partitions assigned": "rebalance", "first receipt": "work"}
+    table = [{"part": part, "seconds": seconds, "group": groups[part]} for part, seconds in reaction.parts.items()]
+    return breakdown(pd.DataFrame(table), bound=90.0, what="Reaction")
+
+
+def _marks(record: Record) -> pd.DataFrame:
+    scale = [
+        {
+            "t": change.t,
+            "kind": "scale up" if change.after > change.before else "scale down",
+            "label": f"{change.before}→{change.after}",
+            "detail": "desired replicas",
+        }
+        for change in curves.scalings(record)
+    ]
+    moved = [
+        {"t": t, "kind": "rebalance", "label": event, "detail": f"{pod}: {count} partitions {event}"}
+        for t, pod, event, count, _ in curves.rebalances(record).itertuples(index=False, name=None)
+        if count
+    ]
+    return pd.DataFrame(scale + moved, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)
+
+
+def _phases(record: Record) -> list[tuple[str, float]]:
+    times = {name: at for name, at in record.trial["times"].items() if not name.endswith("_s")}
+    marks = [*times.items(), ("end of record", float(record.trial["finished"]))]
+    return [(name, later - at) for (name, at), (_, later) in zip(marks, marks[1:], strict=False)]
+
+
+def _parameters(record: Record) -> None:
+    inputs = record.trial["inputs"]
+    _, ceiling, threshold = curves.policy(record)
+    for name, value in {
+        "P": inputs["partitions"],
+        "maxReplicaCount": ceiling,
+        "lagThreshold": threshold,
+        "balancer": inputs["workload"]["balancer"],
+        "scale": record.trial["scale"],
+        "cluster": inputs["runtime"],
+        "seed": inputs["seed"],
+        "trial": record.id,
+    }.items():
+        allure.dynamic.parameter(name, value)

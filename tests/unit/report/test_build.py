@@ -1,0 +1,146 @@
+"""The Allure report: complete, in one page, and a browser asks no other host for anything."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import re
+import shutil
+import subprocess
+import threading
+import uuid
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from lab.errors import InputError, LabFault
+from lab.report import build
+from lab.report.__main__ import main
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def result(folder: Path, name: str, status: str, **labels: str) -> None:
+    """Write one Allure result as the pytest plugin would."""
+    made = {
+        "uuid": str(uuid.uuid4()),
+        "historyId": name,
+        "testCaseId": name,
+        "fullName": f"tests#{name}",
+        "name": name,
+        "status": status,
+        "start": 1_700_000_000_000,
+        "stop": 1_700_000_001_000,
+        "labels": [{"name": key, "value": value} for key, value in labels.items()],
+    }
+    (folder / f"{made['uuid']}-result.json").write_text(json.dumps(made))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> build.Report:
+    """A report of three results, made by the real generator."""
+    try:
+        build.install()
+    except LabFault as fault:
+        pytest.skip(str(fault))
+    results = tmp_path_factory.mktemp("results")
+    source = results / "allure-results"
+    source.mkdir()
+    result(source, "test_held", "passed", epic="Scaling", feature="1 signal", story="reaction")
+    result(source, "test_breached", "failed", epic="Scaling", feature="1 signal", story="drain")
+    result(source, "test_known", "failed", epic="KEDA", feature="zero", story="cooldown", tag="known")
+    return build.build(results)
+
+
+@pytest.fixture
+def served(built: build.Report) -> Iterator[str]:
+    """The report's address on loopback."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=built.index.parent))
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/index.html"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_the_page_names_no_other_host(built: build.Report) -> None:
+    """No script, style, image or frame of another host, no analytics, and a policy that forbids the rest."""
+    page = built.index.read_text(encoding="utf-8")
+    assert not re.search(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//", page)
+    assert "googletagmanager" not in page
+    assert page.index("Content-Security-Policy") < page.index("<script")
+    assert built.one_file
+    assert "Elastic Lab" in page
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+@pytest.mark.parametrize("how", ["served", "file"])
+def test_a_browser_shows_it_and_asks_no_other_host(built: build.Report, served: str, tmp_path: Path, how: str) -> None:
+    """Chromium renders the tests' names; its network log has no request of the page to another host."""
+    url, log = served if how == "served" else built.index.as_uri(), tmp_path / "net.json"
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
+    dumped = subprocess.run(
+        [str(CHROMIUM), *flags.split(), "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}",
+         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--log-net-log={log}", "--virtual-time-budget=5000",
+         "--dump-dom", url],
+        capture_output=True, text=True, timeout=60, check=True,
+    ).stdout  # fmt: skip
+    assert "test_breached" in dumped
+    asked = set(re.findall(r'"initiator":"[^"]*127\.0\.0\.1[^"]*"[^{}]*"url":"(https?://[^/"]+)', log.read_text()))
+    assert {host for host in asked if "127.0.0.1" not in host} == set()
+    assert "googletagmanager" not in log.read_text()
+
+
+def test_categories_and_grouping_are_the_labs(built: build.Report) -> None:
+    """A known behaviour is told from a breached objective, and the tree is epic, feature, story."""
+    data = dict(re.findall(r'd\("([^"]+)","([^"]*)"\)', built.index.read_text(encoding="utf-8")))
+    categories = json.loads(base64.b64decode(data["widgets/categories.json"]))
+    names = {node["name"] for node in categories["nodes"].values() if node["type"] == "category"}
+    assert names == {"known KEDA behaviour", "objective breached"}
+    tree = base64.b64decode(data["widgets/default/tree.json"]).decode()
+    assert all(f'"{name}"' in tree for name in ("Scaling", "1 signal", "reaction", "cooldown"))
+
+
+def test_the_same_results_are_one_entry_of_history(built: build.Report) -> None:
+    """Building a report again replaces the session's entry instead of adding one."""
+    results = built.index.parent.parent
+    build.build(results)
+    assert len((results / "history.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_missing_experiment_fails_the_gate(built: build.Report) -> None:
+    """Three tests satisfy a gate of three and fail one of four."""
+    results = built.index.parent.parent
+    assert build.gate(results, 3) is None
+    assert "3 is less than the expected threshold value 4" in str(build.gate(results, 4))
+
+
+def test_no_results_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing to report is the user's to fix: exit code 2 and the folder's name."""
+    assert main(["--results", str(tmp_path)]) == 2
+    assert str(tmp_path) in capsys.readouterr().err
+    with pytest.raises(InputError):
+        build.build(tmp_path)
+
+
+def test_no_node_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Node.js the fault says what to install."""
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(LabFault, match=r"Node\.js 20 or later on PATH: not found"):
+        build.install()
+
+
+@pytest.mark.parametrize("page", ["<html></html>", '<head><script src="https://elsewhere.example/x.js"></script></head>'])
+def test_a_page_that_calls_elsewhere_is_refused(page: str) -> None:
+    """Were a later Allure's page different, the build stops instead of shipping it."""
+    with pytest.raises(LabFault, match="self-contained"):
+        build.closed(page)

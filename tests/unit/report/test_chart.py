@@ -1,0 +1,155 @@
+"""The timeline and the breakdown: what the spec promises, and that its pages fetch nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab.report import chart, sampling
+from tests.unit.report import demo
+
+FETCHING = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//", re.IGNORECASE)
+
+
+def encodings(view: Any, channel: str) -> Iterator[dict[str, Any]]:
+    """Every use of a channel anywhere in a spec."""
+    if isinstance(view, dict):
+        found = view.get("encoding", {}).get(channel)
+        if found is not None:
+            yield found
+        for inner in view.values():
+            yield from encodings(inner, channel)
+    elif isinstance(view, list):
+        for inner in view:
+            yield from encodings(inner, channel)
+
+
+@pytest.fixture(scope="module")
+def spec() -> dict[str, Any]:
+    """The demo trial's timeline as a Vega-Lite spec."""
+    return chart.timeline(demo.trial()).to_dict()
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    """The demo trial's timeline as a page."""
+    return chart.html(chart.timeline(demo.trial(title="Step <10x> & hold")))
+
+
+def test_three_panels_share_one_time_scale(spec: dict[str, Any]) -> None:
+    """Lag, replicas and throughput are stacked, equally wide, on the same explicit time domain."""
+    assert [panel["name"] for panel in spec["vconcat"]] == ["lag", "replicas", "throughput"]
+    assert {panel["width"] for panel in spec["vconcat"]} == {chart.WIDTH}
+    assert spec["resolve"]["scale"]["x"] == "shared"
+    domains = {tuple(x["scale"]["domain"]) for x in encodings(spec, "x") if "scale" in x}
+    assert domains == {(-60.0, 660.0)}
+
+
+def test_zoom_and_cursor_work_from_every_panel(spec: dict[str, Any]) -> None:
+    """One zoom bound to the shared scale and one cursor, each with a view in all three panels."""
+    params = {param["name"]: param for param in spec["params"]}
+    assert params["zoom"]["bind"] == "scales"
+    assert {len(set(param["views"])) for param in params.values()} == {3}
+
+
+def test_every_axis_title_carries_its_unit(spec: dict[str, Any]) -> None:
+    """A reader never has to guess a unit."""
+    titles = {axis["title"] for channel in ("x", "y") for axis in encodings(spec, channel) if axis.get("title")}
+    assert titles == {"Lag (messages)", "Replicas (pods)", "Throughput (messages/s)", "Time since the spike began (s)"}
+
+
+def test_a_page_fetches_nothing_and_keeps_a_picture(page: str) -> None:
+    """The scripts are inside, the title is escaped, and the static picture is there for a viewer without scripts."""
+    assert not FETCHING.search(page)
+    assert "<title>Step &lt;10x&gt; &amp; hold</title>" in page
+    body = page.rpartition("<body>")[2]
+    assert body.index("<svg") < body.index("vegaEmbed") if "vegaEmbed" in body else "<svg" in body
+
+
+def test_a_static_chart_says_what_it_shows() -> None:
+    """Title, subtitle, phases, faults and scale events are text in the SVG; the PNG is a PNG."""
+    made = chart.timeline(demo.trial(step_s=5.0))
+    picture = chart.svg(made)
+    for text in ("Step 10x for 240 s", "scale quick", "spike 10x", "broker paused", "24→12", "lagThreshold", "rebalance"):
+        assert text in picture
+    assert chart.png(made, scale=1.0).startswith(b"\x89PNG")
+
+
+def test_a_trial_without_events_is_drawn() -> None:
+    """No marks, no faults, no phases, gaps in the lag: still a chart."""
+    trial = demo.trial(step_s=10.0)
+    bare = chart.Timeline(
+        "bare", "", trial.lag.assign(lag=np.nan), 100.0, trial.replicas[trial.replicas["kind"] == "ready"], trial.throughput
+    )
+    assert "bare" in chart.svg(chart.timeline(bare))
+
+
+def test_a_timeline_without_data_is_refused() -> None:
+    """An empty panel would look like a measurement of nothing."""
+    with pytest.raises(ValueError, match="'lag' is empty"):
+        chart.timeline(dataclasses.replace(demo.trial(step_s=10.0), lag=pd.DataFrame(columns=["t", "lag"])))
+
+
+def test_a_long_trial_is_thinned_but_keeps_its_peak() -> None:
+    """Past 5000 samples the chart holds fewer rows and the same highest lag."""
+    trial = demo.trial(step_s=0.05)
+    thinned = sampling.thin(trial.lag, "lag")
+    assert len(trial.lag) > sampling.MOST_POINTS >= len(thinned)
+    assert thinned["lag"].max() == trial.lag["lag"].max()
+
+
+@given(st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")), min_size=1, max_size=400), st.integers(2, 20))
+@settings(max_examples=100, deadline=None)
+def test_thinning_keeps_extremes_ends_and_order(values: list[float], buckets: int) -> None:
+    """Whatever the series: at most four rows a bucket, no made-up row, the extremes stay, time never goes back."""
+    table = pd.DataFrame({"t": np.arange(len(values)) * 1.0, "lag": values})
+    thinned = sampling.thin(table, "lag", most=10, buckets=buckets)
+    assert len(thinned) <= max(10, 4 * buckets)
+    assert thinned["t"].is_monotonic_increasing
+    merged = thinned.merge(table, on="t", suffixes=("", "_was"))
+    pd.testing.assert_series_equal(merged["lag"], merged["lag_was"], check_names=False)
+    if table["lag"].notna().any():
+        assert (thinned["lag"].max(), thinned["lag"].min()) == (table["lag"].max(), table["lag"].min())
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
+def test_steps_lose_nothing(counts: list[int]) -> None:
+    """A step line drawn from the kept rows has the same value at every moment."""
+    times = np.arange(len(counts)) * 1.0
+    table = pd.DataFrame({"t": times, "replicas": counts})
+    assert sampling.at(times, sampling.steps(table, "replicas"), "replicas") == counts
+
+
+@given(st.lists(st.floats(0, 100), max_size=30), st.floats(0.1, 30))
+def test_labels_never_overlap(times: list[float], width: float) -> None:
+    """Two labels in one row are at least a width apart."""
+    times.sort()
+    rows = sampling.rows_for(times, [width] * len(times), 3)
+    for row in range(3):
+        kept = [time for time, placed in zip(times, rows, strict=True) if placed == row]
+        assert all(after - before >= width * 0.999 for before, after in zip(kept, kept[1:], strict=False))
+
+
+def test_a_breakdown_names_every_part_and_the_bound() -> None:
+    """Tiny parts too are named with their seconds; the title has the sum and the bound."""
+    parts = demo.reaction()
+    picture = chart.svg(chart.breakdown(parts))
+    assert "Reaction: 71.2 s, within the bound of 90 s" in picture
+    for part in parts["part"]:
+        assert part in picture
+    assert "0.05 s" in picture
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
+def test_a_part_without_a_length_is_refused(seconds: float) -> None:
+    """A part that was not measured can't be drawn as if it were."""
+    with pytest.raises(ValueError, match="0 s or more"):
+        chart.breakdown(pd.DataFrame({"part": ["x"], "seconds": [seconds], "group": ["y"]}))

@@ -1,0 +1,35 @@
+"""Bad flags of the two programs: one line, exit code 2, nothing started."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "environment", "line"),
+    [
+        ("consumer", ["--bootstrap-servers=x", "--process-ms=0"], {}, "argument --process-ms: '0' is not allowed"),
+        ("consumer", ["--bootstrap-servers=x"], {"BALANCER": "fair"}, "argument --balancer: 'fair' is not allowed"),
+        ("consumer", [], {}, "--bootstrap-servers"),
+        ("producer", ["--bootstrap-servers=x", "--rate=-5"], {}, "argument --rate: '-5' is not allowed"),
+        ("producer", ["--bootstrap-servers=x", "--profile=nowhere.yaml"], {}, "nowhere.yaml: (file): 'No such file"),
+        ("producer", ["--bootstrap-servers=x", "--spike-hold=5000"], {}, "spike_hold: 5000.0 is not allowed"),
+        ("producer", ["--bootstrap-servers=x"], {"PROFILE_YAML": "kind: [", }, "PROFILE_YAML: line 1"),
+        ("kafka.exporter", ["--bootstrap-servers=x", "--metrics-port=99999"], {}, "argument --metrics-port: '99999'"),
+    ],
+)
+def test_a_bad_flag_is_one_clear_line(program, arguments, environment, line):
+    """Flag, variable, value and what is allowed; exit code 2."""
+    ran = subprocess.run(
+        [sys.executable, "-m", f"lab.{program}", *arguments],
+        env=dict(os.environ, **environment),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert line in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1
