@@ -66,7 +66,7 @@ def ingest(
     except PySparkException as error:
         for query in begun:
             query.stop()
-        raise LabFault(f"ingesting {topics.events} and {topics.receipts} from {bootstrap}: {reason(error)}") from error
+        raise LabFault(f"ingesting {topics.events} and {topics.receipts} from {bootstrap}: {_reason(error)}") from error
     return begun[0], begun[1]
 
 
@@ -77,11 +77,11 @@ def read(spark: SparkSession, ledger: Path, name: str) -> DataFrame:
     return spark.read.schema(TABLES[name]).parquet(str(folder))
 
 
-def reason(error: Exception) -> str:
-    """The one line of a Spark error that says why, without its stack: the innermost cause Spark names."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    return causes[-1] if causes else next((line for line in lines if line), type(error).__name__)
+def _reason(error: PySparkException) -> str:
+    """The one line that says why: the innermost cause in the JVM's stack trace, which PySpark keeps but does not print."""
+    trace = getattr(error, "_stackTrace", None) or ""
+    causes = [line.removeprefix("Caused by: ") for line in trace.splitlines() if line.startswith("Caused by: ")]
+    return (causes or str(error).splitlines() or [type(error).__name__])[-1 if causes else 0]
 
 
 def _has_data(folder: Path) -> bool:

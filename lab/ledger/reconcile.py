@@ -112,7 +112,7 @@ def reconcile(events: DataFrame, receipts: DataFrame) -> Reconciliation:
     bounds = _bounds(events, receipts).persist()
     try:
         total = _well_formed(receipts)
-        produced, holes = bounds.agg(F.sum("n"), F.sum(F.col("end") - F.col("n"))).collect()[0]
+        produced, holes = bounds.agg(F.sum("n"), F.sum(F.col("log_end") - F.col("n"))).collect()[0]
         lengths, counts, named = _coverage(receipts, bounds)
         mismatched_receipts, mismatched = _mismatched(events, receipts, bounds)
         return Reconciliation(
@@ -159,8 +159,8 @@ def _well_formed(receipts: DataFrame) -> int:
 
 
 def _bounds(events: DataFrame, receipts: DataFrame) -> DataFrame:
-    """By partition: ``n`` messages, ``end`` of the log (its last offset + 1), ``seen``: the offset after the last receipt's."""
-    log = events.groupBy("partition").agg(F.count("*").alias("n"), (F.max("offset") + 1).alias("end"))
+    """By partition: ``n`` messages, ``log_end`` (the last offset + 1), ``seen`` (the last receipt's + 1)."""
+    log = events.groupBy("partition").agg(F.count("*").alias("n"), (F.max("offset") + 1).alias("log_end"))
     said = receipts.groupBy("partition").agg((F.max("last") + 1).alias("seen"))
     return log.join(said, "partition", "full").na.fill(0)
 
@@ -171,7 +171,7 @@ def _coverage(receipts: DataFrame, bounds: DataFrame) -> tuple[dict[str, int], d
         receipts.select("partition", F.col("first").alias("at"), F.lit(1).alias("change"))
         .unionAll(receipts.select("partition", F.col("last") + 1, F.lit(-1)))
         .unionAll(bounds.select("partition", F.lit(0), F.lit(0)))
-        .unionAll(bounds.select("partition", "end", F.lit(0)))
+        .unionAll(bounds.select("partition", "log_end", F.lit(0)))
     )
     along = Window.partitionBy("partition").orderBy("at")
     stretches = (
@@ -188,7 +188,7 @@ def _coverage(receipts: DataFrame, bounds: DataFrame) -> tuple[dict[str, int], d
         .withColumn(
             "kind",
             F.expr(
-                "CASE WHEN first >= end THEN IF(depth > 0, 'phantom', 'none') WHEN depth > 1 THEN 'doubled' "
+                "CASE WHEN first >= log_end THEN IF(depth > 0, 'phantom', 'none') WHEN depth > 1 THEN 'doubled' "
                 "WHEN depth = 1 THEN 'once' WHEN first >= seen THEN 'unseen' ELSE 'lost' END"
             ),
         )
@@ -247,7 +247,7 @@ def _mismatched(events: DataFrame, receipts: DataFrame, bounds: DataFrame) -> tu
     wrong = (
         receipts.join(sums, "id", "left")
         .join(F.broadcast(bounds), "partition")
-        .where("count != last - first + 1 OR (last < end AND (hits IS NULL OR hits < 2 OR sum != checksum))")
+        .where("count != last - first + 1 OR (last < log_end AND (hits IS NULL OR hits < 2 OR sum != checksum))")
         .select("partition", "first", "last", "count", F.array("pod").alias("pods"))
         .persist()
     )

@@ -49,7 +49,6 @@ def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") 
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.pyspark.jvmStacktrace.enabled": "true",  # where an error's cause stands
     }
     if master.startswith("local"):
         settings |= {

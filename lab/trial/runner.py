@@ -14,11 +14,12 @@ from confluent_kafka import KafkaException
 from kubernetes import client
 from pyspark.sql import SparkSession
 
-from lab import ledger
 from lab.cluster import Cluster, apply
 from lab.errors import LabFault
 from lab.kafka import topics
 from lab.kafka.lag import LagReader
+from lab.ledger.ingest import Topics
+from lab.ledger.settle import settle
 from lab.progress import reporting
 from lab.trial import machine, samples
 from lab.trial.inputs import Inputs
@@ -208,6 +209,6 @@ def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:
     lines_to_parquet(folder / "group_events.jsonl", folder / "group_events.parquet", GROUP_COLUMNS)
     begun = time.monotonic()
     with reporting(lambda: "Spark: ledger", every_s=10):
-        ledger.settle(spark(), stage.cluster.bootstrap, stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], folder)
+        settle(spark(), stage.cluster.bootstrap, Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"]), folder)
     stage.times["ledger_s"] = time.monotonic() - begun
     log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.times["ledger_s"])
