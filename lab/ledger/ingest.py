@@ -58,8 +58,8 @@ def ingest(
             raise LabFault(f"{ledger / name} has data but no checkpoint to append from: ingest into another folder")
     begun: list[StreamingQuery] = []
     try:
-        begun.append(_start(_events(_stream(spark, bootstrap, topics.events)), ledger, "events", every))
-        begun.append(_start(_receipts(_stream(spark, bootstrap, topics.receipts)), ledger, "receipts", every))
+        begun.append(_start(decode_events(_stream(spark, bootstrap, topics.events)), ledger, "events", every))
+        begun.append(_start(decode_receipts(_stream(spark, bootstrap, topics.receipts)), ledger, "receipts", every))
         if every is None:
             for query in begun:
                 query.awaitTermination()
@@ -75,6 +75,21 @@ def read(spark: SparkSession, ledger: Path, name: str) -> DataFrame:
     folder = ledger / name
     folder.mkdir(parents=True, exist_ok=True)
     return spark.read.schema(TABLES[name]).parquet(str(folder))
+
+
+def decode_events(records: DataFrame) -> DataFrame:
+    """The table ``events`` of Kafka records (partition, offset, value)."""
+    value = F.col("value")
+    sized = F.when(F.length(value) == event.SIZE, F.crc32(F.substring(value, 1, event.IDENTITY))).otherwise(
+        F.raise_error(F.format_string("partition %d, offset %d: %d bytes are no event", "partition", "offset", F.length(value)))
+    )
+    fields = (_big_endian(value, at).alias(name) for at, name in ((0, "entity_id"), (8, "seq"), (16, "ts")))
+    return records.select("partition", "offset", *fields, sized.alias("crc"))
+
+
+def decode_receipts(records: DataFrame) -> DataFrame:
+    """The table ``receipts`` of Kafka records (value)."""
+    return records.select(F.from_json(F.col("value").cast("string"), RECEIPTS, {"mode": "FAILFAST"}).alias("r")).select("r.*")
 
 
 def _reason(error: PySparkException) -> str:
@@ -102,19 +117,6 @@ def _start(table: DataFrame, ledger: Path, name: str, every: str | None) -> Stre
     return (writer.trigger(processingTime=every) if every else writer.trigger(availableNow=True)).start()
 
 
-def _events(records: DataFrame) -> DataFrame:
-    value = F.col("value")
-    sized = F.when(F.length(value) == event.SIZE, F.crc32(F.substring(value, 1, event.IDENTITY))).otherwise(
-        F.raise_error(F.format_string("partition %d, offset %d: %d bytes are no event", "partition", "offset", F.length(value)))
-    )
-    fields = (_big_endian(value, at).alias(name) for at, name in ((0, "entity_id"), (8, "seq"), (16, "ts")))
-    return records.select("partition", "offset", *fields, sized.alias("crc"))
-
-
 def _big_endian(value: Column, at: int) -> Column:
     """The 8 bytes at ``at`` as a long: Spark's SQL has no cast from binary, but reads hexadecimal."""
     return F.conv(F.hex(F.substring(value, at + 1, 8)), 16, 10).cast("long")
-
-
-def _receipts(records: DataFrame) -> DataFrame:
-    return records.select(F.from_json(F.col("value").cast("string"), RECEIPTS, {"mode": "FAILFAST"}).alias("r")).select("r.*")

@@ -126,10 +126,10 @@ def reconcile(events: DataFrame, receipts: DataFrame) -> Reconciliation:
             doubled_messages=counts.get("doubled", 0),
             phantom_messages=counts.get("phantom", 0),
             mismatched_receipts=mismatched_receipts,
-            lost=named["lost"],
-            unseen=named["unseen"],
-            doubled=named["doubled"],
-            phantom=named["phantom"],
+            lost=named.get("lost", ()),
+            unseen=named.get("unseen", ()),
+            doubled=named.get("doubled", ()),
+            phantom=named.get("phantom", ()),
             mismatched=mismatched,
         )
     finally:
@@ -209,7 +209,8 @@ def _coverage(receipts: DataFrame, bounds: DataFrame) -> tuple[dict[str, int], d
     )
     try:
         totals = ranges.groupBy("kind").agg(F.sum(F.expr("last - first + 1")), F.sum("count")).collect()
-        return {row[0]: row[1] for row in totals}, {row[0]: row[2] for row in totals}, _named(ranges, receipts)
+        lengths, counts = {row[0]: row[1] for row in totals}, {row[0]: row[2] for row in totals}
+        return lengths, counts, _named(ranges, receipts) if any(kind in counts for kind in _KINDS) else {}
     finally:
         ranges.unpersist()
 
@@ -249,13 +250,9 @@ def _mismatched(events: DataFrame, receipts: DataFrame, bounds: DataFrame) -> tu
         .join(F.broadcast(bounds), "partition")
         .where("count != last - first + 1 OR (last < log_end AND (hits IS NULL OR hits < 2 OR sum != checksum))")
         .select("partition", "first", "last", "count", F.array("pod").alias("pods"))
-        .persist()
     )
-    try:
-        rows = wrong.orderBy("partition", "first", "last", "pods").limit(NAMED).collect()
-        return wrong.count(), tuple(_range(row) for row in rows)
-    finally:
-        wrong.unpersist()
+    rows = wrong.orderBy("partition", "first", "last", "pods").limit(NAMED).collect()
+    return len(rows) if len(rows) < NAMED else wrong.count(), tuple(_range(row) for row in rows)
 
 
 def _range(row: Row) -> Range:

@@ -10,14 +10,16 @@ from lab.trial.record import NoData, Record
 
 @dataclass(frozen=True)
 class Integrity:
-    """Counts of messages. ``named`` lists each lost or doubled range in words."""
+    """Counts of messages (mismatched: receipts); the words are :mod:`lab.ledger.reconcile`'s. ``named`` tells each range."""
 
     produced: int
     acked: int
     unknown_or_failed: int
     processed: int
     lost: int
+    unseen: int
     doubled: int
+    phantom: int
     mismatched: int
     uncommitted: int
     named: tuple[str, ...]
@@ -33,7 +35,7 @@ def integrity(record: Record) -> Integrity:
     tally = json.loads(told.iloc[-1])
     named = [
         f"{kind} partition {item['partition']} offsets {item['first']}-{item['last']} ({item['count']}): {', '.join(item['pods'])}"
-        for kind in ("lost", "doubled", "mismatched")
+        for kind in ("lost", "unseen", "doubled", "phantom", "mismatched")
         for item in ledger[kind]
     ]
     uncommitted = sum(part["end"] - (part["committed"] or 0) for part in record.trial["offsets"].values())
@@ -43,8 +45,10 @@ def integrity(record: Record) -> Integrity:
         unknown_or_failed=int(tally["unknown"]) + int(tally["failed"]),
         processed=int(ledger["processed"]),
         lost=int(ledger["lost_messages"]),
+        unseen=int(ledger["unseen_messages"]),
         doubled=int(ledger["doubled_messages"]),
-        mismatched=len(ledger["mismatched"]),
+        phantom=int(ledger["phantom_messages"]),
+        mismatched=int(ledger["mismatched_receipts"]),
         uncommitted=uncommitted,
         named=tuple(named),
     )

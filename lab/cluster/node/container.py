@@ -209,7 +209,8 @@ class Container:
     async def _pause(self, seconds: float) -> None:
         """Wait, but no longer than until :meth:`stop`."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
 
     def _wait(self, reason: str, message: str) -> None:
         if isinstance(self.state, Terminated):

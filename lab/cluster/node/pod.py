@@ -156,7 +156,8 @@ class Pod:
         message = "; ".join(map(str, self.refusals))
         self._tools.events.record(self.obj, "Warning", self.refusals[0].reason, message)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._deleted.wait(), backoff.refusal_delay(self._refused_before))
+            async with asyncio.timeout(backoff.refusal_delay(self._refused_before)):
+                await self._deleted.wait()
 
     def _status(self) -> Json:
         now = datetime.now(UTC)
@@ -204,7 +205,8 @@ class Pod:
             except LabFault as fault:
                 log.warning("pod %s/%s: %s", self.namespace, self.name, fault)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._gone.wait(), backoff.api_retry(attempt))
+                    async with asyncio.timeout(backoff.api_retry(attempt)):
+                        await self._gone.wait()
                 attempt += 1
             finally:
                 self._writes.discard(task)

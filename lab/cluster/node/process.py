@@ -15,6 +15,7 @@ import psutil
 from lab.cluster import processes
 
 OUTPUT_KEPT = 1024
+GONE_S = 1.0
 
 
 class Process:
@@ -55,7 +56,7 @@ class Process:
         code = await self._child.wait()
         if self._kill:
             self._kill.cancel()
-        kill_session(self.pid)
+        await end_session(self.pid)
         processes.forget(self._run, self.pid)
         return code
 
@@ -64,8 +65,10 @@ class Process:
         loop = asyncio.get_running_loop()
         kill_at = loop.time() + grace_s
         if self._kill is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._child.send_signal(signal.SIGTERM)
+            # Not the child's send_signal: it polls, and would take the exit code of a process that has just ended from asyncio.
+            if self._child.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGTERM)
         elif kill_at >= self._kill_at:
             return
         else:
@@ -79,11 +82,29 @@ class Process:
             kill_session(self.pid)
 
 
-def kill_session(session: int) -> None:
-    """SIGKILL every process of a session, whatever process group it has moved to."""
-    for pid in sessions().get(session, ()):
+def kill_session(session: int) -> list[int]:
+    """SIGKILL every process of a session, whatever process group it has moved to, and return their pids."""
+    members = sessions().get(session, [])
+    for pid in members:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+    return members
+
+
+async def end_session(session: int) -> None:
+    """SIGKILL what is left of a session, and return once it is gone."""
+    deadline = asyncio.get_running_loop().time() + GONE_S
+    left = kill_session(session)
+    # They are no children of ours, so there is no exit to wait for; the kernel takes a moment to end them.
+    while any(_runs(pid) for pid in left) and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.005)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
 def sessions() -> dict[int, list[int]]:
@@ -110,7 +131,8 @@ async def run_to_end(
     )
     processes.remember(run, child.pid, name)
     try:
-        output, _ = await asyncio.wait_for(child.communicate(), timeout_s)
+        async with asyncio.timeout(timeout_s):  # not wait_for: before Python 3.12 it may swallow a cancellation
+            output, _ = await child.communicate()
         return child.returncode or 0, output[:OUTPUT_KEPT].decode(errors="replace").strip()
     finally:
         kill_session(child.pid)

@@ -104,7 +104,8 @@ class Server:
             while not ended:
                 # Files have no event that asyncio could wait for: this poll lasts only while someone follows.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(container.ended.wait(), FOLLOW_S)
+                    async with asyncio.timeout(FOLLOW_S):
+                        await container.ended.wait()
                     ended = True
                 if block := log.read():
                     await response.write(block)

@@ -158,6 +158,7 @@ def test_a_crashing_container_is_restarted_with_back_off(tmp_path: Path) -> None
             assert {status["phase"] for status in n.api.statuses} == {"Running"}
             assert "BackOff" in n.api.reasons()
             assert (made.folder / "main.0.log").read_text() == "run\n"
+            await n.api.until(lambda: "waiting" in n.api.shown()[-1]["state"])
             n.delete(obj, 30)
             last = await n.removed(obj)
             assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.cluster.node import process
 from lab.cluster.node.podspec import HttpGet
 from lab.cluster.node.probe import Tally, request
 
@@ -93,9 +94,9 @@ def test_readiness_is_still_probed_while_the_pod_drains(tmp_path: Path) -> None:
 
     async def body() -> None:
         async with node(tmp_path) as n, serving("127.77.0.1") as server:
-            script = 'trap "sleep 1.5; exit 0" TERM; sleep 60 & wait'
+            script = 'trap "sleep 1.5; exit 0" TERM; echo up; sleep 60 & wait'
             obj = pod(shell(script, readinessProbe=probe(failureThreshold=1), **SERVES))
-            n.apply(obj)
+            await n.said(n.apply(obj), "up")
             await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
             server.status = 500
             n.delete(obj, 30)
@@ -131,11 +132,10 @@ def test_a_pod_that_is_being_deleted_is_not_killed_by_its_liveness_probe(tmp_pat
 
     async def body() -> None:
         async with node(tmp_path) as n, serving("127.77.0.1") as server:
-            script = 'trap "sleep 1.5; exit 0" TERM; sleep 60 & wait'
+            script = 'trap "sleep 1.5; exit 0" TERM; echo up; sleep 60 & wait'
             liveness = probe(failureThreshold=1, terminationGracePeriodSeconds=1)
             obj = pod(shell(script, livenessProbe=liveness, **SERVES))
-            n.apply(obj)
-            await n.api.until(n.api.running)
+            await n.said(n.apply(obj), "up")
             server.status = 500
             n.delete(obj, 30)
             assert (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
@@ -153,6 +153,40 @@ def test_an_exec_probe_that_hangs_is_killed_and_fails(tmp_path: Path) -> None:
             await n.api.until(lambda: "Unhealthy" in n.api.reasons())
             assert "Readiness probe failed: no answer within 1 s" in [event["message"] for event in n.api.events]
             assert len(list((tmp_path / "pids").iterdir())) == 1
+
+    alone(body())
+
+
+def test_a_cancelled_exec_probe_stays_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancellation that meets the command's end in the same moment is not lost, or the probe would outlive its container."""
+
+    class Child:
+        pid, returncode = 2**30, 1
+
+        def __init__(self) -> None:
+            self.output: asyncio.Future[tuple[bytes, None]] = asyncio.get_running_loop().create_future()
+
+        async def communicate(self) -> tuple[bytes, None]:
+            return await asyncio.shield(self.output)
+
+        async def wait(self) -> int:
+            return 1
+
+    async def body() -> None:
+        child = Child()
+
+        async def started(*_: object, **__: object) -> Child:
+            return child
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", started)
+        work = process.run_to_end(("x",), env={}, cwd="/", timeout_s=5, run=tmp_path, name="x")
+        task = asyncio.create_task(work)
+        await asyncio.sleep(0.01)
+        child.output.set_result((b"", None))
+        await asyncio.sleep(0)
+        assert task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     alone(body())
 
