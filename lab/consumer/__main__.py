@@ -47,6 +47,7 @@ class Program:
         self._abandon = threading.Event()
         self._subscribed = False
         self._alive_at = time.monotonic()
+        self._drained_by = 0.0
 
     def _say(self, event: str, **fields: object) -> None:
         self._reports.say(event, **fields)
@@ -65,6 +66,7 @@ class Program:
     def terminate(self, *_: object) -> None:
         """SIGTERM with drain on: stop polling; give up work in flight only after the drain timeout."""
         self._stopping.set()
+        self._drained_by = time.monotonic() + self._settings.drain_timeout_s
         timer = threading.Timer(self._settings.drain_timeout_s, self._abandon.set)
         timer.daemon = True
         timer.start()
@@ -85,8 +87,8 @@ class Program:
             self._member.commit_if_due()
         self._subscribed = False
         self._say("draining", abandoned=abandoned)
-        self._member.leave()
-        self._say("left")
+        committed = self._member.leave(max(1.0, self._drained_by - time.monotonic()))
+        self._say("left", committed=committed)
         self._producer.flush(10)
         server.shutdown()
 

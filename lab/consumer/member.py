@@ -51,6 +51,7 @@ class Member:
         self._owned: set[int] = set()
         self._processed: dict[int, int] = {}
         self._uncommitted = False
+        self._leaving = False
         self._last_commit = 0.0
         self._rebalance_began: float | None = None
         self.on_rebalanced: Callable[[int, float], None] = lambda owned, seconds: None
@@ -94,37 +95,51 @@ class Member:
             self._uncommitted = False
             self._commit(list(self._processed), wait=False)
 
-    def leave(self) -> None:
-        """Commit what is processed and leave the group; the assignment is given back through on_revoke."""
-        self._consumer.close()
+    def leave(self, deadline_s: float) -> bool:
+        """Commit what is processed, then leave the group; False when ``deadline_s`` passed without the commit.
 
-    def _commit(self, partitions: Sequence[int], wait: bool) -> None:
+        A commit made while the group rebalances is refused, and scale-downs come in rows: each leaver's rebalance would
+        cost the next one its last commit. So the member takes no more messages, stays until the rebalance is through,
+        and leaves when its offsets are safe.
+        """
+        end = time.monotonic() + deadline_s
+        self._leaving = True
+        self._consumer.pause([TopicPartition(self._settings.topic, partition) for partition in self._owned])
+        while not (safe := self._commit(list(self._processed), wait=True)) and time.monotonic() < end:
+            self._consumer.poll(0.05)  # serves the rebalance; everything is paused
+        if safe:
+            self._processed.clear()
+        self._consumer.close()
+        return safe
+
+    def _commit(self, partitions: Sequence[int], wait: bool) -> bool:
+        """Commit the processed offsets of ``partitions``; False when a commit that was waited for was refused."""
         if self._settings.commit == "auto":
-            return
+            return True
         offsets = [
             TopicPartition(self._settings.topic, partition, self._processed[partition])
             for partition in partitions
             if partition in self._processed
         ]
         if not offsets:
-            return
+            return True
         if not wait:
             self._consumer.commit(offsets=offsets, asynchronous=True)
-            return
+            return True
         try:
             self._consumer.commit(offsets=offsets, asynchronous=False)
-            self._committed(None, offsets)
         except KafkaException as error:
-            self._committed(error.args[0], offsets)
+            return self._committed(error.args[0], offsets)
+        return self._committed(None, offsets)
 
-    def _committed(self, error: KafkaError | None, offsets: list[TopicPartition]) -> None:
-        if error is None or error.code() in _HARMLESS:
-            self.on_commit(True)
-            return
-        self.on_commit(False)
-        # Not lost: the next commit of a kept partition carries it, and a revoked one is committed again, waiting.
-        self._uncommitted = True
-        self._say("commit_failed", error=error.str(), partitions=sorted(part.partition for part in offsets))
+    def _committed(self, error: KafkaError | None, offsets: list[TopicPartition]) -> bool:
+        good = error is None or error.code() in _HARMLESS
+        self.on_commit(good)
+        if error is not None and not good:
+            # Not lost: the next commit of a kept partition carries it, and a revoked one is committed again, waiting.
+            self._uncommitted = True
+            self._say("commit_failed", error=error.str(), partitions=sorted(part.partition for part in offsets))
+        return good
 
     def _assigned(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
         kept = sorted(self._owned)
@@ -134,6 +149,8 @@ class Member:
             consumer.incremental_assign(parts)
             self._wake(kept)
         self._owned |= {part.partition for part in parts}
+        if self._leaving:
+            consumer.pause(parts)
         began = self._rebalance_began if self._rebalance_began is not None else time.monotonic()
         self._rebalance_began = None
         self._tell("assigned", parts, began)

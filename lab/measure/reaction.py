@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
+import numpy as np
+
 from lab.measure import curves
 from lab.trial.record import NoData, Record
 
@@ -67,11 +69,18 @@ def _crossing(record: Record, spike: float) -> float:
     curve = curves.replicas(record)
     before = curve[curve["t"] <= spike]
     held = int(before["desired"].iloc[-1]) if not before.empty else int(curve["desired"].iloc[0])
+    asks = threshold * held * (1 + TOLERANCE)
     lag = curves.lag(record)
-    over = lag[(lag["t"] >= spike) & (lag["lag"] > threshold * held * (1 + TOLERANCE))]
-    if over.empty:
-        raise NoData(f"lag never crossed {threshold * held * (1 + TOLERANCE):g} after the spike began")
-    return float(over["t"].iloc[0])
+    times, values = lag["t"].to_numpy(), lag["lag"].to_numpy()
+    over = np.flatnonzero((times >= spike) & (values > asks))
+    if not len(over):
+        raise NoData(f"lag never crossed {asks:g} after the spike began")
+    at = int(over[0])
+    if at == 0 or values[at - 1] >= asks:
+        return float(times[at])
+    # Samples are half a second apart and lag grows by thousands in between: the crossing lies on the line between two.
+    within = (asks - values[at - 1]) / (values[at] - values[at - 1])
+    return float(times[at - 1] + within * (times[at] - times[at - 1]))
 
 
 def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def partitions(draw: st.DrawFn) -> Partition:
     messages = draw(st.lists(st.tuples(st.integers(0, 60_000), CRC), min_size=size, max_size=size))
     cuts = sorted({0, size, *draw(st.lists(st.integers(0, size), max_size=6))})
     ranges = []
-    for first, after in zip(cuts, cuts[1:], strict=False):
+    for first, after in pairwise(cuts):
         ranges += [(first, after - 1)] * draw(st.sampled_from((1, 1, 1, 1, 0, 2)))
     anything = st.tuples(st.integers(0, size + 4), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair)))
     ranges += draw(st.lists(anything, max_size=draw(st.sampled_from((0, 0, 0, 3)))))

@@ -1,0 +1,178 @@
+"""``python -m benchmarks``: what the lab's own parts cost, each as a ratio to a peer measured in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+from confluent_kafka import KafkaException
+
+from lab import jars, scale
+from lab.cluster import binary, build, controlplane, processes, runs
+from lab.kafka import broker, topics
+from lab.kafka.lag import LagReader
+from lab.ledger import session
+from lab.ledger.ingest import Topics
+from lab.ledger.settle import settle
+from lab.trial.inputs import PARTITIONS
+from lab.wait import until
+
+SMALL, LARGE = 200_000, 800_000  # the slope between them leaves start-up out
+KAFKA_TOOLS = (*jars.KAFKA, "org.apache.kafka:kafka-tools:4.3.1")
+
+
+def show(what: str, ours: float, peer: float, unit: str, peer_name: str) -> None:
+    """One line: our figure, the peer's, and the ratio."""
+    print(f"{what}: {ours:.2f} {unit} against {peer:.2f} {unit} of {peer_name}: ratio {ours / peer:.2f}", flush=True)
+
+
+def cpu(command: list[str], until_done: Callable[[], bool] | None = None) -> float:
+    """CPU seconds (user + system) of ``command``, run to its end or until ``until_done`` holds."""
+    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if until_done is None:
+        before = os.times()
+        process.wait()
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+    until(until_done, 300, " ".join(command[:3]))
+    times = process.cpu_times()
+    process.terminate()
+    process.wait(30)
+    return times.user + times.system
+
+
+def slope(measure: Callable[[int], float]) -> float:
+    """Microseconds of CPU a message: the difference between a large and a small run, without what both pay once."""
+    return (measure(LARGE) - measure(SMALL)) / (LARGE - SMALL) * 1e6
+
+
+def producer(bootstrap: str) -> None:
+    """The producer against Kafka's own ProducerPerformance: 256 B, acks=all, idempotent, linger 5 ms, 50,000/s."""
+    tools = os.pathsep.join(map(str, jars.resolve("kafka-tools", KAFKA_TOOLS, ("connect-runtime",))))
+
+    def ours(count: int) -> float:
+        topics.create(bootstrap, {f"ours-{count}": PARTITIONS})
+        flags = ["--profile=steady", "--rate=50000", f"--duration={count / 50_000}", f"--topic=ours-{count}"]
+        return cpu([sys.executable, "-m", "lab.producer", f"--bootstrap-servers={bootstrap}", *flags])
+
+    def peer(count: int) -> float:
+        topics.create(bootstrap, {f"peer-{count}": PARTITIONS})
+        settings = [f"bootstrap.servers={bootstrap}", "acks=all", "enable.idempotence=true", "linger.ms=5"]
+        flags = ["--topic", f"peer-{count}", "--num-records", str(count), "--record-size", "256", "--throughput", "50000"]
+        command = [jars.java(), "-cp", tools, "org.apache.kafka.tools.ProducerPerformance", *flags, "--producer-props", *settings]
+        return cpu(command)
+
+    show("producer CPU per message", slope(ours), slope(peer), "us", "ProducerPerformance")
+
+
+BARE = """
+import sys
+from confluent_kafka import Consumer
+bootstrap, topic, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bare-" + topic, "auto.offset.reset": "earliest",
+                     "enable.auto.commit": False, "queued.max.messages.kbytes": 4096, "fetch.queue.backoff.ms": 20})
+consumer.subscribe([topic])
+got = 0
+while got < count:
+    got += len(consumer.consume(50, 1))
+"""
+
+
+def consumer(bootstrap: str) -> None:
+    """The consumer (decode, checksum, receipts, commits; batches of 50 as in a trial) against a bare consume() loop."""
+    topics.create(bootstrap, {f"receipts-{SMALL}": 1, f"receipts-{LARGE}": 1, "reports": 1})
+
+    def ours(count: int) -> float:
+        group = f"lab-{count}"
+        lag = LagReader(bootstrap, group, f"ours-{count}")
+
+        def done() -> bool:
+            try:
+                return all(part.lag == 0 for part in lag.read().values())
+            except KafkaException:
+                return False
+
+        flags = [f"--topic=ours-{count}", f"--group={group}", "--process-ms=1", "--concurrency=50", "--batch-ms=1"]
+        flags.append(f"--receipts-topic=receipts-{count}")
+        command = [sys.executable, "-m", "lab.consumer", f"--bootstrap-servers={bootstrap}", "--metrics-port=0", *flags]
+        return cpu(command, done)
+
+    def peer(count: int) -> float:
+        return cpu([sys.executable, "-c", BARE, bootstrap, f"ours-{count}", str(count)])
+
+    show("consumer CPU per message", slope(ours), slope(peer), "us", "a bare consume() loop")
+
+
+def cluster_up() -> None:
+    """The whole cluster, up to all APIs answering, against etcd and kube-apiserver alone."""
+    chosen = scale.load("quick")
+    built = build.ensure()
+    whole, alone = [], []
+    for _ in range(3):
+        cluster = binary.up(chosen)
+        whole.append(cluster.up_s)
+        cluster.down()
+        run, network = runs.open_run()
+        begun = time.monotonic()
+        controlplane.start(run, built, chosen, network)
+        alone.append(time.monotonic() - begun)
+        processes.clear(run)
+    print(f"cluster up, s: {', '.join(f'{value:.1f}' for value in whole)}")
+    show("cluster up, median", sorted(whole)[1], sorted(alone)[1], "s", "the control plane alone")
+
+
+def reconciliation(bootstrap: str) -> None:
+    """Ingest, reconcile and roll up a topic against a bare Spark count of it; receipts are those of the consumer's run."""
+    spark = session.spark()
+    topic = f"ours-{LARGE}"
+
+    def count() -> float:
+        begun = time.monotonic()
+        table = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic).load()
+        assert table.count() == LARGE
+        return time.monotonic() - begun
+
+    count()  # warms the JVM for both
+    bare = count()
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.monotonic()
+        verdict = settle(spark, bootstrap, Topics(topic, f"receipts-{LARGE}"), Path(folder))
+        whole = time.monotonic() - begun
+    assert verdict.processed == LARGE, verdict
+    show(f"reconciliation of {LARGE:,} events", whole, bare, "s", "a bare Spark count of the topic")
+    spark.stop()
+
+
+def main() -> None:
+    """Run the benchmarks named on the command line, or all."""
+    known = ("producer", "consumer", "up", "reconcile")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("which", nargs="*", choices=[*known, []], help=f"of {', '.join(known)}; default: all")
+    which = parser.parse_args().which or known
+    if "up" in which:
+        cluster_up()
+    if set(which) & {"producer", "consumer", "reconcile"}:
+        run, _ = runs.open_run()
+        guard = processes.guard(run)
+        started = broker.start(run)
+        try:
+            producer(started.bootstrap)  # the others read what it wrote
+            if set(which) & {"consumer", "reconcile"}:
+                consumer(started.bootstrap)
+            if "reconcile" in which:
+                reconciliation(started.bootstrap)
+        finally:
+            started.stop()
+            processes.clear(run)
+            guard.communicate()
+
+
+if __name__ == "__main__":
+    main()
