@@ -66,7 +66,15 @@ def producer(bootstrap: str) -> None:
         topics.create(bootstrap, {f"peer-{count}": PARTITIONS})
         settings = [f"bootstrap.servers={bootstrap}", "acks=all", "enable.idempotence=true", "linger.ms=5"]
         flags = ["--topic", f"peer-{count}", "--num-records", str(count), "--record-size", "256", "--throughput", "50000"]
-        command = [jars.java(), "-cp", tools, "org.apache.kafka.tools.ProducerPerformance", *flags, "--producer-props", *settings]
+        command = [
+            jars.java(),
+            "-cp",
+            tools,
+            "org.apache.kafka.tools.ProducerPerformance",
+            *flags,
+            "--producer-props",
+            *settings,
+        ]
         return cpu(command)
 
     show("producer CPU per message", slope(ours), slope(peer), "us", "ProducerPerformance")

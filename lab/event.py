@@ -1,9 +1,9 @@
 """The event's binary layout: 256 bytes, big-endian, so that Spark's SQL can read the fields without a decoder.
 
-    0   entity_id  u64   who the event is about; also the record's key
-    8   seq        u64   0, 1, 2 … in the order of the schedule
-    16  ts         i64   when the schedule wanted it sent, ns since the epoch (so latency is free of coordinated omission)
-    24  payload    232 B
+0   entity_id  u64   who the event is about; also the record's key
+8   seq        u64   0, 1, 2 … in the order of the schedule
+16  ts         i64   when the schedule wanted it sent, ns since the epoch (so latency is free of coordinated omission)
+24  payload    232 B
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def decode(value: bytes) -> Event:
     """The event in ``value``. Raises ``ValueError`` when it is not 256 bytes."""
     if len(value) != SIZE:
         raise ValueError(f"an event has {SIZE} bytes; this has {len(value)}")
-    return Event(*HEADER.unpack_from(value), value[HEADER.size :])
+    entity_id, seq, ts = HEADER.unpack_from(value)
+    return Event(entity_id, seq, ts, value[HEADER.size :])
 
 
 def check(value: bytes) -> int:

@@ -19,7 +19,9 @@ class Flags(argparse.ArgumentParser):
             try:
                 return kind(value)
             except ValueError:
-                raise argparse.ArgumentTypeError(f"{value!r} is not allowed; allowed: {allowed} (also read from {variable})") from None
+                raise argparse.ArgumentTypeError(
+                    f"{value!r} is not allowed; allowed: {allowed} (also read from {variable})"
+                ) from None
 
         given = os.environ.get(variable)
         start = default if given is None else given

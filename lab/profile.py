@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def build(content: Mapping[str, Any], where: object) -> Profile:
     if steps[-1].at >= duration:
         name = "steps" if kind == "steps" else "spike_hold"
         raise InputError(where, name, content.get(name), f"a profile that fits its duration of {duration:g} s")
-    if any(later.at <= earlier.at for earlier, later in zip(steps, steps[1:], strict=False)):
+    if any(later.at <= earlier.at for earlier, later in pairwise(steps)):
         name = "steps" if kind == "steps" else "every"
         raise InputError(where, name, content.get(name), "steps in increasing order of time")
     return Profile(tuple(steps), duration)

@@ -1,4 +1,4 @@
-"""Waiting for something that can only be asked, with a stated deadline. Where a watch or callback exists, that is used instead."""
+"""Waiting, with a stated deadline, for something that can only be asked; a watch or callback is used where there is one."""
 
 from __future__ import annotations
 

@@ -43,7 +43,13 @@ def known(content: Mapping[str, Any], allowed: Iterable[str], where: object, pre
 
 
 def number(
-    content: Mapping[str, Any], field: str, where: object, least: float, most: float, default: float | None = None, prefix: str = ""
+    content: Mapping[str, Any],
+    field: str,
+    where: object,
+    least: float,
+    most: float,
+    default: float | None = None,
+    prefix: str = "",
 ) -> float:
     """The finite number in ``field``. Raises :class:`InputError` when it is missing, not a number or outside [least, most]."""
     value = content.get(field, default)

@@ -90,9 +90,7 @@ class ScaledObject:
         for field in ("pollingInterval", "cooldownPeriod", "initialCooldownPeriod"):
             if field in spec:
                 spec[field] = scale.seconds(spec[field])
-        behavior = (
-            spec.setdefault("advanced", {}).setdefault("horizontalPodAutoscalerConfig", {}).setdefault("behavior", {})
-        )
+        behavior = spec.setdefault("advanced", {}).setdefault("horizontalPodAutoscalerConfig", {}).setdefault("behavior", {})
         for direction, (window, policies) in _DEFAULT_BEHAVIOR.items():
             rules = behavior.setdefault(direction, {})
             rules["stabilizationWindowSeconds"] = scale.seconds(rules.get("stabilizationWindowSeconds", window))

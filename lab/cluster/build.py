@@ -202,7 +202,9 @@ def _run(command: list[str], folder: Path, name: str) -> str:
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         reason = next((line for line in reversed(result.stderr.splitlines()) if line.strip()), "no output")
-        if any(word in result.stderr for word in ("dial tcp", "no such host", "connection refused", "proxyconnect", "i/o timeout")):
+        if any(
+            word in result.stderr for word in ("dial tcp", "no such host", "connection refused", "proxyconnect", "i/o timeout")
+        ):
             reason = f"the Go module proxy can't be reached and the module is not in the local cache ({reason})"
         raise LabFault(f"building {name}: {reason}")
     return result.stdout

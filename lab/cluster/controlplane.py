@@ -36,7 +36,8 @@ class ControlPlane:
 
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""
-        return config.new_client_from_config(str(self.kubeconfig))
+        api: client.ApiClient = config.new_client_from_config(str(self.kubeconfig))
+        return api
 
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a component has died."""

@@ -30,7 +30,7 @@ def start(plane: ControlPlane, built: Built) -> int:
     folder = plane.run / "certs" / "keda"
     folder.mkdir()
     (folder / "ca.crt").write_bytes(plane.authority.cert.read_bytes())
-    tls = plane.authority.issue("keda/tls", "keda-operator", hosts=("127.0.0.1", "localhost"))
+    plane.authority.issue("keda/tls", "keda-operator", hosts=("127.0.0.1", "localhost"))
     serving = plane.authority.issue("keda/adapter", "keda-adapter", hosts=(f"adapter.{NAMESPACE}.svc", "127.0.0.1"))
     metrics, health, service, adapter, adapter_metrics = processes.free_ports(5)
     env = dict(
@@ -115,4 +115,3 @@ def register(plane: ControlPlane, name: str, service: str, namespace: str, port:
             },
         ],
     )
-

@@ -67,9 +67,7 @@ def start_prometheus(plane: ControlPlane, built: Built, keda_port: int) -> str:
     template = string.Template((paths.MANIFESTS / "prometheus" / "prometheus.yml").read_text())
     settings = plane.run / "prometheus.yml"
     settings.write_text(
-        template.substitute(
-            kubeconfig=plane.kubeconfig, kube_state_metrics=f"127.0.0.1:{state}", keda=f"127.0.0.1:{keda_port}"
-        )
+        template.substitute(kubeconfig=plane.kubeconfig, kube_state_metrics=f"127.0.0.1:{state}", keda=f"127.0.0.1:{keda_port}")
     )
     daemon = processes.start(
         plane.run,

@@ -64,9 +64,7 @@ class Member:
 
     def subscribe(self) -> None:
         """Join the group."""
-        self._consumer.subscribe(
-            [self._settings.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
-        )
+        self._consumer.subscribe([self._settings.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
 
     def fetch(self, count: int, timeout_s: float) -> list[Message]:
         """Up to ``count`` messages, waiting at most ``timeout_s``; serves rebalances meanwhile. Raises on a fatal error."""

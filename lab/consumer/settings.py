@@ -76,7 +76,9 @@ def flags() -> Flags:
     parser.flag("group", str, "enrich", "consumer group")
     parser.flag("receipts-topic", str, "receipts", "topic that stands for the downstream store")
     parser.flag("reports-topic", str, "reports", "topic for the recorder's group events")
-    parser.flag("process-ms", Cost.parse, Cost(2, 10), "processing time of a message, ms: 6 or 2-10", "6 or 2-10, 0.001 to 600,000")
+    parser.flag(
+        "process-ms", Cost.parse, Cost(2, 10), "processing time of a message, ms: 6 or 2-10", "6 or 2-10, 0.001 to 600,000"
+    )
     parser.flag("concurrency", whole(1, 10_000), 6, "messages processed at the same time", "1 to 10,000")
     parser.flag("batch-ms", whole(1, 60_000), 50, "how much work is taken at a time, ms", "1 to 60,000")
     parser.flag("balancer", choice(*BALANCERS), BALANCERS[0], "|".join(BALANCERS), f"one of {', '.join(BALANCERS)}")
@@ -84,9 +86,13 @@ def flags() -> Flags:
     parser.flag("commit-interval-ms", whole(0, 600_000), 250, "least time between commits, ms", "0 to 600,000")
     parser.flag("drain", choice("on", "off"), "on", "finish, commit and leave on SIGTERM, or just die", "on or off")
     parser.flag("drain-timeout", whole(0, 86_400), 20, "longest wait for work in flight, s", "0 to 86,400")
-    parser.flag("wake", choice("on", "off"), "on", "wake the fetchers after an incremental rebalance; off is stock", "on or off")
+    parser.flag(
+        "wake", choice("on", "off"), "on", "wake the fetchers after an incremental rebalance; off is stock", "on or off"
+    )
     parser.flag("heartbeat-ms", whole(100, 60_000), 500, "heartbeat interval of classic members, ms", "100 to 60,000")
-    parser.flag("session-timeout-ms", whole(1000, 1_800_000), 10_000, "session timeout of classic members, ms", "1,000 to 1,800,000")
+    parser.flag(
+        "session-timeout-ms", whole(1000, 1_800_000), 10_000, "session timeout of classic members, ms", "1,000 to 1,800,000"
+    )
     parser.flag("auto-offset-reset", choice("earliest", "latest"), "earliest", "where a new group starts", "earliest or latest")
     parser.flag("pod-ip", str, "127.0.0.1", "address to serve /metrics, /healthz and /readyz on")
     parser.flag("metrics-port", whole(0, 65_535), 9090, "port to serve on; 0 picks one", "0 to 65,535")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import subprocess
 import time
@@ -123,7 +124,7 @@ def start(run: Path, port: int | None = None) -> Broker:
 
 def _await(broker: Broker) -> None:
     deadline = time.monotonic() + START_DEADLINE_S
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "logger": _quiet()})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap}, logger=_quiet())
     while True:
         broker.daemon.check()
         try:
@@ -134,9 +135,8 @@ def _await(broker: Broker) -> None:
                 raise LabFault(f"Kafka did not answer on {broker.bootstrap} within {START_DEADLINE_S} s") from None
 
 
-def _quiet() -> object:
-    import logging
-
+def _quiet() -> logging.Logger:
+    """Swallows the client's complaints about a broker that is not there yet."""
     logger = logging.getLogger("lab.kafka.client")
     logger.propagate = False
     logger.addHandler(logging.NullHandler())

@@ -69,7 +69,7 @@ def objects(record: Record, kind: str, name: str | None = None) -> list[tuple[fl
 
 def replicas(record: Record) -> pd.DataFrame:
     """The consumer Deployment's replicas as columns t, desired, current, ready; one row at every change."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for t, _, item in objects(record, "Deployment", "consumer"):
         status = item.get("status", {})
         row = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lab.measure import curves
 from lab.measure.curves import Change
@@ -25,7 +26,7 @@ class Stability:
 def count_flips(changes: Iterable[Change]) -> int:
     """A flip is a scale-down followed by a scale-up."""
     directions = [change.after > change.before for change in changes]
-    return sum(1 for earlier, later in zip(directions, directions[1:], strict=False) if later and not earlier)
+    return sum(1 for earlier, later in pairwise(directions) if later and not earlier)
 
 
 def stability(record: Record) -> Stability:

@@ -34,7 +34,7 @@ def integrity(record: Record) -> Integrity:
         raise NoData("the producer left no tally")
     tally = json.loads(told.iloc[-1])
     named = [
-        f"{kind} partition {item['partition']} offsets {item['first']}-{item['last']} ({item['count']}): {', '.join(item['pods'])}"
+        f"{kind}: partition {item['partition']}, {item['first']}-{item['last']} ({item['count']}): {', '.join(item['pods'])}"
         for kind in ("lost", "unseen", "doubled", "phantom", "mismatched")
         for item in ledger[kind]
     ]

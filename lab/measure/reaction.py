@@ -123,4 +123,3 @@ def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:
 
 def _seconds(stamp: str) -> float:
     return datetime.fromisoformat(stamp).timestamp()
-

@@ -39,7 +39,7 @@ def flags() -> Flags:
     parser.flag("spike-hold", number(0.001, 604_800), 600.0, "how long the spike is held, s", "0.001 to 604,800")
     parser.flag("duration", number(0.001, 604_800), 1800.0, "length of a named profile, s", "0.001 to 604,800")
     parser.flag("seed", whole(0, 2**63 - 1), 1, "decides keys and payload", "a whole number from 0")
-    parser.flag("partitions", whole(0, 10_000), 0, "create the topic with so many partitions; 0 leaves it alone", "0 to 10,000")
+    parser.flag("partitions", whole(0, 10_000), 0, "create the topic with so many; 0 leaves it", "0 to 10,000")
     parser.flag("entities", whole(1, 100_000_000), 5_000_000, "number of entity ids", "1 to 100,000,000")
     parser.flag("start-in", number(0, 3600), 1.0, "seconds from now to the profile's start", "0 to 3600")
     parser.flag("pod-ip", str, "127.0.0.1", "address to serve /metrics on")

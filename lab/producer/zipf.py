@@ -27,7 +27,9 @@ class Entities:
         self._entities = entities
         self._shift = int(self._random.integers(entities))
         self._stride = next(
-            stride for stride in map(int, self._random.integers(1, max(2, entities), size=1000)) if math.gcd(stride, entities) == 1
+            stride
+            for stride in map(int, self._random.integers(1, max(2, entities), size=1000))
+            if math.gcd(stride, entities) == 1
         )
         self._block = np.empty(0, dtype=np.uint64)
 

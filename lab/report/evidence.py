@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import allure
@@ -32,16 +33,21 @@ def attach(record: Record, verdicts: Sequence[dict[str, Any]], reaction: Reactio
     for phase, seconds in _phases(record):
         with allure.step(f"{phase}: {seconds:.1f} s"):
             pass
-    allure.attach(verdict_table(verdicts), "1 verdicts", AttachmentType.HTML)
+    table = verdict_table(verdicts)
+    allure.dynamic.description_html(table)
+    allure.attach(table, "1 verdicts", AttachmentType.HTML)
     try:
         chart = timeline(timeline_of(record))
         allure.attach(png(chart), "2 timeline (image)", AttachmentType.PNG)
-        allure.attach(html(chart), "2 timeline (interactive)", AttachmentType.HTML)
+        # Allure's preview runs no scripts: there this page shows its picture, saved and opened it zooms.
+        allure.attach(html(chart), "2 timeline (interactive: download and open)", AttachmentType.HTML)
     except (NoData, ValueError) as missing:
         allure.attach(f"no data: {missing}", "2 timeline", AttachmentType.TEXT)
     if reaction is not None:
         allure.attach(png(breakdown_of(reaction)), "3 reaction, by part", AttachmentType.PNG)
-    allure.attach(json.dumps(json.loads((record.folder / "measures.json").read_text()), indent=1), "4 measures", AttachmentType.JSON)
+    allure.attach(
+        json.dumps(json.loads((record.folder / "measures.json").read_text()), indent=1), "4 measures", AttachmentType.JSON
+    )
     for file in sorted((record.folder / "inputs").glob("*.yaml")):
         allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
     allure.attach(json.dumps(record.trial, indent=1), "5 trial.json", AttachmentType.JSON)
@@ -54,6 +60,7 @@ def timeline_of(record: Record) -> Timeline:
     zero = curves.phase_start(record, "spike")
     inputs = record.trial["inputs"]
     _, _, threshold = curves.policy(record)
+    phases = curves.phases(record)
 
     def since(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
         return frame.assign(**{name: frame[name] - zero for name in columns or ("t",)})
@@ -66,13 +73,13 @@ def timeline_of(record: Record) -> Timeline:
         title=f"{inputs['profile_name']} on policy {inputs['policy_name']}: lag, replicas, throughput",
         subtitle=(
             f"scale {record.trial['scale']}; {inputs['runtime']} runtime; P = {inputs['partitions']}, "
-            f"{inputs['workload']['balancer']}, seed {inputs['seed']}; {record.trial['machine']['cores']} cores; trial {record.id}"
+            f"{inputs['workload']['balancer']}, seed {inputs['seed']}; {record.trial['machine']['cores']} cores; {record.id}"
         ),
         lag=since(curves.lag(record)),
         lag_objective=float(threshold),
         replicas=since(replicas),
         throughput=since(throughput),
-        spans=since(curves.phases(record), "start", "end"),
+        spans=since(phases[~phases["label"].isin(["baseline", "drain", "lull"])], "start", "end"),
         marks=since(_marks(record)),
     )
 
@@ -106,7 +113,7 @@ def _marks(record: Record) -> pd.DataFrame:
 def _phases(record: Record) -> list[tuple[str, float]]:
     times = {name: at for name, at in record.trial["times"].items() if not name.endswith("_s")}
     marks = [*times.items(), ("end of record", float(record.trial["finished"]))]
-    return [(name, later - at) for (name, at), (_, later) in zip(marks, marks[1:], strict=False)]
+    return [(name, later - at) for (name, at), (_, later) in pairwise(marks)]
 
 
 def _parameters(record: Record) -> None:

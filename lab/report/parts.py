@@ -35,18 +35,20 @@ def breakdown(parts: pd.DataFrame, *, bound: float = 90.0, what: str = "Reaction
         for name, group, length, end in zip(names, parts["group"], seconds.tolist(), ends.tolist(), strict=True)
     ]
     groups = list(dict.fromkeys(parts["group"].astype(str)))
-    scale = alt.Scale(domain=[0, max(total, bound) * 1.08], nice=False)
+    # A bound far away would squeeze the parts into a corner: then it stands in the title alone.
+    reach = total * 1.2 if 0 < total * 4 < bound else max(total, bound) * 1.08
+    scale = alt.Scale(domain=[0, reach], nice=False)
     x = alt.X("start:Q", scale=scale, title="Time since the reaction's start (s)", axis=alt.Axis(labelFlush=False))
     squares = alt.Legend(symbolType="square", symbolStrokeWidth=0, symbolSize=140)
     colour = alt.Color("group:N", title="Where", sort=groups, scale=alt.Scale(domain=groups, range=GROUPS), legend=squares)
     tips = [alt.Tooltip("part:N"), alt.Tooltip("group:N"), alt.Tooltip("seconds:Q", title="seconds (s)")]
     limit = alt.Chart(inline([{"x": bound, "text": f"bound {bound:g} s"}])).encode(x=alt.X("x:Q", scale=scale))
-    rule = limit.mark_rule(color=INK, strokeDash=[5, 3], strokeWidth=1.5)
+    rule = limit.mark_rule(clip=True, color=INK, strokeDash=[5, 3], strokeWidth=1.5)
     bars = alt.Chart(inline(rows)).encode(x=x, x2="end:Q", color=colour, tooltip=tips)
     whole = alt.layer(
         bars.mark_bar(stroke="white", strokeWidth=1, height=30).encode(x=x.axis(None)),
         rule,
-        limit.mark_text(align="right", dx=-4, dy=-26, fontSize=11, color=INK).encode(text="text:N"),
+        limit.mark_text(clip=bound > reach, align="right", dx=-4, dy=-26, fontSize=11, color=INK).encode(text="text:N"),
         alt.Chart(inline([{"x": total, "text": f"{total:.1f} s"}]))
         .mark_text(align="left", dx=5, fontSize=13, fontWeight="bold", color=INK)
         .encode(x=alt.X("x:Q", scale=scale), text="text:N"),

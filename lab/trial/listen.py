@@ -47,7 +47,7 @@ class Listener:
     def _follow(self) -> None:
         while not self._stop.is_set():
             messages = self._consumer.consume(100, 0.2)
-            rows = [json.loads(message.value()) for message in messages if message.error() is None]
+            rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
             if rows:
                 self.events.extend(rows)
                 self._file.writelines(json.dumps(row) + "\n" for row in rows)

@@ -18,7 +18,11 @@ _PACKAGES = ("confluent-kafka", "pyspark", "kubernetes", "prometheus-api-client"
 def describe() -> dict[str, object]:
     """CPU, memory, kernel and the load average at this moment."""
     model = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")),
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
         platform.processor(),
     )
     return {

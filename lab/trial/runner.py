@@ -55,7 +55,13 @@ class Stage:
         self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"])
         apply.objects(
             self.api,
-            [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": {"created-by": "elastic-lab"}}}],
+            [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Namespace",
+                    "metadata": {"name": self.namespace, "labels": {"created-by": "elastic-lab"}},
+                }
+            ],
         )
         self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl")
         self.reports = Listener(
@@ -99,8 +105,9 @@ class Stage:
         self.reports.close()
         core = client.CoreV1Api(self.api)
         core.delete_namespace(self.namespace)
+        named = f"metadata.name={self.namespace}"
         until(
-            lambda: self.namespace not in {item.metadata.name for item in core.list_namespace().items},
+            lambda: not core.list_namespace(field_selector=named).items,
             GONE_DEADLINE_S,
             f"namespace {self.namespace} gone",
             self.cluster.check,
@@ -109,7 +116,9 @@ class Stage:
         self.api.close()
 
 
-def run(cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], SparkSession], disturb: Disturb | None = None) -> Record:
+def run(
+    cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], SparkSession], disturb: Disturb | None = None
+) -> Record:
     """Execute the trial and return its record, which is on disk even when this raises.
 
     ``spark`` is asked for a session only once the trial's last message is processed: on the trial's own two cores a JVM
@@ -204,7 +213,10 @@ def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:
     stage.transitions.close()
     stage.reports.close()
     lines_to_parquet(
-        folder / "transitions.jsonl", folder / "transitions.parquet", ["t", "kind", "name", "event", "object"], as_json=("object",)
+        folder / "transitions.jsonl",
+        folder / "transitions.parquet",
+        ["t", "kind", "name", "event", "object"],
+        as_json=("object",),
     )
     lines_to_parquet(folder / "group_events.jsonl", folder / "group_events.parquet", GROUP_COLUMNS)
     begun = time.monotonic()

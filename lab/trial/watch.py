@@ -42,7 +42,9 @@ class Transitions:
             resource = dynamic.resources.get(api_version=version, kind=kind)
             threading.Thread(target=self._follow, args=(dynamic, resource, kind), name=f"watch-{kind}", daemon=True).start()
 
-    def wait(self, condition: Callable[[], bool], deadline_s: float, what: str, check: Callable[[], None] | None = None) -> None:
+    def wait(
+        self, condition: Callable[[], bool], deadline_s: float, what: str, check: Callable[[], None] | None = None
+    ) -> None:
         """Block until ``condition`` holds, asked at every event. Raises :class:`LabFault` when the deadline passes."""
         end = time.monotonic() + deadline_s
         with self._changed:
@@ -69,7 +71,9 @@ class Transitions:
     def pods(self, app: str) -> list[dict[str, Any]]:
         """The last state of the pods of ``app`` that have not been deleted."""
         return [
-            item for (kind, _), item in self.now.items() if kind == "Pod" and item["metadata"].get("labels", {}).get("app") == app
+            item
+            for (kind, _), item in self.now.items()
+            if kind == "Pod" and item["metadata"].get("labels", {}).get("app") == app
         ]
 
     def close(self) -> None:

@@ -42,7 +42,10 @@ def session():
 def ports_of(found):
     """Loopback ports the processes listen on."""
     return {
-        connection.laddr.port for process in found for connection in process.net_connections("tcp") if connection.status == "LISTEN"
+        connection.laddr.port
+        for process in found
+        for connection in process.net_connections("tcp")
+        if connection.status == "LISTEN"
     }
 
 

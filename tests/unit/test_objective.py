@@ -26,7 +26,9 @@ def test_not_a_number_is_no_pass():
     assert Objective("dip", "<", 20, "%", "").judge(float("nan")).verdict == BREACHED
 
 
-@pytest.mark.parametrize(("value", "text"), [(93.4, "reaction: 93.4 s, wanted < 90 s: breached"), (4, "reaction: 4 s, wanted < 90 s: held")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(93.4, "reaction: 93.4 s, wanted < 90 s: breached"), (4, "reaction: 4 s, wanted < 90 s: held")]
+)
 def test_the_message_carries_number_bound_and_unit(value, text):
     """A reader of the failure needs nothing else."""
     assert str(Objective("reaction", "<", 90, "s", "").judge(value)) == text

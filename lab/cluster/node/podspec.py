@@ -81,7 +81,7 @@ class ContainerSpec:
 
 @dataclass(frozen=True)
 class PodSpec:
-    """One pod bound to this node.."""
+    """One pod bound to this node."""
 
     uid: str
     namespace: str

@@ -37,7 +37,7 @@ KAFKA = ("spec", "triggers", 0, "metadata")
         (("spec", "minReplicaCount"), 30, "spec.minReplicaCount: 30 is not allowed; allowed: at most maxReplicaCount, 24"),
         (("spec", "minReplicas"), 3, "spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores minReplicas"),
         (("spec", "pollingIntervall"), 3, "spec.pollingIntervall: 3 is not allowed; allowed: one of the fields "),
-        ((*KAFKA, "limitToPartitionsWithLag"), "true", "limitToPartitionsWithLag is \"true\": KEDA refuses the pair"),
+        ((*KAFKA, "limitToPartitionsWithLag"), "true", 'limitToPartitionsWithLag is "true": KEDA refuses the pair'),
         (("spec", "triggers", 0, "type"), "rabbitmq", "spec.triggers[0].type: 'rabbitmq' is not allowed; allowed: kafka"),
         ((*KAFKA, "bootstrapServersFromEnv"), None, "bootstrapServers: None is not allowed"),
         ((*KAFKA, "lagTreshold"), "5", "lagTreshold: '5' is not allowed; allowed: one of the fields "),

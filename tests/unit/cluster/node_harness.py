@@ -56,10 +56,13 @@ class RecordingApi:
         self.objects: dict[tuple[str, str], dict[str, str]] = {}
         self.reads = 0
         self.down = False
+        self.hangs = False
         self._written = asyncio.Event()
 
     async def patch_status(self, pod: Json, status: Json) -> None:
-        """Keep a copy, unless the API is said to be down."""
+        """Keep a copy, unless the API is said to be down or to hang."""
+        if self.hangs:
+            await asyncio.sleep(3600)
         if self.down:
             raise LabFault("the API server is down")
         self.statuses.append(copy.deepcopy(status))

@@ -97,15 +97,16 @@ def test_a_process_without_a_handler_ends_by_sigterm_with_code_143(tmp_path: Pat
     alone(body())
 
 
-def test_only_the_main_process_gets_sigterm_and_no_child_outlives_it(tmp_path: Path) -> None:
-    """A child in its own process group is not asked to end, and is killed with the session once the main process has ended."""
+@pytest.mark.parametrize("group", [None, 0], ids=["same group", "own group"])
+def test_only_the_main_process_gets_sigterm_and_no_child_outlives_it(tmp_path: Path, group: int | None) -> None:
+    """A child is not asked to end, and is killed with the session, whatever its group, once the main process has ended."""
 
     async def body() -> None:
         async with node(tmp_path) as n:
             child = f"""trap "touch {tmp_path}/asked" TERM; echo child $$$$; while :; do sleep 0.05; done"""
-            parent = f"""import signal, subprocess, sys
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-subprocess.Popen(["sh", "-c", {child!r}], process_group=0)
+            parent = f"""import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), sys.exit(0)))
+subprocess.Popen(["sh", "-c", {child!r}], process_group={group})
 signal.pause()"""
             obj = pod(container("python", "-c", parent))
             made = n.apply(obj)
@@ -247,13 +248,21 @@ def test_a_status_that_could_not_be_written_is_written_later(tmp_path: Path) -> 
     alone(body())
 
 
-def test_an_outage_does_not_hold_up_the_nodes_end(tmp_path: Path) -> None:
-    """With the API gone, the node still ends every process and returns."""
+@pytest.mark.parametrize("outage", ["down", "hangs"])
+def test_an_outage_does_not_hold_up_the_nodes_end(tmp_path: Path, outage: str) -> None:
+    """With an API that refuses or never answers, the node still ends every process and returns."""
 
     async def body() -> None:
         async with node(tmp_path) as n:
-            n.api.down = True
-            await n.said(n.apply(pod(shell(DRAINS))), "up")
+            setattr(n.api, outage, True)
+            draining, running = pod(shell(DRAINS)), pod(shell(DRAINS), metadata={"name": "other", "uid": "other"})
+            pods = [n.apply(draining), n.apply(running)]
+            for made in pods:
+                await n.said(made, "up")
+            n.delete(draining, 30)
+            async with asyncio.timeout(5):
+                await pods[0].containers[0].ended.wait()
+            await asyncio.sleep(0.1)  # its last status is being written now
             began = time.monotonic()
             await n.agent.stop()
             assert time.monotonic() - began < 2

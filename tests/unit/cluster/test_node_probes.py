@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from lab.cluster.node import process
 from lab.cluster.node.podspec import HttpGet
 from lab.cluster.node.probe import Tally, request
+from lab.cluster.processes import free_ports
 
 from .node_harness import alone, node, pod, shell
 
-PORT = 18080
+PORT, SILENT = free_ports(2)  # not fixed: another run of the suite may use the same pod addresses
 SERVES = {"ports": [{"name": "health", "containerPort": PORT}]}
 
 
@@ -197,7 +198,7 @@ def test_a_tcp_probe_asks_only_for_a_connection(tmp_path: Path, listening: bool)
 
     async def body() -> None:
         async with node(tmp_path) as n, serving("127.77.0.1"):
-            port = PORT if listening else PORT + 1
+            port = PORT if listening else SILENT
             n.apply(pod(shell("sleep 60", readinessProbe={"tcpSocket": {"port": port}, "periodSeconds": 1})))
             await n.api.until(lambda: n.api.ready()[-1:] == ["True"] if listening else "Unhealthy" in n.api.reasons())
             assert n.api.ready()[-1] == str(listening)

@@ -1,5 +1,7 @@
 """Flips and monotony, on plain sequences."""
 
+from itertools import pairwise
+
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from lab.measure.flips import count_flips
 
 def changes(levels):
     """The changes of a sequence of replica counts."""
-    return [Change(float(t), a, b) for t, (a, b) in enumerate(zip(levels, levels[1:], strict=False)) if a != b]
+    return [Change(float(t), a, b) for t, (a, b) in enumerate(pairwise(levels)) if a != b]
 
 
 def test_up_then_down_is_no_flip():
