@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubernetes import client
 from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import DynamicApiError
+from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError
 
 from lab.errors import LabFault
 
@@ -31,3 +32,13 @@ def objects(api: client.ApiClient, wanted: Iterable[Mapping[str, Any]], namespac
             )
         except DynamicApiError as error:
             raise LabFault(f"{item['kind']} {name} could not be applied: {error.summary()}") from None
+
+
+def delete(api: client.ApiClient, unwanted: Iterable[Mapping[str, Any]], namespace: str) -> None:
+    """Delete each object and what it owns, in the background; one that is not there is no fault."""
+    dynamic = DynamicClient(api)
+    for item in unwanted:
+        resource = dynamic.resources.get(api_version=item["apiVersion"], kind=item["kind"])
+        body = {"propagationPolicy": "Background"}
+        with contextlib.suppress(NotFoundError):
+            dynamic.delete(resource, name=item["metadata"]["name"], namespace=namespace, body=body)

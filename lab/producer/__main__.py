@@ -60,7 +60,7 @@ def profile_from(options: Any) -> Profile:
 
 
 def main() -> int:
-    """Replay the profile; exit 0 when every event was acknowledged, 1 when one failed or its fate is unknown, 2 on bad input."""
+    """Replay the profile; exit 0 when every event was acknowledged, 1 when not, 2 on bad input."""
     options = flags().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:

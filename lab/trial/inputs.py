@@ -92,21 +92,21 @@ class Inputs:
         digest = hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.profile_name}-{self.policy_name}-{digest}"
 
-    def environment(self, bootstrap: str) -> dict[str, str]:
-        """The ConfigMap "trial" that producer, consumer, exporter and ScaledObject read. All values are strings."""
+    def environment(self, bootstrap: str, run: str) -> dict[str, str]:
+        """The ConfigMap "trial" that producer, consumer, exporter and ScaledObject read; ``run`` makes its names unique."""
         workload = asdict(self.workload) | {"concurrency": round(self.workload.concurrency * self.scale.rate)}
         return {
             "BOOTSTRAP_SERVERS": bootstrap,
-            "TOPIC": f"events-{self.id}",
-            "GROUP": f"enrich-{self.id}",
-            "RECEIPTS_TOPIC": f"receipts-{self.id}",
-            "REPORTS_TOPIC": f"reports-{self.id}",
+            "TOPIC": f"events-{run}",
+            "GROUP": f"enrich-{run}",
+            "RECEIPTS_TOPIC": f"receipts-{run}",
+            "REPORTS_TOPIC": f"reports-{run}",
             "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
             "SEED": str(self.seed),
             **{name.upper(): str(value) for name, value in workload.items()},
         }
 
-    def manifests(self, bootstrap: str) -> list[dict[str, Any]]:
+    def manifests(self, environment: dict[str, str]) -> list[dict[str, Any]]:
         """Every object the trial applies in its namespace before the producer starts, in order."""
         consumer = yamlfile.read(paths.MANIFESTS / "consumer" / "deployment.yaml")
         consumer["spec"]["replicas"] = max(1, self.policy.min_replicas)  # a baseline begins at the floor
@@ -114,7 +114,7 @@ class Inputs:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": "trial"},
-            "data": self.environment(bootstrap),
+            "data": environment,
         }
         exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
         return [settings, exporter, consumer, self.policy.content]

@@ -20,7 +20,7 @@ class Listener:
         self._stop = threading.Event()
         self.events: list[dict[str, Any]] = []
         self._consumer = Consumer(
-            {"bootstrap.servers": bootstrap, "group.id": "lab-recorder", "enable.auto.commit": False, "fetch.wait.max.ms": 100}
+            {"bootstrap.servers": bootstrap, "group.id": "lab-recorder", "enable.auto.commit": False, "log_level": 2}
         )
         self._consumer.assign([TopicPartition(topic, 0, 0)])
         self._thread = threading.Thread(target=self._follow, name="reports", daemon=True)

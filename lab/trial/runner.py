@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import shutil
 import time
 from collections.abc import Callable
@@ -42,8 +43,9 @@ class Stage:
 
     def __init__(self, cluster: Cluster, inputs: Inputs, folder: Path) -> None:
         self.cluster, self.inputs, self.folder = cluster, inputs, folder
-        self.namespace = f"trial-{inputs.id}"
-        self.names = inputs.environment(cluster.bootstrap)
+        run = f"{inputs.id}-{secrets.token_hex(2)}"  # an earlier run of the same trial may still be going away
+        self.namespace = f"trial-{run}"
+        self.names = inputs.environment(cluster.bootstrap, run)
         self.phase = "preparing"
         self.times: dict[str, float] = {}
         self.offsets: dict[int, dict[str, int | None]] = {}
@@ -100,18 +102,18 @@ class Stage:
             raise LabFault("the producer ended without its tally")
 
     def close(self) -> None:
-        """Take down what the trial put up."""
+        """Take down what the trial put up; returns when no pod of it is left. The empty namespace goes by itself."""
         self.transitions.close()
         self.reports.close()
+        apply.delete(self.api, [*self.inputs.manifests(self.names), self.inputs.producer()], self.namespace)
         core = client.CoreV1Api(self.api)
-        core.delete_namespace(self.namespace)
-        named = f"metadata.name={self.namespace}"
         until(
-            lambda: not core.list_namespace(field_selector=named).items,
+            lambda: not core.list_namespaced_pod(self.namespace).items,
             GONE_DEADLINE_S,
-            f"namespace {self.namespace} gone",
+            f"pods of {self.namespace} gone",
             self.cluster.check,
         )
+        core.delete_namespace(self.namespace)
         topics.delete(self.cluster.bootstrap, [self.names[key] for key in ("TOPIC", "RECEIPTS_TOPIC", "REPORTS_TOPIC")])
         self.api.close()
 
@@ -164,7 +166,7 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
     inputs, watched = stage.inputs, stage.transitions
     floor = inputs.policy.min_replicas
     stage.mark("settling")
-    stage.apply(inputs.manifests(stage.cluster.bootstrap))
+    stage.apply(inputs.manifests(stage.names))
 
     def settled() -> bool:
         owned = stage.reports.owned()
