@@ -66,22 +66,31 @@ def timeline_of(record: Record) -> Timeline:
         return frame.assign(**{name: frame[name] - zero for name in columns or ("t",)})
 
     replicas = curves.replicas(record).melt("t", ["desired", "current", "ready"], var_name="kind", value_name="replicas")
-    rates = record.rates
-    rates = rates[(rates["bin_s"] == 1.0) & (rates["pod"] == "")]
-    throughput = rates.rename(columns={"messages": "rate"})[["t", "series", "rate"]].sort_values("t")
     return Timeline(
         title=f"{inputs['profile_name']} on policy {inputs['policy_name']}: lag, replicas, throughput",
         subtitle=(
             f"scale {record.trial['scale']}; {inputs['runtime']} runtime; P = {inputs['partitions']}, "
-            f"{inputs['workload']['balancer']}, seed {inputs['seed']}; {record.trial['machine']['cores']} cores; {record.id}"
+            f"{inputs['workload']['balancer']}, lagThreshold {threshold:,} a replica, seed {inputs['seed']}; "
+            f"{record.trial['machine']['cores']} cores; {record.id}"
         ),
         lag=since(curves.lag(record)),
         lag_objective=float(threshold),
         replicas=since(replicas),
-        throughput=since(throughput),
+        throughput=since(_throughput(record)),
         spans=since(phases[~phases["label"].isin(["baseline", "drain", "lull"])], "start", "end"),
         marks=since(_marks(record)),
     )
+
+
+def _throughput(record: Record, bin_s: float = 0.2) -> pd.DataFrame:
+    """The group's rates, messages/s in the middle of each bin; a bin without messages is 0, which the table leaves out."""
+    rates = record.rates
+    rates = rates[(rates["bin_s"] == bin_s) & (rates["pod"] == "")]
+    number = (rates["t"] / bin_s).round().astype("int64")
+    counts = rates.assign(bin=number).pivot_table("messages", "bin", "series", "sum", fill_value=0.0)
+    whole = counts.reindex(range(counts.index.min(), counts.index.max() + 1), fill_value=0.0).iloc[1:-1]  # ends are cut bins
+    table = (whole / bin_s).rename_axis("bin").reset_index().melt("bin", var_name="series", value_name="rate")
+    return table.assign(t=(table["bin"] + 0.5) * bin_s)[["t", "series", "rate"]]
 
 
 def breakdown_of(reaction: Reaction) -> Any:
