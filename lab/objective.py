@@ -26,6 +26,7 @@ class Verdict:
     bound: float
     unit: str
     verdict: str
+    why: str
     note: str = ""
 
     def __str__(self) -> str:
@@ -51,7 +52,7 @@ class Objective:
             verdict = NO_DATA
         else:
             verdict = HELD if _HOLDS[self.operator](measured, self.bound) else BREACHED
-        return Verdict(self.name, measured, self.operator, self.bound, self.unit, verdict, note)
+        return Verdict(self.name, measured, self.operator, self.bound, self.unit, verdict, self.why, note)
 
 
 REACTION = Objective(

@@ -7,13 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any
 
-HEAD = ("experiment", "objective", "measured", "bound", "unit", "verdict", "what it means")
-NUMBERS = ("measured", "bound")
-MEANING = {
-    "held": "the objective was met",
-    "breached": "the objective was not met: do not ship this setting",
-    "no data": "nothing was measured, so nothing is proved",
-}
+HEAD = ("verdict", "objective", "measured", "wanted", "unit", "what it asks", "experiment")
+NUMBERS = ("measured", "wanted")
 MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
 STYLE = """<style>
 .verdicts { border-collapse: collapse; font: 13px/1.45 Arial, Helvetica, sans-serif; color: #222; background: #fff; }
@@ -30,8 +25,8 @@ STYLE = """<style>
 def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> str:
     """The verdicts as one HTML table with its style; every text in it is escaped.
 
-    Each verdict is {experiment, objective, measured: float | None, bound: float, unit, verdict: held | breached | no data,
-    trials: [ids]}, as in ``verdicts.json``; ``ValueError`` on any other verdict.
+    Each verdict is a row of ``verdicts.json``: {experiment, objective, measured: float | None, operator, bound: float, unit,
+    verdict: held | breached | no data, note, why, trials}; ``ValueError`` on any other verdict.
     """
     rows = "".join(f"<tr>{''.join(_cells(verdict))}</tr>\n" for verdict in verdicts)
     head = "".join(f'<th class="number">{name}</th>' if name in NUMBERS else f"<th>{name}</th>" for name in HEAD)
@@ -62,20 +57,23 @@ def number(value: float | None) -> str:
 
 def _row(verdict: Mapping[str, Any], safe: Callable[[str], str]) -> list[str]:
     word = verdict["verdict"]
-    if word not in MEANING:
-        raise ValueError(f"verdict: {word!r} is not one of {', '.join(MEANING)}")
-    texts = [safe(str(verdict[name])) for name in ("experiment", "objective")]
-    numbers = [number(verdict[name]) for name in NUMBERS]
-    return [*texts, *numbers, safe(str(verdict["unit"])), f"{MARKS[word]} {word}", safe(_meaning(verdict))]
-
-
-def _meaning(verdict: Mapping[str, Any]) -> str:
-    trials = ", ".join(str(trial) for trial in verdict["trials"])
-    return MEANING[verdict["verdict"]] + (f" (trials {trials})" if trials else "")
+    if word not in MARKS:
+        raise ValueError(f"verdict: {word!r} is not one of {', '.join(MARKS)}")
+    asks = verdict["why"] + (f" (no data: {verdict['note']})" if verdict["note"] else "")
+    wanted = f"{verdict['operator']} {number(verdict['bound'])}"
+    texts = [
+        str(verdict["objective"]),
+        number(verdict["measured"]),
+        wanted,
+        str(verdict["unit"]),
+        asks,
+        str(verdict["experiment"]),
+    ]
+    return [f"{MARKS[word]} {word}", *map(safe, texts)]
 
 
 def _cells(verdict: Mapping[str, Any]) -> list[str]:
-    classes = {"measured": "number", "bound": "number", "verdict": f"verdict {str(verdict['verdict']).replace(' ', '-')}"}
+    classes = dict.fromkeys(NUMBERS, "number") | {"verdict": f"verdict {str(verdict['verdict']).replace(' ', '-')}"}
     cells = zip(HEAD, _row(verdict, escape), strict=True)
     return [f'<td class="{classes[name]}">{text}</td>' if name in classes else f"<td>{text}</td>" for name, text in cells]
 

@@ -16,9 +16,12 @@ VERDICT = {
     "experiment": "1 signal",
     "objective": "reaction",
     "measured": 71.234,
+    "operator": "<",
     "bound": 90.0,
     "unit": "s",
     "verdict": "held",
+    "why": "fast enough",
+    "note": "",
     "trials": ["a1"],
 }
 verdicts = st.fixed_dictionaries(
@@ -26,7 +29,10 @@ verdicts = st.fixed_dictionaries(
         "experiment": st.text(max_size=20),
         "objective": st.text(max_size=20),
         "measured": st.none() | st.floats(allow_nan=True),
+        "operator": st.sampled_from(["<", "<=", "==", ">=", ">"]),
         "bound": st.floats(-1e12, 1e12),
+        "why": st.text(max_size=20),
+        "note": st.text(max_size=20),
         "unit": st.text(max_size=5),
         "verdict": st.sampled_from(["held", "breached", "no data"]),
         "trials": st.lists(st.text(max_size=5), max_size=3),
@@ -63,8 +69,8 @@ def test_no_text_becomes_a_tag(rows: list[dict[str, Any]]) -> None:
     assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
     assert seen.tags.count("tr") == len(rows) + 1
     assert seen.tags.count("td") == len(rows) * len(tables.HEAD)
-    assert [cell.replace("\r", "\n") for cell in seen.cells[:: len(tables.HEAD)]] == [
-        row["experiment"].replace("\r", "\n") for row in rows
+    assert [cell.replace("\r", "\n") for cell in seen.cells[1 :: len(tables.HEAD)]] == [
+        row["objective"].replace("\r", "\n") for row in rows
     ]
 
 
