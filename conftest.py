@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["fixtures.cluster", "fixtures.spark", "fixtures.trial", "fixtures.evidence"]
+pytest_plugins = ["fixtures.cluster", "fixtures.kafka", "fixtures.spark", "fixtures.trial", "fixtures.evidence"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

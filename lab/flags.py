@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 
@@ -28,6 +29,14 @@ class Flags(argparse.ArgumentParser):
         self.add_argument(
             f"--{name}", type=convert, default=start, required=start is None, help=f"{text} [{variable}, default {default}]"
         )
+
+    @contextmanager
+    def listening(self, port: int) -> Iterator[None]:
+        """Turn a failure to bind within the block into one line that names the flag."""
+        try:
+            yield
+        except OSError as error:
+            self.error(f"argument --metrics-port: {port} is not allowed; allowed: a free port of --pod-ip ({error.strerror})")
 
     def error(self, message: str) -> NoReturn:
         """Print the one line and exit with 2."""

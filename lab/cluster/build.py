@@ -108,7 +108,6 @@ LDFLAGS = {
     "prometheus": f"-s -w -X github.com/prometheus/common/version.Version={PROMETHEUS}",
     "kube-state-metrics": f"-s -w -X github.com/prometheus/common/version.Version=v{KUBE_STATE_METRICS}",
 }
-# remote_all keeps Prometheus's kubernetes_sd; builtinassets would need the web UI, which the module does not carry.
 BUILD = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 
 
@@ -203,7 +202,8 @@ def _run(command: list[str], folder: Path, name: str) -> str:
     if result.returncode != 0:
         reason = next((line for line in reversed(result.stderr.splitlines()) if line.strip()), "no output")
         if any(
-            word in result.stderr for word in ("dial tcp", "no such host", "connection refused", "proxyconnect", "i/o timeout")
+            word in result.stderr
+            for word in ("dial tcp", "no such host", "connection refused", "proxyconnect", "i/o timeout", "GOPROXY=off")
         ):
             reason = f"the Go module proxy can't be reached and the module is not in the local cache ({reason})"
         raise LabFault(f"building {name}: {reason}")

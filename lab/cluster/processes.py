@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from lab.errors import InputError, LabFault
+from lab.errors import LabFault
 
 log = logging.getLogger("lab.cluster")
 
@@ -85,16 +85,6 @@ def free_ports(count: int) -> list[int]:
     finally:
         for held in sockets:
             held.close()
-
-
-def require_free(port: int, who: str) -> None:
-    """Raise :class:`InputError` when loopback ``port`` is in use."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            raise InputError(f"{who}'s address", "port", port, "a loopback port that is free") from None
 
 
 @dataclass(frozen=True)

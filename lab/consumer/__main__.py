@@ -71,9 +71,12 @@ class Program:
         timer.daemon = True
         timer.start()
 
+    def ready(self) -> bool:
+        """Whether the member has asked to join the group and is not leaving it."""
+        return self._subscribed
+
     def run(self) -> None:
         """Consume until told to stop."""
-        server = serve(self._settings.pod_ip, self._settings.metrics_port, lambda: self._subscribed, self.healthy)
         self._say("started", created=process_started())
         self._member.subscribe()
         self._subscribed = True
@@ -90,7 +93,6 @@ class Program:
         committed = self._member.leave(max(1.0, self._drained_by - time.monotonic()))
         self._say("left", committed=committed)
         self._producer.flush(10)
-        server.shutdown()
 
     def _process(self, messages: list[Message]) -> bool:
         """Process one batch. False when the drain timeout gave it up: no receipt, no commit, someone else's work now."""
@@ -113,7 +115,8 @@ class Program:
 
 def main() -> int:
     """Run the consumer; exit 0 after an orderly leave."""
-    chosen = settings(flags().parse_args())
+    parser = flags()
+    chosen = settings(parser.parse_args())
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")
     program = Program(chosen)
     if chosen.drain:
@@ -121,6 +124,8 @@ def main() -> int:
         signal.signal(signal.SIGINT, program.terminate)
     else:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as a consumer without a handler: dies where it stands
+    with parser.listening(chosen.metrics_port):
+        serve(chosen.pod_ip, chosen.metrics_port, program.ready, program.healthy)
     program.run()
     return 0
 

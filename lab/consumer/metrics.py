@@ -52,7 +52,7 @@ class Metrics:
             self._recent.popleft()
 
 
-def serve(address: str, port: int, ready: Callable[[], bool], healthy: Callable[[], bool]) -> ThreadingHTTPServer:
+def serve(address: str, port: int, ready: Callable[[], bool], healthy: Callable[[], bool]) -> None:
     """Serve /metrics, /healthz and /readyz from a daemon thread."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -79,4 +79,3 @@ def serve(address: str, port: int, ready: Callable[[], bool], healthy: Callable[
     server = ThreadingHTTPServer((address, port), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
-    return server

@@ -90,17 +90,14 @@ class Broker:
         processes.stop(self.run, self.daemon, grace_s=10)
 
 
-def start(run: Path, port: int | None = None) -> Broker:
-    """Format a new data folder under ``run`` and start a broker on a free loopback port (or on ``port``).
+def start(run: Path) -> Broker:
+    """Format a new data folder under ``run`` and start a broker on a free loopback port.
 
-    Raises :class:`LabFault` when there is no Java, the port is taken, or the broker does not answer by its deadline.
+    Raises :class:`LabFault` when there is no Java or the broker does not answer by its deadline.
     """
     java = jars.java()
     libraries = os.pathsep.join(map(str, jars.resolve("kafka", jars.KAFKA)))
     ports = processes.free_ports(2)
-    if port is not None:
-        processes.require_free(port, "Kafka")
-        ports[0] = port
     folder = run / "kafka"
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "server.properties"

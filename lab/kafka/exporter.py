@@ -58,7 +58,8 @@ def main() -> int:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     registry.register(LagCollector(reader, options.group, options.topic))
-    start_http_server(options.metrics_port, addr=options.pod_ip, registry=registry)
+    with parser.listening(options.metrics_port):
+        start_http_server(options.metrics_port, addr=options.pod_ip, registry=registry)
     stop.wait()
     return 0
 

@@ -61,7 +61,8 @@ def profile_from(options: Any) -> Profile:
 
 def main() -> int:
     """Replay the profile; exit 0 when every event was acknowledged, 1 when not, 2 on bad input."""
-    options = flags().parse_args()
+    parser = flags()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         profile = profile_from(options)
@@ -74,7 +75,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     tally = Tally()
     if options.metrics_port:
-        _metrics(tally, options.metrics_port, options.pod_ip)
+        with parser.listening(options.metrics_port):
+            _metrics(tally, options.metrics_port, options.pod_ip)
     if options.partitions:
         from lab.kafka.topics import create
 

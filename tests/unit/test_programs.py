@@ -1,10 +1,30 @@
 """Bad flags of the two programs: one line, exit code 2, nothing started."""
 
 import os
+import socket
 import subprocess
 import sys
 
 import pytest
+
+
+@pytest.mark.parametrize("program", ["consumer", "producer", "kafka.exporter"])
+def test_a_port_in_use_is_one_clear_line(program):
+    """The flag, the port and what is allowed; exit code 2, before any work."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ran = subprocess.run(
+            [sys.executable, "-m", f"lab.{program}", "--bootstrap-servers=127.0.0.1:9", f"--metrics-port={port}"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    line = next(line for line in ran.stderr.splitlines() if "lab." in line)
+    assert ran.returncode == 2
+    assert f"argument --metrics-port: {port} is not allowed; allowed: a free port" in line
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""Measures on a small record in which every stamp is known."""
+
+import pytest
+
+from lab.measure.cost import cost
+from lab.measure.drain import drain
+from lab.measure.flips import stability
+from lab.measure.reaction import PARTS, reaction
+from lab.measure.summary import summarize
+from lab.trial.record import NoData, write_json
+
+from .conftest import LAG, REPORTS, TRANSITIONS, build
+
+
+def test_the_reaction_is_the_sum_of_its_parts(record):
+    """Each part is the difference of its stamps, in order, and they sum to the total."""
+    found = reaction(record)
+    assert tuple(found.parts) == PARTS
+    # 4 x 1,500 x 1.1 = 6,600 is crossed halfway between 600 at 1000 s and 12,600 at 1001 s.
+    assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 2.0, 1.0, 0.5])
+    assert found.total_s == pytest.approx(6.5)
+    assert found.total_s == pytest.approx(sum(found.parts.values()))
+    assert found.dominant == "pod Ready"
+
+
+def test_real_time_stretches_only_the_policys_wait(record):
+    """At quick scale the wait for KEDA and the HPA counts thirty times, the cold start once."""
+    assert reaction(record).real_s == pytest.approx(6.5 + 1.5 * 29)
+
+
+def test_a_group_that_never_scaled_has_no_reaction(tmp_path):
+    """No scale-up is no data, with the reason."""
+    idle = build(tmp_path, TRANSITIONS[:1], REPORTS)
+    with pytest.raises(NoData, match="never asked for more replicas"):
+        reaction(idle)
+
+
+def test_a_pod_that_never_worked_is_no_reaction(tmp_path):
+    """A pod that became Ready but was never assigned a partition does not count."""
+    unassigned = [row for row in REPORTS if row["event"] != "assigned"]
+    with pytest.raises(NoData, match="assigned a partition"):
+        reaction(build(tmp_path, TRANSITIONS, unassigned))
+
+
+def test_the_drain_ends_at_one_lag_threshold(record):
+    """From the spike's end to the first sample at or below 1,500; the peak and the rise at full parallelism beside it."""
+    found = drain(record)
+    assert (found.peak_lag, found.peak_after_s) == (150_000, 20)
+    assert found.seconds == 40
+    assert found.largest_rise == 900
+    assert found.full_parallelism_s == 40
+
+
+def test_a_lag_that_stays_up_has_no_drain_time(tmp_path):
+    """Never back at one lagThreshold is no data, not a long time."""
+    stuck = {t: max(value, 2_000) for t, value in LAG.items()}
+    with pytest.raises(NoData, match="never came back"):
+        drain(build(tmp_path, TRANSITIONS, REPORTS, stuck))
+
+
+def test_scale_events_are_counted(record):
+    """One step up, one down, no flip, back at the floor."""
+    found = stability(record)
+    assert (found.scale_ups, found.scale_downs, found.flips) == (1, 1, 0)
+    assert (found.above_floor_at_baseline, found.above_floor_at_end, found.most_replicas) == (0, 0, 24)
+
+
+def test_cost_is_the_life_of_every_pod(record):
+    """One pod seen from 1002.5 to the end at 1130, busy for 0.3 s."""
+    found = cost(record)
+    assert found.pod_minutes == pytest.approx(127.5 / 60)
+    assert found.idle_ratio == pytest.approx(1 - 0.3 / 127.5)
+
+
+def test_a_missing_table_is_no_data(record):
+    """A record without a reconciliation says so in measures.json and passes nothing."""
+    found = summarize(record)
+    assert found["integrity"] == {"no data": f"{record.folder.name} has no reconciliation.json"}
+    assert found["reaction"]["pod"] == "new"
+
+
+def test_integrity_reads_every_count(record):
+    """Lost and doubled ranges are named with their pods; uncommitted offsets are counted."""
+    gap = {"partition": 0, "first": 3, "last": 5, "count": 3, "pods": ["a", "b"]}
+    counts = {"produced": 100, "processed": 97, "lost_messages": 3, "unseen_messages": 0, "doubled_messages": 0}
+    counts |= {"phantom_messages": 0, "mismatched_receipts": 0}
+    lists = {"lost": [gap], "unseen": [], "doubled": [], "phantom": [], "mismatched": []}
+    write_json(record.folder / "reconciliation.json", counts | lists)
+    found = summarize(record)["integrity"]
+    assert (found["lost"], found["acked"], found["uncommitted"]) == (3, 100, 2)
+    assert found["named"] == ("lost: partition 0, 3-5 (3): a, b",)
