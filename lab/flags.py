@@ -30,6 +30,12 @@ class Flags(argparse.ArgumentParser):
             f"--{name}", type=convert, default=start, required=start is None, help=f"{text} [{variable}, default {default}]"
         )
 
+    def everywhere(self, metrics_port: int) -> None:
+        """Add what every program of a pod takes: Kafka's address, and where to serve /metrics."""
+        self.flag("bootstrap-servers", str, None, "Kafka's address")
+        self.flag("pod-ip", str, "127.0.0.1", "address to serve /metrics on")
+        self.flag("metrics-port", whole(0, 65_535), metrics_port, "port to serve /metrics on; 0 picks one", "0 to 65,535")
+
     @contextmanager
     def listening(self, port: int) -> Iterator[None]:
         """Turn a failure to bind within the block into one line that names the flag."""

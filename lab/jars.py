@@ -95,6 +95,20 @@ def java(for_spark: bool = False) -> str:
     raise LabFault(f"no Java >= {JAVA_NEEDED} for {'Spark' if for_spark else 'Kafka'} ({', '.join(seen)}): {cure}")
 
 
+def log4j(level: str) -> str:
+    """A log4j2.properties that prints ``level`` and above to stderr, for a JVM the lab starts."""
+    settings = {
+        "rootLogger.level": level,
+        "rootLogger.appenderRef.console.ref": "STDERR",
+        "appender.console.type": "Console",
+        "appender.console.name": "STDERR",
+        "appender.console.target": "SYSTEM_ERR",
+        "appender.console.layout.type": "PatternLayout",
+        "appender.console.layout.pattern": "%d %p %c: %m%n",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
 def _version(command: str, options: list[str]) -> int | None:
     """The feature version ``command`` prints (8 for "1.8.0_292"), or None when it does not run with ``options``."""
     try:

@@ -71,7 +71,7 @@ class Settings:
 def flags() -> Flags:
     """The consumer's flags."""
     parser = Flags(prog="python -m lab.consumer", description=__doc__)
-    parser.flag("bootstrap-servers", str, None, "Kafka's address")
+    parser.everywhere(metrics_port=9090)
     parser.flag("topic", str, "events", "topic to consume")
     parser.flag("group", str, "enrich", "consumer group")
     parser.flag("receipts-topic", str, "receipts", "topic that stands for the downstream store")
@@ -94,8 +94,6 @@ def flags() -> Flags:
         "session-timeout-ms", whole(1000, 1_800_000), 10_000, "session timeout of classic members, ms", "1,000 to 1,800,000"
     )
     parser.flag("auto-offset-reset", choice("earliest", "latest"), "earliest", "where a new group starts", "earliest or latest")
-    parser.flag("pod-ip", str, "127.0.0.1", "address to serve /metrics, /healthz and /readyz on")
-    parser.flag("metrics-port", whole(0, 65_535), 9090, "port to serve on; 0 picks one", "0 to 65,535")
     return parser
 
 

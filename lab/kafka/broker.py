@@ -28,16 +28,6 @@ START_DEADLINE_S = 90  # 3 s on a quiet machine
 # SerialGC and C1 start fastest and leave the two cores to what is measured.
 _JVM = (f"-Xmx{HEAP_MB}m", "-Xms256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
-_LOG4J = """\
-rootLogger.level=WARN
-rootLogger.appenderRef.console.ref=STDOUT
-appender.console.type=Console
-appender.console.name=STDOUT
-appender.console.target=SYSTEM_ERR
-appender.console.layout.type=PatternLayout
-appender.console.layout.pattern=%d %p %c: %m%n
-"""
-
 
 def properties(data: Path, port: int, controller_port: int) -> str:
     """The broker's ``server.properties``."""
@@ -102,7 +92,7 @@ def start(run: Path) -> Broker:
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "server.properties"
     settings.write_text(properties(folder / "data", *ports))
-    (folder / "log4j2.properties").write_text(_LOG4J)
+    (folder / "log4j2.properties").write_text(jars.log4j("WARN"))
     command = [java, *_JVM, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", libraries]
     identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     formatted = subprocess.run(

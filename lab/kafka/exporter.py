@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from lab.flags import Flags, whole
+from lab.flags import Flags
 from lab.kafka.lag import LagReader
 
 
@@ -46,11 +46,9 @@ class LagCollector(Collector):
 def main() -> int:
     """Serve until SIGTERM."""
     parser = Flags(prog="python -m lab.kafka.exporter", description=__doc__)
-    parser.flag("bootstrap-servers", str, None, "Kafka's address")
+    parser.everywhere(metrics_port=9308)
     parser.flag("topic", str, "events", "topic whose lag is read")
     parser.flag("group", str, "enrich", "consumer group")
-    parser.flag("pod-ip", str, "127.0.0.1", "address to serve on")
-    parser.flag("metrics-port", whole(1, 65_535), 9308, "port to serve on", "1 to 65,535")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO)
     registry = CollectorRegistry(auto_describe=False)

@@ -18,15 +18,6 @@ from lab.errors import LabFault
 _JIT = "-XX:TieredStopAtLevel=1"
 SHUFFLE_PARTITIONS = 8  # keeps a shuffled 20 M events at some 100 MB a task
 
-_LOG4J = """\
-rootLogger.appenderRef.console.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d %p %c: %m%n
-"""
-
 
 def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") -> SparkSession:
     """The session on ``master``, with the Kafka connector; a process has one, so a second call returns the first's.
@@ -40,7 +31,7 @@ def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") 
     scratch = Path(tempfile.mkdtemp(prefix="elastic-lab-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)  # before Spark registers its own, so it runs after it
     logging = scratch / "log4j2.properties"
-    logging.write_text(_LOG4J + f"rootLogger.level = {log_level}\n")
+    logging.write_text(jars.log4j(log_level))
     settings = {
         "spark.driver.memory": heap,
         "spark.jars": ",".join(map(str, jars.spark_kafka())),

@@ -29,7 +29,7 @@ log = logging.getLogger("lab.producer")
 def flags() -> Flags:
     """The producer's flags; each may come from the environment."""
     parser = Flags(prog="python -m lab.producer", description=__doc__)
-    parser.flag("bootstrap-servers", str, None, "Kafka's address")
+    parser.everywhere(metrics_port=0)
     parser.flag("topic", str, "events", "topic to produce to")
     parser.flag("reports-topic", str, "", "topic for the recorder's events; empty for none")
     parser.flag("profile", str, "step", f"{', '.join(KINDS[:-1])}, or a YAML file")
@@ -42,8 +42,6 @@ def flags() -> Flags:
     parser.flag("partitions", whole(0, 10_000), 0, "create the topic with so many; 0 leaves it", "0 to 10,000")
     parser.flag("entities", whole(1, 100_000_000), 5_000_000, "number of entity ids", "1 to 100,000,000")
     parser.flag("start-in", number(0, 3600), 1.0, "seconds from now to the profile's start", "0 to 3600")
-    parser.flag("pod-ip", str, "127.0.0.1", "address to serve /metrics on")
-    parser.flag("metrics-port", whole(0, 65_535), 0, "port to serve /metrics on; 0 for none", "0 to 65,535")
     return parser
 
 
@@ -74,9 +72,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     tally = Tally()
-    if options.metrics_port:
-        with parser.listening(options.metrics_port):
-            _metrics(tally, options.metrics_port, options.pod_ip)
+    with parser.listening(options.metrics_port):
+        _metrics(tally, options.metrics_port, options.pod_ip)
     if options.partitions:
         from lab.kafka.topics import create
 
