@@ -1,0 +1,95 @@
+"""--from-records: stored records are judged without a cluster, and a breach, a gap and a pass are told apart."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lab import paths
+from lab import scale as scales
+from lab.trial import inputs
+from lab.trial.inputs import Workload
+
+from .measure.conftest import REPORTS, TRANSITIONS, build
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """The suite's verdicts on a hand-written record of experiment 2 that has no reconciliation; (run, verdicts by name)."""
+    folder = tmp_path_factory.mktemp("stored")
+    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+    record = folder / "records" / chosen.id
+    (record / "inputs").mkdir(parents=True)
+    build(record, TRANSITIONS, REPORTS)
+    trial = json.loads((record / "trial.json").read_text())
+    trial |= {
+        "scale": str(chosen.scale),
+        "machine": {"cores": 2, "cpu": "x"},
+        "versions": {},
+        "finished": 1140,
+        "ended": "complete",
+    }
+    (record / "trial.json").write_text(json.dumps(trial))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "spike",
+        f"--from-records={folder}",
+        f"--results={folder}",
+        "-p",
+        "no:cacheprovider",
+    ]
+    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
+    return ran, {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}
+
+
+def test_a_number_within_its_bound_is_held(judged):
+    """The reaction of the record, 6.5 s, is held to 90 s."""
+    row = judged[1]["reaction"]
+    assert (row["verdict"], row["bound"], row["unit"], row["operator"]) == ("held", 90, "s", "<")
+    assert row["measured"] == pytest.approx(6.5)
+
+
+def test_a_missing_table_is_no_data_and_fails(judged):
+    """Without a reconciliation nothing is proved, so the test does not pass."""
+    ran, verdicts = judged
+    assert verdicts["processed more than once"]["verdict"] == "no data"
+    assert ran.returncode == 1
+    assert "processed more than once: no data" in ran.stdout
+    assert "1 failed" in ran.stdout
+
+
+def test_no_component_was_started(judged):
+    """Judging is reading: the log knows no cluster."""
+    assert "cluster up" not in judged[0].stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "line"),
+    [
+        ("--cluster=kind", "--cluster kind: not yet"),
+        ("--scale=huge", "scale: 'huge' is not allowed; allowed: one of quick, standard, full"),
+        ("--from-records=nowhere", "allowed: a stored trial; there are: none"),
+    ],
+)
+def test_an_option_that_can_not_work_is_one_clear_line(option, line, tmp_path):
+    """Exit code 2, the line, and nothing started."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "tests/experiments",
+        "-m",
+        "spike",
+        option,
+        f"--results={tmp_path}",
+        "-p",
+        "no:cacheprovider",
+    ]
+    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 2
+    assert line in ran.stdout + ran.stderr
+    assert "cluster up" not in ran.stdout
