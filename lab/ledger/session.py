@@ -26,6 +26,9 @@ def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") 
     when the master is local. ``log_level`` is log4j's: what goes wrong is raised, so Spark need not also print it. Raises
     :class:`LabFault` when there is no Java, no connector or Spark does not start.
     """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(Path(jars.java(for_spark=True)).resolve().parent.parent)
     scratch = Path(tempfile.mkdtemp(prefix="elastic-lab-spark-"))
