@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from html import escape
 from itertools import pairwise
 from typing import Any
 
@@ -27,14 +28,15 @@ def rows(verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) ->
     return [{"experiment": experiment, **asdict(verdict), "trials": list(trials)} for verdict in verdicts]
 
 
-def attach(record: Record, verdicts: Sequence[dict[str, Any]], reaction: Reaction | None) -> None:
-    """Attach a trial's evidence to the running Allure test."""
+def attach(record: Record, verdicts: Sequence[dict[str, Any]], reaction: Reaction | None, note: str) -> None:
+    """Attach a trial's evidence to the running Allure test; ``note`` is the experiment's hypothesis and method."""
     _parameters(record)
     for phase, seconds in _phases(record):
         with allure.step(f"{phase}: {seconds:.1f} s"):
             pass
     table = verdict_table(verdicts)
-    allure.dynamic.description_html(table)
+    paragraphs = "".join(f"<p>{escape(part)}</p>" for part in note.strip().split("\n\n"))
+    allure.dynamic.description_html(paragraphs + table)
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
     try:
         chart = timeline(timeline_of(record))
