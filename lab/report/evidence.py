@@ -122,7 +122,12 @@ def _marks(record: Record) -> pd.DataFrame:
 
 
 def _phases(record: Record) -> list[tuple[str, float]]:
-    times = {name: at for name, at in record.trial["times"].items() if not name.endswith("_s")}
+    """(phase, its length in s) in order; what follows the trial's end is closing the record."""
+    times = {
+        name if name != "ended" else "closing the record": at
+        for name, at in record.trial["times"].items()
+        if not name.endswith("_s")
+    }
     marks = [*times.items(), ("end of record", float(record.trial["finished"]))]
     return [(name, later - at) for (name, at), (_, later) in pairwise(marks)]
 

@@ -103,6 +103,40 @@ def test_leftovers_are_cleared_at_the_next_start(session):
         bystander.wait()
 
 
+def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
+    """Ctrl-C in the middle of a trial: the record says so and keeps what there was, and no process is left."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "tests/experiments",
+        "-m",
+        "spike",
+        f"--results={tmp_path}",
+        "-p",
+        "no:cacheprovider",
+    ]
+    process = subprocess.Popen(command, cwd=paths.PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def driving():
+        return any('"profile"' in file.read_text() for file in tmp_path.glob("records/*/group_events.jsonl"))
+
+    try:
+        until(driving, 120, "the producer started")
+        started = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 2
+    finally:
+        process.kill()
+    (record,) = tmp_path.glob("records/*")
+    trial = json.loads((record / "trial.json").read_text())
+    assert trial["ended"] == "interrupted"
+    assert "driving" in trial["times"]
+    assert (record / "transitions.jsonl").stat().st_size > 0
+    assert len(started) >= 11
+    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in started)
+
+
 def test_a_reused_pid_is_left_alone(tmp_path):
     """A pid whose start time is not the recorded one belongs to someone else."""
     (tmp_path / "pids").mkdir()
