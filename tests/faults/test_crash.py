@@ -116,9 +116,12 @@ def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
         "-p",
         "no:cacheprovider",
     ]
-    process = subprocess.Popen(command, cwd=paths.PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    said = tmp_path / "session.log"
+    with said.open("wb") as output:
+        process = subprocess.Popen(command, cwd=paths.PROJECT, stdout=output, stderr=subprocess.STDOUT)
 
     def driving():
+        assert process.poll() is None, said.read_text()[-2000:]
         return any('"profile"' in file.read_text() for file in tmp_path.glob("records/*/group_events.jsonl"))
 
     try:
