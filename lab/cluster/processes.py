@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import random
 import shutil
 import socket
 import subprocess
@@ -22,6 +23,8 @@ import psutil
 from lab.errors import LabFault
 
 log = logging.getLogger("lab.cluster")
+
+LOWEST_PORT = 15_000
 
 
 def remember(run: Path, pid: int, name: str) -> None:
@@ -74,17 +77,23 @@ def clear(run: Path) -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """``count`` loopback TCP ports that are free now, all different."""
-    sockets = []
-    try:
-        for _ in range(count):
-            held = socket.socket()
-            held.bind(("127.0.0.1", 0))
-            sockets.append(held)
-        return [held.getsockname()[1] for held in sockets]
-    finally:
-        for held in sockets:
-            held.close()
+    """``count`` loopback TCP ports that are free now, all different.
+
+    They lie below the range outgoing connections are given theirs from: a port of that range is easily taken by one in the
+    seconds until a component binds it. Raises :class:`LabFault` when there are not so many.
+    """
+    ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found: list[int] = []
+    for port in random.sample(range(LOWEST_PORT, max(ephemeral, LOWEST_PORT + 10_000)), k=5_000):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise LabFault(f"no {count} free loopback ports from {LOWEST_PORT} to {ephemeral}")
 
 
 @dataclass(frozen=True)
