@@ -69,13 +69,6 @@ class Profile:
             within = np.where(flowing[position], (index - self._due[position]) / rates[position], 0.0)
         return self._edges[position] + within
 
-    def phase_start(self, phase: str) -> float:
-        """Seconds after the start at which the first step of ``phase`` begins. Raises ``KeyError`` when there is none."""
-        for step in self.steps:
-            if step.phase == phase:
-                return step.at
-        raise KeyError(phase)
-
     def phases(self) -> list[tuple[float, float, str]]:
         """(start, end, phase) of each run of steps of one phase, in seconds."""
         runs: list[tuple[float, float, str]] = []

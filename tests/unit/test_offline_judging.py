@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 
@@ -10,6 +9,7 @@ from lab import paths
 from lab import scale as scales
 from lab.trial import inputs
 from lab.trial.inputs import Workload
+from tests.suite import experiments
 
 from .measure.conftest import REPORTS, TRANSITIONS, build
 
@@ -31,17 +31,7 @@ def judged(tmp_path_factory):
         "ended": "complete",
     }
     (record / "trial.json").write_text(json.dumps(trial))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-m",
-        "spike",
-        f"--from-records={folder}",
-        f"--results={folder}",
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = experiments(f"--from-records={folder}", f"--results={folder}")
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
     return ran, {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}
 
@@ -77,18 +67,7 @@ def test_no_component_was_started(judged):
 )
 def test_an_option_that_can_not_work_is_one_clear_line(option, line, tmp_path):
     """Exit code 2, the line, and nothing started."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "tests/experiments",
-        "-m",
-        "spike",
-        option,
-        f"--results={tmp_path}",
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = experiments(option, f"--results={tmp_path}")
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 2
     assert line in ran.stdout + ran.stderr

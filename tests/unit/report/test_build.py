@@ -43,10 +43,8 @@ def result(folder: Path, name: str, status: str, **labels: str) -> None:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> build.Report:
     """A report of three results, made by the real generator."""
-    try:
-        build.install()
-    except LabFault as fault:
-        pytest.skip(str(fault))
+    if shutil.which("npm") is None:
+        pytest.skip("no npm on PATH")
     results = tmp_path_factory.mktemp("results")
     source = results / "allure-results"
     source.mkdir()
