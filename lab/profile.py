@@ -21,6 +21,7 @@ from lab.errors import InputError
 
 MAX_RATE = 1_000_000.0
 MAX_SECONDS = 7 * 86_400.0
+ZIPF = 1.1  # the field's usual skew of keys
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Profile:
-    """Steps in order of time, the first at 0, and the length in seconds."""
+    """Steps in order of time, the first at 0, and the length in seconds.
+
+    ``zipf`` is the exponent s of the keys' Zipf distribution (0: all entities alike). ``real_time`` says that the profile
+    takes the same time at every scale, as what it is for does.
+    """
 
     steps: tuple[Step, ...]
     duration: float
+    zipf: float = ZIPF
+    real_time: bool = False
 
     @cached_property
     def _edges(self) -> npt.NDArray[np.float64]:
@@ -82,16 +89,18 @@ class Profile:
 
     def compressed(self, time: float, rate: float) -> Profile:
         """The same shape with every time divided by ``time`` and every rate multiplied by ``rate``."""
+        time = 1 if self.real_time else time
         steps = tuple(replace(step, at=step.at / time, rate=step.rate * rate) for step in self.steps)
-        return Profile(steps, self.duration / time)
+        return replace(self, steps=steps, duration=self.duration / time)
 
     def to_dict(self) -> dict[str, Any]:
         """The profile as explicit steps, in the form :func:`load` reads."""
         steps = [{"at": step.at, "rate": step.rate, "phase": step.phase} for step in self.steps]
-        return {"kind": "steps", "steps": steps, "duration": self.duration}
+        content = {"kind": "steps", "steps": steps, "duration": self.duration, "zipf": self.zipf}
+        return content | ({"real_time": True} if self.real_time else {})
 
 
-_COMMON = ("kind", "rate", "duration")
+_COMMON = ("kind", "duration", "zipf", "real_time")
 
 
 def _steady(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
@@ -144,7 +153,8 @@ def build(content: Mapping[str, Any], where: object) -> Profile:
     """The profile that ``content`` describes; ``where`` names its source in errors.
 
     ``kind`` is steady, step, bursty or sawtooth (with ``rate`` in events/s at multiplier 1, ``duration``, ``baseline``,
-    ``spike_hold`` and ``every`` in seconds, ``spike_mult``, ``bursts``), or ``steps`` with explicit ``{at, rate, phase}``.
+    ``spike_hold`` and ``every`` in seconds, ``spike_mult``, ``bursts``), or ``steps`` with explicit ``{at, rate, phase}``;
+    each may say ``zipf`` and ``real_time``.
     Raises :class:`InputError` naming the field for anything else.
     """
     kind = content.get("kind")
@@ -152,11 +162,11 @@ def build(content: Mapping[str, Any], where: object) -> Profile:
         raise InputError(where, "kind", kind, f"one of {', '.join(KINDS)}")
     duration = yamlfile.number(content, "duration", where, 0.001, MAX_SECONDS)
     if kind == "steps":
-        yamlfile.known(content, ("kind", "steps", "duration"), where)
+        yamlfile.known(content, (*_COMMON, "steps"), where)
         steps = _explicit(content.get("steps"), where)
     else:
         fields, make = _KINDS[kind]
-        yamlfile.known(content, (*_COMMON, *fields), where)
+        yamlfile.known(content, (*_COMMON, "rate", *fields), where)
         rate = yamlfile.number(content, "rate", where, 0, MAX_RATE)
 
         def field(name: str, default: float, least: float, most: float) -> float:
@@ -172,7 +182,10 @@ def build(content: Mapping[str, Any], where: object) -> Profile:
     if any(later.at <= earlier.at for earlier, later in pairwise(steps)):
         name = "steps" if kind == "steps" else "every"
         raise InputError(where, name, content.get(name), "steps in increasing order of time")
-    return Profile(tuple(steps), duration)
+    zipf = yamlfile.number(content, "zipf", where, 0, 5, ZIPF)
+    if not isinstance(content.get("real_time", False), bool):
+        raise InputError(where, "real_time", content["real_time"], "true or false")
+    return Profile(tuple(steps), duration, zipf, content.get("real_time", False))
 
 
 def _explicit(rows: object, where: object) -> list[Step]:

@@ -57,3 +57,27 @@ def number(
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InputError(where, f"{prefix}{field}", value, allowed)
     return float(value)
+
+
+def whole(
+    content: Mapping[str, Any],
+    field: str,
+    where: object,
+    least: int,
+    most: int,
+    default: int | None = None,
+    prefix: str = "",
+) -> int:
+    """The whole number in ``field``. Raises :class:`InputError` like :func:`number`."""
+    value = number(content, field, where, least, most, default, prefix)
+    if value != int(value):
+        raise InputError(where, f"{prefix}{field}", value, f"a whole number from {least} to {most}")
+    return int(value)
+
+
+def mapping(content: Mapping[str, Any], field: str, where: object) -> Mapping[str, Any]:
+    """The mapping in ``field``. Raises :class:`InputError` when it is none."""
+    value = content.get(field)
+    if not isinstance(value, dict):
+        raise InputError(where, field, value, "a mapping")
+    return value

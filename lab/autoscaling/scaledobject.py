@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lab import yamlfile
+from lab.autoscaling import behavior
 from lab.errors import InputError
 from lab.scale import Scale
 
@@ -27,6 +27,7 @@ _SPEC = (
     "advanced",
     "triggers",
 )
+_TRIGGER = ("type", "name", "metadata", "metricType", "useCachedMetrics", "authenticationRef")
 _KAFKA = (
     "bootstrapServers",
     "bootstrapServersFromEnv",
@@ -59,15 +60,6 @@ _REFUSED_PAIRS = (
     ("allowIdleConsumers", "limitToPartitionsWithLag"),
     ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
 )
-_RULES = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
-# autoscaling/v2's defaults, written out so that a scale can compress them too (keys: window s, policies).
-_DEFAULT_BEHAVIOR: dict[str, tuple[int, list[dict[str, Any]]]] = {
-    "scaleUp": (
-        0,
-        [{"type": "Pods", "value": 4, "periodSeconds": 15}, {"type": "Percent", "value": 100, "periodSeconds": 15}],
-    ),
-    "scaleDown": (300, [{"type": "Percent", "value": 100, "periodSeconds": 15}]),
-}
 _MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount"}
 
 
@@ -83,6 +75,16 @@ class ScaledObject:
     lag_threshold: int
     content: dict[str, Any]
 
+    @property
+    def start(self) -> int:
+        """Replicas a trial begins with: a baseline begins at the floor."""
+        return max(1, self.min_replicas)
+
+    @property
+    def hpa(self) -> str:
+        """The name of the HPA that KEDA makes."""
+        return f"keda-hpa-{self.name}"
+
     def compressed(self, scale: Scale) -> ScaledObject:
         """The same policy with its times divided and its lagThreshold multiplied as ``scale`` declares."""
         content = copy.deepcopy(self.content)
@@ -90,21 +92,11 @@ class ScaledObject:
         for field in ("pollingInterval", "cooldownPeriod", "initialCooldownPeriod"):
             if field in spec:
                 spec[field] = scale.seconds(spec[field])
-        behavior = spec.setdefault("advanced", {}).setdefault("horizontalPodAutoscalerConfig", {}).setdefault("behavior", {})
-        for direction, (window, policies) in _DEFAULT_BEHAVIOR.items():
-            rules = behavior.setdefault(direction, {})
-            rules["stabilizationWindowSeconds"] = scale.seconds(rules.get("stabilizationWindowSeconds", window))
-            rules["policies"] = [
-                policy | {"periodSeconds": scale.seconds(policy["periodSeconds"])} for policy in rules.get("policies", policies)
-            ]
+        rules = spec.setdefault("advanced", {}).setdefault("horizontalPodAutoscalerConfig", {}).setdefault("behavior", {})
+        behavior.compress(rules, scale)
         metadata = spec["triggers"][0]["metadata"]
         metadata["lagThreshold"] = str(max(1, round(self.lag_threshold * scale.rate)))
         return parse(content, f"{self.name} at scale {scale.name}")
-
-
-def load(path: Path) -> ScaledObject:
-    """The ScaledObject in the file at ``path``. Raises :class:`InputError` naming the field that can't be used."""
-    return parse(yamlfile.read(path), path)
 
 
 def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
@@ -112,22 +104,22 @@ def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
     for field, wanted in (("apiVersion", "keda.sh/v1alpha1"), ("kind", "ScaledObject")):
         if content.get(field) != wanted:
             raise InputError(where, field, content.get(field), wanted)
-    spec = _mapping(content, "spec", where)
+    spec = yamlfile.mapping(content, "spec", where)
     for wrong, right in _MISTAKEN.items():
         if wrong in spec:
             raise InputError(where, f"spec.{wrong}", spec[wrong], f"{right}: KEDA ignores {wrong}")
     yamlfile.known(spec, _SPEC, where, "spec.")
-    least = _whole(spec, "minReplicaCount", where, 0, 100_000, 0)
-    most = _whole(spec, "maxReplicaCount", where, 1, 100_000, 100)
+    least = yamlfile.whole(spec, "minReplicaCount", where, 0, 100_000, 0, "spec.")
+    most = yamlfile.whole(spec, "maxReplicaCount", where, 1, 100_000, 100, "spec.")
     if least > most:
         raise InputError(where, "spec.minReplicaCount", least, f"at most maxReplicaCount, {most}")
-    polling = _whole(spec, "pollingInterval", where, 1, 86_400, 30)
-    _whole(spec, "cooldownPeriod", where, 0, 86_400, 300)
-    _behavior(spec, where)
+    polling = yamlfile.whole(spec, "pollingInterval", where, 1, 86_400, 30, "spec.")
+    yamlfile.whole(spec, "cooldownPeriod", where, 0, 86_400, 300, "spec.")
+    _advanced(spec, where)
     threshold = _kafka(spec, where)
     return ScaledObject(
-        name=str(_mapping(content, "metadata", where).get("name", "")),
-        target=str(_mapping(spec, "scaleTargetRef", where).get("name", "")),
+        name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),
+        target=str(yamlfile.mapping(spec, "scaleTargetRef", where).get("name", "")),
         min_replicas=least,
         max_replicas=most,
         polling_s=polling,
@@ -141,10 +133,13 @@ def _kafka(spec: Mapping[str, Any], where: object) -> int:
     triggers = spec.get("triggers")
     if not isinstance(triggers, list) or len(triggers) != 1 or not isinstance(triggers[0], dict):
         raise InputError(where, "spec.triggers", triggers, "a list of one trigger")
+    yamlfile.known(triggers[0], _TRIGGER, where, "spec.triggers[0].")
+    if not isinstance(triggers[0].get("useCachedMetrics", False), bool):
+        raise InputError(where, "spec.triggers[0].useCachedMetrics", triggers[0]["useCachedMetrics"], "true or false")
     if triggers[0].get("type") != "kafka":
         raise InputError(where, "spec.triggers[0].type", triggers[0].get("type"), "kafka")
     prefix = "spec.triggers[0].metadata."
-    metadata = _mapping(triggers[0], "metadata", where)
+    metadata = yamlfile.mapping(triggers[0], "metadata", where)
     yamlfile.known(metadata, _KAFKA, where, prefix)
     for field, value in metadata.items():
         if not isinstance(value, str):
@@ -164,41 +159,13 @@ def _kafka(spec: Mapping[str, Any], where: object) -> int:
     return _text_number(metadata, "lagThreshold", where, prefix, 1, 10)
 
 
-def _behavior(spec: Mapping[str, Any], where: object) -> None:
+def _advanced(spec: Mapping[str, Any], where: object) -> None:
     advanced = spec.get("advanced") or {}
     yamlfile.known(advanced, ("restoreToOriginalReplicaCount", "horizontalPodAutoscalerConfig"), where, "spec.advanced.")
     settings = advanced.get("horizontalPodAutoscalerConfig") or {}
     base = "spec.advanced.horizontalPodAutoscalerConfig."
     yamlfile.known(settings, ("name", "behavior"), where, base)
-    behavior = settings.get("behavior") or {}
-    yamlfile.known(behavior, tuple(_DEFAULT_BEHAVIOR), where, f"{base}behavior.")
-    for direction, rules in behavior.items():
-        prefix = f"{base}behavior.{direction}."
-        yamlfile.known(rules, _RULES, where, prefix)
-        yamlfile.number(rules, "stabilizationWindowSeconds", where, 0, 3600, 0, prefix)
-        if rules.get("selectPolicy", "Max") not in ("Max", "Min", "Disabled"):
-            raise InputError(where, f"{prefix}selectPolicy", rules["selectPolicy"], "Max, Min or Disabled")
-        for index, policy in enumerate(rules.get("policies", [])):
-            place = f"{prefix}policies[{index}]."
-            yamlfile.known(policy, ("type", "value", "periodSeconds"), where, place)
-            if policy.get("type") not in ("Pods", "Percent"):
-                raise InputError(where, f"{place}type", policy.get("type"), "Pods or Percent")
-            yamlfile.number(policy, "value", where, 1, 1_000_000, prefix=place)
-            yamlfile.number(policy, "periodSeconds", where, 1, 1800, prefix=place)
-
-
-def _mapping(content: Mapping[str, Any], field: str, where: object) -> Mapping[str, Any]:
-    value = content.get(field)
-    if not isinstance(value, dict):
-        raise InputError(where, field, value, "a mapping")
-    return value
-
-
-def _whole(spec: Mapping[str, Any], field: str, where: object, least: int, most: int, default: int) -> int:
-    value = yamlfile.number(spec, field, where, least, most, default, "spec.")
-    if value != int(value):
-        raise InputError(where, f"spec.{field}", value, f"a whole number from {least} to {most}")
-    return int(value)
+    behavior.check(settings.get("behavior") or {}, where, f"{base}behavior.")
 
 
 def _text_number(metadata: Mapping[str, Any], field: str, where: object, prefix: str, least: int, default: int) -> int:

@@ -78,15 +78,18 @@ class Program:
     def run(self) -> None:
         """Consume until told to stop."""
         self._say("started", created=process_started())
+        if not self._settings.join:
+            self._stand_by()
+            return
         self._member.subscribe()
         self._subscribed = True
         self._say("subscribed")
         abandoned = False
         while not self._stopping.is_set() and not abandoned:
             self._alive_at = time.monotonic()
-            messages = self._member.fetch(self._settings.batch_size, self._settings.batch_ms / 1000)
-            if messages:
-                abandoned = not self._process(messages)
+            messages = self._member.fetch(self._settings.poll_size, self._settings.batch_ms / 1000)
+            size = self._settings.batch_size
+            abandoned = not all(self._process(messages[at : at + size]) for at in range(0, len(messages), size))
             self._member.commit_if_due()
         self._subscribed = False
         self._say("draining", abandoned=abandoned)
@@ -94,8 +97,15 @@ class Program:
         self._say("left", committed=committed)
         self._producer.flush(10)
 
+    def _stand_by(self) -> None:
+        """Be there, ready and idle, until told to stop: the control for what a starting pod costs its neighbours."""
+        self._subscribed = True
+        while not self._stopping.wait(1.0):
+            self._alive_at = time.monotonic()
+        self._producer.flush(10)
+
     def _process(self, messages: list[Message]) -> bool:
-        """Process one batch. False when the drain timeout gave it up: no receipt, no commit, someone else's work now."""
+        """Process one batch of what was polled. False when the drain timeout gave it up: no receipt, no commit, someone else's work now."""
         started, begun = time.time(), time.monotonic()
         self._metrics.inflight.set(len(messages))
         rows = ((message.partition(), message.offset(), message.value()) for message in messages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "client.id": settings.client_id,
         "auto.offset.reset": settings.offset_reset,
         "enable.auto.commit": settings.commit == "auto",
+        "topic.metadata.refresh.interval.ms": settings.metadata_refresh_ms,
         "fetch.wait.max.ms": 100,
         # 31 MB a process instead of 60; with the default back-off of 1 s a small queue would cap the rate.
         "queued.max.messages.kbytes": 4096,
@@ -149,6 +151,8 @@ class Member:
         self._owned |= {part.partition for part in parts}
         if self._leaving:
             consumer.pause(parts)
+        else:
+            self._warm_up(len(parts))
         began = self._rebalance_began if self._rebalance_began is not None else time.monotonic()
         self._rebalance_began = None
         self._tell("assigned", parts, began)
@@ -182,6 +186,14 @@ class Member:
             consumer.incremental_unassign(parts)
         self._tell("lost", parts, began)
         self.on_rebalanced(len(self._owned), 0.0)
+
+    def _warm_up(self, partitions: int) -> None:
+        """Take the time that loading ``partitions`` partitions' state takes; the member processes nothing meanwhile.
+
+        An eager protocol hands over every partition anew at each rebalance, so its members pay for those they kept as well.
+        """
+        if self._settings.partition_warmup_ms:
+            threading.Event().wait(partitions * self._settings.partition_warmup_ms / 1000)  # the simulated load itself
 
     def _wake(self, kept: Sequence[int]) -> None:
         """Send a request to the leader of a kept partition, so that its broker thread looks at the fetchers again.

@@ -49,6 +49,7 @@ class Settings:
     process_ms: Cost
     concurrency: int
     batch_ms: int
+    poll_ms: int
     balancer: str
     commit: str
     commit_interval_ms: int
@@ -58,14 +59,25 @@ class Settings:
     heartbeat_ms: int
     session_timeout_ms: int
     offset_reset: str
+    partition_warmup_ms: int
+    metadata_refresh_ms: int
+    join: bool
     pod_ip: str
     metrics_port: int
     client_id: str
 
     @property
     def batch_size(self) -> int:
-        """Messages that take ``batch_ms`` at the pod's rate."""
-        return max(1, round(self.batch_ms * self.concurrency / self.process_ms.mean))
+        """Messages that take ``batch_ms`` at the pod's rate: they share their receipts."""
+        return self._taking(self.batch_ms)
+
+    @property
+    def poll_size(self) -> int:
+        """Messages that take ``poll_ms`` at the pod's rate: they are in flight together, and committed together."""
+        return max(self.batch_size, self._taking(self.poll_ms))
+
+    def _taking(self, milliseconds: int) -> int:
+        return max(1, round(milliseconds * self.concurrency / self.process_ms.mean))
 
 
 def flags() -> Flags:
@@ -80,7 +92,8 @@ def flags() -> Flags:
         "process-ms", Cost.parse, Cost(2, 10), "processing time of a message, ms: 6 or 2-10", "6 or 2-10, 0.001 to 600,000"
     )
     parser.flag("concurrency", whole(1, 10_000), 6, "messages processed at the same time", "1 to 10,000")
-    parser.flag("batch-ms", whole(1, 60_000), 50, "how much work is taken at a time, ms", "1 to 60,000")
+    parser.flag("batch-ms", whole(1, 60_000), 50, "how much work shares a write to the store, ms", "1 to 60,000")
+    parser.flag("poll-ms", whole(1, 600_000), 50, "how much work is taken, and is in flight, at a time, ms", "1 to 600,000")
     parser.flag("balancer", choice(*BALANCERS), BALANCERS[0], "|".join(BALANCERS), f"one of {', '.join(BALANCERS)}")
     parser.flag("commit", choice("manual", "auto"), "manual", "manual commits follow receipts", "manual or auto")
     parser.flag("commit-interval-ms", whole(0, 600_000), 250, "least time between commits, ms", "0 to 600,000")
@@ -94,6 +107,17 @@ def flags() -> Flags:
         "session-timeout-ms", whole(1000, 1_800_000), 10_000, "session timeout of classic members, ms", "1,000 to 1,800,000"
     )
     parser.flag("auto-offset-reset", choice("earliest", "latest"), "earliest", "where a new group starts", "earliest or latest")
+    parser.flag(
+        "partition-warmup-ms", whole(0, 600_000), 0, "work per newly assigned partition (a cache, state), ms", "0 to 600,000"
+    )
+    parser.flag(
+        "metadata-refresh-ms",
+        whole(10, 3_600_000),
+        300_000,
+        "how often partitions are looked for, ms; the default is librdkafka's",
+        "10 to 3,600,000",
+    )
+    parser.flag("join", choice("on", "off"), "on", "off: start like any consumer, but stay out of the group", "on or off")
     return parser
 
 
@@ -108,6 +132,7 @@ def settings(options: Any) -> Settings:
         process_ms=options.process_ms,
         concurrency=options.concurrency,
         batch_ms=options.batch_ms,
+        poll_ms=options.poll_ms,
         balancer=options.balancer,
         commit=options.commit,
         commit_interval_ms=options.commit_interval_ms,
@@ -117,6 +142,9 @@ def settings(options: Any) -> Settings:
         heartbeat_ms=options.heartbeat_ms,
         session_timeout_ms=options.session_timeout_ms,
         offset_reset=options.auto_offset_reset,
+        partition_warmup_ms=options.partition_warmup_ms,
+        metadata_refresh_ms=options.metadata_refresh_ms,
+        join=options.join == "on",
         pod_ip=options.pod_ip,
         metrics_port=options.metrics_port,
         client_id=os.environ.get("HOSTNAME", f"consumer-{os.getpid()}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from lab.errors import LabFault
 
@@ -20,6 +20,15 @@ def create(bootstrap: str, partitions: Mapping[str, int]) -> None:
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise LabFault(f"topic {name} could not be created: {error.args[0].str()}") from error
+
+
+def grow(bootstrap: str, name: str, partitions: int) -> None:
+    """Give a topic that is in use ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
+    future = AdminClient({"bootstrap.servers": bootstrap}).create_partitions([NewPartitions(name, partitions)])[name]
+    try:
+        future.result(timeout=30)
+    except KafkaException as error:
+        raise LabFault(f"topic {name} could not be given {partitions} partitions: {error.args[0].str()}") from error
 
 
 def delete(bootstrap: str, names: Iterable[str]) -> None:

@@ -11,6 +11,10 @@ import pandas as pd
 from lab.trial.record import NoData, Record
 
 
+BASELINE = "baseline"
+RELIEF = ("drain", "lull")
+
+
 @dataclass(frozen=True)
 class Change:
     """The desired number of replicas went from ``before`` to ``after`` at ``t``."""
@@ -20,14 +24,27 @@ class Change:
     after: int
 
 
-def phase_start(record: Record, phase: str) -> float:
-    """When the producer's ``phase`` began. Raises :class:`NoData` when it never did."""
+def begun(record: Record) -> list[tuple[float, str]]:
+    """(time, name) of every phase the producer began, in order."""
     events = record.group_events
-    for detail in events.loc[events["event"] == "phase", "detail"]:
-        found = json.loads(detail)
-        if found["phase"] == phase:
-            return float(found["at"])
-    raise NoData(f"the producer never reported phase {phase!r}")
+    found = [json.loads(detail) for detail in events.loc[events["event"] == "phase", "detail"]]
+    return [(float(one["at"]), str(one["phase"])) for one in found]
+
+
+def zero(record: Record) -> float:
+    """When the traffic first left its baseline: what charts and reactions count from. :class:`NoData` when it never did."""
+    for at, phase in begun(record):
+        if phase != BASELINE:
+            return at
+    raise NoData("the producer never left the baseline")
+
+
+def relief(record: Record) -> float:
+    """When the last spike, burst or tooth was over. Raises :class:`NoData` when the producer did not come that far."""
+    last = begun(record)[-1:]
+    if not last or last[0][1] not in RELIEF:
+        raise NoData(f"the producer ended in phase {last[0][1]!r}" if last else "the producer began no phase")
+    return last[0][0]
 
 
 def phases(record: Record) -> pd.DataFrame:
@@ -58,13 +75,7 @@ def lag(record: Record) -> pd.DataFrame:
 
 def objects(record: Record, kind: str, name: str | None = None) -> list[tuple[float, str, dict[str, Any]]]:
     """(time, event, object) of every watch event of ``kind`` (and ``name``), in order."""
-    rows = record.transitions[record.transitions["kind"] == kind]
-    if name is not None:
-        rows = rows[rows["name"] == name]
-    return [
-        (float(t), str(event), json.loads(text))
-        for t, event, text in rows[["t", "event", "object"]].itertuples(index=False, name=None)
-    ]
+    return [(t, event, item) for t, one, event, item in record.objects.get(kind, ()) if name in (None, one)]
 
 
 def replicas(record: Record) -> pd.DataFrame:
@@ -105,8 +116,30 @@ def rebalances(record: Record) -> pd.DataFrame:
     return chosen[["t", "pod", "event", "moved", "owned"]].reset_index(drop=True)
 
 
-def policy(record: Record) -> tuple[int, int, int]:
-    """(floor, ceiling, lagThreshold) of the policy as applied."""
-    spec = record.trial["inputs"]["policy"]["spec"]
-    threshold = int(spec["triggers"][0]["metadata"]["lagThreshold"])
-    return int(spec.get("minReplicaCount", 0)), int(spec.get("maxReplicaCount", 100)), threshold
+@dataclass(frozen=True)
+class Bounds:
+    """What a policy allows: replicas from ``floor`` to ``ceiling``; ``threshold`` is lagThreshold, None if lag is no signal."""
+
+    floor: int
+    ceiling: int
+    threshold: int | None
+
+    @property
+    def lag_threshold(self) -> int:
+        """lagThreshold. Raises :class:`NoData` for a policy that does not scale on lag."""
+        if self.threshold is None:
+            raise NoData("the policy has no lagThreshold")
+        return self.threshold
+
+
+def policy(record: Record) -> Bounds:
+    """The bounds of the policy as applied, of whichever kind it is."""
+    content = record.trial["inputs"]["policy"]
+    spec = content["spec"]
+    if content["kind"] == "ScaledObject":
+        threshold = int(spec["triggers"][0]["metadata"].get("lagThreshold", 10))
+        return Bounds(int(spec.get("minReplicaCount", 0)), int(spec.get("maxReplicaCount", 100)), threshold)
+    if content["kind"] == "HorizontalPodAutoscaler":
+        return Bounds(int(spec.get("minReplicas", 1)), int(spec["maxReplicas"]), None)
+    replicas = [int(spec["replicas"]), *(int(step["replicas"]) for step in spec["steps"] if "replicas" in step)]
+    return Bounds(min(replicas), max(replicas), None)

@@ -28,8 +28,8 @@ class Drain:
 def drain(record: Record) -> Drain:
     """Measure the drain after the spike. Raises :class:`NoData` when lag never came back to one lagThreshold,
     or the group never ran at full parallelism."""
-    _, ceiling, threshold = curves.policy(record)
-    spike, end = curves.phase_start(record, "spike"), curves.phase_start(record, "drain")
+    ceiling, threshold = curves.policy(record).ceiling, curves.policy(record).lag_threshold
+    spike, end = curves.zero(record), curves.relief(record)
     lag = curves.lag(record)
     after = lag[lag["t"] >= end]
     drained = after[after["lag"] <= threshold]

@@ -31,8 +31,8 @@ def count_flips(changes: Iterable[Change]) -> int:
 
 def stability(record: Record) -> Stability:
     """Count scale events and flips. Raises :class:`NoData` when the Deployment or the spike was never seen."""
-    floor, _, _ = curves.policy(record)
-    spike = curves.phase_start(record, "spike")
+    floor = curves.policy(record).floor
+    spike = curves.zero(record)
     changes = curves.scalings(record)
     curve = curves.replicas(record)
     baseline = curve[curve["t"] < spike]

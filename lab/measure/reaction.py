@@ -47,7 +47,7 @@ def reaction(record: Record) -> Reaction:
 
     Raises :class:`NoData` naming the first stamp that is missing: a group that never scaled has no reaction.
     """
-    spike = curves.phase_start(record, "spike")
+    spike = curves.zero(record)
     crossed = _crossing(record, spike)
     decided = next((change.t for change in curves.scalings(record) if change.t > spike and change.after > change.before), None)
     if decided is None:
@@ -65,7 +65,7 @@ def reaction(record: Record) -> Reaction:
 
 def _crossing(record: Record, spike: float) -> float:
     """When lag first asked for more than the replicas there were: lag > lagThreshold x replicas x (1 + tolerance)."""
-    _, _, threshold = curves.policy(record)
+    threshold = curves.policy(record).lag_threshold
     curve = curves.replicas(record)
     before = curve[curve["t"] <= spike]
     held = int(before["desired"].iloc[-1]) if not before.empty else int(curve["desired"].iloc[0])

@@ -88,7 +88,7 @@ def main() -> int:
             reports.say("phase", phase=phase, at=at)
             reporter.poll(0)
 
-    entities = Entities(options.seed, options.entities)
+    entities = Entities(options.seed, options.entities, profile.zipf)
     payload = random.Random(options.seed).randbytes(event.SIZE - event.HEADER.size)
     start = time.time() + options.start_in
     if options.reports_topic:

@@ -79,6 +79,8 @@ def configuration(bootstrap: str, client_id: str) -> dict[str, Any]:
         "batch.num.messages": 10_000,
         "queue.buffering.max.messages": 1_000_000,
         "delivery.timeout.ms": 60_000,
+        # Partitions added under load get their share within a second; with the stock five minutes a trial would not see them.
+        "topic.metadata.refresh.interval.ms": 1_000,
     }
 
 

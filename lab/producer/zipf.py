@@ -7,8 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from lab.profile import ZIPF
+
 ENTITIES = 5_000_000
-EXPONENT = 1.1
 BLOCK = 65_536
 
 
@@ -19,7 +20,7 @@ class Entities:
     spread over the ids by a seeded affine bijection, so that which partitions are hot depends on the seed.
     """
 
-    def __init__(self, seed: int, entities: int = ENTITIES, exponent: float = EXPONENT) -> None:
+    def __init__(self, seed: int, entities: int = ENTITIES, exponent: float = ZIPF) -> None:
         weights = np.arange(1, entities + 1, dtype=np.float64) ** -exponent
         self._cumulative = np.cumsum(weights)
         self._cumulative /= self._cumulative[-1]

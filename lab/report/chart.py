@@ -67,7 +67,7 @@ def _no_marks() -> pd.DataFrame:
 class Timeline:
     """What one trial's timeline shows. Every ``t``, ``start`` and ``end`` is in seconds since the spike's start.
 
-    ``lag`` [t, lag] in messages; ``lag_objective`` the lagThreshold's line, in messages; ``replicas``
+    ``lag`` [t, lag] in messages; ``lag_objective`` the lagThreshold's line, in messages, if there is one; ``replicas``
     [t, kind: desired | current | ready, replicas], each in force until its next row; ``throughput`` [t, series:
     produced | consumed, rate] in messages/s; ``spans`` [start, end, label] the profile's phases; ``marks``
     [t, kind: scale up | scale down | rebalance, label, detail]; ``faults`` [start, end, label].
@@ -76,7 +76,7 @@ class Timeline:
     title: str
     subtitle: str
     lag: pd.DataFrame
-    lag_objective: float
+    lag_objective: float | None
     replicas: pd.DataFrame
     throughput: pd.DataFrame
     spans: pd.DataFrame = field(default_factory=_no_spans)
@@ -160,7 +160,7 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
     if name == "replicas":
         axis.tickMinStep = 1
     room = 12 + (LINE * (1 + max(_rows(data, domain), default=-1)) if name == "lag" else 0)
-    known = [1.0, *drawn["value"].dropna(), *([data.lag_objective] if name == "lag" else [])]
+    known = [1.0, *drawn["value"].dropna(), *([data.lag_objective] if name == "lag" and data.lag_objective is not None else [])]
     y = alt.Scale(domain=[0, max(known) * HEIGHTS[name] / (HEIGHTS[name] - room)], nice=False)
     base = alt.Chart(records(drawn, t=2, value=1)).encode(
         x=alt.X("t:Q", **x),
@@ -177,9 +177,12 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
         order = sorted(LINES[name], key=["current", "ready", "desired"].index)
         return _layers([line.encode(strokeWidth=width).transform_filter(alt.datum.series == kind) for kind in order])
     ground = alt.Chart(base.data).mark_area(clip=True, opacity=0.08, color=INK, tooltip=None)
+    area = ground.encode(x=base.encoding.x, y=base.encoding.y)
+    if data.lag_objective is None:
+        return _layers([area, line])
     objective = alt.Chart(inline([{"series": "lagThreshold", "value": data.lag_objective}])).mark_rule(strokeWidth=1.5)
     named = {"color": base.encoding.color, "strokeDash": base.encoding.strokeDash}
-    return _layers([ground.encode(x=base.encoding.x, y=base.encoding.y), line, objective.encode(y="value:Q", **named)])
+    return _layers([area, line, objective.encode(y="value:Q", **named)])
 
 
 def _layers(charts: Sequence[Any]) -> alt.LayerChart:

@@ -58,10 +58,10 @@ def attach(record: Record, verdicts: Sequence[dict[str, Any]], reaction: Reactio
 
 
 def timeline_of(record: Record) -> Timeline:
-    """The timeline's tables, in seconds since the spike began. Raises :class:`NoData` when there was no spike."""
-    zero = curves.phase_start(record, "spike")
+    """The timeline's tables, in seconds since :func:`lab.measure.curves.zero`. Raises :class:`NoData` when a curve is missing."""
+    zero = curves.zero(record)
     inputs = record.trial["inputs"]
-    _, _, threshold = curves.policy(record)
+    threshold = curves.policy(record).threshold
     phases = curves.phases(record)
 
     def since(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
@@ -72,11 +72,11 @@ def timeline_of(record: Record) -> Timeline:
         title=f"{inputs['profile_name']} on policy {inputs['policy_name']}: lag, replicas, throughput",
         subtitle=(
             f"scale {record.trial['scale']}; {inputs['runtime']} runtime; P = {inputs['partitions']}, "
-            f"{inputs['workload']['balancer']}, lagThreshold {threshold:,} a replica, seed {inputs['seed']}; "
+            f"{inputs['workload']['balancer']}, {f'lagThreshold {threshold:,} a replica' if threshold else 'no lagThreshold'}, seed {inputs['seed']}; "
             f"{record.trial['machine']['cores']} cores; {record.id}"
         ),
         lag=since(curves.lag(record)),
-        lag_objective=float(threshold),
+        lag_objective=threshold,
         replicas=since(replicas),
         throughput=since(_throughput(record)),
         spans=since(phases[~phases["label"].isin(["baseline", "drain", "lull"])], "start", "end"),
@@ -134,11 +134,11 @@ def _phases(record: Record) -> list[tuple[str, float]]:
 
 def _parameters(record: Record) -> None:
     inputs = record.trial["inputs"]
-    _, ceiling, threshold = curves.policy(record)
+    bounds = curves.policy(record)
     for name, value in {
         "P": inputs["partitions"],
-        "maxReplicaCount": ceiling,
-        "lagThreshold": threshold,
+        "most replicas allowed": bounds.ceiling,
+        "lagThreshold": bounds.threshold,
         "balancer": inputs["workload"]["balancer"],
         "scale": record.trial["scale"],
         "cluster": inputs["runtime"],

@@ -77,6 +77,15 @@ class Record:
         """Messages in bins of 200 ms and 1 s."""
         return self._table("rates")
 
+    @cached_property
+    def objects(self) -> dict[str, list[tuple[float, str, str, dict[str, Any]]]]:
+        """The watch events by kind, parsed once: (time, name, event, object), in order of arrival."""
+        found: dict[str, list[tuple[float, str, str, dict[str, Any]]]] = {}
+        columns = self.transitions[["t", "kind", "name", "event", "object"]]
+        for t, kind, name, event, text in columns.itertuples(index=False, name=None):
+            found.setdefault(str(kind), []).append((float(t), str(name), str(event), json.loads(text)))
+        return found
+
     def _table(self, name: str) -> pd.DataFrame:
         file = self.folder / f"{name}.parquet"
         if not file.exists():

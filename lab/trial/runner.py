@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 from kubernetes import client
 from pyspark.sql import SparkSession
 
+from lab.autoscaling.steps import ReplicaSteps
 from lab.cluster import Cluster, apply
 from lab.errors import LabFault
 from lab.kafka import topics
@@ -22,8 +23,8 @@ from lab.kafka.lag import LagReader
 from lab.ledger.ingest import Topics
 from lab.ledger.settle import settle
 from lab.progress import reporting
-from lab.trial import machine, samples
-from lab.trial.inputs import Inputs
+from lab.trial import machine, samples, stepping
+from lab.trial.inputs import DRAINED, REPARTITION, Inputs
 from lab.trial.listen import Listener
 from lab.trial.record import Record, lines_to_parquet, write_json
 from lab.trial.watch import Transitions
@@ -49,6 +50,7 @@ class Stage:
         self.phase = "preparing"
         self.times: dict[str, float] = {}
         self.offsets: dict[int, dict[str, int | None]] = {}
+        self.steps: list[dict[str, Any]] = []
         self.api = cluster.api()
         topics.create(
             cluster.bootstrap,
@@ -153,9 +155,8 @@ def run(
         ended = f"fault: {error}"
         raise
     finally:
-        times = stage.times if stage else {}
-        offsets = stage.offsets if stage else {}
-        write_json(folder / "trial.json", head | {"ended": ended, "times": times, "offsets": offsets, "finished": time.time()})
+        seen = {"times": stage.times, "offsets": stage.offsets, "steps": stage.steps} if stage else {"times": {}, "offsets": {}}
+        write_json(folder / "trial.json", head | {"ended": ended, **seen, "finished": time.time()})
         if stage is not None:
             stage.close()
     return Record(folder)
@@ -164,30 +165,50 @@ def run(
 def _drive(stage: Stage, disturb: Disturb | None) -> str:
     """Settle the baseline, replay the profile, wait for the end; returns how it ended."""
     inputs, watched = stage.inputs, stage.transitions
-    floor = inputs.policy.min_replicas
+    policy = inputs.policy
     stage.mark("settling")
     stage.apply(inputs.manifests(stage.names))
 
     def settled() -> bool:
         owned = stage.reports.owned()
-        conditions = watched.field("HorizontalPodAutoscaler", f"keda-hpa-{inputs.policy.name}", "status", "conditions") or []
+        conditions = watched.field("HorizontalPodAutoscaler", policy.hpa or "", "status", "conditions") or []
         return (
-            (watched.field("Deployment", "consumer", "status", "readyReplicas") or 0) == floor
-            and len(owned) == floor
+            (watched.field("Deployment", "consumer", "status", "readyReplicas") or 0) == policy.start
+            and len(owned) == policy.start
             and sum(owned.values()) == inputs.partitions
             and (watched.field("Deployment", "lag-exporter", "status", "readyReplicas") or 0) == 1
-            and any(item["type"] == "ScalingActive" and item["status"] == "True" for item in conditions)
+            and (policy.hpa is None or any(item["type"] == "ScalingActive" and item["status"] == "True" for item in conditions))
         )
 
-    watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {floor} consumers settled", stage.check)
+    watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {policy.start} consumers settled", stage.check)
     stage.mark("driving")
     stage.apply([inputs.producer()])
     watched.wait(lambda: stage.reports.last("profile") is not None, SETTLE_DEADLINE_S, "producer started", stage.check)
     if disturb is not None:
         disturb(stage)
     length = inputs.profile.duration
+    if inputs.partitions_after is not None:
+        watched.wait(
+            lambda: stage.reports.last("phase", phase=REPARTITION) is not None, length + 60, "time to repartition", stage.check
+        )
+        topics.grow(stage.cluster.bootstrap, stage.names["TOPIC"], inputs.partitions_after)
+        stage.mark("repartitioned")
     watched.wait(lambda: stage.reports.last("produced") is not None, length * 1.2 + 60, "profile replayed", stage.check)
-    stage.mark("draining")
+    if isinstance(policy, ReplicaSteps):
+        stage.mark("stepping")
+        stage.steps = stepping.take(stage, policy)
+    ended = "complete"
+    if inputs.until == DRAINED:
+        stage.mark("draining")
+        ended = _drained(stage)
+    stage.mark("ended")
+    stage.offsets = {number: {"end": part.end, "committed": part.committed} for number, part in stage.lag.read().items()}
+    return ended
+
+
+def _drained(stage: Stage) -> str:
+    """Wait until the lag is gone and the replicas are back at the floor; returns how that ended."""
+    floor, watched = stage.inputs.policy.min_replicas, stage.transitions
 
     def over() -> bool:
         return (
@@ -198,13 +219,10 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
 
     try:
         until(over, END_DEADLINE_S, "drained and back at the floor", stage.check, every_s=0.5)
-        ended = "complete"
     except LabFault as fault:
         stage.check()  # a dead component is a fault; a deadline that passed is a finding, and the record says so
-        ended = f"deadline: {fault}"
-    stage.mark("ended")
-    stage.offsets = {number: {"end": part.end, "committed": part.committed} for number, part in stage.lag.read().items()}
-    return ended
+        return f"deadline: {fault}"
+    return "complete"
 
 
 def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:

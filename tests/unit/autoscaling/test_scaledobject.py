@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from lab import paths
-from lab.autoscaling.scaledobject import load, parse
+from lab.autoscaling.policy import load
+from lab.autoscaling.scaledobject import parse
 from lab.errors import InputError
 from lab.scale import Scale
 

@@ -1,0 +1,46 @@
+"""A policy is what decides the number of replicas: a ScaledObject, a plain HPA, or steps by decree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from lab import yamlfile
+from lab.autoscaling import plainhpa, scaledobject, steps
+from lab.errors import InputError
+from lab.scale import Scale
+
+
+class Policy(Protocol):
+    """What the runner needs of any policy; ``content`` is its YAML, ``hpa`` the name of the HPA that acts for it, if any."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def start(self) -> int: ...  # noqa: D102
+    @property
+    def min_replicas(self) -> int: ...  # noqa: D102
+    @property
+    def max_replicas(self) -> int: ...  # noqa: D102
+    @property
+    def hpa(self) -> str | None: ...  # noqa: D102
+    @property
+    def content(self) -> dict[str, Any]: ...  # noqa: D102
+    def compressed(self, scale: Scale) -> Policy: ...  # noqa: D102
+
+
+_KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
+    "ScaledObject": scaledobject.parse,
+    "HorizontalPodAutoscaler": plainhpa.parse,
+    "ReplicaSteps": steps.parse,
+}
+
+
+def load(path: Path) -> Policy:
+    """The policy in the file at ``path``, of whichever kind. Raises :class:`InputError` naming the field that can't be used."""
+    content = yamlfile.read(path)
+    kind = content.get("kind")
+    if kind not in _KINDS:
+        raise InputError(path, "kind", kind, f"one of {', '.join(_KINDS)}")
+    return _KINDS[kind](content, path)

@@ -1,0 +1,157 @@
+"""Idle: what replicas beyond the number of partitions do. A partition has one consumer, so they should do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lab.measure import churn, curves
+from lab.measure.dip import Processed
+from lab.trial.record import NoData, Record
+
+LEAST_S = 1.0  # a mean over less says nothing: batches take 50 ms, and lag is sampled twice a second
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Idle:
+    """The longest stretch with more Ready (and wanted) replicas than ``partitions`` and no scale-down, ``stretch_s`` s long.
+
+    ``replicas`` is the most of them in it, ``surplus`` how many exceed the partitions. Its last
+    ``settled_s`` s come after its last handover: in them ``idle_pods`` pods own no partition. The surplus are those, and
+    if they are fewer than the members exceed the partitions by, then also those that own least: they own
+    ``assigned_to_surplus`` partitions and began batches of ``messages_by_surplus`` messages, both 0 if a surplus is idle.
+    ``pods`` names every member with its partitions and messages. Rates are the group's mean messages/s while it had lag,
+    with as many Ready replicas as partitions and in the settled part; None when that lasted under 1 s.
+    ``rebalances_beyond`` are rounds from the first Ready replica too many to the stretch's end.
+    """
+
+    partitions: int
+    replicas: int
+    surplus: int
+    idle_pods: int
+    assigned_to_surplus: int
+    messages_by_surplus: int
+    rate_at_p: float | None
+    rate_beyond: float | None
+    rebalances_beyond: int
+    stretch_s: float
+    settled_s: float
+    pods: tuple[tuple[str, int, int], ...]
+
+
+def idle(record: Record) -> Idle:
+    """Measure the surplus. Raises :class:`NoData` when there never was one, or the group never came to rest with it."""
+    inputs = record.trial["inputs"]
+    partitions = int(inputs.get("partitions_after") or inputs["partitions"])
+    beyond, at_p, most = _stretches(record, partitions)
+    if not beyond:
+        raise NoData(f"never more than {most} replicas were Ready, and there are {partitions} partitions")
+    start, end = max(beyond, key=lambda span: span[1] - span[0])
+    handovers = churn.handovers(record, start, end)
+    rest = handovers[-1].t if handovers else start
+    if end - rest < LEAST_S:
+        raise NoData(f"the group never came to rest with more than {partitions} replicas: only for {end - rest:.1f} s")
+    curve = curves.replicas(record)
+    held = curve[(curve["t"] >= start) & (curve["t"] < end)]
+    replicas = int(held[["desired", "ready"]].min(axis=1).max())
+    members = _members(record, rest, end)
+    spare = max(len(members) - partitions, sum(owned == 0 for _, owned, _ in members))
+    surplus = sorted(members, key=lambda member: member[1])[:spare]
+    done, lagged = Processed(record.receipts), lagging(record)
+    return Idle(
+        partitions=partitions,
+        replicas=replicas,
+        surplus=replicas - partitions,
+        idle_pods=sum(owned == 0 for _, owned, _ in members),
+        assigned_to_surplus=sum(owned for _, owned, _ in surplus),
+        messages_by_surplus=sum(messages for _, _, messages in surplus),
+        rate_at_p=mean_rate(done, [part for span in at_p for part in clipped(lagged, span)]),
+        rate_beyond=mean_rate(done, clipped(lagged, (rest, end))),
+        rebalances_beyond=len(churn.rounds(record, beyond[0][0], end)),
+        stretch_s=end - start,
+        settled_s=end - rest,
+        pods=tuple(members),
+    )
+
+
+def lagging(record: Record) -> list[Span]:
+    """When the group had lag: from each sample above 0 to the next."""
+    lag = curves.lag(record)
+    times, behind = lag["t"].to_numpy(dtype=float), lag["lag"].to_numpy() > 0
+    return [(float(a), float(b)) for a, b, some in zip(times[:-1], times[1:], behind[:-1], strict=True) if some]
+
+
+def clipped(spans: Iterable[Span], within: Span) -> list[Span]:
+    """What of ``spans`` lies within one."""
+    cut = ((max(start, within[0]), min(end, within[1])) for start, end in spans)
+    return [(start, end) for start, end in cut if start < end]
+
+
+def mean_rate(done: Processed, spans: list[Span]) -> float | None:
+    """Messages/s over all of ``spans`` together; None when they last under 1 s."""
+    seconds = sum(end - start for start, end in spans)
+    if seconds < LEAST_S:
+        return None
+    edges = done.by(np.array(spans, dtype=np.float64))
+    return float((edges[:, 1] - edges[:, 0]).sum()) / seconds
+
+
+def _stretches(record: Record, partitions: int) -> tuple[list[Span], list[Span], int]:
+    """Stretches with more Ready and wanted replicas than partitions, those with as many Ready, and the most ever Ready."""
+    curve = curves.replicas(record)
+    times, desired, ready = (curve[name].tolist() for name in ("t", "desired", "ready"))
+    ends = [*times[1:], max(times[-1], float(record.trial["times"].get("ended", times[-1])))]
+    beyond: list[Span] = []
+    at_p: list[Span] = []
+    for row, span in enumerate(zip(times, ends, strict=True)):
+        if ready[row] == partitions:
+            at_p.append(span)
+        if min(desired[row], ready[row]) <= partitions:
+            continue
+        # Told to scale down, pods leave before they are seen to be gone: what follows is another stretch.
+        kept = row > 0 and desired[row] >= desired[row - 1]
+        if beyond and kept and beyond[-1][1] == span[0]:
+            beyond[-1] = (beyond[-1][0], span[1])
+        else:
+            beyond.append(span)
+    return beyond, at_p, max(ready)
+
+
+def _members(record: Record, start: float, end: float) -> list[tuple[str, int, int]]:
+    """(pod, partitions it owns, messages of batches it began from ``start`` to ``end``) of every pod Ready at ``end``.
+
+    A pod owns what it reported last or exported in that time, whichever is more; one that was never assigned owns none.
+    """
+    ready: dict[str, bool] = {}
+    for t, event, item in curves.objects(record, "Pod"):
+        if t < end and item["metadata"].get("labels", {}).get("app") == "consumer":
+            conditions = item.get("status", {}).get("conditions", [])
+            leaving = event == "DELETED" or "deletionTimestamp" in item["metadata"]
+            ready[item["metadata"]["name"]] = not leaving and any(
+                one["type"] == "Ready" and one["status"] == "True" for one in conditions
+            )
+    events = record.group_events
+    told = events[(events["t"] <= end) & (events["owned"].notna() | (events["event"] == "started"))].sort_values(
+        "t", kind="stable"
+    )
+    owned = told.groupby("pod")["owned"].agg(lambda values: values.iloc[-1])
+    samples = record.samples
+    shown = (
+        samples[(samples["metric"] == "assigned_partitions") & samples["t"].between(start, end)].groupby("pod")["value"].max()
+    )
+    receipts = record.receipts
+    messages = receipts[receipts["start"].between(start, end)].groupby("pod")["count"].sum()
+
+    def number(of: object, pod: str) -> int:
+        value = of.get(pod, 0)  # type: ignore[attr-defined]
+        return 0 if value != value else int(value)
+
+    return [
+        (pod, max(number(owned, pod), number(shown, pod)), number(messages, pod))
+        for pod, alive in sorted(ready.items())
+        if alive
+    ]

@@ -1,0 +1,72 @@
+"""Overview: a trial in one row of the table that sets trials side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lab.measure import curves
+from lab.measure.churn import churn
+from lab.measure.cost import cost
+from lab.measure.dip import Processed
+from lab.measure.flips import count_flips
+from lab.measure.idle import lagging, mean_rate
+from lab.measure.integrity import integrity
+from lab.trial.record import NoData, Record
+
+LOADED = ("spike", "burst", "tooth")  # phases that build lag
+
+
+def _drained(record: Record) -> float:
+    """From the end of the last phase that built lag to the first sample at or below one lagThreshold."""
+    threshold = curves.policy(record).lag_threshold
+    phases = curves.phases(record)
+    loaded = phases[phases["label"].isin(LOADED)]
+    if loaded.empty:
+        raise NoData(f"no phase is one of {', '.join(LOADED)}")
+    end = float(loaded["end"].iloc[-1])
+    lag = curves.lag(record)
+    drained = lag[(lag["t"] >= end) & (lag["lag"] <= threshold)]
+    if drained.empty:
+        raise NoData(f"lag never came back to {threshold}")
+    return float(drained["t"].iloc[0]) - end
+
+
+def _peak_rate(record: Record) -> float:
+    rates = record.rates
+    chosen = rates[(rates["bin_s"] == 1) & (rates["series"] == "consumed") & (rates["pod"] == "")]
+    if chosen.empty:
+        raise NoData("nothing was consumed")
+    return float(chosen["messages"].max())
+
+
+# In the order of display; every unit is in the name.
+ROW: dict[str, Callable[[Record], float | None]] = {
+    "peak lag (messages)": lambda record: float(curves.lag(record)["lag"].max()),
+    "lag back at one lagThreshold after (s)": _drained,
+    "most replicas (pods)": lambda record: int(curves.replicas(record)["desired"].max()),
+    "scale-ups": lambda record: sum(change.after > change.before for change in curves.scalings(record)),
+    "scale-downs": lambda record: sum(change.after < change.before for change in curves.scalings(record)),
+    "flips": lambda record: count_flips(curves.scalings(record)),
+    "peak consume rate (messages/s)": _peak_rate,
+    "mean consume rate while lag > 0 (messages/s)": lambda record: mean_rate(Processed(record.receipts), lagging(record)),
+    "rebalance rounds": lambda record: churn(record).rounds,
+    "median rebalance (s)": lambda record: churn(record).median_s,
+    "longest rebalance (s)": lambda record: churn(record).longest_s,
+    "pod-minutes": lambda record: cost(record).pod_minutes,
+    "idle share of pod time": lambda record: cost(record).idle_ratio,
+    "produced": lambda record: integrity(record).produced,
+    "processed": lambda record: integrity(record).processed,
+    "lost or unseen": lambda record: integrity(record).lost + integrity(record).unseen,
+    "processed more than once": lambda record: integrity(record).doubled,
+}
+
+
+def overview(record: Record) -> dict[str, float | None]:
+    """Each figure by its name, in the order of display; None where the record has no data for it."""
+    row: dict[str, float | None] = {}
+    for name, figure in ROW.items():
+        try:
+            row[name] = figure(record)
+        except NoData:
+            row[name] = None
+    return row

@@ -1,0 +1,104 @@
+"""Signal: the metric as the HPA saw it, and how often it was refreshed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from statistics import median
+from typing import Any
+
+from kubernetes.utils.quantity import parse_quantity
+
+from lab.measure import curves
+from lab.trial.record import NoData, Record
+
+EXTERNAL, RESOURCE = "external", "resource"
+Seen = tuple[float, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Utilization:
+    """Percent of the pods' requests, as the HPA saw it under load; the median is over time."""
+
+    median: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Signal:
+    """``kind`` is "external" (values in the metric's unit, messages for lag) or "resource" (percent of the request).
+
+    ``refreshes`` counts changes of the value from the spike's start to the profile's end, with the seconds between them,
+    None for fewer than two: the HPA's status shows that it looked only when it saw something new. ``highest`` is the
+    largest value seen at any time. ``utilization`` is None for an external metric.
+    """
+
+    kind: str
+    refreshes: int
+    median_refresh_s: float | None
+    longest_refresh_s: float | None
+    highest: float
+    utilization: Utilization | None
+
+
+def signal(record: Record) -> Signal:
+    """Follow the HPA's current metrics. Raises :class:`NoData` when it never had any."""
+    for kind in (EXTERNAL, RESOURCE):  # beside an external metric, CPU is only a guard
+        if seen := _seen(record, kind):
+            break
+    else:
+        raise NoData("no HPA ever had a metric")
+    start, end = curves.zero(record), float(curves.phases(record)["end"].iloc[-1])
+    changes = [t for (_, earlier), (t, later) in pairwise(seen) if _differs(earlier, later) and start <= t <= end]
+    gaps = [later - earlier for earlier, later in pairwise(changes)]
+    return Signal(
+        kind=kind,
+        refreshes=len(changes),
+        median_refresh_s=median(gaps) if gaps else None,
+        longest_refresh_s=max(gaps, default=None),
+        highest=max(max(values.values()) for _, values in seen),
+        utilization=_utilization(seen, start, end) if kind == RESOURCE else None,
+    )
+
+
+def _seen(record: Record, kind: str) -> list[Seen]:
+    """(time, value of each metric of ``kind``) whenever the HPA's status told one."""
+    found = []
+    for t, _, item in curves.objects(record, "HorizontalPodAutoscaler"):
+        status = item.get("status") or {}
+        values = {}
+        for metric in status.get("currentMetrics") or []:
+            content = metric.get(kind) or {}
+            value = _value(content.get("current") or {}, kind, int(status.get("currentReplicas", 0)))
+            if value is not None:
+                values[str(content.get("name") or content.get("metric", {}).get("name"))] = value
+        if values:
+            found.append((t, values))
+    return found
+
+
+def _value(current: dict[str, Any], kind: str, replicas: int) -> float | None:
+    """The whole group's value of an external metric, the mean utilization of a resource; None when it is not told."""
+    if kind == RESOURCE:
+        return float(current["averageUtilization"]) if "averageUtilization" in current else None
+    if "averageValue" in current:
+        return float(parse_quantity(current["averageValue"])) * replicas
+    return float(parse_quantity(current["value"])) if "value" in current else None
+
+
+def _differs(earlier: dict[str, float], later: dict[str, float]) -> bool:
+    """Whether a value changed by more than an average's rounding, which is a thousandth a replica; lag is in whole messages."""
+    return earlier.keys() != later.keys() or any(abs(later[name] - earlier[name]) > 0.5 for name in later)
+
+
+def _utilization(seen: list[Seen], start: float, end: float) -> Utilization | None:
+    """Each value counts for as long as it was in force: a steady one is told once, a moving one at every sync."""
+    ends = [*(t for t, _ in seen[1:]), end]
+    spans = [(max(values.values()), min(until, end) - max(t, start)) for (t, values), until in zip(seen, ends, strict=True)]
+    under_load = sorted((value, seconds) for value, seconds in spans if seconds > 0)
+    if not under_load:
+        return None
+    passed = list(accumulate(seconds for _, seconds in under_load))
+    middle = bisect_left(passed, passed[-1] / 2)
+    return Utilization(under_load[middle][0], under_load[-1][0])

@@ -1,0 +1,196 @@
+"""Trials side by side: a table of their measures, and their curves over one axis of time. Pure: tables in, text or a spec out.
+
+In the chart a colour, with a dash of its own for print, is a trial and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from lab.report import sampling
+from lab.report.look import ASKED, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, records, styled
+from lab.report.tables import STYLE, _markdown, number
+
+RATIO = "second / first"
+MOST_TRIALS = 6
+COLOURS = [DELIVERED, ASKED, UP, DOWN, INK, FAULT]
+DASHES = [[1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2, 1, 2]]
+PANELS = {"lag": ("Lag (messages)", 190), "replicas": ("Replicas (pods)", 140), "throughput": ("Consumed (messages/s)", 150)}
+COLUMNS = ("trial", "panel", "t", "value")
+MOST_POINTS, BUCKETS = 1720, 430
+CURSOR_STEPS = 300
+LETTER = 6.2
+
+
+def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> str:
+    """The measures of several trials as one HTML table with its style: a row a measure, a column a trial.
+
+    ``rows`` is {measure: {trial: value}}, in the order shown; a value that is missing or None is ``n/a``. Exactly two trials
+    get the ratio of the second to the first. ``ValueError`` if there is nothing to compare.
+    """
+    head, body = _compared(rows)
+    cells = [
+        [f'<th scope="row">{escape(name)}</th>', *(f'<td class="number">{text}</td>' for text in texts)]
+        for name, *texts in body
+    ]
+    top = ["<th>measure</th>", *(f'<th class="number">{escape(label)}</th>' for label in head[1:])]
+    return html_table(top, cells)
+
+
+def comparison_markdown(rows: Mapping[str, Mapping[str, float | None]]) -> str:
+    """The same table as GitHub's Markdown."""
+    head, body = _compared(rows)
+    safe = [[_markdown(name), *texts] for name, *texts in body]
+    return markdown_table([_markdown(name) for name in head], safe, numbers=range(1, len(head)))
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table in the report's look, with its style; every cell comes as its own, already escaped, element."""
+    body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
+    return f'{STYLE}\n<table class="verdicts">\n<thead><tr>{"".join(head)}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
+    """GitHub's Markdown table of cells that are already escaped; the columns ``numbers`` are set to the right."""
+    right = set(numbers)
+    rule = "|".join("---:" if n in right else "---" for n in range(len(head)))
+    lines = [f"| {' | '.join(head)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _compared(rows: Mapping[str, Mapping[str, float | None]]) -> tuple[list[str], list[list[str]]]:
+    trials = list(dict.fromkeys(trial for values in rows.values() for trial in values))
+    if not trials:
+        raise ValueError("comparison: there is no measure of any trial to compare")
+    body = []
+    for measure, values in rows.items():
+        found = [values.get(trial) for trial in trials]
+        ratio = [number(_ratio(*found))] if len(trials) == 2 else []
+        body.append([measure, *map(number, found), *ratio])
+    return ["measure", *trials, *([RATIO] if len(trials) == 2 else [])], body
+
+
+def _ratio(first: float | None, second: float | None) -> float | None:
+    if first is None or second is None or not (math.isfinite(first) and math.isfinite(second)) or first <= 0:
+        return None
+    return second / first
+
+
+def comparison_chart(curves: pd.DataFrame, title: str, subtitle: str) -> alt.VConcatChart:
+    """Lag, replicas and consumed rate of up to six trials, in three panels over one axis of time.
+
+    ``curves`` [trial, panel: lag | replicas | throughput, t, value], ``t`` in seconds since the spike began; a replica count
+    is in force until its trial's next one or its trial's end. ``ValueError`` if a panel is empty or the trials are too many.
+    """
+    trials = _trials(curves, title)
+    times = curves["t"].astype(float)
+    first, last = float(times.min()), float(times.max())
+    domain = (first, last if last > first else first + 1.0)
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
+    cursor = alt.selection_point(name="cursor", fields=["t"], nearest=True, on="pointermove", clear="pointerout")
+    panels = []
+    for name, (_, height) in PANELS.items():
+        part = curves[curves["panel"] == name]
+        x = _time_axis(domain, labelled=name == "throughput")
+        lines = _lines(_drawn(part, curves, name), name, trials, x)
+        panel = alt.layer(lines, _cursor(part, trials, domain, x).add_params(zoom, cursor))
+        panels.append(panel.properties(width=WIDTH, height=height, name=name))
+    with warnings.catch_warnings():  # one zoom and one cursor for the three panels is the intent
+        warnings.filterwarnings("ignore", message="Automatically deduplicated")
+        chart = alt.vconcat(*panels, spacing=14)
+    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
+    return styled(chart.resolve_scale(x="shared", color="shared", strokeDash="shared"))
+
+
+def _trials(curves: pd.DataFrame, title: str) -> list[str]:
+    lacking = [name for name in COLUMNS if name not in curves]
+    if lacking:
+        raise ValueError(f"comparison {title!r}: the table has no column {', '.join(lacking)}")
+    unknown = sorted(set(curves["panel"]) - set(PANELS))
+    if unknown:
+        raise ValueError(f"comparison {title!r}: {unknown[0]!r} is not one of {', '.join(PANELS)}")
+    for name in PANELS:
+        if not (curves["panel"] == name).any():
+            raise ValueError(f"comparison {title!r}: the panel {name!r} is empty")
+    trials = list(dict.fromkeys(curves["trial"].astype(str)))
+    if len(trials) > MOST_TRIALS:
+        raise ValueError(f"comparison {title!r}: {len(trials)} trials, at most {MOST_TRIALS} can be told apart")
+    return trials
+
+
+def _time_axis(domain: tuple[float, float], *, labelled: bool) -> dict[str, Any]:
+    axis = alt.Axis(format=",~f", tickCount=12) if labelled else alt.Axis(labels=False, ticks=False, tickCount=12)
+    title = "Time since the spike began (s)" if labelled else None
+    return {"scale": alt.Scale(domain=list(domain), nice=False), "axis": axis, "title": title}
+
+
+def _drawn(part: pd.DataFrame, curves: pd.DataFrame, name: str) -> pd.DataFrame:
+    """A panel's rows as drawn: thinned, or only the steps, with the last count kept until its trial's end."""
+    drawn = []
+    for trial, series in part.groupby("trial", sort=False):
+        if name == "replicas":
+            counts = sampling.steps(series, "value")
+            drawn += [counts, counts.tail(1).assign(t=curves.loc[curves["trial"] == trial, "t"].max())]
+        else:
+            drawn.append(sampling.thin(series, "value", most=MOST_POINTS, buckets=BUCKETS))
+    return pd.concat(drawn)[["trial", "t", "value"]]
+
+
+def _lines(drawn: pd.DataFrame, name: str, trials: list[str], x: dict[str, Any]) -> alt.Chart:
+    axis = alt.Axis(labelExpr="format(datum.value, '~s')", tickCount=5, minExtent=52, maxExtent=52, titlePadding=4)
+    if name == "replicas":
+        axis.tickMinStep = 1
+    top = max([1.0, *drawn["value"].dropna()]) * 1.07
+    legend = alt.Legend(
+        title=None,
+        orient="top",
+        offset=6,
+        direction="horizontal",
+        columns=_columns(trials),
+        labelLimit=WIDTH - 80,
+        symbolSize=1200,
+        symbolStrokeWidth=2,
+    )
+    colour = alt.Scale(domain=trials, range=COLOURS[: len(trials)])
+    dash = alt.Scale(domain=trials, range=DASHES[: len(trials)])
+    chart = alt.Chart(records(drawn.astype({"trial": str}), t=2, value=1))
+    line = chart.mark_line(strokeWidth=1.7, clip=True, strokeJoin="round", tooltip=None)
+    if name == "replicas":
+        line = chart.mark_line(strokeWidth=1.7, clip=True, interpolate="step-after", tooltip=None)
+    encoded: alt.Chart = line.encode(
+        x=alt.X("t:Q", **x),
+        y=alt.Y("value:Q", title=PANELS[name][0], axis=axis, scale=alt.Scale(domain=[0, top], nice=False)),
+        color=alt.Color("trial:N", scale=colour, legend=legend),
+        strokeDash=alt.StrokeDash("trial:N", scale=dash, legend=legend),
+    )
+    return encoded
+
+
+def _columns(trials: list[str]) -> int:
+    """The most columns in which the legend's labels are no wider than the chart."""
+    widths = [len(trial) * LETTER + 50 for trial in trials]
+    fits = [n for n in range(1, len(trials) + 1) if sum(max(widths[k::n]) for k in range(n)) <= WIDTH]
+    return max(fits, default=1)
+
+
+def _cursor(part: pd.DataFrame, trials: list[str], domain: tuple[float, float], x: dict[str, Any]) -> alt.Chart:
+    """A rule at the pointer that names every trial's value in force; columns are numbered since a label may hold anything."""
+    times = np.linspace(*domain, CURSOR_STEPS)
+    known = part.assign(trial=part["trial"].astype(str))
+    found = [sampling.at(times, known[known["trial"] == trial], "value") for trial in trials]
+    columns = {f"v{n}": values for n, values in enumerate(found)}
+    moments = [{"t": round(float(t), 2), **{name: values[k] for name, values in columns.items()}} for k, t in enumerate(times)]
+    tips = [alt.Tooltip("t:Q", title="time (s)", format=",.1f")]
+    tips += [alt.Tooltip(f"v{n}:Q", title=trial, format=",.0f") for n, trial in enumerate(trials)]
+    shown = alt.OpacityValue(0, condition={"param": "cursor", "empty": False, "value": 0.8})
+    rule = alt.Chart(inline(moments)).mark_rule(color=QUIET, strokeWidth=1, aria=False)
+    drawn: alt.Chart = rule.encode(x=alt.X("t:Q", **x), opacity=shown, tooltip=tips)
+    return drawn

@@ -1,0 +1,227 @@
+"""What one step of a group costs it: the dip of the consumed rate, traced and summed up. Pure: tables in, one spec out.
+
+Rates and depths are shares of the baseline, the rate just before the step: 1.0 is no change, a depth of 0.2 is 20 % below it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from lab.report.look import DOWN, INK, QUIET, UP, WIDTH, Layer, inline, records, styled
+from lab.report.tables import number
+
+KINDS = {"up": "scale-up", "down": "scale-down", "control": "control"}
+COLOURS = {"up": UP, "down": DOWN, "control": QUIET}
+SIDES = (("up", "control"), ("down",))
+BOUND = 0.2
+SECONDS, SHARES = (-2.0, 8.0), (0.0, 1.6)
+SHARE_TICKS = [0, 0.4, 0.8, 1.2, 1.6]
+PANEL_WIDTH, PANEL_HEIGHT = 372, 104
+DASH = [5, 3]
+LETTER, NOTE = 6.3, 230
+GOLDEN = 0.618034
+
+
+def dip_traces(traces: pd.DataFrame, title: str, subtitle: str) -> alt.VConcatChart:
+    """Every step's consumed rate around the step: a row a configuration, scale-up on the left, scale-down on the right.
+
+    ``traces`` [configuration, kind: up | down | control, step, t, share], ``t`` in seconds since the step, ``share`` of the
+    baseline; a control stands on the left. Each step is a thin line, their median a thick one. ``ValueError`` if empty.
+    """
+    _checked(traces, ("configuration", "kind", "step", "t", "share"), title)
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
+    names = list(dict.fromkeys(traces["configuration"]))
+    with warnings.catch_warnings():  # one zoom for all panels is the intent
+        warnings.filterwarnings("ignore", message="Automatically deduplicated")
+        rows = [
+            alt.hconcat(*(_panel(traces, name, kinds, zoom, labelled=name == names[-1]) for kinds in SIDES), spacing=18)
+            for name in names
+        ]
+        chart = alt.vconcat(*rows, spacing=10)
+    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
+    return styled(chart.resolve_scale(x="shared"))
+
+
+def _panel(traces: pd.DataFrame, name: str, kinds: Sequence[str], zoom: alt.Parameter, *, labelled: bool) -> alt.LayerChart:
+    """One configuration's steps of ``kinds``; only the lowest panels label their time, only the left ones their share."""
+    own = traces[traces["configuration"] == name]
+    left = "up" in kinds
+    axis = alt.Axis(tickCount=10, format="~f", labels=labelled, ticks=labelled)
+    x = alt.X(
+        "t:Q",
+        scale=alt.Scale(domain=list(SECONDS), nice=False),
+        axis=axis,
+        title="Time since the step (s)" if labelled else None,
+    )
+    y = alt.Y(
+        "share:Q",
+        scale=alt.Scale(domain=list(SHARES), nice=False),
+        axis=alt.Axis(values=SHARE_TICKS, format=".1f", labels=left, ticks=left),
+        title="Share of baseline" if left else None,
+    )
+    layers: list[Any] = []
+    counts = []
+    for kind in kinds:
+        steps = own[(own["kind"] == kind) & own["t"].between(*SECONDS)]
+        if len(steps):
+            layers += _lines(steps, COLOURS[kind], x, y)
+            counts.append(f"{_kind(own, kind)}{_steps(steps['step'].nunique())}")
+    if not layers:
+        gap = "a control has no scale-down" if set(own["kind"]) == {"control"} else f"no data: {KINDS[kinds[0]]}"
+        text = alt.Chart(inline([{"t": sum(SECONDS) / 2, "share": 0.4, "text": gap}])).mark_text(fontSize=11, color=QUIET)
+        layers.append(text.encode(x=x, y=y, text="text:N"))
+    # Altair names a view by what it draws but not by its data, and the data of views of one name get mixed up.
+    place = list(dict.fromkeys(traces["configuration"])).index(name)
+    layers[0] = layers[0].add_params(zoom).properties(name=f"row_{place}_{kinds[0]}")
+    heading = alt.TitleParams(
+        f"{name}: {' and '.join(counts)}" if counts else name,
+        anchor="start",
+        frame="group",
+        fontSize=12,
+        offset=4,
+        limit=PANEL_WIDTH,
+    )
+    layers += _rules(y, named=not left)
+    return alt.LayerChart(layer=layers, width=PANEL_WIDTH, height=PANEL_HEIGHT, title=heading)
+
+
+def _lines(steps: pd.DataFrame, colour: str, x: alt.X, y: alt.Y) -> list[Layer]:
+    tips = [alt.Tooltip("step:N"), alt.Tooltip("t:Q", title="time (s)", format=".1f"), alt.Tooltip("share:Q", format=".2f")]
+    each = alt.Chart(records(steps[["step", "t", "share"]], t=3, share=3))
+    median = alt.Chart(records(_median(steps), t=3, share=3))
+    thin = each.mark_line(strokeWidth=0.7, opacity=0.45, color=colour, clip=True)
+    thick = median.mark_line(strokeWidth=2.8, color=colour, clip=True, tooltip=None)
+    return [thin.encode(x=x, y=y, detail="step:N", tooltip=tips), thick.encode(x=x, y=y)]
+
+
+def _rules(y: alt.Y, *, named: bool) -> list[Layer]:
+    """No change, and the objective, which is ``named`` beside the panel, where no line can cross the words."""
+    objective = alt.Chart(inline([{"share": 1 - BOUND, "text": f"objective: -{_percent(BOUND)}"}])).encode(y=y)
+    rules: list[Layer] = [
+        alt.Chart(inline([{"share": 1.0}])).mark_rule(color=INK, strokeWidth=1).encode(y=y),
+        objective.mark_rule(color=INK, strokeWidth=1, strokeDash=DASH),
+    ]
+    if named:
+        text = objective.mark_text(align="left", dx=5, fontSize=10, color=INK, clip=False)
+        rules.append(text.encode(x=alt.value(PANEL_WIDTH), text="text:N"))
+    return rules
+
+
+def _median(steps: pd.DataFrame) -> pd.DataFrame:
+    """The steps' median share [t, share] in bins of the sampling's length, where at least half of the steps have a sample."""
+    known = steps.dropna(subset=["share"]).sort_values(["step", "t"], kind="stable")
+    if known.empty:
+        return pd.DataFrame(columns=["t", "share"])
+    apart = known.groupby("step")["t"].diff()
+    width = float(apart[apart > 0].median()) if (apart > 0).any() else 1.0
+    # Samples taken at the same times fall in the middle of a bin, so that rounding moves none to its neighbour.
+    bins = np.floor((known["t"] - known["t"].iloc[0]) / width + 0.5)
+    binned = known.groupby(bins.rename("bin")).agg(t=("t", "mean"), share=("share", "median"), steps=("step", "nunique"))
+    return binned.loc[binned["steps"] * 2 >= known["step"].nunique(), ["t", "share"]].reset_index(drop=True)
+
+
+def dip_bars(table: pd.DataFrame, *, bound: float = BOUND, title: str = "Depth of the dip, by step") -> alt.VConcatChart:
+    """How deep each step's dip was over 1 s: a dot a step, a tick their median, a row a configuration and kind; the bound.
+
+    ``table`` [configuration, kind: up | down | control, depth_1s, depth_200ms, recovery_s], a row a step; depths are shares of
+    the baseline, a recovery that never came is NaN. ``ValueError`` if no step has a depth.
+    """
+    _checked(table, ("configuration", "kind", "depth_1s", "depth_200ms", "recovery_s"), title)
+    if table["depth_1s"].isna().all():
+        raise ValueError(f"dips {title!r}: no step has a depth")
+    percent = table.assign(**{name: table[name].astype(float) * 100 for name in ("depth_1s", "depth_200ms")})
+    dots, medians, notes = _rows(percent)
+    names = [note["row"] for note in notes]
+    width = WIDTH - NOTE - int(max(map(len, names)) * LETTER)
+    known = percent["depth_1s"].dropna()
+    reach = [min(0.0, float(known.min())), max(float(known.max()), bound * 100) * 1.06]
+    axis = alt.Axis(labelLimit=420, ticks=False, domain=False, labelPadding=8, grid=True)
+    y = alt.Y("row:N", sort=names, scale=alt.Scale(domain=names), title=None, axis=axis)
+    x = alt.X("depth:Q", scale=alt.Scale(domain=reach, nice=False), title="Depth of the dip over 1 s (% of the baseline)")
+    spread = alt.YOffset("offset:Q", scale=alt.Scale(domain=[0, 1], range=[5, 21]))
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=None)
+    tips = [
+        alt.Tooltip("row:N", title="configuration"),
+        alt.Tooltip("depth:Q", title="depth over 1 s (%)", format=".1f"),
+        alt.Tooltip("depth_200ms:Q", title="depth over 0.2 s (%)", format=".1f"),
+        alt.Tooltip("recovery_s:Q", title="recovery (s)", format=".2f"),
+    ]
+    steps = alt.Chart(records(dots, depth=2, depth_200ms=2, recovery_s=3, offset=2)).mark_circle(size=34, opacity=0.55)
+    tick = alt.Chart(inline(medians)).mark_tick(thickness=3, size=22)
+    limit = alt.Chart(inline([{"depth": bound * 100, "text": f"bound {_percent(bound)}"}])).encode(x=x)
+    note = alt.Chart(inline(notes)).mark_text(align="left", dx=8, fontSize=11, color=QUIET)
+    body = alt.layer(
+        limit.mark_rule(color=INK, strokeDash=DASH, strokeWidth=1.5),
+        limit.mark_text(baseline="bottom", dy=-4, fontSize=11, color=INK).encode(y=alt.value(0), text="text:N"),
+        steps.encode(x=x, y=y, yOffset=spread, color=colour, tooltip=tips),
+        tick.encode(x=x, y=y, color=colour),
+        note.encode(x=alt.value(width), y=y, text="text:N"),
+    ).properties(width=width, height=alt.Step(26))
+    below = "a dot is one step, the tick the median of its row"
+    heading = alt.TitleParams(title, subtitle=below, anchor="start", frame="bounds", offset=8)
+    return styled(alt.vconcat(body, title=heading))
+
+
+def _rows(percent: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, Any]], list[dict[str, Any]]]:
+    """What each row of the bars shows, in order: its dots, its median (none if it has no depth), and its note."""
+    dots, medians, notes = [], [], []
+    for name in dict.fromkeys(percent["configuration"]):
+        own = percent[percent["configuration"] == name]
+        for kind in KINDS:
+            part = own[own["kind"] == kind]
+            if part.empty:
+                continue
+            row = f"{name}: {_kind(own, kind)}".removesuffix(", ").removesuffix(": ")
+            known = part.dropna(subset=["depth_1s"]).rename(columns={"depth_1s": "depth"})
+            # Golden-ratio steps: neighbours are far apart, and the same table gives the same picture.
+            offset = np.arange(len(known)) * GOLDEN % 1
+            dots.append(known[["depth", "depth_200ms", "recovery_s"]].assign(row=row, kind=kind, offset=offset))
+            if len(known):
+                medians.append({"row": row, "kind": kind, "depth": round(float(known["depth"].median()), 2)})
+            notes.append({"row": row, "text": _note(known, len(part))})
+    return pd.concat(dots), medians, notes
+
+
+def _note(known: pd.DataFrame, steps: int) -> str:
+    """A row in words: its median and worst depth, how fast it recovered, and the steps that lack a number."""
+    if known.empty:
+        return f"no data in {_steps(steps)}"
+    depth, recovery = known["depth"], known["recovery_s"].dropna()
+    parts = [f"median {number(round(float(depth.median()), 1))}, worst {number(round(float(depth.max()), 1))} %"]
+    if len(recovery):
+        parts.append(f"back in {number(round(float(recovery.median()), 1))} s")
+    if len(recovery) < len(known):
+        parts.append(f"{len(known) - len(recovery)} never back")
+    if len(known) < steps:
+        parts.append(f"{steps - len(known)} no data")
+    return "; ".join(parts)
+
+
+def _checked(table: pd.DataFrame, columns: Sequence[str], title: str) -> None:
+    lacking = [name for name in columns if name not in table]
+    if lacking:
+        raise ValueError(f"dips {title!r}: the table has no column {', '.join(lacking)}")
+    if table.empty:
+        raise ValueError(f"dips {title!r}: the table is empty")
+    unknown = sorted(set(table["kind"]) - set(KINDS))
+    if unknown:
+        raise ValueError(f"dips {title!r}: {unknown[0]!r} is not one of {', '.join(KINDS)}")
+
+
+def _kind(own: pd.DataFrame, kind: str) -> str:
+    """The kind as a prefix; nothing for a configuration that is a control and says so itself."""
+    return "" if set(own["kind"]) == {"control"} else f"{KINDS[kind]}, "
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:g} %"

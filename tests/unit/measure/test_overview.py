@@ -1,0 +1,90 @@
+"""The row of a trial: every figure known, and each absent where its data is."""
+
+import pytest
+
+from lab.measure.overview import ROW, overview
+from lab.trial.record import write_json
+
+from . import built
+from .built import assigned, lags, pod, receipt, replicas
+from .conftest import report
+
+LAG = {0: 0, 10: 50, 20: 900, 24: 3_000, 30: 400, 33: 100, 40: 0}
+RATES = [(1, 20.0, "consumed", "", 500.0), (1, 21.0, "consumed", "", 700.0), (1, 21.0, "consumed", "a", 900.0)]
+RATES += [(1, 21.0, "produced", "", 800.0), (0.2, 21.0, "consumed", "", 950.0)]
+
+
+def build(folder, *phases):
+    """A trial of 40 s in these phases, with every table."""
+    inputs, told = built.profile(0.0, 40, *phases)
+    record = built.record(
+        folder,
+        inputs=inputs,
+        transitions=[pod(0, "a"), *replicas((0, 2, 2), (12, 5, 2), (30, 3, 5), (32, 4, 3), (38, 2, 3))],
+        group_events=[
+            *told,
+            assigned(12, "a", 0),
+            assigned(12.5, "a", 1),
+            report(40, "producer", "produced", acked=90) | {"detail": '{"acked": 90, "unknown": 0, "failed": 0}'},
+        ],
+        samples=lags(LAG),
+        receipts=[receipt("a", 10, 40, 3000), receipt("a", 50, 60, 1)],
+        rates=RATES,
+    )
+    counts = {"produced": 100, "processed": 97, "lost_messages": 3, "unseen_messages": 2, "doubled_messages": 5}
+    lists = {"lost": [], "unseen": [], "doubled": [], "phantom": [], "mismatched": []}
+    write_json(folder / "reconciliation.json", counts | {"phantom_messages": 0, "mismatched_receipts": 0} | lists)
+    return record
+
+
+def test_the_row_is_whole_and_in_order(tmp_path):
+    """Each figure of a burst that overshoots once, in the order in which it is shown."""
+    found = overview(build(tmp_path, (0, "baseline"), (10, "burst"), (15, "lull"), (20, "burst"), (25, "lull")))
+    assert found == {
+        "peak lag (messages)": 3000,
+        "lag back at one lagThreshold after (s)": 8,  # at or below 100 at 33 s, and the last burst ended at 25 s
+        "most replicas (pods)": 5,
+        "scale-ups": 2,
+        "scale-downs": 2,
+        "flips": 1,
+        "peak consume rate (messages/s)": 700,
+        "mean consume rate while lag > 0 (messages/s)": pytest.approx(100),
+        "rebalance rounds": 1,
+        "median rebalance (s)": 0.5,
+        "longest rebalance (s)": 0.5,
+        "pod-minutes": pytest.approx(100 / 60),
+        "idle share of pod time": pytest.approx(0.6),
+        "produced": 100,
+        "processed": 97,
+        "lost or unseen": 5,
+        "processed more than once": 5,
+    }
+    assert list(found) == list(ROW)
+
+
+@pytest.mark.parametrize(
+    ("phases", "seconds"),
+    [
+        ([(0, "baseline"), (10, "spike"), (20, "drain")], 13),
+        ([(0, "baseline"), (10, "tooth"), (32, "drain")], 1),
+        ([(0, "baseline")], None),
+        ([(0, "baseline"), (10, "spike")], 0),
+    ],
+    ids=["spike", "sawtooth", "steady", "all spike"],
+)
+def test_the_drain_counts_from_the_end_of_the_load(tmp_path, phases, seconds):
+    """Whatever the load is called; a profile without one has nothing to drain."""
+    assert overview(build(tmp_path, *phases))["lag back at one lagThreshold after (s)"] == seconds
+
+
+def test_a_policy_that_is_blind_to_lag_has_no_threshold(tmp_path):
+    """A plain HPA's row has a lag, and no time until it is back at a threshold."""
+    record = build(tmp_path, (0, "baseline"), (10, "spike"), (20, "drain"))
+    record.trial["inputs"]["policy"] = {"kind": "HorizontalPodAutoscaler", "spec": {"minReplicas": 2, "maxReplicas": 5}}
+    found = overview(record)
+    assert (found["peak lag (messages)"], found["lag back at one lagThreshold after (s)"]) == (3000, None)
+
+
+def test_a_record_without_tables_has_an_empty_row(tmp_path):
+    """An interrupted trial: every name is there, and no number."""
+    assert overview(built.record(tmp_path)) == dict.fromkeys(ROW)

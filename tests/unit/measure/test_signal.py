@@ -1,0 +1,80 @@
+"""What an HPA saw of metrics whose every change is known."""
+
+import json
+
+import pytest
+
+from lab.measure.signal import Utilization, signal
+from lab.trial.record import NoData
+
+from . import built
+
+INPUTS, REPORTS = built.profile(100.0, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
+
+
+def hpa(t, replicas, *metrics):
+    """A watch event of the HPA with these current metrics."""
+    item = {"status": {"currentReplicas": replicas, "currentMetrics": list(metrics)}}
+    return {"t": float(t), "kind": "HorizontalPodAutoscaler", "name": "hpa", "event": "MODIFIED", "object": json.dumps(item)}
+
+
+def lag(**current):
+    """An external metric."""
+    return {"type": "External", "external": {"metric": {"name": "s0-kafka"}, "current": current}}
+
+
+def cpu(percent):
+    """A resource metric; ``None`` while it is unknown."""
+    current = {} if percent is None else {"averageUtilization": percent, "averageValue": "7m"}
+    return {"type": "Resource", "resource": {"name": "cpu", "current": current}}
+
+
+def read(folder, *events):
+    """The signal of these events."""
+    return signal(built.record(folder, inputs=INPUTS, group_events=REPORTS, transitions=list(events)))
+
+
+def test_the_total_is_followed(tmp_path):
+    """An average times its replicas; a change is what changes the total, within the load."""
+    found = read(
+        tmp_path,
+        hpa(101, 2, lag(averageValue="0")),
+        hpa(105, 2, lag(averageValue="7")),  # before the spike
+        hpa(111, 2, lag(averageValue="1500m")),
+        hpa(112, 2, lag(averageValue="12k")),
+        hpa(113, 7, lag(averageValue="3428572m")),  # the same 24,000 over more replicas, rounded up
+        hpa(116, 7, lag(averageValue="3")),
+        hpa(117.5, 7, lag(averageValue="4")),
+        hpa(140, 7, lag(averageValue="5k")),  # after the profile
+    )
+    assert (found.kind, found.refreshes) == ("external", 4)
+    assert (found.median_refresh_s, found.longest_refresh_s) == (1.5, 4)
+    assert found.highest == 35_000
+    assert found.utilization is None
+
+
+def test_a_total_is_taken_as_it_is(tmp_path):
+    """A metric with a target of type Value is told whole."""
+    assert read(tmp_path, hpa(101, 4, lag(value="12k"))).highest == 12_000
+
+
+def test_utilization_is_weighed_by_time(tmp_path):
+    """30 % for eighteen of the twenty seconds under load is the median, however many values came in the other two."""
+    values = [(101, 90), (105, 30), (128, 50), (128.5, 60), (129, 70), (129.5, 65), (131, 99)]
+    found = read(tmp_path, *(hpa(t, 4, cpu(percent)) for t, percent in values))
+    assert (found.kind, found.refreshes, found.highest) == ("resource", 4, 99)
+    assert found.utilization == Utilization(30, 70)
+
+
+def test_lag_rules_where_both_are_seen(tmp_path):
+    """CPU beside an external metric is only a guard; a metric that is still unknown is none."""
+    found = read(tmp_path, hpa(101, 2), hpa(102, 2, cpu(80), lag()), hpa(112, 2, cpu(80), lag(averageValue="5")))
+    assert (found.kind, found.highest, found.refreshes) == ("external", 10, 0)
+    assert (found.median_refresh_s, found.longest_refresh_s) == (None, None)
+
+
+@pytest.mark.parametrize("events", [[], [hpa(101, 2)], [hpa(101, 2, {"type": ""}, lag(), cpu(None))]])
+def test_an_hpa_without_a_metric_is_no_data(tmp_path, events):
+    """Neither an HPA that is not there nor one that sees nothing has a signal."""
+    with pytest.raises(NoData, match="no HPA ever had a metric"):
+        read(tmp_path, built.pod(1, "a"), *events)

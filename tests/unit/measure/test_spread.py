@@ -1,0 +1,65 @@
+"""The spread of repetitions, against every outcome there is."""
+
+import math
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.measure.spread import Spread, spread
+
+
+@pytest.mark.parametrize("n", range(1, 16))
+def test_the_confidence_is_the_share_of_all_outcomes(n):
+    """Of the 2^n ways n values can lie about the median, the interval's ranks hold it in just that share; 95 % from n = 9."""
+    found = spread(list(range(n)))
+    low, high = int(found.low), int(found.high)  # the values are their own ranks
+    held = sum(low < sum(above) <= high for above in product((0, 1), repeat=n))  # sum(above): values below the median
+    assert found.confidence == pytest.approx(held / 2**n)
+    if n >= 9:
+        assert found.confidence >= 0.95
+        narrower = sum(low + 1 < sum(above) <= high - 1 for above in product((0, 1), repeat=n))
+        assert narrower / 2**n < 0.95
+    else:
+        assert (low, high) == (0, n - 1)
+        assert found.confidence == pytest.approx(1 - 2 ** (1 - n))
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
+def test_the_interval_holds_the_median_and_forgets_the_order(values):
+    """Both ends are values, the median lies between, and the order of repetitions is nothing."""
+    found = spread(values)
+    assert {found.low, found.high} <= set(values)
+    assert found.low <= found.median <= found.high
+    assert spread(sorted(values, reverse=True)) == found
+
+
+@pytest.mark.parametrize("values", [[], [1.0, math.nan]])
+def test_no_value_is_refused(values):
+    """Neither an empty list nor a NaN has a median."""
+    with pytest.raises(ValueError, match="spread"):
+        spread(values)
+
+
+def test_a_recovery_that_never_came_has_a_median():
+    """Infinite seconds are a value: the worst."""
+    found = spread([1.0, 2.0, math.inf])
+    assert (found.median, found.high) == (2.0, math.inf)
+    assert str(spread([math.inf])) == "inf (inf-inf, n = 1, 0 %)"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([3.1, 4.0, 4.4, 4.6, 5.0], "4.4 (3.1-5.0, n = 5, 94 %)"),
+        ([0.161, 0.1, 0.2], "0.16 (0.10-0.20, n = 3, 75 %)"),
+        ([23_512.4, 21_000], "22,256 (21,000-23,512, n = 2, 50 %)"),
+        ([0, 0, 0], "0 (0-0, n = 3, 75 %)"),
+    ],
+)
+def test_it_reads_like_a_result(values, text):
+    """Two significant digits of the median, thousands grouped."""
+    found = spread(values)
+    assert isinstance(found, Spread)
+    assert str(found) == text
