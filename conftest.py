@@ -15,6 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--cluster", choices=("binary", "kind"), default="binary", help="runtime (default: binary)")
     group.addoption("--scale", default="quick", help="quick, standard or full: see profiles/scales.yaml (default: quick)")
     group.addoption("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
+    group.addoption("--repeat", type=int, default=1, metavar="N", help="runs of each trial that is repeated (default: 1)")
     group.addoption("--from-records", type=Path, metavar="DIR", help="judge stored records; starts no cluster")
     group.addoption("--spark-master", default="local[*]", help="Spark master of the ledger (default: local[*])")
 

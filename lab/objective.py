@@ -79,3 +79,57 @@ UNPROCESSED = Objective("produced but not processed", "==", 0, "messages", "proc
 DOUBLED = Objective("processed more than once", "==", 0, "messages", "processed == produced, from above")
 MISMATCHED = Objective("receipts that disagree with the events", "==", 0, "receipts", "the same messages, not just as many")
 UNKNOWN = Objective("events of unknown or failed fate", "==", 0, "events", "produced = acknowledged")
+
+# Experiment 1: the signal.
+UNTRIGGERED = Objective("CPU under load", "<", 70, "% of request", "an I/O-bound consumer never comes near the HPA's target")
+BLIND = Objective("scale-ups on CPU", "==", 0, "steps", "a signal that does not move asks for nothing")
+UNBOUNDED = Objective(
+    "growth of lag late in the spike, on CPU", ">", 500, "messages/s", "without a reaction lag grows without bound"
+)
+BOUNDED = Objective(
+    "growth of lag late in the spike, on lag", "<=", 50, "messages/s", "the lag trigger brings the growth to an end"
+)
+WORSE = Objective("peak lag on CPU over peak lag on lag", ">=", 2, "x", "what the right signal is worth")
+# Experiment 3: the dip.
+DIP = Objective(
+    "worst dip in a rolling second", "<", 0.2, "of the rate before", "a step costs less than a fifth of the throughput"
+)
+RECOVERED = Objective("slowest recovery to 95 %", "<", 5, "s", "and not for long")
+STALLED = Objective(
+    "median dip of the stock client", ">=", 0.2, "of the rate before", "the stock client breaches the objective"
+)
+DRY = Objective("partitions that ran dry during a step", "==", 0, "partitions", "a dip is measured where there is work for all")
+CONTROL = Objective("median dip of pods that start but don't join", "<", 0.2, "of the rate before", "cores, not the rebalance")
+# Experiment 4: past P.
+SURPLUS = Objective("replicas beyond P", ">=", 24, "pods", "the trial went where it was meant to")
+UNASSIGNED = Objective("partitions owned by the surplus", "==", 0, "partitions", "a partition has one owner")
+IDLE = Objective("messages processed by the surplus", "==", 0, "messages", "a pod without a partition does nothing")
+NO_GAIN = Objective("group rate beyond P over the rate at P", "<=", 1.05, "x", "pods beyond P add no throughput")
+STANDSTILL = Objective("replicas KEDA's cap leaves the group at", "==", 22, "pods", "22 of 24 is within the HPA's tolerance")
+ONE_TOO_MANY = Objective("replicas asked for as lag falls past the cap", "==", 25, "pods", "P + 1: the cap rounds down")
+CURED = Objective("most replicas with the cure", "==", 24, "pods", "all of P, and no more")
+# Experiment 5: flapping.
+FLAPS = Objective("flips with the short window", ">", 0, "flips", "or the experiment has shown nothing")
+CALM = Objective("flips with the tuned window", "==", 0, "flips", "a window longer than a lull")
+CAUGHT_UP = Objective("lag back at one lagThreshold after the last burst", "<=", 10, "s", "calm does not cost the drain")
+# Experiment 6: scale-down safety.
+REPEATED = Objective("messages processed twice without drain", ">", 0, "messages", "what graceful shutdown is for")
+LOST = Objective("messages lost with auto-commit", ">", 0, "messages", "a commit ahead of the work loses it")
+SCALED_DOWN = Objective("scale-downs", ">", 0, "steps", "or the experiment has shown nothing")
+UNCOMMITTED = Objective("offsets short of the log's end", "==", 0, "offsets", "committed == produced")
+CUT_SHORT = Objective("messages processed twice with a short grace", ">", 0, "messages", "a drain that is killed is no drain")
+# Experiment 7: partitions.
+CONSUMED = Objective("time until every new partition is consumed", "<", 10, "s", "with a metadata refresh of a second")
+SKIPPED = Objective(
+    "messages passed over with reset earliest", "==", 0, "messages", "new partitions are read from their beginning"
+)
+SKIPPED_DEFAULT = Objective("the same with the default refresh", "==", 0, "messages", "late, but whole")
+SILENT_LOSS_DEFAULT = Objective("the same with the default refresh", ">", 0, "messages", "the later it is seen, the more is lost")
+SILENT_LOSS = Objective(
+    "messages passed over with reset latest", ">", 0, "messages", "KIP-1327: what came before the assignment is lost"
+)
+NEW_CEILING = Objective("most replicas after", ">", 24, "pods", "the ceiling is P, and P has grown")
+# Experiment 8: lagThreshold.
+BEHIND = Objective("time behind at the recommended lagThreshold", "<=", 2, "s", "the objective lagThreshold is computed from")
+TOO_LATE = Objective("time behind at ten times that", ">", 2, "s", "the high end breaches it")
+CHURN = Objective("replicas at a tenth of that, over those recommended", ">", 1, "x", "the low end over-scales")

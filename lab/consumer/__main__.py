@@ -105,7 +105,7 @@ class Program:
         self._producer.flush(10)
 
     def _process(self, messages: list[Message]) -> bool:
-        """Process one batch of what was polled. False when the drain timeout gave it up: no receipt, no commit, someone else's work now."""
+        """Process one batch. False when the drain timeout gave it up: no receipt, no commit, someone else's work now."""
         started, begun = time.time(), time.monotonic()
         self._metrics.inflight.set(len(messages))
         rows = ((message.partition(), message.offset(), message.value()) for message in messages)

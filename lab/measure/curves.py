@@ -10,7 +10,6 @@ import pandas as pd
 
 from lab.trial.record import NoData, Record
 
-
 BASELINE = "baseline"
 RELIEF = ("drain", "lull")
 

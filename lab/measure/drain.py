@@ -53,6 +53,16 @@ def drain(record: Record) -> Drain:
     )
 
 
+def caught_up(record: Record) -> float:
+    """Seconds from the last burst's end until total lag is at or below one lagThreshold; 0 when it already was."""
+    end, threshold = curves.relief(record), curves.policy(record).lag_threshold
+    lag = curves.lag(record)
+    drained = lag[(lag["t"] >= end) & (lag["lag"] <= threshold)]
+    if drained.empty:
+        raise NoData(f"lag never came back to {threshold} after the last burst")
+    return float(drained["t"].iloc[0]) - end
+
+
 def largest_rise(values: pd.Series[float]) -> float:
     """The most that any value stands above the lowest one before it; 0 for a monotone fall or an empty series."""
     return float((values - values.cummin()).max()) if len(values) else 0.0

@@ -49,7 +49,7 @@ def idle(record: Record) -> Idle:
     partitions = int(inputs.get("partitions_after") or inputs["partitions"])
     beyond, at_p, most = _stretches(record, partitions)
     if not beyond:
-        raise NoData(f"never more than {most} replicas were Ready, and there are {partitions} partitions")
+        raise NoData(f"never more replicas than the {partitions} partitions were Ready and wanted: {most} at most")
     start, end = max(beyond, key=lambda span: span[1] - span[0])
     handovers = churn.handovers(record, start, end)
     rest = handovers[-1].t if handovers else start
@@ -101,7 +101,7 @@ def mean_rate(done: Processed, spans: list[Span]) -> float | None:
 
 
 def _stretches(record: Record, partitions: int) -> tuple[list[Span], list[Span], int]:
-    """Stretches with more Ready and wanted replicas than partitions, those with as many Ready, and the most ever Ready."""
+    """Stretches with more Ready and wanted replicas than partitions, those with as many Ready, and the most ever both."""
     curve = curves.replicas(record)
     times, desired, ready = (curve[name].tolist() for name in ("t", "desired", "ready"))
     ends = [*times[1:], max(times[-1], float(record.trial["times"].get("ended", times[-1])))]
@@ -118,7 +118,7 @@ def _stretches(record: Record, partitions: int) -> tuple[list[Span], list[Span],
             beyond[-1] = (beyond[-1][0], span[1])
         else:
             beyond.append(span)
-    return beyond, at_p, max(ready)
+    return beyond, at_p, max(map(min, desired, ready))
 
 
 def _members(record: Record, start: float, end: float) -> list[tuple[str, int, int]]:

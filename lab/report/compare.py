@@ -37,10 +37,7 @@ def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> str:
     get the ratio of the second to the first. ``ValueError`` if there is nothing to compare.
     """
     head, body = _compared(rows)
-    cells = [
-        [f'<th scope="row">{escape(name)}</th>', *(f'<td class="number">{text}</td>' for text in texts)]
-        for name, *texts in body
-    ]
+    cells = [[f"<td>{escape(name)}</td>", *(f'<td class="number">{text}</td>' for text in texts)] for name, *texts in body]
     top = ["<th>measure</th>", *(f'<th class="number">{escape(label)}</th>' for label in head[1:])]
     return html_table(top, cells)
 

@@ -84,7 +84,7 @@ def _panel(traces: pd.DataFrame, name: str, kinds: Sequence[str], zoom: alt.Para
         anchor="start",
         frame="group",
         fontSize=12,
-        offset=4,
+        offset=4 if left else 10,  # a left panel's topmost label reaches 6 px above it
         limit=PANEL_WIDTH,
     )
     layers += _rules(y, named=not left)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from html import escape
 from itertools import pairwise
 from typing import Any
 
 import allure
 import pandas as pd
+import yaml
 from allure_commons.types import AttachmentType
 
 from lab.measure import curves
+from lab.measure.overview import overview
 from lab.measure.reaction import POLICY, Reaction
 from lab.objective import Verdict
 from lab.report.chart import Timeline, timeline
+from lab.report.compare import comparison_chart, comparison_table
 from lab.report.look import html, png
 from lab.report.parts import breakdown
 from lab.report.tables import verdict_table
 from lab.trial.record import NoData, Record
+
+Chart = Callable[[], Any]
 
 
 def rows(verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) -> list[dict[str, Any]]:
@@ -28,40 +33,85 @@ def rows(verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) ->
     return [{"experiment": experiment, **asdict(verdict), "trials": list(trials)} for verdict in verdicts]
 
 
-def attach(record: Record, verdicts: Sequence[dict[str, Any]], reaction: Reaction | None, note: str) -> None:
-    """Attach a trial's evidence to the running Allure test; ``note`` is the experiment's hypothesis and method."""
-    _parameters(record)
-    for phase, seconds in _phases(record):
-        with allure.step(f"{phase}: {seconds:.1f} s"):
-            pass
+def attach(records: Mapping[str, Record], verdicts: Sequence[dict[str, Any]], note: str, charts: Mapping[str, Chart]) -> None:
+    """Attach the evidence of an experiment to the running Allure test.
+
+    ``records`` by what the experiment calls them, ``note`` its hypothesis and method, ``charts`` what makes its own charts.
+    """
+    _parameters(next(iter(records.values())))
+    for name, record in records.items():
+        for phase, seconds in _phases(record):
+            with allure.step(f"{name}: {phase}: {seconds:.1f} s"):
+                pass
     table = verdict_table(verdicts)
     paragraphs = "".join(f"<p>{escape(part)}</p>" for part in note.strip().split("\n\n"))
-    allure.dynamic.description_html(paragraphs + table)
+    measured = comparison_table({name: overview(record) for name, record in records.items()})
+    allure.dynamic.description_html(paragraphs + table + measured)
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
+    allure.attach(measured, "2 before and after", AttachmentType.HTML)
+    if len(records) > 1:
+        _draw(
+            lambda: comparison_chart(_compared(records), "Before and after", _subtitle(records)), "2 before and after (chart)"
+        )
+    for name, make in charts.items():
+        _draw(make, f"3 {name}")
+    for name, record in records.items():
+        _draw(partial(_timeline, record), f"4 timeline: {name}")
+        policy = record.trial["inputs"]["policy"]
+        allure.attach(yaml.safe_dump(policy, sort_keys=False), f"5 policy as applied: {name}", AttachmentType.YAML)
+        allure.attach.file(str(record.folder / "trial.json"), f"5 trial.json: {name}", AttachmentType.JSON)
+        allure.attach.file(str(record.folder / "measures.json"), f"6 measures: {name}", AttachmentType.JSON)
+    if len(records) == 1:
+        for file in sorted((record.folder / "inputs").glob("*.yaml")):
+            allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
+        for file in sorted(record.folder.glob("*.parquet")):
+            allure.attach.file(str(file), f"7 raw: {file.name}", "application/vnd.apache.parquet", file.suffix[1:])
+
+
+def _timeline(record: Record) -> Any:
+    return timeline(timeline_of(record))
+
+
+def _draw(make: Chart, name: str) -> None:
+    """Attach a chart as an image and as a page; what can't be drawn says why."""
     try:
-        chart = timeline(timeline_of(record))
-        allure.attach(png(chart), "2 timeline (image)", AttachmentType.PNG)
+        chart = make()
+        allure.attach(png(chart), f"{name} (image)", AttachmentType.PNG)
         # Allure's preview runs no scripts: there this page shows its picture, saved and opened it zooms.
-        allure.attach(html(chart), "2 timeline (interactive: download and open)", AttachmentType.HTML)
+        allure.attach(html(chart), f"{name} (interactive: download and open)", AttachmentType.HTML)
     except (NoData, ValueError) as missing:
-        allure.attach(f"no data: {missing}", "2 timeline", AttachmentType.TEXT)
-    if reaction is not None:
-        allure.attach(png(breakdown_of(reaction)), "3 reaction, by part", AttachmentType.PNG)
-    allure.attach(
-        json.dumps(json.loads((record.folder / "measures.json").read_text()), indent=1), "4 measures", AttachmentType.JSON
-    )
-    for file in sorted((record.folder / "inputs").glob("*.yaml")):
-        allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
-    allure.attach(json.dumps(record.trial, indent=1), "5 trial.json", AttachmentType.JSON)
-    for file in sorted(record.folder.glob("*.parquet")):
-        allure.attach.file(str(file), f"6 raw: {file.name}", "application/vnd.apache.parquet", file.suffix[1:])
+        allure.attach(f"no data: {missing}", name, AttachmentType.TEXT)
+
+
+def _compared(records: Mapping[str, Record]) -> pd.DataFrame:
+    """The curves of several trials as comparison_chart takes them."""
+    parts = []
+    for name, record in records.items():
+        begun = curves.zero(record)
+        lag, replicas = curves.lag(record), curves.replicas(record)
+        rate = _throughput(record)
+        rate = rate[rate["series"] == "consumed"]
+        for panel, t, value in (
+            ("lag", lag["t"] - begun, lag["lag"]),
+            ("replicas", replicas["t"] - begun, replicas["desired"]),
+            ("throughput", rate["t"] - begun, rate["rate"]),
+        ):
+            parts.append(pd.DataFrame({"trial": name, "panel": panel, "t": t, "value": value}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _subtitle(records: Mapping[str, Record]) -> str:
+    first = next(iter(records.values())).trial
+    profiles = sorted({record.trial["inputs"]["profile_name"] for record in records.values()})
+    return f"profile {', '.join(profiles)}; scale {first['scale']}; {first['inputs']['runtime']} runtime"
 
 
 def timeline_of(record: Record) -> Timeline:
-    """The timeline's tables, in seconds since :func:`lab.measure.curves.zero`. Raises :class:`NoData` when a curve is missing."""
+    """The timeline's tables, in seconds since :func:`lab.measure.curves.zero`. Raises :class:`NoData` for a missing curve."""
     zero = curves.zero(record)
     inputs = record.trial["inputs"]
     threshold = curves.policy(record).threshold
+    asked = f"lagThreshold {threshold:,} a replica" if threshold else "no lagThreshold"
     phases = curves.phases(record)
 
     def since(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
@@ -72,7 +122,7 @@ def timeline_of(record: Record) -> Timeline:
         title=f"{inputs['profile_name']} on policy {inputs['policy_name']}: lag, replicas, throughput",
         subtitle=(
             f"scale {record.trial['scale']}; {inputs['runtime']} runtime; P = {inputs['partitions']}, "
-            f"{inputs['workload']['balancer']}, {f'lagThreshold {threshold:,} a replica' if threshold else 'no lagThreshold'}, seed {inputs['seed']}; "
+            f"{inputs['workload']['balancer']}, {asked}, seed {inputs['seed']}; "
             f"{record.trial['machine']['cores']} cores; {record.id}"
         ),
         lag=since(curves.lag(record)),

@@ -48,6 +48,7 @@ class Stage:
         self.namespace = f"trial-{run}"
         self.names = inputs.environment(cluster.bootstrap, run)
         self.phase = "preparing"
+        self._halted = False
         self.times: dict[str, float] = {}
         self.offsets: dict[int, dict[str, int | None]] = {}
         self.steps: list[dict[str, Any]] = []
@@ -103,8 +104,14 @@ class Stage:
         if self.transitions.field("Job", "producer", "status", "failed") and self.reports.last("produced") is None:
             raise LabFault("the producer ended without its tally")
 
-    def close(self) -> None:
-        """Take down what the trial put up; returns when no pod of it is left. The empty namespace goes by itself."""
+    def halt(self) -> None:
+        """Stop watching, then everything that runs in the namespace; returns when no pod of it is left.
+
+        So the ledger sees a store that no one writes to any more, and has the cores to itself.
+        """
+        if self._halted:
+            return
+        self._halted = True
         self.transitions.close()
         self.reports.close()
         apply.delete(self.api, [*self.inputs.manifests(self.names), self.inputs.producer()], self.namespace)
@@ -115,7 +122,11 @@ class Stage:
             f"pods of {self.namespace} gone",
             self.cluster.check,
         )
-        core.delete_namespace(self.namespace)
+
+    def close(self) -> None:
+        """Take down what the trial put up. The empty namespace goes by itself."""
+        self.halt()
+        client.CoreV1Api(self.api).delete_namespace(self.namespace)
         topics.delete(self.cluster.bootstrap, [self.names[key] for key in ("TOPIC", "RECEIPTS_TOPIC", "REPORTS_TOPIC")])
         self.api.close()
 
@@ -230,8 +241,7 @@ def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:
     folder = stage.folder
     frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, stage.times["settling"], time.time())
     frame.to_parquet(folder / "samples.parquet")
-    stage.transitions.close()
-    stage.reports.close()
+    stage.halt()
     lines_to_parquet(
         folder / "transitions.jsonl",
         folder / "transitions.parquet",

@@ -107,7 +107,7 @@ def run(options, topic, number):
 
     for index in range(MEMBERS):
         start(f"member-{index}")
-    while ready.acquire(timeout=BEFORE_S if len(processes) < 0 else BEFORE_S):
+    while ready.acquire(timeout=BEFORE_S):
         pass  # settled when no one was told of an assignment for BEFORE_S
     joined = time.time()
     start("joiner")

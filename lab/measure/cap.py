@@ -1,0 +1,58 @@
+"""Cap: where a group that is asked for more than it may have stands, and how fast it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.measure import curves
+from lab.trial.record import NoData, Record
+
+
+@dataclass(frozen=True)
+class Cap:
+    """While lag was above P x lagThreshold: the replicas wanted for longest, for how long (s), the lag when that began
+    (messages), and the group's mean throughput over that time once all of them were Ready (messages/s)."""
+
+    standing_at: int
+    standing_s: float
+    lag: int
+    rate: float
+
+
+def cap(record: Record) -> Cap:
+    """Measure the longest stand. Raises :class:`NoData` when lag never was above P x lagThreshold."""
+    threshold = curves.policy(record).lag_threshold * int(record.trial["inputs"]["partitions"])
+    lag = curves.lag(record)
+    above = lag[lag["lag"] > threshold]
+    if above.empty:
+        raise NoData(f"lag never was above P x lagThreshold, {threshold}")
+    start, end = float(above["t"].iloc[0]), float(above["t"].iloc[-1])
+    curve = curves.replicas(record)
+    stands: list[tuple[float, float, int]] = []
+    times = [*curve["t"].tolist()[1:], end]
+    for t, until, wanted, ready in zip(curve["t"], times, curve["desired"], curve["ready"], strict=True):
+        begin, finish = max(float(t), start), min(float(until), end)
+        if ready != wanted or finish <= begin:
+            continue
+        if stands and stands[-1][2] == wanted and stands[-1][1] >= begin:
+            stands[-1] = (stands[-1][0], finish, int(wanted))
+        else:
+            stands.append((begin, finish, int(wanted)))
+    if not stands:
+        raise NoData("the group never stood still while lag was above the cap")
+    begin, finish, wanted = max(stands, key=lambda stand: stand[1] - stand[0])
+    rates = record.rates
+    inside = rates[
+        (rates["bin_s"] == 0.2)
+        & (rates["series"] == "consumed")
+        & (rates["pod"] == "")
+        & (rates["t"] >= begin)
+        & (rates["t"] + 0.2 <= finish)
+    ]
+    before = lag[lag["t"] <= begin]["lag"]
+    return Cap(
+        standing_at=wanted,
+        standing_s=finish - begin,
+        lag=int(before.iloc[-1] if not before.empty else lag["lag"].iloc[0]),
+        rate=float(inside["messages"].sum()) / (0.2 * len(inside)) if len(inside) else float("nan"),
+    )

@@ -1,0 +1,38 @@
+"""Experiment 1: the signal.
+
+Hypothesis. An HPA on CPU does not see a backlog: a consumer that waits for its downstream write stays near 30 % of the CPU it
+requests however large its lag. The same traffic with KEDA's lag trigger scales out and stops the growth.
+
+Method. Profile ``plateau`` (R, then 10R, then R) twice, with the same pods of 100 events/s: on policy ``cpu``, a plain HPA
+with a target of 70 % through the real metrics-server, and on policy ``lag-150``. Both may go from 4 to 24 replicas by the same
+behavior block. What the HPA saw is taken from its own status; growth is the slope of lag in the last third of the spike.
+
+Asserted. CPU stays below the HPA's target and nothing is asked for; lag still grows when the spike ends. On lag the growth is
+over by then, and the peak is at most half.
+"""
+
+import allure
+import pytest
+
+from lab import objective
+from lab.measure.flips import stability
+from lab.measure.hold import hold
+from lab.measure.signal import signal
+from lab.trial.inputs import REPLAYED
+from tests.experiments.workloads import light
+
+pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("1 Signal")]
+
+
+@allure.story("CPU is no signal for an I/O-bound consumer; lag is")
+def test_cpu_does_not_see_a_backlog(trials, evidence):
+    """The HPA on CPU lets lag grow without asking for a pod; the lag trigger stops it."""
+    cpu = trials.run(profile="plateau", policy="cpu", workload=light(), until=REPLAYED)
+    lag = trials.run(profile="plateau", policy="lag-150", workload=light())
+
+    with evidence.of({"CPU": cpu, "lag": lag}) as judge:
+        judge(objective.UNTRIGGERED, lambda: signal(cpu).utilization.highest)
+        judge(objective.BLIND, lambda: stability(cpu).scale_ups)
+        judge(objective.UNBOUNDED, lambda: hold(cpu).growth)
+        judge(objective.BOUNDED, lambda: hold(lag).growth)
+        judge(objective.WORSE, lambda: hold(cpu).peak_lag / hold(lag).peak_lag)

@@ -1,0 +1,69 @@
+"""Experiment 4: past P.
+
+Hypothesis. A partition has one owner in a group, so replicas beyond P own nothing and add nothing; they only cost rebalances.
+KEDA's own cap (allowIdleConsumers false) is no substitute for maxReplicaCount = P: it leaves the group at 22 of 24, because the
+metric it caps is within the HPA's tolerance of 10 %, and asks for P + 1 while lag falls through (P x T, (P + 1) x T], because
+it caps by an integer division (keda #4791, #4483).
+
+Method. Profile ``overload`` (a backlog, then a rate that P pods of 100 events/s just outrun) with P = 24 on three policies that
+differ in the cap alone: ``past-p`` (maxReplicaCount 48, allowIdleConsumers true, lagThreshold 15), ``capped``
+(allowIdleConsumers false, maxReplicaCount 48) and ``capped-cured`` (allowIdleConsumers true, maxReplicaCount 24).
+
+Asserted. 24 surplus pods own 0 partitions and process 0 messages, and the group is no faster than with 24. ``capped`` stands
+at 22 while lag is far above the cap, and then asks for 25. The cure goes to 24 and not beyond.
+"""
+
+import allure
+import pytest
+
+from lab import objective
+from lab.measure.cap import cap
+from lab.measure.flips import stability
+from lab.measure.idle import idle
+from lab.trial.inputs import REPLAYED
+from tests.experiments.workloads import slim
+
+pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("4 Past P")]
+
+
+@pytest.fixture
+def at_p(trials):
+    """The group with P replicas at most."""
+    return trials.run(profile="overload", policy="capped-cured", workload=slim(), until=REPLAYED)
+
+
+@allure.story("Replicas beyond P are idle")
+def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
+    """P + 1 .. 2P own nothing, process nothing and speed nothing up."""
+    beyond = trials.run(profile="overload", policy="past-p", workload=slim(), until=REPLAYED)
+
+    with evidence.of({"at P": at_p, "past P": beyond}) as judge:
+        judge(objective.SURPLUS, lambda: idle(beyond).surplus)
+        judge(objective.UNASSIGNED, lambda: idle(beyond).assigned_to_surplus)
+        judge(objective.IDLE, lambda: idle(beyond).messages_by_surplus)
+        judge(objective.NO_GAIN, lambda: idle(beyond).rate_beyond / cap(at_p).rate)
+
+    found = idle(beyond)
+    evidence.conclude(
+        "maxReplicaCount",
+        found.partitions,
+        f"{found.idle_pods} pods beyond P owned 0 partitions and added 0 messages/s, for {found.rebalances_beyond} rebalances",
+    )
+
+
+@allure.story("KEDA's cap is no substitute for maxReplicaCount = P")
+def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence, at_p):
+    """22 of 24 for as long as lag is high, 25 when it falls past the cap; maxReplicaCount = P cures both."""
+    capped = trials.run(profile="overload", policy="capped", workload=slim(), until=REPLAYED)
+
+    with evidence.of({"allowIdleConsumers false": capped, "true, maxReplicaCount P": at_p}) as judge:
+        judge(objective.STANDSTILL, lambda: cap(capped).standing_at)
+        judge(objective.ONE_TOO_MANY, lambda: stability(capped).most_replicas)
+        judge(objective.CURED, lambda: stability(at_p).most_replicas)
+
+    found = cap(capped)
+    evidence.conclude(
+        "allowIdleConsumers",
+        '"true"',
+        f"false left the group at {found.standing_at} of 24 for {found.standing_s:.0f} s with {found.lag:,} messages waiting",
+    )

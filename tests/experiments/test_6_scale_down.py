@@ -1,0 +1,82 @@
+"""Experiment 6: scale-down safety.
+
+Hypothesis. A consumer that finishes what it took, makes it durable, commits and only then leaves the group loses and repeats
+nothing when the autoscaler takes its pod. Without that order work is repeated; with commits that run ahead of the work it is
+lost; and a grace period shorter than the work turns a drain into a kill.
+
+Method. Profile ``peak-to-floor`` on policy ``lag-150-brisk``, which has no scale-down window, so that pods are taken while they
+still work. Consumers take up to 1 s of work at a time and write it to the store as it is done. Four trials: drain on; drain
+off; commit=auto without drain; and drain on with work of 3 s and a terminationGracePeriodSeconds of 1. Spark reconciles every
+message with its receipts and names the ranges, with the pods that hold them.
+
+Asserted. With drain on processed == produced and every offset is committed. Each of the other three repeats or loses messages.
+"""
+
+import allure
+import pytest
+
+from lab import objective
+from lab.measure.flips import stability
+from lab.measure.integrity import integrity
+from tests.experiments.workloads import light
+
+pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("6 Scale-down safety")]
+
+
+@pytest.fixture
+def scaled_down(trials):
+    """Runs the scale-down with consumers of these settings."""
+
+    def run(**settings):
+        work = light(**{"poll_ms": 1000} | settings)
+        return trials.run(profile="peak-to-floor", policy="lag-150-brisk", workload=work)
+
+    return run
+
+
+@allure.story("Drain, commit, leave: nothing lost, nothing repeated")
+def test_a_drained_scale_down_is_exact(scaled_down, evidence):
+    """processed == produced, and the committed offsets are the log's ends."""
+    drained = scaled_down()
+
+    with evidence.of(drained) as judge:
+        judge(objective.SCALED_DOWN, lambda: stability(drained).scale_downs)
+        judge(objective.UNKNOWN, lambda: integrity(drained).unknown_or_failed)
+        judge(objective.UNPROCESSED, lambda: integrity(drained).produced - integrity(drained).processed)
+        judge(objective.DOUBLED, lambda: integrity(drained).doubled)
+        judge(objective.UNCOMMITTED, lambda: integrity(drained).uncommitted)
+
+    evidence.conclude(
+        "terminationGracePeriodSeconds",
+        "longer than drain-timeout",
+        f"with drain on {integrity(drained).processed:,} of {integrity(drained).produced:,} messages were processed, "
+        f"{integrity(drained).doubled} twice",
+    )
+
+
+@allure.story("Without drain work is repeated")
+def test_without_drain_work_is_repeated(scaled_down, evidence):
+    """What was processed and not committed is processed again, and the ledger names it."""
+    killed = scaled_down(drain="off")
+
+    with evidence.of(killed) as judge:
+        judge(objective.REPEATED, lambda: integrity(killed).doubled)
+        judge(objective.UNPROCESSED, lambda: integrity(killed).lost + integrity(killed).unseen)
+
+
+@allure.story("Auto-commit loses work")
+def test_auto_commit_loses_work(scaled_down, evidence):
+    """Offsets are committed when messages are taken, so a pod that is killed takes its work with it."""
+    automatic = scaled_down(drain="off", commit="auto")
+
+    with evidence.of(automatic) as judge:
+        judge(objective.LOST, lambda: integrity(automatic).lost)
+
+
+@allure.story("A grace period shorter than the work is no grace")
+def test_a_short_grace_cuts_the_drain_short(scaled_down, evidence):
+    """The kubelet kills the draining consumer before it has committed."""
+    cut = scaled_down(poll_ms=3000, grace_s=1)
+
+    with evidence.of(cut) as judge:
+        judge(objective.CUT_SHORT, lambda: integrity(cut).doubled)

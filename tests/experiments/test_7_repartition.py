@@ -1,0 +1,66 @@
+"""Experiment 7: partitions 24 -> 48 on a topic in use.
+
+Hypothesis. Added partitions raise the ceiling that KEDA's cap sets, and force a rebalance once the group sees them. When it
+sees them is the client's metadata refresh (5 minutes by default) or the next rebalance for another reason. With
+auto.offset.reset=latest whatever was written to a new partition before it was assigned is passed over in silence (KIP-1327).
+
+Method. Profile ``repartition``: 30 pods' worth of traffic on 24 partitions, which become 48 in the middle of it, on policy
+``grow`` (allowIdleConsumers false, maxReplicaCount 48), for each of auto.offset.reset earliest and latest and
+topic.metadata.refresh.interval.ms 1,000 and 300,000 (librdkafka's default). The ledger counts what was passed over.
+
+Asserted. With a refresh of a second all new partitions are consumed within 10 s; earliest passes nothing over, latest does;
+the autoscaler goes past 24. What the default refresh does is reported beside it.
+"""
+
+import allure
+import pytest
+
+from lab import objective
+from lab.measure.repartition import repartition
+from lab.trial.inputs import REPLAYED
+from tests.experiments.workloads import slim
+
+pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("7 Repartition")]
+
+SHORT_MS, DEFAULT_MS = 1_000, 300_000
+
+
+@pytest.fixture
+def grown(trials):
+    """Runs the change with consumers of these settings."""
+
+    def run(reset, refresh_ms):
+        work = slim(auto_offset_reset=reset, metadata_refresh_ms=refresh_ms)
+        return trials.run(profile="repartition", policy="grow", workload=work, until=REPLAYED, partitions_after=48)
+
+    return run
+
+
+@allure.story("New partitions are consumed soon and whole")
+def test_new_partitions_are_consumed_whole(grown, evidence):
+    """A short refresh finds them, earliest reads them from their beginning, and the ceiling rises."""
+    short, default = grown("earliest", SHORT_MS), grown("earliest", DEFAULT_MS)
+
+    with evidence.of({"refresh 1 s": short, "refresh 300 s": default}) as judge:
+        judge(objective.CONSUMED, lambda: repartition(short).consumed_s)
+        judge(objective.SKIPPED, lambda: repartition(short).skipped)
+        judge(objective.SKIPPED_DEFAULT, lambda: repartition(default).skipped)
+        judge(objective.NEW_CEILING, lambda: repartition(short).after)
+
+    evidence.conclude(
+        "topic.metadata.refresh.interval.ms",
+        SHORT_MS,
+        f"all new partitions consumed after {repartition(short).consumed_s:.1f} s",
+    )
+
+
+@allure.story("latest passes records over in silence")
+def test_latest_passes_records_over(grown, evidence):
+    """What was written before the assignment is never read."""
+    short, default = grown("latest", SHORT_MS), grown("latest", DEFAULT_MS)
+
+    with evidence.of({"refresh 1 s": short, "refresh 300 s": default}) as judge:
+        judge(objective.SILENT_LOSS, lambda: repartition(short).skipped + repartition(short).waiting)
+        judge(objective.SILENT_LOSS_DEFAULT, lambda: repartition(default).skipped + repartition(default).waiting)
+
+    evidence.conclude("auto.offset.reset", "earliest", f"latest passed over {repartition(short).skipped:,} messages")

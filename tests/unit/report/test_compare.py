@@ -1,0 +1,179 @@
+"""Trials side by side: the table keeps its shape whatever the labels hold, and the chart draws every trial it was given."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.report import compare, look
+from tests.unit.report.test_chart import encodings
+from tests.unit.report.test_tables import Tags
+
+ROWS = {
+    "reaction (s)": {"lag": 4.0, "cpu": 31.0},
+    "flips": {"lag": 0.0, "cpu": 3.0},
+    "drain (s)": {"lag": 87.5, "cpu": None},
+    "peak lag (messages)": {"cpu": 812_000.0},
+}
+labels = st.text(max_size=12)
+compared = st.dictionaries(
+    labels, st.dictionaries(labels, st.none() | st.floats(), min_size=1, max_size=4), min_size=1, max_size=4
+)
+
+
+def curves(trials: int = 2, *, samples: int = 100) -> pd.DataFrame:
+    """Made-up curves: each trial its own level, the later trials shorter."""
+    parts = []
+    for n in range(trials):
+        t = np.arange(-10.0, -10.0 + samples - 5 * n)
+        for panel, value in (
+            ("lag", 1000.0 + 37 * n + t),
+            ("replicas", 4.0 + n + (t > 20)),
+            ("throughput", 500.0 + 13 * n + 0 * t),
+        ):
+            parts.append(pd.DataFrame({"trial": f"trial {n}", "panel": panel, "t": t, "value": value}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def drawn(spec: dict[str, Any], panel: str) -> pd.DataFrame:
+    """The rows that a panel's lines are drawn from."""
+    layers = next(view for view in spec["vconcat"] if view["name"] == panel)["layer"]
+    return pd.DataFrame(spec["datasets"][layers[0]["data"]["name"]])
+
+
+def test_two_trials_get_the_ratio_where_it_means_something() -> None:
+    """Second over first; none where a value is missing, or the first is 0."""
+    assert compare.comparison_markdown(ROWS).splitlines() == [
+        "| measure | lag | cpu | second / first |",
+        "|---|---:|---:|---:|",
+        "| reaction (s) | 4 | 31 | 7.75 |",
+        "| flips | 0 | 3 | n/a |",
+        "| drain (s) | 87.5 | n/a | n/a |",
+        "| peak lag (messages) | n/a | 812,000 | n/a |",
+    ]
+
+
+@pytest.mark.parametrize("values", [(math.inf, 1.0), (1.0, math.inf), (math.nan, 1.0), (-2.0, 1.0)])
+def test_no_ratio_is_made_of_what_is_no_number(values: tuple[float, float]) -> None:
+    """Neither infinity nor a negative base gives a factor."""
+    table = compare.comparison_markdown({"x": dict(zip("ab", values, strict=True))})
+    assert table.splitlines()[-1].endswith("| n/a |")
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_only_two_trials_have_a_ratio(trials: int) -> None:
+    """One trial has nothing to be compared with; of three no pair is the one that is meant."""
+    rows = {"x": {str(n): float(n) for n in range(trials)}}
+    assert compare.RATIO not in compare.comparison_markdown(rows) + compare.comparison_table(rows)
+
+
+def test_nothing_to_compare_is_refused() -> None:
+    """An empty table would look like trials that agree."""
+    for rows in ({}, {"reaction (s)": {}}):
+        with pytest.raises(ValueError, match="no measure of any trial"):
+            compare.comparison_table(rows)
+
+
+@given(compared)
+def test_no_label_breaks_a_table(rows: dict[str, dict[str, float | None]]) -> None:
+    """Whatever measures and trials are called: only the table's own tags, one line and the same columns in every row."""
+    trials = {trial for values in rows.values() for trial in values}
+    columns = 1 + len(trials) + (len(trials) == 2)
+    seen = Tags()
+    seen.feed(compare.comparison_table(rows))
+    seen.close()
+    assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
+    assert (seen.tags.count("th"), seen.tags.count("td")) == (columns, columns * len(rows))
+    lines = compare.comparison_markdown(rows).split("\n")[:-1]
+    assert len(lines) == len(rows) + 2
+    for line in (lines[0], *lines[2:]):
+        assert line.replace("\\\\", "").replace("\\|", "").count("|") == columns + 1
+        assert "<" not in line
+
+
+def test_every_trial_is_drawn_in_every_panel() -> None:
+    """The rows in the spec are the rows given; a replica count is kept where it changes and to its own trial's end."""
+    given_curves = curves(3)
+    spec = compare.comparison_chart(given_curves, "three", "made up").to_dict()
+    assert [view["name"] for view in spec["vconcat"]] == ["lag", "replicas", "throughput"]
+    for panel in ("lag", "throughput"):
+        wanted = given_curves[given_curves["panel"] == panel][["trial", "t", "value"]].reset_index(drop=True)
+        pd.testing.assert_frame_equal(drawn(spec, panel)[["trial", "t", "value"]], wanted)
+    counts = drawn(spec, "replicas")
+    assert counts.groupby("trial")["t"].agg(["min", "max"]).to_numpy().tolist() == [[-10, 89], [-10, 84], [-10, 79]]
+    assert counts.groupby("trial")["value"].unique().map(list).tolist() == [[4, 5], [5, 6], [6, 7]]
+
+
+def test_a_trial_has_one_colour_and_one_dash_everywhere() -> None:
+    """All panels share the scales; six trials have six colours and six dashes, so that print tells them apart."""
+    spec = compare.comparison_chart(curves(6), "six", "made up").to_dict()
+    assert spec["resolve"]["scale"] == {"x": "shared", "color": "shared", "strokeDash": "shared"}
+    for channel in ("color", "strokeDash"):
+        scales = [found["scale"] for found in encodings(spec, channel)]
+        assert len(scales) == 3
+        assert scales[0]["domain"] == [f"trial {n}" for n in range(6)]
+        assert len({str(value) for value in scales[0]["range"]}) == 6
+        assert all(scale == scales[0] for scale in scales)
+    assert {found["legend"]["orient"] for found in encodings(spec, "color")} == {"top"}
+
+
+def test_panels_share_one_time_axis_with_units() -> None:
+    """One explicit time domain, and every axis title has its unit."""
+    spec = compare.comparison_chart(curves(), "two", "made up").to_dict()
+    assert {tuple(x["scale"]["domain"]) for x in encodings(spec, "x") if "scale" in x} == {(-10.0, 89.0)}
+    titles = {axis["title"] for channel in ("x", "y") for axis in encodings(spec, channel) if axis.get("title")}
+    assert titles == {"Lag (messages)", "Replicas (pods)", "Consumed (messages/s)", "Time since the spike began (s)"}
+
+
+def test_the_picture_names_every_trial() -> None:
+    """The legend stands in the static image too, long and awkward labels in full."""
+    long = "cooperative-sticky, 48 partitions, lagThreshold 1,500 a replica"
+    renamed = curves(3).replace({"trial": {"trial 0": long, "trial 1": "a.b[0] 'quoted'"}})
+    picture = look.svg(compare.comparison_chart(renamed, "Which <policy>", "scale quick"))
+    for text in (long, "a.b[0] 'quoted'", "trial 2", "Which &lt;policy&gt;", "scale quick"):
+        assert f">{text}<" in picture
+
+
+def test_a_long_trial_is_thinned_but_keeps_its_peak() -> None:
+    """The chart of a day's samples stays small and shows the one highest lag."""
+    data = curves(1, samples=20_000)
+    peak = data.index[data["panel"] == "lag"][12_345]
+    data.loc[peak, "value"] = 1e6
+    lag = drawn(compare.comparison_chart(data, "long", "").to_dict(), "lag")
+    assert len(lag) <= compare.MOST_POINTS
+    assert lag["value"].max() == 1e6
+
+
+def test_the_cursor_tells_each_trials_value() -> None:
+    """The hidden rule holds every trial's value in force, and none before its first sample."""
+    data = curves(2)
+    data = data[(data["trial"] == "trial 0") | (data["t"] >= 0)]
+    layers = compare.comparison_chart(data, "two", "").to_dict()
+    view = layers["vconcat"][0]["layer"][1]
+    assert [tip["title"] for tip in view["encoding"]["tooltip"]] == ["time (s)", "trial 0", "trial 1"]
+    first = layers["datasets"][view["data"]["name"]][0]
+    assert first == {"t": -10.0, "v0": 990.0, "v1": None}
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (curves().iloc[:0], "'lag' is empty"),
+        (curves().query("panel != 'throughput'"), "'throughput' is empty"),
+        (curves().replace({"panel": {"lag": "lagg"}}), "'lagg' is not one of lag, replicas, throughput"),
+        (curves(7), "7 trials, at most 6"),
+        (curves().drop(columns="value"), "no column value"),
+    ],
+)
+def test_what_can_not_be_drawn_is_refused_in_one_line(broken: pd.DataFrame, said: str) -> None:
+    """The message names the chart and what is wrong with its table."""
+    with pytest.raises(ValueError, match=said) as refused:
+        compare.comparison_chart(broken, "night", "")
+    assert "'night'" in str(refused.value)
+    assert "\n" not in str(refused.value)

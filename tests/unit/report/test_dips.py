@@ -1,0 +1,195 @@
+"""The dips of the rebalance experiment: every step given is drawn, and what was not measured is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.report import dips, look
+
+DEPTHS = {"range": 0.9, "cooperative-sticky, stock": 0.4, "control: none joins": 0.05}
+
+
+def traces(*, steps: int = 5) -> pd.DataFrame:
+    """Made-up dips: in each step the share falls to 1 - depth at 1 s; the control has no scale-down."""
+    times = np.arange(-3.0, 9.0, 0.2) + 0.1
+    parts = []
+    for name, depth in DEPTHS.items():
+        for kind in ("control",) if name.startswith("control") else ("up", "down"):
+            for step in range(steps):
+                share = 1 - depth * (1 + 0.01 * step) * (abs(times - 1.1) < 0.05)
+                parts.append(pd.DataFrame({"configuration": name, "kind": kind, "step": step, "t": times, "share": share}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def table() -> pd.DataFrame:
+    """Five steps of each configuration and kind; one never recovered, one has no depth."""
+    rows = [
+        {
+            "configuration": name,
+            "kind": kind,
+            "depth_1s": depth * (1 + 0.1 * n),
+            "depth_200ms": depth * 1.5,
+            "recovery_s": 1.0 + n,
+        }
+        for name, depth in DEPTHS.items()
+        for kind in (("control",) if name.startswith("control") else ("up", "down"))
+        for n in range(5)
+    ]
+    made = pd.DataFrame(rows)
+    made.loc[0, "recovery_s"] = np.nan
+    made.loc[5, "depth_1s"] = np.nan
+    return made
+
+
+def panels(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The small multiples, row by row."""
+    for row in spec["vconcat"]:
+        yield from row["hconcat"]
+
+
+def rows_of(spec: dict[str, Any], layer: dict[str, Any]) -> pd.DataFrame:
+    """The rows a layer is drawn from."""
+    return pd.DataFrame(spec["datasets"][layer["data"]["name"]])
+
+
+@pytest.fixture(scope="module")
+def spec() -> dict[str, Any]:
+    """The demo traces as a Vega-Lite spec."""
+    return dips.dip_traces(traces(), "Dips", "made up").to_dict()
+
+
+def test_every_step_is_drawn_in_its_own_panel(spec: dict[str, Any]) -> None:
+    """Each panel has exactly the samples of its configuration and kind within the window; the control is on the left."""
+    given = traces()
+    shown = [("range", "up"), ("range", "down"), ("cooperative-sticky, stock", "up"), ("cooperative-sticky, stock", "down")]
+    for panel, (name, kind) in zip(panels(spec), [*shown, ("control: none joins", "control")], strict=False):
+        own = given[(given["configuration"] == name) & (given["kind"] == kind) & given["t"].between(-2, 8)]
+        wanted = own[["step", "t", "share"]].round(3).reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows_of(spec, panel["layer"][0])[["step", "t", "share"]], wanted)
+        assert panel["layer"][0]["encoding"]["detail"]["field"] == "step"
+        assert panel["title"]["text"].startswith(name)
+        assert panel["title"]["text"].endswith("5 steps")
+
+
+def test_the_thick_line_is_the_median(spec: dict[str, Any]) -> None:
+    """The median of the five steps at each time, not their mean."""
+    for panel, depth in zip(panels(spec), (0.9, 0.9, 0.4, 0.4, 0.05), strict=False):
+        median = rows_of(spec, panel["layer"][1])
+        assert panel["layer"][1]["mark"]["strokeWidth"] > panel["layer"][0]["mark"]["strokeWidth"]
+        assert len(median) == 50
+        assert median["share"].min() == pytest.approx(1 - depth * 1.02, abs=0.002)
+        assert median.loc[median["share"].idxmin(), "t"] == pytest.approx(1.1)
+
+
+def test_the_median_of_steps_sampled_at_other_times_is_not_smoothed() -> None:
+    """Samples that lie apart by less than half a sampling length are one moment: the dip keeps its depth."""
+    shifted = traces()
+    shifted["t"] += shifted["step"] * 0.02
+    drawn = dips.dip_traces(shifted[shifted["configuration"] == "range"], "Dips", "").to_dict()
+    median = rows_of(drawn, next(panels(drawn))["layer"][1])
+    assert median["share"].min() == pytest.approx(1 - 0.9 * 1.02, abs=0.002)
+
+
+def test_a_moment_that_few_steps_reach_has_no_median() -> None:
+    """One step that goes on alone is not what the steps do."""
+    data = traces()
+    data = data[(data["configuration"] == "range") & ((data["t"] < 3) | (data["step"] == 0))]
+    drawn = dips.dip_traces(data, "Dips", "").to_dict()
+    layers = next(panels(drawn))["layer"]
+    assert rows_of(drawn, layers[0])["t"].max() > 7
+    assert rows_of(drawn, layers[1])["t"].max() < 3
+
+
+def test_no_two_views_share_a_name(spec: dict[str, Any]) -> None:
+    """Views of one name were drawn with each other's data: the picture showed a calm group where the median dived."""
+    names = [panel["layer"][0]["name"] for panel in panels(spec)]
+    assert len(set(names)) == len(names) == 6
+    assert set(names) <= set(spec["params"][0]["views"])
+
+
+def test_the_objective_and_no_change_are_ruled_in_every_panel(spec: dict[str, Any]) -> None:
+    """A rule at 1.0, a dashed one at 0.8, named once a row; the axes are the same everywhere."""
+    for panel in panels(spec):
+        rules = [layer for layer in panel["layer"] if layer["mark"]["type"] == "rule"]
+        assert [rows_of(spec, rule)["share"].tolist() for rule in rules] == [[1.0], [0.8]]
+        assert ["strokeDash" in rule["mark"] for rule in rules] == [False, True]
+        encoding = panel["layer"][0]["encoding"]
+        assert (encoding["x"]["scale"]["domain"], encoding["y"]["scale"]["domain"]) == ([-2, 8], [0, 1.6])
+    picture = look.svg(dips.dip_traces(traces(), "Dips", "made up"))
+    assert picture.count(">objective: -20 %<") == len(DEPTHS)
+
+
+def test_what_was_not_run_is_said() -> None:
+    """A control has no scale-down; a configuration without one has no data, which is not the same."""
+    data = traces()
+    data = data[(data["configuration"] != "range") | (data["kind"] == "up")]
+    picture = look.svg(dips.dip_traces(data, "Dips", ""))
+    assert ">a control has no scale-down<" in picture
+    assert ">no data: scale-down<" in picture
+
+
+def test_a_dot_a_step_a_tick_a_median() -> None:
+    """The bars hold every depth given, in percent, and the median of each row."""
+    spec = dips.dip_bars(table()).to_dict()
+    _, _, dots, ticks, _ = spec["vconcat"][0]["layer"]
+    shown = rows_of(spec, dots)
+    assert sorted(shown["depth"]) == sorted((table()["depth_1s"].dropna() * 100).round(2))
+    assert rows_of(spec, ticks).set_index("row")["depth"].to_dict() == {
+        "range: scale-up": 108.0,
+        "range: scale-down": 112.5,
+        "cooperative-sticky, stock: scale-up": 48.0,
+        "cooperative-sticky, stock: scale-down": 48.0,
+        "control: none joins": 6.0,
+    }
+    assert dots["encoding"]["y"]["sort"] == list(rows_of(spec, ticks)["row"])
+
+
+def test_the_bars_say_what_lacks_a_number() -> None:
+    """A step that never recovered and one without a depth are counted beside their row; the bound is written out."""
+    picture = look.svg(dips.dip_bars(table()))
+    assert ">median 108, worst 126 %; back in 3.5 s; 1 never back<" in picture
+    assert ">median 112.5, worst 126 %; back in 3.5 s; 1 no data<" in picture
+    assert ">bound 20 %<" in picture
+    only = table().assign(depth_1s=lambda made: made["depth_1s"].where(made["configuration"] != "range"))
+    assert picture.count(">no data in 5 steps<") == 0
+    assert look.svg(dips.dip_bars(only)).count(">no data in 5 steps<") == 2
+
+
+def test_the_bound_is_in_the_picture_however_shallow_the_dips() -> None:
+    """Dips of 1 % do not push the bound out of sight."""
+    shallow = table().assign(depth_1s=0.01)
+    _, _, dots, *_ = dips.dip_bars(shallow, bound=0.2).to_dict()["vconcat"][0]["layer"]
+    assert dots["encoding"]["x"]["scale"]["domain"][1] > 20
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (traces().iloc[:0], "'night': the table is empty"),
+        (traces().drop(columns="share"), "'night': the table has no column share"),
+        (traces().replace({"kind": {"up": "sideways"}}), "'night': 'sideways' is not one of up, down, control"),
+    ],
+)
+def test_traces_that_can_not_be_drawn_are_refused(broken: pd.DataFrame, said: str) -> None:
+    """One line that names the chart and what is wrong."""
+    with pytest.raises(ValueError, match=said):
+        dips.dip_traces(broken, "night", "")
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (table().iloc[:0], "the table is empty"),
+        (table().assign(depth_1s=np.nan), "no step has a depth"),
+        (table().drop(columns="recovery_s"), "no column recovery_s"),
+    ],
+)
+def test_bars_that_can_not_be_drawn_are_refused(broken: pd.DataFrame, said: str) -> None:
+    """One line that names the chart and what is wrong."""
+    with pytest.raises(ValueError, match=said):
+        dips.dip_bars(broken)

@@ -1,0 +1,133 @@
+"""The nightly workflow names commands, options and files that exist, so that the example can't rot unseen."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import re
+import shlex
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import paths
+from lab.cluster.build import GO_NEEDED
+from lab.jars import JAVA_NEEDED
+from lab.report.build import NODE_NEEDED
+
+WORKFLOW = paths.PROJECT / ".github" / "workflows" / "nightly.yml"
+
+
+@pytest.fixture(scope="module")
+def workflow() -> dict[Any, Any]:
+    """The workflow as GitHub reads it; YAML 1.1 takes the key ``on`` for true."""
+    read: dict[Any, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    return read
+
+
+@pytest.fixture(scope="module")
+def steps(workflow: dict[Any, Any]) -> list[dict[str, Any]]:
+    """The steps of its one job."""
+    (job,) = workflow["jobs"].values()
+    found: list[dict[str, Any]] = job["steps"]
+    return found
+
+
+def commands(steps: list[dict[str, Any]], program: str) -> list[list[str]]:
+    """The arguments of each line that runs ``program``."""
+    lines = [shlex.split(line) for step in steps for line in step.get("run", "").splitlines()]
+    return [words[1:] for words in lines if words and words[0] == program]
+
+
+def environments() -> set[str]:
+    """The environments of tox.ini."""
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(paths.PROJECT / "tox.ini", encoding="utf-8")
+    return {name.removeprefix("testenv:") for name in tox.sections() if name.startswith("testenv:")}
+
+
+def test_the_experiments_are_run_with_options_that_exist(steps: list[dict[str, Any]], pytestconfig: pytest.Config) -> None:
+    """Each tox environment is in tox.ini, and what is passed to pytest are its options with values they take."""
+    runs = commands(steps, "tox")
+    assert {words[words.index("-e") + 1] for words in runs} <= environments()
+    (experiments,) = (words for words in runs if "--" in words)
+    passed = experiments[experiments.index("--") + 1 :]
+    options = dict(zip(passed[::2], passed[1::2], strict=True))
+    assert options.keys() == {"--scale", "--repeat"}
+    for option in options:
+        pytestconfig.getoption(option)  # ValueError if there is none
+    assert options["--scale"] in yaml.safe_load((paths.PROFILES / "scales.yaml").read_text())
+    assert int(options["--repeat"]) > 1
+
+
+def test_the_gate_is_a_command_that_exists(
+    steps: list[dict[str, Any]], workflow: dict[Any, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The gate takes ``--least`` from the one variable, out of the environment the experiments ran in."""
+    (python,) = {word for step in steps for word in step.get("run", "").split() if word.startswith(".tox/")}
+    assert python.split("/")[1] in environments()
+    gate, build = (next(words for words in commands(steps, python) if words[1] == name) for name in ("lab.report", "lab"))
+    assert gate[2:] == ["--least", "$LEAST_TESTS"]
+    assert int(workflow["env"]["LEAST_TESTS"]) > 0
+    for (_, module, *arguments), told in ((gate, "--least"), (build, "build")):
+        with pytest.raises(SystemExit) as ended:
+            importlib.import_module(f"{module}.__main__").main(
+                [argument for argument in arguments if argument == "build"] + ["--help"]
+            )
+        assert ended.value.code == 0
+        assert told in capsys.readouterr().out
+
+
+def test_what_is_kept_is_kept_after_a_red_night_too(steps: list[dict[str, Any]]) -> None:
+    """The gate, the history, the summary and the artifacts do not depend on the experiments' success; nothing hides it."""
+    ran = next(n for n, step in enumerate(steps) if "--repeat" in step.get("run", ""))
+    assert len(steps[ran + 1 :]) == 5
+    assert all(step["if"].startswith("always()") for step in steps[ran + 1 :])
+    assert not any("continue-on-error" in step for step in steps)
+    kept = {path for step in steps[ran + 1 :] for path in step.get("with", {}).get("path", "").split()}
+    assert kept == {f"results/{name}" for name in ("report", "summary.md", "verdicts.json", "records", "history.jsonl")}
+
+
+def test_the_history_goes_round(steps: list[dict[str, Any]]) -> None:
+    """What a night saves is what the next one restores, before the experiments; a cache is never overwritten, so keys differ."""
+    restored, saved = (
+        next(step["with"] for step in steps if f"cache/{what}" in step.get("uses", "") and "history" in step["with"]["path"])
+        for what in ("restore", "save")
+    )
+    assert restored["path"] == saved["path"] == "results/history.jsonl"
+    assert saved["key"].startswith(restored["restore-keys"])
+    assert "github.run_id" in saved["key"]
+
+
+def test_the_built_components_are_keyed_by_files_that_exist(steps: list[dict[str, Any]]) -> None:
+    """Every pattern finds a file, the pins' checksums among them; what is saved is what is restored, in the lab's cache."""
+    restored = next(step for step in steps if step.get("id") == "components")["with"]
+    patterns = re.findall(r"'([^']+)'", restored["key"])
+    assert "lab/cluster/components/**/go.sum" in patterns
+    assert all(list(paths.PROJECT.glob(pattern)) for pattern in patterns)
+    (saved,) = (
+        step["with"] for step in steps if "components" in step.get("with", {}).get("key", "") and "save" in step["uses"]
+    )
+    assert saved["path"] == restored["path"]
+    assert all("env.ELASTIC_LAB_CACHE" in path for path in restored["path"].splitlines())
+
+
+def test_the_tools_are_as_new_as_the_lab_needs(steps: list[dict[str, Any]]) -> None:
+    """Java, Node.js and Go are at least what the lab refuses to run below."""
+    chosen = {key: str(value) for step in steps for key, value in step.get("with", {}).items() if key.endswith("-version")}
+    assert tuple(map(int, chosen["python-version"].split("."))) >= (3, 11)
+    assert int(chosen["java-version"]) >= JAVA_NEEDED
+    assert int(chosen["node-version"]) >= NODE_NEEDED
+    assert tuple(map(int, chosen["go-version"].split("."))) >= GO_NEEDED
+
+
+def test_it_may_only_read_and_ends_by_itself(workflow: dict[Any, Any], steps: list[dict[str, Any]]) -> None:
+    """Least permissions, one at a time, a time limit that leaves room for the report, every action at a major version."""
+    (job,) = workflow["jobs"].values()
+    limit = next(step["timeout-minutes"] for step in steps if "--repeat" in step.get("run", ""))
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["group"]
+    assert limit < job["timeout-minutes"] <= 360
+    assert all(re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
+    assert {"schedule", "workflow_dispatch"} == set(workflow[True])
