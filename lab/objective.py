@@ -90,6 +90,13 @@ BOUNDED = Objective(
     "growth of lag late in the spike, on lag", "<=", 50, "messages/s", "the lag trigger brings the growth to an end"
 )
 WORSE = Objective("peak lag on CPU over peak lag on lag", ">=", 2, "x", "what the right signal is worth")
+# Experiment 2: what the HPA sees, and the longest part.
+LIVE = Objective("age of what the HPA sees, over its sync period", "<=", 2, "x", "each sync asks Kafka itself")
+CACHED = Objective(
+    "age of what the HPA sees, over pollingInterval", ">=", 0.5, "x", "with cached metrics pollingInterval rules"
+)
+SHORTENED = Objective("process start to Ready, after over before", "<", 1, "x", "the longest part of the reaction, attacked")
+
 # Experiment 3: the dip.
 DIP = Objective(
     "worst dip in a rolling second", "<", 0.2, "of the rate before", "a step costs less than a fifth of the throughput"
@@ -99,6 +106,9 @@ STALLED = Objective(
     "median dip of the stock client", ">=", 0.2, "of the rate before", "the stock client breaches the objective"
 )
 DRY = Objective("partitions that ran dry during a step", "==", 0, "partitions", "a dip is measured where there is work for all")
+EAGER_PAYS = Objective(
+    "messages range forgoes over cooperative's", ">", 1, "x", "eager pays for all partitions, not for those that move"
+)
 CONTROL = Objective("median dip of pods that start but don't join", "<", 0.2, "of the rate before", "cores, not the rebalance")
 # Experiment 4: past P.
 SURPLUS = Objective("replicas beyond P", ">=", 24, "pods", "the trial went where it was meant to")
@@ -124,7 +134,9 @@ SKIPPED = Objective(
     "messages passed over with reset earliest", "==", 0, "messages", "new partitions are read from their beginning"
 )
 SKIPPED_DEFAULT = Objective("the same with the default refresh", "==", 0, "messages", "late, but whole")
-SILENT_LOSS_DEFAULT = Objective("the same with the default refresh", ">", 0, "messages", "the later it is seen, the more is lost")
+SILENT_LOSS_DEFAULT = Objective(
+    "the same with the default refresh", ">", 0, "messages", "the later it is seen, the more is lost"
+)
 SILENT_LOSS = Objective(
     "messages passed over with reset latest", ">", 0, "messages", "KIP-1327: what came before the assignment is lost"
 )

@@ -33,10 +33,16 @@ def rows(verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) ->
     return [{"experiment": experiment, **asdict(verdict), "trials": list(trials)} for verdict in verdicts]
 
 
-def attach(records: Mapping[str, Record], verdicts: Sequence[dict[str, Any]], note: str, charts: Mapping[str, Chart]) -> None:
+def attach(
+    records: Mapping[str, Record],
+    verdicts: Sequence[dict[str, Any]],
+    note: str,
+    charts: Mapping[str, Chart],
+    figures: Mapping[str, Mapping[str, float | None]],
+) -> None:
     """Attach the evidence of an experiment to the running Allure test.
 
-    ``records`` by what the experiment calls them, ``note`` its hypothesis and method, ``charts`` what makes its own charts.
+    ``records`` by what the experiment calls them, ``note`` its hypothesis and method, ``charts`` and ``figures`` its own.
     """
     _parameters(next(iter(records.values())))
     for name, record in records.items():
@@ -46,13 +52,16 @@ def attach(records: Mapping[str, Record], verdicts: Sequence[dict[str, Any]], no
     table = verdict_table(verdicts)
     paragraphs = "".join(f"<p>{escape(part)}</p>" for part in note.strip().split("\n\n"))
     measured = comparison_table({name: overview(record) for name, record in records.items()})
-    allure.dynamic.description_html(paragraphs + table + measured)
+    own = comparison_table(figures) if figures else ""
+    allure.dynamic.description_html(paragraphs + table + own + measured)
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
     allure.attach(measured, "2 before and after", AttachmentType.HTML)
     if len(records) > 1:
         _draw(
             lambda: comparison_chart(_compared(records), "Before and after", _subtitle(records)), "2 before and after (chart)"
         )
+    if own:
+        allure.attach(own, "3 figures of this experiment", AttachmentType.HTML)
     for name, make in charts.items():
         _draw(make, f"3 {name}")
     for name, record in records.items():

@@ -7,7 +7,13 @@ Method. Profile ``step-10x`` (R, then 10R, then R) on policy ``lag``: 4 to 24 co
 messages/s each and P = 24, so that 10R is more than all of them can take. The reaction is that of the first new pod to be
 Ready, assigned and at work, in stamped parts that sum to the total. The drain is from the spike's end to total lag at or
 below one lagThreshold; its best possible time is that of the hottest partition, which one pod alone can serve. After the
-last message Spark reconciles what was produced with the receipts, range by range.
+last message Spark reconciles what was produced with the receipts, range by range. ``--repeat`` runs it more than once.
+
+What pollingInterval has to do with it: profile ``plateau`` with an interval of two minutes, once as KEDA is by default and once
+with useCachedMetrics. The age of what the HPA sees is the time between two changes of the metric in its status.
+
+What is longest is the way from a started process to a Ready pod, because eight Python interpreters start at once on two cores.
+``lag-150-stream`` asks for as many pods in small portions: the first has the cores almost to itself.
 """
 
 import allure
@@ -17,7 +23,11 @@ from lab import objective
 from lab.measure.drain import drain
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
-from lab.measure.reaction import reaction
+from lab.measure.reaction import PARTS, POLICY, reaction
+from lab.measure.signal import signal
+from lab.measure.spread import spread
+from lab.report.evidence import breakdown_of
+from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("2 Reaction and drain")]
 
@@ -26,6 +36,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_a_10x_spike_is_absorbed(trials, evidence):
     """A 10x step is answered, drained and given back, and every message is processed exactly once."""
     record = trials.run(profile="step-10x", policy="lag")
+    evidence.chart("reaction, by part", lambda: breakdown_of(reaction(record)))
 
     with evidence.of(record) as judge:
         judge(objective.BASELINE, lambda: stability(record).above_floor_at_baseline)
@@ -40,3 +51,51 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
         judge(objective.UNPROCESSED, lambda: integrity(record).produced - integrity(record).processed)
         judge(objective.DOUBLED, lambda: integrity(record).doubled)
         judge(objective.MISMATCHED, lambda: integrity(record).mismatched)
+
+
+@allure.story("A reaction's parts, over repeated trials")
+def test_a_reaction_is_known_with_its_spread(trials, evidence):
+    """Median and interval of each part over ``--repeat`` runs of the same step; the median is held to the objective."""
+    runs = trials.interleaved({"step": {"profile": "plateau", "policy": "lag-150", "workload": light()}})["step"]
+    found = [reaction(run) for run in runs]
+    total = spread([one.total_s for one in found])
+    for part in (*PARTS, "total"):
+        seconds = spread([one.parts[part] if part in PARTS else one.total_s for one in found])
+        figures = {"median (s)": seconds.median, "least (s)": seconds.low, "most (s)": seconds.high, "runs": seconds.n}
+        evidence.report(part, figures | {"share of the total": seconds.median / total.median})
+
+    with evidence.of({f"run {n}": run for n, run in enumerate(runs, 1)}) as judge:
+        judge(objective.REACTION, lambda: total.median)
+        judge(objective.REACTION_REAL, lambda: spread([one.real_s for one in found]).median)
+
+
+@allure.story("pollingInterval is not in the way from 1 to N, unless metrics are cached")
+def test_polling_matters_only_with_cached_metrics(trials, evidence):
+    """Each HPA sync asks Kafka by itself; with useCachedMetrics it is handed what the last poll saw."""
+    live = trials.run(profile="plateau", policy="lag-150-polled", workload=light())
+    cached = trials.run(profile="plateau", policy="lag-150-cached", workload=light())
+    polling_s = 120 / trials.scale.time
+
+    with evidence.of({"live": live, "cached": cached}) as judge:
+        judge(objective.LIVE, lambda: signal(live).median_refresh_s / trials.scale.hpa_sync_s)
+        judge(objective.CACHED, lambda: signal(cached).median_refresh_s / polling_s)
+        judge(objective.REACTION, lambda: reaction(live).total_s)
+        for name, record in (("live", live), ("cached", cached)):
+            evidence.report(name, {f"{POLICY} (s)": reaction(record).parts[POLICY], "reaction (s)": reaction(record).total_s})
+
+    evidence.conclude("useCachedMetrics", "false", "with it the HPA sees lag as old as pollingInterval")
+
+
+@allure.story("Small portions shorten the longest part of the reaction")
+def test_small_portions_shorten_the_reaction(trials, evidence):
+    """As many pods, asked for a few at a time: the first is ready sooner than when all start at once."""
+    plan = {"profile": "plateau", "workload": light()}
+    found = trials.interleaved({"8 at once": plan | {"policy": "lag-150"}, "2 at a time": plan | {"policy": "lag-150-stream"}})
+    before, after = ([reaction(run) for run in runs] for runs in found.values())
+    ready_before, ready_after = (spread([one.parts["pod Ready"] for one in runs]).median for runs in (before, after))
+    for name, runs in (("8 at once", before), ("2 at a time", after)):
+        figures = {part: spread([one.parts[part] for one in runs]).median for part in PARTS}
+        evidence.report(name, figures | {"total": spread([one.total_s for one in runs]).median, "runs": len(runs)})
+
+    with evidence.of({f"{name} #{n}": run for name, runs in found.items() for n, run in enumerate(runs, 1)}) as judge:
+        judge(objective.SHORTENED, lambda: ready_after / ready_before)

@@ -24,7 +24,7 @@ settings = {"bootstrap.servers": options.bootstrap, "group.id": "none", "enable.
 consumer = Consumer(settings | dict(pair.split("=", 1) for pair in options.conf))
 parts = [TopicPartition(options.topic, number, 0) for number in range(24)]
 silent = []
-for attempt in range(options.tries):
+for _ in range(options.tries):
     consumer.assign(parts)  # from the start again: there is always something left to fetch
     until = time.monotonic() + 0.5 + random.random()
     while time.monotonic() < until:
@@ -41,5 +41,7 @@ for attempt in range(options.tries):
     silent.append(1000 * (time.monotonic() - resumed))
     consumer.unassign()
 consumer.close()
-print(f"librdkafka {libversion()[0]} {' '.join(sys.argv[5:])}: from resume() to the next message, {len(silent)} tries: median "
-      f"{statistics.median(silent):.0f} ms, longest {max(silent):.0f} ms, over 200 ms {sum(ms > 200 for ms in silent)}")
+print(
+    f"librdkafka {libversion()[0]} {' '.join(sys.argv[5:])}: from resume() to the next message, {len(silent)} tries: median "
+    f"{statistics.median(silent):.0f} ms, longest {max(silent):.0f} ms, over 200 ms {sum(ms > 200 for ms in silent)}"
+)

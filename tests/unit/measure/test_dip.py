@@ -85,7 +85,7 @@ EAGER += [assigned(T + 1, "a", 0), assigned(T + 1.1, "b", 2, 3), assigned(T + 1.
         ([given_up(T + 0.5, "a", 1), assigned(T + 2, "c", 1)], 1, 1, 2.0),
         ([assigned(T + 2, "c", 0), assigned(T + 2.5, "b")], 1, 1, 2.5),
         ([given_up(T + 0.5, "a", 0, 1, event="lost")], 2, 2, 0.5),
-        ([assigned(T + 1, "c", 1), given_up(T + 1.5, "a", 1, event="lost")], 1, 1, 1.5),
+        ([assigned(T - 1, "c", 1), given_up(T + 1.5, "a", 1, event="lost")], 0, 1, 1.5),
         ([assigned(T + 6.5, "c", 1)], 0, 0, None),
         ([given_up(T - 0.1, "a", 1), assigned(T + 1, "a", 1)], 0, 1, 1.0),
     ],

@@ -9,15 +9,8 @@ from . import built
 from .built import assigned, given_up, lags, pod, receipt, replicas, sample
 from .conftest import report
 
-PODS = [
-    pod(1, "a"),
-    pod(1, "b"),
-    pod(1, "gone"),
-    pod(5, "gone", "DELETED"),
-    pod(11, "c"),
-    pod(12, "d"),
-    pod(21, "d", leaving=True),
-]
+PODS = [pod(1, "a"), pod(1, "b"), pod(1, "gone"), pod(1, "leaving"), pod(11, "c"), pod(12, "d")]
+PODS += [pod(5, "gone", "DELETED"), pod(5, "leaving", leaving=True), pod(21, "d", leaving=True)]
 MOVES = replicas((0, 2, 0), (1, 2, 2), (10, 4, 2), (11, 4, 3), (12, 4, 4), (20, 2, 4), (21, 2, 2))
 # The newcomer c takes over from a, which stays: the surplus is not the youngest.
 EVENTS = [assigned(2, "a", 0), assigned(2, "b", 1), report(11, "d", "started", created=11.0)]

@@ -90,7 +90,7 @@ def test_what_is_kept_is_kept_after_a_red_night_too(steps: list[dict[str, Any]])
 
 
 def test_the_history_goes_round(steps: list[dict[str, Any]]) -> None:
-    """What a night saves is what the next one restores, before the experiments; a cache is never overwritten, so keys differ."""
+    """What a night saves is what the next one restores; a cache is never overwritten, so the keys differ."""
     restored, saved = (
         next(step["with"] for step in steps if f"cache/{what}" in step.get("uses", "") and "history" in step["with"]["path"])
         for what in ("restore", "save")

@@ -127,7 +127,6 @@ def test_markdown_is_what_a_reader_expects() -> None:
         "| experiment | objective | target | measured | verdict | records |",
         "|---|---|---|---:|---|---|",
         "| 2 reaction | drain | &lt; 1.5 x | 1.62 x | ✘ breached | [a1](records/a1/), [b 2](records/b%202/) |",
-        "",
     ]
     assert table[3].splitlines()[4] == (
         "| maxReplicaCount | 24 | 24 surplus pods owned 0 partitions and added 0 messages/s | 4 ceiling |"

@@ -23,7 +23,8 @@ def test_equal_inputs_have_equal_ids_and_others_do_not():
     """The id is a function of the inputs and nothing else."""
     assert read().id == read().id
     others = {read(seed=2).id, read(workload=Workload(balancer="range")).id, read(profile_name="short-step").id, read().id}
-    assert len(others) == 4
+    others |= {read(repetition=2).id, read(until="replayed").id, read(policy_name="cpu").id}
+    assert len(others) == 7
 
 
 def test_the_producer_is_given_the_profile_it_was_hashed_with():
@@ -44,8 +45,13 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of short-step, step-10x"),
-        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of lag"),
+        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of bursty, overload, "),
+        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of bystanders, capped, "),
+        ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
+        ({"partitions_after": 12}, "trial: partitions_after: 12 is not allowed; allowed: more than 24"),
+        ({"partitions_after": 48}, "steps: 'no such phase' is not allowed; allowed: a phase 'repartition'"),
+        ({"workload": Workload(auto_offset_reset="none")}, "workload: auto_offset_reset: 'none' is not allowed"),
+        ({"workload": Workload(grace_s=0)}, "workload: grace_s: 0 is not allowed"),
         ({"workload": Workload(balancer="fair")}, "workload: balancer: 'fair' is not allowed; allowed: one of "),
         ({"workload": Workload(process_ms="0")}, "workload: process_ms: '0' is not allowed"),
         ({"workload": Workload(concurrency=0)}, "workload: concurrency: 0 is not allowed"),
@@ -82,3 +88,23 @@ def test_manifests_pass_a_real_parser_and_name_the_trial():
     pod = consumer["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > dataclasses.asdict(chosen.workload)["drain_timeout"]
     assert (paths.MANIFESTS / "consumer" / "deployment.yaml").exists()
+
+
+def test_the_control_starts_alike_and_never_joins():
+    """A trial by decree applies no autoscaler but the bystanders: the consumer's twin without a group, none of it yet."""
+    chosen = read(profile_name="saturate", policy_name="bystanders", workload=Workload(grace_s=45, cpu_request_m=60))
+    objects = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
+    assert [item["metadata"]["name"] for item in objects] == ["trial", "lag-exporter", "consumer", "bystander"]
+    consumer, twin = (item["spec"]["template"]["spec"] for item in objects[2:])
+    assert (objects[2]["spec"]["replicas"], objects[3]["spec"]["replicas"]) == (6, 0)
+    assert consumer["containers"][0]["command"] == twin["containers"][0]["command"]
+    assert {"name": "JOIN", "value": "off"} in twin["containers"][0]["env"]
+    assert {"name": "JOIN", "value": "off"} not in consumer["containers"][0]["env"]
+    assert consumer["terminationGracePeriodSeconds"] == 45
+    assert consumer["containers"][0]["resources"]["requests"]["cpu"] == "60m"
+
+
+def test_a_profile_in_real_time_is_not_compressed():
+    """What a rebalance takes, no scale divides."""
+    assert read(profile_name="saturate", policy_name="up-and-down").profile.duration == 5
+    assert read(profile_name="step-10x").profile.duration == 150
