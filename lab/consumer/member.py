@@ -198,8 +198,9 @@ class Member:
     def _wake(self, kept: Sequence[int]) -> None:
         """Send a request to the leader of a kept partition, so that its broker thread looks at the fetchers again.
 
-        librdkafka pauses every kept partition for an incremental rebalance and resumes it a millisecond later; a broker
-        thread that looked in between sleeps on for up to a second. With several brokers every leader would need one.
+        librdkafka pauses every kept partition for an incremental rebalance and, when it resumes them, wakes no one: a broker
+        thread may sleep on for a second. It takes a low fetch.queue.backoff.ms as well (docs/upstream). With several brokers
+        every leader would need a request.
         """
         if not (self._settings.wake and kept):
             return

@@ -24,7 +24,8 @@ def create(bootstrap: str, partitions: Mapping[str, int]) -> None:
 
 def grow(bootstrap: str, name: str, partitions: int) -> None:
     """Give a topic that is in use ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
-    future = AdminClient({"bootstrap.servers": bootstrap}).create_partitions([NewPartitions(name, partitions)])[name]
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    future = admin.create_partitions([NewPartitions(name, partitions)])[name]
     try:
         future.result(timeout=30)
     except KafkaException as error:

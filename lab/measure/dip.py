@@ -128,6 +128,20 @@ def saturated(dips: Iterable[Dip]) -> int:
     return sum(count for count in counts if count is not None)
 
 
+def traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
+    """The rate around each step: columns kind, step (its number), t (s since the step), share (of the baseline, over 200 ms)."""
+    done = Processed(record.receipts)
+    frames = []
+    for number, dip in enumerate(dips(record), 1):
+        until = next(step.until for step in _steps(record) if step.t == dip.t)
+        starts, rates = done.rolling(dip.t - before_s, until, FINE_S)
+        middle = starts + FINE_S / 2 - dip.t
+        frames.append(pd.DataFrame({"kind": dip.kind, "step": number, "t": middle, "share": rates / dip.baseline}))
+    if not frames:
+        raise NoData("no step was taken")
+    return pd.concat(frames, ignore_index=True)
+
+
 class Processed:
     """Messages processed by a time: each receipt's count spread evenly over its start..end. Raises NoData without receipts.
 

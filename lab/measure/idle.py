@@ -20,13 +20,13 @@ Span = tuple[float, float]
 class Idle:
     """The longest stretch with more Ready (and wanted) replicas than ``partitions`` and no scale-down, ``stretch_s`` s long.
 
-    ``replicas`` is the most of them in it, ``surplus`` how many exceed the partitions. Its last
-    ``settled_s`` s come after its last handover: in them ``idle_pods`` pods own no partition. The surplus are those, and
-    if they are fewer than the members exceed the partitions by, then also those that own least: they own
-    ``assigned_to_surplus`` partitions and began batches of ``messages_by_surplus`` messages, both 0 if a surplus is idle.
-    ``pods`` names every member with its partitions and messages. Rates are the group's mean messages/s while it had lag,
-    with as many Ready replicas as partitions and in the settled part; None when that lasted under 1 s.
-    ``rebalances_beyond`` are rounds from the first Ready replica too many to the stretch's end.
+    ``replicas`` is the most of them in it, ``surplus`` how many exceed the partitions. Its last ``settled_s`` s come after
+    its last handover: in them ``idle_pods`` pods own no partition. The surplus are those, and if they are fewer than the
+    members exceed the partitions by, then also those that own least: they own ``assigned_to_surplus`` partitions and began
+    batches of ``messages_by_surplus`` messages, both 0 if a surplus is idle. ``pods`` names every member with its
+    partitions and messages. Rates are the group's mean messages/s while it had lag, with as many Ready replicas as
+    partitions and in the settled part; None when that lasted under 1 s. ``rebalances_beyond`` are rounds from the first
+    Ready replica too many to the stretch's end.
     """
 
     partitions: int
@@ -135,23 +135,13 @@ def _members(record: Record, start: float, end: float) -> list[tuple[str, int, i
                 one["type"] == "Ready" and one["status"] == "True" for one in conditions
             )
     events = record.group_events
-    told = events[(events["t"] <= end) & (events["owned"].notna() | (events["event"] == "started"))].sort_values(
-        "t", kind="stable"
-    )
-    owned = told.groupby("pod")["owned"].agg(lambda values: values.iloc[-1])
+    told = events[(events["t"] <= end) & (events["owned"].notna() | (events["event"] == "started"))]
+    last = told.sort_values("t", kind="stable").drop_duplicates("pod", keep="last").set_index("pod")["owned"]
+    owned = last.astype(float).fillna(0).to_dict()  # a container that started anew owns nothing yet
     samples = record.samples
-    shown = (
-        samples[(samples["metric"] == "assigned_partitions") & samples["t"].between(start, end)].groupby("pod")["value"].max()
-    )
-    receipts = record.receipts
-    messages = receipts[receipts["start"].between(start, end)].groupby("pod")["count"].sum()
-
-    def number(of: object, pod: str) -> int:
-        value = of.get(pod, 0)  # type: ignore[attr-defined]
-        return 0 if value != value else int(value)
-
-    return [
-        (pod, max(number(owned, pod), number(shown, pod)), number(messages, pod))
-        for pod, alive in sorted(ready.items())
-        if alive
-    ]
+    exported = samples[(samples["metric"] == "assigned_partitions") & samples["t"].between(start, end)]
+    shown = exported.groupby("pod")["value"].max().to_dict()
+    begun = record.receipts[record.receipts["start"].between(start, end)]
+    messages = begun.groupby("pod")["count"].sum().to_dict()
+    alive = sorted(pod for pod, there in ready.items() if there)
+    return [(pod, int(max(owned.get(pod, 0), shown.get(pod, 0))), int(messages.get(pod, 0))) for pod in alive]

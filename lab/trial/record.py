@@ -20,7 +20,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -29,6 +29,16 @@ from lab.errors import InputError
 
 class NoData(LookupError):
     """The record does not hold what a measure needs: "no data", never a pass."""
+
+
+T = TypeVar("T")
+
+
+def known(value: T | None, what: str) -> T:
+    """``value``, or :class:`NoData` saying ``what`` there is none of."""
+    if value is None:
+        raise NoData(f"no {what}")
+    return value
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from lab.measure.flips import stability
 from lab.measure.hold import hold
 from lab.measure.signal import signal
 from lab.trial.inputs import REPLAYED
+from lab.trial.record import known
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("1 Signal")]
@@ -31,7 +32,7 @@ def test_cpu_does_not_see_a_backlog(trials, evidence):
     lag = trials.run(profile="plateau", policy="lag-150", workload=light())
 
     with evidence.of({"CPU": cpu, "lag": lag}) as judge:
-        judge(objective.UNTRIGGERED, lambda: signal(cpu).utilization.highest)
+        judge(objective.UNTRIGGERED, lambda: known(signal(cpu).utilization, "CPU utilization").highest)
         judge(objective.BLIND, lambda: stability(cpu).scale_ups)
         judge(objective.UNBOUNDED, lambda: hold(cpu).growth)
         judge(objective.BOUNDED, lambda: hold(lag).growth)

@@ -21,6 +21,7 @@ from lab.measure.cap import cap
 from lab.measure.flips import stability
 from lab.measure.idle import idle
 from lab.trial.inputs import REPLAYED
+from lab.trial.record import known
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("4 Past P")]
@@ -41,7 +42,7 @@ def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
         judge(objective.SURPLUS, lambda: idle(beyond).surplus)
         judge(objective.UNASSIGNED, lambda: idle(beyond).assigned_to_surplus)
         judge(objective.IDLE, lambda: idle(beyond).messages_by_surplus)
-        judge(objective.NO_GAIN, lambda: idle(beyond).rate_beyond / cap(at_p).rate)
+        judge(objective.NO_GAIN, lambda: known(idle(beyond).rate_beyond, "backlog beyond P") / cap(at_p).rate)
 
     found = idle(beyond)
     evidence.conclude(

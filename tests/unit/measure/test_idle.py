@@ -86,7 +86,7 @@ def test_the_longest_stretch_is_measured(tmp_path):
 
 def test_never_too_many_is_no_data(tmp_path):
     """A group that stayed within its partitions has no surplus to judge."""
-    with pytest.raises(NoData, match="never more replicas than the 2 partitions .* 2 at most"):
+    with pytest.raises(NoData, match=r"never more replicas than the 2 partitions .* 2 at most"):
         idle(build(tmp_path, moves=MOVES[:3]))
 
 
@@ -99,3 +99,9 @@ def test_a_group_that_never_rests_is_no_data(tmp_path):
 def test_clipping_keeps_what_lies_within():
     """Spans before and after are left out, those across an end are cut."""
     assert clipped([(0, 1), (1, 3), (4, 5), (6, 9)], (2, 7)) == [(2, 3), (4, 5), (6, 7)]
+
+
+def test_a_restarted_container_owns_nothing(tmp_path):
+    """c died without a word and started anew: what its first life reported is over."""
+    again = report(15, "c", "started", created=15.0)
+    assert ("c", 0, 1100) in idle(build(tmp_path, events=[*EVENTS, again])).pods
