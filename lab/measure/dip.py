@@ -129,7 +129,7 @@ def saturated(dips: Iterable[Dip]) -> int:
 
 
 def traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
-    """The rate around each step: columns kind, step (its number), t (s since the step), share (of the baseline, over 200 ms)."""
+    """The rate around each step: columns kind, step (its number), t (s since it), share (of the baseline, over 200 ms)."""
     done = Processed(record.receipts)
     frames = []
     for number, dip in enumerate(dips(record), 1):

@@ -15,7 +15,7 @@ LAST = 1 / 3  # the part of the spike that is judged: the group has had the rest
 @dataclass(frozen=True)
 class Hold:
     """Over the last third of the spike: ``growth`` of lag in messages/s (least squares); ``behind_s``, the median time by
-    which the group is behind, lag / arrival rate (Little's law); ``replicas`` wanted at its end. ``peak_lag`` is the trial's."""
+    which the group is behind, lag / arrival rate (Little's law); ``replicas`` wanted at its end. ``peak_lag``: of the trial."""
 
     growth: float
     behind_s: float

@@ -1,15 +1,15 @@
 """Experiment 5: flapping.
 
 Hypothesis. Under bursts a scale-down window shorter than a lull gives pods back between two bursts and asks for them again:
-every burst costs two rounds of scaling and their rebalances. A window longer than a lull, with scale-up still immediate, keeps
-the replicas, and the drain loses nothing by it.
+every burst costs two rounds of scaling and their rebalances. A window longer than a lull is not enough either: a burst that the
+kept pods take without lag does not renew it. It has to outlast the bursts; scale-up stays immediate, and the drain loses nothing.
 
-Method. Profiles ``bursty`` (three 10x bursts with lulls of 180 s) and ``sawtooth`` (three ramps from R to 10R) with pods of 100
-events/s on policies that differ in the scale-down window alone: ``lag-150-hasty`` 15 s, ``lag-150`` 300 s. A flip is a
-scale-down followed by a scale-up.
+Method. Profiles ``bursty`` (three 10x bursts, one every 300 s) and ``sawtooth`` (three ramps from R to 10R, one every 270 s) with
+pods of 100 events/s on policies that differ in the scale-down window alone: ``lag-150-hasty`` 15 s, ``lag-150`` 300 s,
+``lag-150-patient`` 900 s. A flip is a scale-down followed by a scale-up.
 
-Asserted. The short window flips (or the experiment has shown nothing), the tuned one does not, and with it lag is back at one
-lagThreshold within 10 s of the last burst, as seen.
+Asserted. The short window flips (or the experiment has shown nothing), the tuned one of 900 s does not, and with it lag is back
+at one lagThreshold within 10 s of the last burst, as seen. What the usual 300 s do is reported beside them.
 """
 
 import allure
@@ -30,16 +30,17 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
     """Flips with the short window, none with the tuned one, and the drain holds."""
     hasty = trials.run(profile=profile, policy="lag-150-hasty", workload=light(), until=REPLAYED)
-    tuned = trials.run(profile=profile, policy="lag-150", workload=light(), until=REPLAYED)
+    usual = trials.run(profile=profile, policy="lag-150", workload=light(), until=REPLAYED)
+    tuned = trials.run(profile=profile, policy="lag-150-patient", workload=light(), until=REPLAYED)
 
-    with evidence.of({"15 s": hasty, "300 s": tuned}) as judge:
+    with evidence.of({"15 s": hasty, "300 s": usual, "900 s": tuned}) as judge:
         judge(objective.FLAPS, lambda: stability(hasty).flips)
         judge(objective.CALM, lambda: stability(tuned).flips)
         judge(objective.CAUGHT_UP, lambda: caught_up(tuned))
 
     evidence.conclude(
         "scaleDown.stabilizationWindowSeconds",
-        300,
-        f"on {profile} 15 s flipped {stability(hasty).flips} times with {churn(hasty).rounds} rebalances; "
-        f"300 s not once, with {churn(tuned).rounds}",
+        900,
+        f"on {profile} 15 s flipped {stability(hasty).flips} times with {churn(hasty).rounds} rebalances, "
+        f"300 s {stability(usual).flips} with {churn(usual).rounds}, 900 s not once, with {churn(tuned).rounds}",
     )

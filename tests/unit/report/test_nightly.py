@@ -71,10 +71,9 @@ def test_the_gate_is_a_command_that_exists(
     assert gate[2:] == ["--least", "$LEAST_TESTS"]
     assert int(workflow["env"]["LEAST_TESTS"]) > 0
     for (_, module, *arguments), told in ((gate, "--least"), (build, "build")):
+        given = [argument.replace("$LEAST_TESTS", workflow["env"]["LEAST_TESTS"]) for argument in arguments]
         with pytest.raises(SystemExit) as ended:
-            importlib.import_module(f"{module}.__main__").main(
-                [argument for argument in arguments if argument == "build"] + ["--help"]
-            )
+            importlib.import_module(f"{module}.__main__").main([*given, "--help"])
         assert ended.value.code == 0
         assert told in capsys.readouterr().out
 

@@ -1,0 +1,29 @@
+"""The session's summary: every objective in one table, and the policy the experiments recommend.
+
+It is the last test of a session and asserts one thing: that no experiment is missing.
+"""
+
+import allure
+import pytest
+
+from lab import paths
+
+pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("Summary")]
+
+EXPERIMENTS = (
+    "1_signal",
+    "2_reaction_and_drain",
+    "3_rebalance_dip",
+    "4_past_p",
+    "5_flapping",
+    "6_scale_down",
+    "7_repartition",
+    "8_lag_threshold",
+)
+RECOMMENDED = paths.MANIFESTS / "scaledobjects" / "lag-150-patient.yaml"
+
+
+@allure.story("Objectives and the recommended policy")
+def test_no_experiment_is_missing(session_summary):
+    """All eight were judged; the page says how, and what follows."""
+    assert session_summary.write(EXPERIMENTS, RECOMMENDED) == []
