@@ -17,24 +17,26 @@ in the words of Jepsen's Kafka workload where it has one:
 
 Counted too, but no anomaly of the consumers: **resent**, messages whose seq an earlier message already had.
 
-No message is joined with a receipt. Coverage is a sweep over the receipts' ends alone; checksums are differences of prefix
-sums along each partition, looked up at those ends.
+Of the messages Spark makes prefix sums along each partition; a range's checksum is the difference of two of them, and only
+those at a receipt's end, a few for each receipt, leave Spark. Receipts are few beside messages (some 500,000 for 20 M), so
+coverage is a sweep over their ends in numpy: as Spark stages it took most of a small trial's CPU.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, Window
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from lab.errors import LabFault
 
 NAMED = 1000  # ranges named of each kind; totals count all
-_KINDS = ("lost", "unseen", "doubled", "phantom")
 
 
 @dataclass(frozen=True)
@@ -105,36 +107,37 @@ class Reconciliation:
 def reconcile(events: DataFrame, receipts: DataFrame) -> Reconciliation:
     """Check ``receipts`` against ``events``, both as :mod:`lab.ledger.ingest` writes them: each offset once.
 
-    Some seconds for 1 M events on two cores. Raises :class:`LabFault` for a receipt with a field missing or with its ends
-    the wrong way round.
+    Raises :class:`LabFault` for a receipt with a field missing or with its ends the wrong way round.
     """
-    receipts = receipts.withColumn("id", F.monotonically_increasing_id()).persist()
-    bounds = _bounds(events, receipts).persist()
-    try:
-        total = _well_formed(receipts)
-        produced, holes = bounds.agg(F.sum("n"), F.sum(F.col("log_end") - F.col("n"))).collect()[0]
-        lengths, counts, named = _coverage(receipts, bounds)
-        mismatched_receipts, mismatched = _mismatched(events, receipts, bounds)
-        return Reconciliation(
-            produced=produced or 0,
-            processed=lengths.get("once", 0) + lengths.get("doubled", 0),
-            receipts=total,
-            holes=holes or 0,
-            resent=(produced or 0) - distinct(events, "seq"),
-            lost_messages=counts.get("lost", 0),
-            unseen_messages=counts.get("unseen", 0),
-            doubled_messages=counts.get("doubled", 0),
-            phantom_messages=counts.get("phantom", 0),
-            mismatched_receipts=mismatched_receipts,
-            lost=named.get("lost", ()),
-            unseen=named.get("unseen", ()),
-            doubled=named.get("doubled", ()),
-            phantom=named.get("phantom", ()),
-            mismatched=mismatched,
-        )
-    finally:
-        bounds.unpersist()
-        receipts.unpersist()
+    said = receipts.toPandas()
+    _check_form(said)
+    said = said.sort_values(["partition", "first", "last", "pod"], ignore_index=True)
+    sums = _prefix_sums(events, receipts)
+    bounds = _bounds(sums, said)
+    produced = int(bounds["n"].sum())
+    ranges = _coverage(said, bounds)
+    lengths = (ranges["last"] - ranges["first"] + 1).groupby(ranges["kind"]).sum()
+    counts = ranges.groupby("kind")["count"].sum()
+    mismatched = _mismatched(said, sums, bounds)
+    return Reconciliation(
+        produced=produced,
+        processed=int(lengths.get("once", 0) + lengths.get("doubled", 0)),
+        receipts=len(said),
+        holes=int(bounds["log_end"].sum()) - produced,
+        resent=produced - distinct(events, "seq"),
+        lost_messages=int(counts.get("lost", 0)),
+        unseen_messages=int(counts.get("unseen", 0)),
+        doubled_messages=int(counts.get("doubled", 0)),
+        phantom_messages=int(counts.get("phantom", 0)),
+        mismatched_receipts=len(mismatched),
+        lost=_named(ranges, "lost", said),
+        unseen=_named(ranges, "unseen", said),
+        doubled=_named(ranges, "doubled", said),
+        phantom=_named(ranges, "phantom", said),
+        mismatched=tuple(
+            Range(each.partition, each.first, each.last, each.count, (each.pod,)) for each in _first_ones(mismatched)
+        ),
+    )
 
 
 def distinct(table: DataFrame, column: str) -> int:
@@ -146,114 +149,98 @@ def distinct(table: DataFrame, column: str) -> int:
     return int(bitmaps.agg(F.sum(F.bitmap_count("bits"))).collect()[0][0] or 0)
 
 
-def _well_formed(receipts: DataFrame) -> int:
-    """How many receipts there are; a :class:`LabFault` when one is no receipt."""
-    missing = F.lit(False)
-    for name in ("pod", "partition", "first", "last", "count", "checksum", "start", "end"):
-        missing = missing | F.col(name).isNull()
-    wrong = missing | (F.col("first") < 0) | (F.col("first") > F.col("last")) | (F.col("start") > F.col("end"))
-    total, bad = receipts.agg(F.count("*"), F.count(F.when(wrong, 1))).collect()[0]
-    if bad:
-        raise LabFault(f"{bad} of {total} receipts lack a field or have their ends the wrong way round")
-    return int(total)
+def _check_form(receipts: pd.DataFrame) -> None:
+    """Raise a :class:`LabFault` when one of ``receipts`` is none."""
+    wrong = receipts.isna().any(axis=1) | (receipts["first"] < 0)
+    wrong |= (receipts["first"] > receipts["last"]) | (receipts["start"] > receipts["end"])
+    if wrong.any():
+        raise LabFault(f"{wrong.sum()} of {len(receipts)} receipts lack a field or have their ends the wrong way round")
 
 
-def _bounds(events: DataFrame, receipts: DataFrame) -> DataFrame:
-    """By partition: ``n`` messages, ``log_end`` (the last offset + 1), ``seen`` (the last receipt's + 1)."""
-    log = events.groupBy("partition").agg(F.count("*").alias("n"), (F.max("offset") + 1).alias("log_end"))
-    said = receipts.groupBy("partition").agg((F.max("last") + 1).alias("seen"))
-    return log.join(said, "partition", "full").na.fill(0)
+def _prefix_sums(events: DataFrame, receipts: DataFrame) -> pd.DataFrame:
+    """By partition and offset, of the messages at a receipt's end and of each partition's last:
 
-
-def _coverage(receipts: DataFrame, bounds: DataFrame) -> tuple[dict[str, int], dict[str, int], dict[str, tuple[Range, ...]]]:
-    """By kind of coverage: how many offsets, how many messages, and the named ranges (all but the kind "once")."""
-    marks = (
-        receipts.select("partition", F.col("first").alias("at"), F.lit(1).alias("change"))
-        .unionAll(receipts.select("partition", F.col("last") + 1, F.lit(-1)))
-        .unionAll(bounds.select("partition", F.lit(0), F.lit(0)))
-        .unionAll(bounds.select("partition", "log_end", F.lit(0)))
-    )
-    along = Window.partitionBy("partition").orderBy("at")
-    stretches = (
-        marks.groupBy("partition", "at")
-        .agg(F.sum("change").alias("change"))
-        .select(
-            "partition",
-            F.col("at").alias("first"),
-            (F.lead("at").over(along) - 1).alias("last"),
-            F.sum("change").over(along).alias("depth"),
-        )
-        .where("last IS NOT NULL")
-        .join(F.broadcast(bounds), "partition")
-        .withColumn(
-            "kind",
-            F.expr(
-                "CASE WHEN first >= log_end THEN IF(depth > 0, 'phantom', 'none') WHEN depth > 1 THEN 'doubled' "
-                "WHEN depth = 1 THEN 'once' WHEN first >= seen THEN 'unseen' ELSE 'lost' END"
-            ),
-        )
-    )
-    # Neighbouring stretches of one kind are one range: number the places where the kind changes.
-    along = Window.partitionBy("partition").orderBy("first")
-    turned = F.when(F.col("kind") != F.lag("kind").over(along), 1).otherwise(0)
-    ranges = (
-        stretches.withColumn("turned", turned)
-        .withColumn("run", F.sum("turned").over(along))
-        .groupBy("partition", "run", "kind")
-        .agg(
-            F.min("first").alias("first"),
-            F.max("last").alias("last"),
-            F.sum(F.expr("(last - first + 1) * IF(kind = 'doubled', depth - 1, 1)")).alias("count"),
-        )
-        .persist()
-    )
-    try:
-        totals = ranges.groupBy("kind").agg(F.sum(F.expr("last - first + 1")), F.sum("count")).collect()
-        lengths, counts = {row[0]: row[1] for row in totals}, {row[0]: row[2] for row in totals}
-        return lengths, counts, _named(ranges, receipts) if any(kind in counts for kind in _KINDS) else {}
-    finally:
-        ranges.unpersist()
-
-
-def _named(ranges: DataFrame, receipts: DataFrame) -> dict[str, tuple[Range, ...]]:
-    """The first NAMED ranges of each kind, with the pods of the receipts that cover or, of a gap, adjoin them."""
-    order = Window.partitionBy("kind").orderBy("partition", "first")
-    first_ones = (
-        ranges.where(F.col("kind").isin(*_KINDS)).withColumn("nth", F.row_number().over(order)).where(F.col("nth") <= NAMED)
-    )
-    a, r = F.broadcast(first_ones).alias("a"), receipts.alias("r")
-    reach = F.expr("IF(a.kind IN ('lost', 'unseen'), 1, 0)")
-    near = (
-        (F.col("a.partition") == F.col("r.partition"))
-        & (F.col("r.first") <= F.col("a.last") + reach)
-        & (F.col("r.last") >= F.col("a.first") - reach)
-    )
-    pods = r.join(a, near).groupBy("a.kind", "a.partition", "a.first").agg(F.collect_set("r.pod").alias("pods"))
-    rows = first_ones.join(pods, ["kind", "partition", "first"], "left").orderBy("partition", "first").collect()
-    return {kind: tuple(_range(row) for row in rows if row["kind"] == kind) for kind in _KINDS}
-
-
-def _mismatched(events: DataFrame, receipts: DataFrame, bounds: DataFrame) -> tuple[int, tuple[Range, ...]]:
-    """How many receipts contradict the messages in their range, and the first NAMED of them."""
-    along = Window.partitionBy("partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, 0)
-    prefix = events.select("partition", "offset", "crc", F.sum("crc").over(along).alias("upto"))
-    ends = receipts.select("id", "partition", F.col("first").alias("offset"), F.lit(True).alias("opens")).unionAll(
-        receipts.select("id", "partition", "last", F.lit(False))
-    )
+    their ``crc``, the sum of crcs ``upto`` and with them, their number ``nth`` in the partition, whether they are its last.
+    """
+    along = Window.partitionBy("partition").orderBy("offset")
+    ends = receipts.select("partition", F.explode(F.array("first", "last")).alias("offset"), F.lit(True).alias("end"))
     sums = (
-        prefix.join(F.broadcast(ends), ["partition", "offset"])
-        .groupBy("id")
-        .agg(F.count("*").alias("hits"), F.sum(F.expr("IF(opens, crc - upto, upto)")).alias("sum"))
+        events.select("partition", "offset", "crc")
+        .withColumn("upto", F.sum("crc").over(along))
+        .withColumn("nth", F.row_number().over(along))
+        .withColumn("is_last", F.lead("offset").over(along).isNull())
+        .join(F.broadcast(ends), ["partition", "offset"], "left")
+        .where("end OR is_last")
+        .drop("end")
+        .toPandas()
     )
-    wrong = (
-        receipts.join(sums, "id", "left")
-        .join(F.broadcast(bounds), "partition")
-        .where("count != last - first + 1 OR (last < log_end AND (hits IS NULL OR hits < 2 OR sum != checksum))")
-        .select("partition", "first", "last", "count", F.array("pod").alias("pods"))
-    )
-    rows = wrong.orderBy("partition", "first", "last", "pods").limit(NAMED).collect()
-    return len(rows) if len(rows) < NAMED else wrong.count(), tuple(_range(row) for row in rows)
+    return sums.drop_duplicates(["partition", "offset"]).set_index(["partition", "offset"])
 
 
-def _range(row: Row) -> Range:
-    return Range(row["partition"], row["first"], row["last"], row["count"], tuple(sorted(row["pods"] or ())))
+def _bounds(sums: pd.DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:
+    """By partition: ``n`` messages, ``log_end`` (the last offset + 1), ``seen`` (the last receipt's + 1); 0 for none."""
+    last = sums.loc[sums["is_last"]].reset_index("offset")
+    seen = receipts.groupby("partition")["last"].max() + 1
+    columns = {"n": last["nth"], "log_end": last["offset"] + 1, "seen": seen}
+    both = last.index.union(seen.index)
+    return pd.DataFrame({name: column.reindex(both, fill_value=0) for name, column in columns.items()}, index=both)
+
+
+def _coverage(receipts: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
+    """Each partition's offsets, cut where their kind of coverage changes: partition, kind, first, last, count (messages)."""
+    number, known = receipts["partition"], bounds.index
+    marks = pd.DataFrame(
+        {
+            "partition": np.concatenate([number, number, known, known]),
+            "at": np.concatenate([receipts["first"], receipts["last"] + 1, np.zeros_like(known), bounds["log_end"]]),
+            "change": np.repeat([1, -1, 0], [len(receipts), len(receipts), 2 * len(known)]),
+        }
+    )
+    marks = marks.groupby(["partition", "at"])["change"].sum().reset_index()
+    # A partition's changes sum to 0, so the depth needs no start anew.
+    parts = marks.assign(first=marks["at"], last=marks["at"].shift(-1, fill_value=0) - 1, depth=marks["change"].cumsum())
+    parts = parts[marks["partition"] == marks["partition"].shift(-1)].join(bounds, on="partition")
+    depth, beyond = parts["depth"], parts["first"] >= parts["log_end"]
+    kind = np.select(
+        [beyond & (depth > 0), beyond, depth > 1, depth == 1, parts["first"] >= parts["seen"]],
+        ["phantom", "none", "doubled", "once", "unseen"],
+        "lost",
+    )
+    copies = np.where(kind == "doubled", depth - 1, 1)
+    parts = parts.assign(kind=kind, count=(parts["last"] - parts["first"] + 1) * copies)
+    # Neighbours of one kind are one range.
+    here = parts[["partition", "kind"]]
+    run = (here != here.shift()).any(axis=1).cumsum()
+    how = {"partition": "first", "kind": "first", "first": "min", "last": "max", "count": "sum"}
+    return parts.groupby(run).agg(how)
+
+
+def _named(ranges: pd.DataFrame, kind: str, receipts: pd.DataFrame) -> tuple[Range, ...]:
+    """The first NAMED ranges of ``kind``, with the pods of the receipts that cover or, of a gap, adjoin them."""
+    reach = 1 if kind in ("lost", "unseen") else 0
+    found = []
+    for each in _first_ones(ranges[ranges["kind"] == kind]):
+        near = (receipts["first"] <= each.last + reach) & (receipts["last"] >= each.first - reach)
+        pods = set(receipts["pod"][near & (receipts["partition"] == each.partition)])
+        found.append(Range(each.partition, each.first, each.last, each.count, tuple(sorted(pods))))
+    return tuple(found)
+
+
+def _first_ones(table: pd.DataFrame) -> Iterable[Any]:
+    """Those rows that are named."""
+    return table.head(NAMED).itertuples()
+
+
+def _mismatched(receipts: pd.DataFrame, sums: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
+    """The receipts that contradict the messages in their range."""
+    opens, closes = (
+        sums[["crc", "upto"]]
+        .reindex(pd.MultiIndex.from_frame(receipts[["partition", end]]), fill_value=-1)
+        .reset_index(drop=True)
+        for end in ("first", "last")
+    )
+    absent = (opens["crc"] < 0) | (closes["crc"] < 0)
+    differs = closes["upto"] - opens["upto"] + opens["crc"] != receipts["checksum"]
+    in_log = receipts["last"] < receipts["partition"].map(bounds["log_end"])
+    miscounted = receipts["count"] != receipts["last"] - receipts["first"] + 1
+    return receipts[miscounted | (in_log & (absent | differs))]

@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-PER_SECOND = (5, 1)  # bins; whole numbers, so that a bin's edge is exact in a double
+PER_SECOND = (5, 1)  # bins; whole numbers, so that a bin's edge is exact in a double; each divides the first
 GROUP = ""  # the pod of the group's total
+RATES = pa.schema(
+    {"bin_s": pa.float64(), "t": pa.float64(), "series": pa.string(), "pod": pa.string(), "messages": pa.float64()}
+)
 
 
-def rates(events: DataFrame, receipts: DataFrame) -> DataFrame:
-    """Messages by bin: bin_s double, t double (bin's start, s since the epoch), series, pod string, messages double.
+def rates(events: DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:
+    """Messages by bin, in the columns of ``RATES``; t is the bin's start, s since the epoch. Sorted by bin_s, series, pod, t.
 
     The series "consumed" spreads each receipt's count evenly over its start..end, by pod and, with pod "", for the group.
     "produced" counts events by when they were scheduled, for the group only. A bin without messages has no row. Summed
-    over its bins, a series is the number of messages, at either width. Not sorted.
+    over its bins, a series is the number of messages, at either width. Spark counts the events.
     """
-    parts = []
+    scheduled = events.groupBy(F.expr(f"ts div {1_000_000_000 // PER_SECOND[0]}").alias("bin"))
+    fine = scheduled.agg(F.count("*").cast("double").alias("messages")).toPandas().assign(pod=GROUP)
+    parts: list[pd.DataFrame] = []
     for per_second in PER_SECOND:
-        parts += [_consumed(receipts, per_second), _produced(events, per_second)]
-    table = parts[0]
-    for part in parts[1:]:
-        table = table.unionAll(part)
-    return table
+        produced = fine.assign(bin=fine["bin"] // (PER_SECOND[0] // per_second))
+        consumed = _consumed(receipts, per_second)
+        both = {"produced": produced, "consumed": pd.concat([consumed, consumed.assign(pod=GROUP)])}
+        for series, table in both.items():
+            summed = table.groupby(["pod", "bin"], as_index=False)["messages"].sum()
+            parts.append(summed.assign(series=series, bin_s=1 / per_second, t=summed["bin"] / per_second))
+    whole = pd.concat(parts).sort_values(["bin_s", "series", "pod", "t"], ignore_index=True)
+    columns: list[str] = RATES.names
+    return whole.loc[whole["messages"] > 0, columns]
 
 
-def _consumed(receipts: DataFrame, per_second: int) -> DataFrame:
-    start, end = F.col("start") * per_second, F.col("end") * per_second
-    bins = receipts.withColumn("bin", F.explode(F.sequence(F.floor(start), F.floor(end))))
-    # The share done by a bin's edges; the outermost are 0 and 1 by definition, so that no rounding loses a message.
-    last = F.col("bin") == F.floor(end)
-    before = F.when(F.col("bin") == F.floor(start), 0.0).otherwise((F.col("bin") - start) / (end - start))
-    after = F.when(last, 1.0).otherwise((F.col("bin") + 1 - start) / (end - start))
-    spread = bins.select("pod", "bin", (F.col("count") * (after - before)).alias("messages"))
-    by_pod = spread.groupBy("pod", "bin").agg(F.sum("messages").alias("messages"))
-    total = by_pod.groupBy("bin").agg(F.sum("messages").alias("messages")).withColumn("pod", F.lit(GROUP))
-    return _series(by_pod.unionByName(total), "consumed", per_second)
-
-
-def _produced(events: DataFrame, per_second: int) -> DataFrame:
-    at = F.expr(f"ts div {1_000_000_000 // per_second}")
-    counted = events.groupBy(at.alias("bin")).agg(F.count("*").cast("double").alias("messages"))
-    return _series(counted.withColumn("pod", F.lit(GROUP)), "produced", per_second)
-
-
-def _series(table: DataFrame, series: str, per_second: int) -> DataFrame:
-    columns: list[Column] = [
-        F.lit(1 / per_second).alias("bin_s"),
-        (F.col("bin") / per_second).alias("t"),
-        F.lit(series).alias("series"),
-        F.col("pod"),
-        F.col("messages"),
-    ]
-    return table.where("messages > 0").select(*columns)
+def _consumed(receipts: pd.DataFrame, per_second: int) -> pd.DataFrame:
+    """The share of each receipt in each bin it lies in: pod, bin, messages."""
+    start, end = (receipts[name].to_numpy() * per_second for name in ("start", "end"))
+    first, last = np.floor(start).astype("int64"), np.floor(end).astype("int64")
+    spans = last - first + 1
+    of = np.repeat(np.arange(len(receipts)), spans)  # the receipt of each share
+    bins = first[of] + np.arange(len(of)) - (spans.cumsum() - spans)[of]
+    # The part done by a bin's edges; the outermost are 0 and 1 by definition, so that no rounding loses a message.
+    start, lasts = start[of], np.where(end > start, end - start, 1)[of]
+    before = np.where(bins == first[of], 0, (bins - start) / lasts)
+    after = np.where(bins == last[of], 1, (bins + 1 - start) / lasts)
+    shared = receipts[["pod", "count"]].iloc[of]
+    return pd.DataFrame({"pod": shared["pod"], "bin": bins, "messages": shared["count"] * (after - before)})

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from lab import jars
 from lab.errors import LabFault
 
-# A ledger is some 150 short stages of new code: on 800,000 events C2's compiling cost more than it saved (31 s against 14 s).
+# A ledger is short stages of new code: when there were 150, on 800,000 events, C2 cost more than it saved (31 s against 14 s).
 _JIT = "-XX:TieredStopAtLevel=1"
 SHUFFLE_PARTITIONS = 8  # keeps a shuffled 20 M events at some 100 MB a task
 

@@ -7,12 +7,13 @@ import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.ledger.ingest import CHECKPOINT, Topics, ingest, read
 from lab.ledger.reconcile import Reconciliation, reconcile
-from lab.ledger.rollup import rates
+from lab.ledger.rollup import RATES, rates
 
 LEDGER = "ledger"
 
@@ -28,17 +29,18 @@ def settle(spark: SparkSession, bootstrap: str, topics: Topics, record: Path) ->
     ingest(spark, bootstrap, topics, ledger)
     events, receipts = read(spark, ledger, "events"), read(spark, ledger, "receipts")
     verdict = reconcile(events, receipts)
-    _write(receipts.orderBy("start", "partition", "first"), record / "receipts.parquet")
-    _write(rates(events, receipts).orderBy("bin_s", "series", "pod", "t"), record / "rates.parquet")
+    said = receipts.toArrow()
+    _write(said.sort_by([(name, "ascending") for name in ("start", "partition", "first")]), record / "receipts.parquet")
+    _write(pa.Table.from_pandas(rates(events, said.to_pandas()), RATES), record / "rates.parquet")
     (record / "reconciliation.json").write_text(json.dumps(verdict.to_json(), indent=1) + "\n")
     _close(events, ledger)
     return verdict
 
 
-def _write(table: DataFrame, path: Path) -> None:
+def _write(table: pa.Table, path: Path) -> None:
     """One Parquet file, there only when it is complete."""
     partial = path.with_suffix(".partial")
-    pq.write_table(table.toArrow(), partial)
+    pq.write_table(table, partial)
     partial.rename(path)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -17,7 +17,7 @@ import pandas as pd
 
 from lab.report import sampling
 from lab.report.look import ASKED, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, records, styled
-from lab.report.tables import STYLE, _markdown, number
+from lab.report.tables import html_table, markdown, markdown_table, number
 
 RATIO = "second / first"
 MOST_TRIALS = 6
@@ -45,22 +45,8 @@ def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> str:
 def comparison_markdown(rows: Mapping[str, Mapping[str, float | None]]) -> str:
     """The same table as GitHub's Markdown."""
     head, body = _compared(rows)
-    safe = [[_markdown(name), *texts] for name, *texts in body]
-    return markdown_table([_markdown(name) for name in head], safe, numbers=range(1, len(head)))
-
-
-def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table in the report's look, with its style; every cell comes as its own, already escaped, element."""
-    body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
-    return f'{STYLE}\n<table class="verdicts">\n<thead><tr>{"".join(head)}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
-    """GitHub's Markdown table of cells that are already escaped; the columns ``numbers`` are set to the right."""
-    right = set(numbers)
-    rule = "|".join("---:" if n in right else "---" for n in range(len(head)))
-    lines = [f"| {' | '.join(head)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)]
-    return "\n".join(lines) + "\n"
+    safe = [[markdown(name), *texts] for name, *texts in body]
+    return markdown_table([markdown(name) for name in head], safe, numbers=range(1, len(head)))
 
 
 def _compared(rows: Mapping[str, Mapping[str, float | None]]) -> tuple[list[str], list[list[str]]]:

@@ -51,7 +51,7 @@ def attach(
                 pass
     table = verdict_table(verdicts)
     paragraphs = "".join(f"<p>{escape(part)}</p>" for part in note.strip().split("\n\n"))
-    measured = comparison_table({name: overview(record) for name, record in records.items()})
+    measured = comparison_table(side_by_side(records))
     own = comparison_table(figures) if figures else ""
     allure.dynamic.description_html(paragraphs + table + own + measured)
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
@@ -75,6 +75,12 @@ def attach(
             allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
         for file in sorted(record.folder.glob("*.parquet")):
             allure.attach.file(str(file), f"7 raw: {file.name}", "application/vnd.apache.parquet", file.suffix[1:])
+
+
+def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, float | None]]:
+    """Each measure's value by trial, in the measures' order."""
+    found = {name: overview(record) for name, record in records.items()}
+    return {measure: {name: row[measure] for name, row in found.items()} for measure in next(iter(found.values()))}
 
 
 def _timeline(record: Record) -> Any:

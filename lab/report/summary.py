@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lab.objective import BREACHED, HELD, NO_DATA
-from lab.report.compare import html_table, markdown_table
-from lab.report.tables import MARKS, _markdown, number
+from lab.report.tables import MARKS, html_table, markdown, markdown_table, number
 
 OBJECTIVES = ("experiment", "objective", "target", "measured", "verdict", "records")
 SETTINGS = ("setting", "value", "because", "experiment")
@@ -57,14 +56,14 @@ def summary_markdown(
     experiment concluded about one setting of the recommended policy, whose YAML is ``policy_yaml``; ``head`` is printed as one
     line; an experiment that is ``expected`` and has no verdict is named. ``ValueError`` on an unknown verdict.
     """
-    parts = [f"# {TITLE}", _line(head, _markdown), f"**{tally(verdicts, expected)}**"]
+    parts = [f"# {TITLE}", _line(head, markdown), f"**{tally(verdicts, expected)}**"]
     for heading, entries in _attention(verdicts, expected):
-        items = "\n".join(f"- **{_markdown(name)}**: {_markdown(text)}" for name, text in entries)
+        items = "\n".join(f"- **{markdown(name)}**: {markdown(text)}" for name, text in entries)
         parts += [f"## {heading}", items]
-    rows = [[*map(_markdown, _cells(row)), _records(row, _markdown_link)] for row in verdicts]
+    rows = [[*map(markdown, _cells(row)), _records(row, _linked)] for row in verdicts]
     parts += ["## Objectives", markdown_table(OBJECTIVES, rows, numbers=[MEASURED]) if rows else NOTHING_JUDGED]
     parts += ["## Recommended policy"]
-    settings = [[_markdown(text) for text in _setting(row)] for row in conclusions]
+    settings = [[markdown(text) for text in _setting(row)] for row in conclusions]
     parts += [markdown_table(SETTINGS, settings) if settings else NOTHING_CONCLUDED]
     if policy_yaml is not None:
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", policy_yaml)), default=0))
@@ -174,8 +173,8 @@ def _address(trial: str) -> str:
     return f"records/{quote(trial, safe='')}/"
 
 
-def _markdown_link(trial: str) -> str:
-    return f"[{_markdown(trial)}]({_address(trial)})"
+def _linked(trial: str) -> str:
+    return f"[{markdown(trial)}]({_address(trial)})"
 
 
 def _html_link(trial: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -36,7 +36,7 @@ def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> str:
 def verdict_markdown(verdicts: Iterable[Mapping[str, Any]]) -> str:
     """The same table as GitHub's Markdown, one line for each verdict; every text in it is escaped."""
     lines = [f"| {' | '.join(HEAD)} |", f"|{'|'.join('---:' if name in NUMBERS else '---' for name in HEAD)}|"]
-    lines += [f"| {' | '.join(_row(verdict, _markdown))} |" for verdict in verdicts]
+    lines += [f"| {' | '.join(_row(verdict, markdown))} |" for verdict in verdicts]
     return "\n".join(lines) + "\n"
 
 
@@ -78,6 +78,21 @@ def _cells(verdict: Mapping[str, Any]) -> list[str]:
     return [f'<td class="{classes[name]}">{text}</td>' if name in classes else f"<td>{text}</td>" for name, text in cells]
 
 
-def _markdown(text: str) -> str:
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table in the report's look, with its style; every cell comes as its own, already escaped, element."""
+    body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
+    return f'{STYLE}\n<table class="verdicts">\n<thead><tr>{"".join(head)}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
+    """GitHub's Markdown table of cells that are already escaped; the columns ``numbers`` are set to the right."""
+    right = set(numbers)
+    rule = "|".join("---:" if n in right else "---" for n in range(len(head)))
+    lines = [f"| {' | '.join(head)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def markdown(text: str) -> str:
+    """``text`` as one cell of GitHub's Markdown, escaped."""
     flat = " ".join(escape(text, quote=False).split())
     return "".join(f"\\{character}" if character in "\\`*_[]|~#" else character for character in flat)

@@ -63,6 +63,7 @@ def draw(evidence, records, found):
     frames = [traces(run).assign(configuration=name) for name, runs in records.items() for run in runs]
     lines = pd.concat(frames, ignore_index=True)
     table = pd.DataFrame([vars(dip) | {"configuration": name} for name, steps in found.items() for dip in steps])
+    table["recovery_s"] = table["recovery_s"].replace(float("inf"), float("nan"))  # never back
     evidence.chart("every step", lambda: dip_traces(lines, "Consumed rate around each step", "share of the rate before it"))
     evidence.chart("depth of every step", lambda: dip_bars(table))
 

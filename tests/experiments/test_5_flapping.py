@@ -1,11 +1,12 @@
 """Experiment 5: flapping.
 
 Hypothesis. Under bursts a scale-down window shorter than a lull gives pods back between two bursts and asks for them again:
-every burst costs two rounds of scaling and their rebalances. A window longer than a lull is not enough either: a burst that the
-kept pods take without lag does not renew it. It has to outlast the bursts; scale-up stays immediate, and the drain loses nothing.
+every burst costs two rounds of scaling and their rebalances. A window longer than a lull is not enough either: a burst that
+the kept pods take without lag does not renew it. It has to outlast the bursts; scale-up stays immediate, and the drain loses
+nothing.
 
-Method. Profiles ``bursty`` (three 10x bursts, one every 300 s) and ``sawtooth`` (three ramps from R to 10R, one every 270 s) with
-pods of 100 events/s on policies that differ in the scale-down window alone: ``lag-150-hasty`` 15 s, ``lag-150`` 300 s,
+Method. Profiles ``bursty`` (three 10x bursts, one every 300 s) and ``sawtooth`` (three ramps from R to 10R, one every 270 s)
+with pods of 100 events/s on policies that differ in the scale-down window alone: ``lag-150-hasty`` 15 s, ``lag-150`` 300 s,
 ``lag-150-patient`` 900 s. A flip is a scale-down followed by a scale-up.
 
 Asserted. The short window flips (or the experiment has shown nothing), the tuned one of 900 s does not, and with it lag is back

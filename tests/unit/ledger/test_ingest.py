@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from lab.errors import LabFault
 from lab.kafka import broker, topics
 from lab.ledger.ingest import Topics, decode_events, ingest, read
 from lab.ledger.reconcile import Reconciliation, reconcile
+from lab.ledger.rollup import RATES
 from lab.ledger.settle import settle
 
 U63 = st.integers(0, 2**63 - 1)
@@ -123,15 +125,26 @@ def test_nothing_produced_is_a_record_too(session: SparkSession, kafka: str, tmp
     verdict = settle(session, kafka, trial.topics, tmp_path)
     assert (verdict.produced, verdict.receipts, verdict.exact) == (0, 0, True)
     assert list(pd.read_parquet(tmp_path / "receipts.parquet").columns)[:2] == ["pod", "partition"]
+    assert pq.read_schema(tmp_path / "rates.parquet").equals(RATES)
 
 
-def test_what_is_no_event_stops_the_ledger(session: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A value of another size fails the ingestion, and the fault's one line says where it lies."""
-    trial = Trial(kafka, "wrong")
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("short", b"short", "partition 2, offset 0: 5 bytes are no event"),
+        ("entity", event.encode(2**63, 0, 0, bytes(232)), "8000000000000000"),
+        ("seq", event.encode(0, 2**64 - 1, 0, bytes(232)), "FFFFFFFFFFFFFFFF"),
+    ],
+)
+def test_what_is_no_event_stops_the_ledger(
+    session: SparkSession, kafka: str, tmp_path: Path, name: str, value: bytes, says: str
+) -> None:
+    """A value of another size or with a field of 2^63 or more fails the ingestion, with a fault of one line that says so."""
+    trial = Trial(kafka, f"wrong-{name}")
     producer = Producer({"bootstrap.servers": kafka})
-    producer.produce(trial.topics.events, b"short", partition=2)
+    producer.produce(trial.topics.events, value, partition=2)
     assert producer.flush(30) == 0
-    with pytest.raises(LabFault, match="partition 2, offset 0: 5 bytes are no event") as fault:
+    with pytest.raises(LabFault, match=says) as fault:
         ingest(session, kafka, trial.topics, tmp_path)
     assert "\n" not in str(fault.value)
 

@@ -23,7 +23,7 @@ RECEIPT = st.tuples(
 def consumed(table: Table, batches: list[tuple[str, int, float, float]]) -> pd.DataFrame:
     """The rates of batches (pod, count, start, end), and of no events."""
     receipts = [(pod, 0, 0, count - 1, count, 0, start, end) for pod, count, start, end in batches]
-    return rates(table("events", []), table("receipts", receipts)).toPandas()
+    return rates(table("events", []), table("receipts", receipts).toPandas())
 
 
 @settings(max_examples=10, deadline=None)
@@ -53,7 +53,7 @@ def test_events_count_in_the_bin_of_their_schedule(table: Table) -> None:
     """Produced messages go by their ts, exactly at a bin's edge into the bin that begins there."""
     at = [0, 199_999_999, 200_000_000, 1_000_000_000]
     events = table("events", [(0, seq, 7, seq, int(START) * 10**9 + ts, 1) for seq, ts in enumerate(at)])
-    found = rates(events, table("receipts", [])).toPandas()
+    found = rates(events, table("receipts", []).toPandas())
     assert set(found.series) == {"produced"}
     assert set(found.pod) == {""}
     by_bin = {(row.bin_s, round(row.t - START, 3)): row.messages for row in found.itertuples()}
