@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import logging
 import os
 import subprocess
@@ -94,9 +95,8 @@ def start(run: Path) -> Broker:
     settings.write_text(properties(folder / "data", *ports))
     (folder / "log4j2.properties").write_text(jars.log4j("WARN"))
     command = [java, *_JVM, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", libraries]
-    identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     formatted = subprocess.run(
-        [*command, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings), "--ignore-formatted"],
+        [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(settings), "--ignore-formatted"],
         capture_output=True,
         text=True,
         check=False,
@@ -107,6 +107,12 @@ def start(run: Path) -> Broker:
     broker = Broker(run, f"127.0.0.1:{ports[0]}", daemon)
     _await(broker)
     return broker
+
+
+def cluster_id() -> str:
+    """A new random id in Kafka's form; like Kafka's own none begins with a dash, which its tool takes for an option."""
+    ids = (base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=") for _ in itertools.count())
+    return next(identity for identity in ids if not identity.startswith("-"))
 
 
 def _await(broker: Broker) -> None:
