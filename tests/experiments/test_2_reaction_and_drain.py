@@ -12,16 +12,19 @@ last message Spark reconciles what was produced with the receipts, range by rang
 What pollingInterval has to do with it: profile ``plateau`` with an interval of two minutes, once as KEDA is by default and once
 with useCachedMetrics. The age of what the HPA sees is the time between two changes of the metric in its status.
 
-What is longest is the way from a started process to a Ready pod, because eight Python interpreters start at once on two cores.
-``lag-150-stream`` asks for as many pods in small portions: the first has the cores almost to itself.
+What is longest is the cold start, from a created pod to one at work: eight Python interpreters start at once on two cores, and
+joining takes two rounds of a cooperative rebalance. ``lag-150-stream`` asks for as many pods in small portions, so that each
+has the cores almost to itself; KIP-848's ``consumer`` joins in one round. The median pod of the scale-out is compared.
 """
 
 import allure
 import pytest
 
 from lab import objective
+from lab.measure.coldstart import cold_start
 from lab.measure.drain import drain
 from lab.measure.flips import stability
+from lab.measure.hold import hold
 from lab.measure.integrity import integrity
 from lab.measure.reaction import PARTS, POLICY, reaction
 from lab.measure.signal import signal
@@ -30,6 +33,7 @@ from lab.report.evidence import breakdown_of
 from lab.trial.record import known
 from tests.experiments.workloads import light
 
+COLD = ("start", "join", "total", "slowest")
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("2 Reaction and drain")]
 
 
@@ -87,16 +91,17 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
     evidence.conclude("useCachedMetrics", "false", "with it the HPA sees lag as old as pollingInterval")
 
 
-@allure.story("Small portions shorten the longest part of the reaction")
-def test_small_portions_shorten_the_reaction(trials, evidence):
-    """As many pods, asked for a few at a time: the first is ready sooner than when all start at once."""
-    plan = {"profile": "plateau", "workload": light()}
-    found = trials.interleaved({"8 at once": plan | {"policy": "lag-150"}, "2 at a time": plan | {"policy": "lag-150-stream"}})
-    before, after = ([reaction(run) for run in runs] for runs in found.values())
-    ready_before, ready_after = (spread([one.parts["pod Ready"] for one in runs]).median for runs in (before, after))
-    for name, runs in (("8 at once", before), ("2 at a time", after)):
-        figures = {part: spread([one.parts[part] for one in runs]).median for part in PARTS}
-        evidence.report(name, figures | {"total": spread([one.total_s for one in runs]).median, "runs": len(runs)})
+@allure.story("The longest part, attacked: pods in small portions, and one round to join")
+def test_the_cold_start_is_shortened(trials, evidence):
+    """As many pods, asked for a few at a time, start sooner each; what KIP-848 saves of the join is reported."""
+    plan = {"profile": "plateau", "policy": "lag-150", "workload": light()}
+    portions, protocol = {"policy": "lag-150-stream"}, {"workload": light(balancer="consumer")}
+    found = trials.interleaved({"8 at once": plan, "2 at a time": plan | portions, "KIP-848": plan | protocol})
+    starts = {name: spread([cold_start(run).start for run in runs]) for name, runs in found.items()}
+    for name, runs in found.items():
+        figures = {f"{field} (s)": spread([getattr(cold_start(run), field) for run in runs]).median for field in COLD}
+        figures["reaction (s)"] = spread([reaction(run).total_s for run in runs]).median
+        evidence.report(name, figures | {"peak lag": spread([hold(run).peak_lag for run in runs]).median, "runs": len(runs)})
 
     with evidence.of({f"{name} #{n}": run for name, runs in found.items() for n, run in enumerate(runs, 1)}) as judge:
-        judge(objective.SHORTENED, lambda: ready_after / ready_before)
+        judge(objective.SHORTENED, lambda: starts["2 at a time"].median / starts["8 at once"].median)

@@ -3,7 +3,7 @@
 from lab.trial.inputs import Workload
 
 # 100 events/s a pod: 24 of them make 2,400 events/s. At work one uses some 20 millicores: a third of what it requests.
-LIGHT = {"process_ms": "5-15", "concurrency": 1, "cpu_request_m": 60}
+LIGHT = {"process_ms": "5-15", "concurrency": 1, "cpu_request_m": 70}
 # 300 events/s a pod, for the group whose every dip is watched.
 BUSY = {"process_ms": "5-15", "concurrency": 3}
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lab.measure.coldstart import cold_start
 from lab.measure.cost import cost
 from lab.measure.drain import drain
 from lab.measure.flips import stability
@@ -9,7 +10,7 @@ from lab.measure.reaction import PARTS, reaction
 from lab.measure.summary import summarize
 from lab.trial.record import NoData, write_json
 
-from .conftest import LAG, REPORTS, TRANSITIONS, build
+from .conftest import LAG, REPORTS, TRANSITIONS, build, report
 
 
 def test_the_reaction_is_the_sum_of_its_parts(record):
@@ -63,6 +64,19 @@ def test_scale_events_are_counted(record):
     found = stability(record)
     assert (found.scale_ups, found.scale_downs, found.flips) == (1, 1, 0)
     assert (found.above_floor_at_baseline, found.above_floor_at_end, found.most_replicas) == (0, 0, 24)
+
+
+def test_a_cold_start_is_the_median_pods(tmp_path):
+    """Created at 1002.5, subscribed at 1003.9, first partition at 1006, first receipt at 1006.5."""
+    told = [*REPORTS, report(1003.9, "new", "subscribed")]
+    found = cold_start(build(tmp_path, TRANSITIONS, told))
+    assert (found.pods, found.start, found.join, found.total, found.slowest) == pytest.approx((1, 1.4, 2.1, 4.0, 4.0))
+
+
+def test_pods_that_never_worked_have_no_cold_start(record):
+    """The new pod never said it had subscribed."""
+    with pytest.raises(NoData, match="no pod created after the baseline"):
+        cold_start(record)
 
 
 def test_cost_is_the_life_of_every_pod(record):

@@ -1,0 +1,69 @@
+"""What the lab does to a running group itself: steps by decree, and partitions added under load. Real, and short."""
+
+import dataclasses
+
+import pytest
+
+from lab import scale as scales
+from lab.autoscaling import steps
+from lab.measure.dip import dips, saturated, summary
+from lab.measure.repartition import repartition
+from lab.trial import inputs, runner
+from lab.trial.inputs import REPLAYED
+from tests.experiments.workloads import busy, slim
+
+pytestmark = pytest.mark.cluster
+
+TWO_STEPS = {
+    "kind": "ReplicaSteps",
+    "metadata": {"name": "short"},
+    "spec": {"replicas": 2, "holdSeconds": 2, "steps": [{"replicas": 3}, {"bystanders": 1}, {"replicas": 2}]},
+}
+
+
+@pytest.fixture(scope="module")
+def run(cluster, spark, tmp_path_factory):
+    """Runs inputs on the cluster; returns the record."""
+    return lambda chosen: runner.run(cluster, chosen, tmp_path_factory.mktemp("results"), spark)
+
+
+def test_a_group_is_taken_through_its_steps(run):
+    """Up, a control beside the group, and down: each is timed, moves what it should, and is measured at saturation."""
+    read = inputs.read("saturate", "up-and-down", busy(), 1, scales.load("quick"), "binary", until=REPLAYED)
+    record = run(dataclasses.replace(read, policy=steps.parse(TWO_STEPS, "here")))
+    taken = record.trial["steps"]
+    assert [(step["kind"], step["before"], step["after"]) for step in taken] == [
+        ("up", 2, 3),
+        ("control", 3, 3),
+        ("down", 3, 2),
+    ]
+    assert all(step["t"] < step["settled"] < step["until"] for step in taken)
+    found = dips(record)
+    assert saturated(found) == 0
+    assert [summary(found, kind).n for kind in ("up", "control", "down")] == [1, 1, 1]
+    up, control, down = found
+    assert up.moved >= 8
+    assert down.moved >= 8
+    assert control.moved == 0
+    assert up.after_rate > up.baseline * 1.3
+    assert record.reconciliation["doubled_messages"] == record.reconciliation["lost_messages"] == 0
+
+
+def test_partitions_are_added_under_load(run):
+    """The topic grows when the profile says so, and the group finds and consumes every new partition."""
+    read = inputs.read(
+        "repartition",
+        "grow",
+        slim(metadata_refresh_ms=1000),
+        1,
+        scales.load("quick"),
+        "binary",
+        until=REPLAYED,
+        partitions_after=30,
+    )
+    calm = dataclasses.replace(read.profile, steps=tuple(dataclasses.replace(step, rate=100) for step in read.profile.steps))
+    record = run(dataclasses.replace(read, profile=calm))
+    found = repartition(record)
+    assert (found.added, found.unconsumed, found.skipped) == (6, 0, 0)
+    assert found.consumed_s is not None
+    assert record.trial["times"]["driving"] < record.trial["times"]["repartitioned"] < record.trial["times"]["ended"]
