@@ -120,6 +120,7 @@ ONE_TOO_MANY = Objective("replicas asked for as lag falls past the cap", "==", 2
 CURED = Objective("most replicas with the cure", "==", 24, "pods", "all of P, and no more")
 # Experiment 5: flapping.
 FLAPS = Objective("flips with the short window", ">", 0, "flips", "or the experiment has shown nothing")
+STILL_FLAPS = Objective("flips with the usual window", ">", 0, "flips", "longer than a lull is not long enough")
 CALM = Objective("flips with the tuned window", "==", 0, "flips", "a window longer than a lull")
 CAUGHT_UP = Objective("lag back at one lagThreshold after the last burst", "<=", 10, "s", "calm does not cost the drain")
 # Experiment 6: scale-down safety.
@@ -140,6 +141,7 @@ SILENT_LOSS_DEFAULT = Objective(
 SILENT_LOSS = Objective(
     "messages passed over with reset latest", ">", 0, "messages", "KIP-1327: what came before the assignment is lost"
 )
+UNSEEN = Objective("new partitions never consumed by a group at its ceiling", "==", 24, "partitions", "no rebalance, no look")
 NEW_CEILING = Objective("most replicas after", ">", 24, "pods", "the ceiling is P, and P has grown")
 # Experiment 8: lagThreshold.
 BEHIND = Objective("time behind at the recommended lagThreshold", "<=", 2, "s", "the objective lagThreshold is computed from")

@@ -65,7 +65,7 @@ def attach(
     for name, make in charts.items():
         _draw(make, f"3 {name}")
     for name, record in records.items():
-        _draw(partial(_timeline, record), f"4 timeline: {name}")
+        _draw(partial(_timeline, record), f"4 timeline: {name}", page=len(records) == 1)
         policy = record.trial["inputs"]["policy"]
         allure.attach(yaml.safe_dump(policy, sort_keys=False), f"5 policy as applied: {name}", AttachmentType.YAML)
         allure.attach.file(str(record.folder / "trial.json"), f"5 trial.json: {name}", AttachmentType.JSON)
@@ -87,11 +87,13 @@ def _timeline(record: Record) -> Any:
     return timeline(timeline_of(record))
 
 
-def _draw(make: Chart, name: str) -> None:
-    """Attach a chart as an image and as a page; what can't be drawn says why."""
+def _draw(make: Chart, name: str, *, page: bool = True) -> None:
+    """Attach a chart as an image and, with ``page``, as one to zoom; what can't be drawn says why."""
     try:
         chart = make()
         allure.attach(png(chart), f"{name} (image)", AttachmentType.PNG)
+        if not page:
+            return
         # Allure's preview runs no scripts: there this page shows its picture, saved and opened it zooms.
         allure.attach(html(chart), f"{name} (interactive: download and open)", AttachmentType.HTML)
     except (NoData, ValueError) as missing:

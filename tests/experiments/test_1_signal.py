@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_cpu_does_not_see_a_backlog(trials, evidence):
     """The HPA on CPU lets lag grow without asking for a pod; the lag trigger stops it."""
     cpu = trials.run(profile="plateau", policy="cpu", workload=light(), until=REPLAYED)
-    lag = trials.run(profile="plateau", policy="lag-150", workload=light())
+    lag = trials.run(profile="plateau", policy="lag-150", workload=light(), until=REPLAYED)
 
     with evidence.of({"CPU": cpu, "lag": lag}) as judge:
         judge(objective.UNTRIGGERED, lambda: known(signal(cpu).utilization, "CPU utilization").median)

@@ -9,7 +9,7 @@ Ready, assigned and at work, in stamped parts that sum to the total. The drain i
 below one lagThreshold; its best possible time is that of the hottest partition, which one pod alone can serve. After the
 last message Spark reconciles what was produced with the receipts, range by range. ``--repeat`` runs it more than once.
 
-What pollingInterval has to do with it: profile ``plateau`` with an interval of two minutes, once as KEDA is by default and once
+What pollingInterval has to do with it: profile ``plateau`` with an interval of a minute, once as KEDA is by default and once
 with useCachedMetrics. The age of what the HPA sees is the time between two changes of the metric in its status.
 
 What is longest is the cold start, from a created pod to one at work: eight Python interpreters start at once on two cores, and
@@ -30,6 +30,7 @@ from lab.measure.reaction import PARTS, POLICY, reaction
 from lab.measure.signal import signal
 from lab.measure.spread import spread
 from lab.report.evidence import breakdown_of
+from lab.trial.inputs import REPLAYED
 from lab.trial.record import known
 from tests.experiments.workloads import light
 
@@ -61,7 +62,9 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
 @allure.story("A reaction's parts, over repeated trials")
 def test_a_reaction_is_known_with_its_spread(trials, evidence):
     """Median and interval of each part over ``--repeat`` runs of the same step; the median is held to the objective."""
-    runs = trials.interleaved({"step": {"profile": "plateau", "policy": "lag-150", "workload": light()}})["step"]
+    runs = trials.interleaved({"step": {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}})[
+        "step"
+    ]
     found = [reaction(run) for run in runs]
     total = spread([one.total_s for one in found])
     for part in (*PARTS, "total"):
@@ -77,9 +80,9 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
 @allure.story("pollingInterval is not in the way from 1 to N, unless metrics are cached")
 def test_polling_matters_only_with_cached_metrics(trials, evidence):
     """Each HPA sync asks Kafka by itself; with useCachedMetrics it is handed what the last poll saw."""
-    live = trials.run(profile="plateau", policy="lag-150-polled", workload=light())
-    cached = trials.run(profile="plateau", policy="lag-150-cached", workload=light())
-    polling_s = 120 / trials.scale.time
+    live = trials.run(profile="plateau", policy="lag-150", workload=light(), until=REPLAYED)
+    cached = trials.run(profile="plateau", policy="lag-150-cached", workload=light(), until=REPLAYED)
+    polling_s = 60 / trials.scale.time
 
     with evidence.of({"live": live, "cached": cached}) as judge:
         judge(objective.LIVE, lambda: known(signal(live).median_refresh_s, "change seen") / trials.scale.hpa_sync_s)
@@ -94,7 +97,7 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
 @allure.story("The longest part, attacked: pods in small portions, and one round to join")
 def test_the_cold_start_is_shortened(trials, evidence):
     """As many pods, asked for a few at a time, start sooner each; what KIP-848 saves of the join is reported."""
-    plan = {"profile": "plateau", "policy": "lag-150", "workload": light()}
+    plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
     portions, protocol = {"policy": "lag-150-stream"}, {"workload": light(balancer="consumer")}
     found = trials.interleaved({"8 at once": plan, "2 at a time": plan | portions, "KIP-848": plan | protocol})
     starts = {name: spread([cold_start(run).start for run in runs]) for name, runs in found.items()}

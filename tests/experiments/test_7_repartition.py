@@ -9,7 +9,8 @@ Method. Profile ``repartition``: 30 pods' worth of traffic on 24 partitions, whi
 topic.metadata.refresh.interval.ms 1,000 and 300,000 (librdkafka's default). The ledger counts what was passed over.
 
 Asserted. With a refresh of a second all new partitions are consumed within 10 s; earliest passes nothing over, latest does;
-the autoscaler goes past 24. What the default refresh does is reported beside it.
+the autoscaler goes past 24. With the default refresh the autoscaler's own scale-up makes the group look; a group that is at its
+ceiling (policy ``lag-150``) has no such rebalance and consumes none of them.
 """
 
 import allure
@@ -30,9 +31,9 @@ SHORT_MS, DEFAULT_MS = 1_000, 300_000
 def grown(trials):
     """Runs the change with consumers of these settings."""
 
-    def run(reset, refresh_ms):
+    def run(reset, refresh_ms, policy="grow"):
         work = slim(auto_offset_reset=reset, metadata_refresh_ms=refresh_ms)
-        return trials.run(profile="repartition", policy="grow", workload=work, until=REPLAYED, partitions_after=48)
+        return trials.run(profile="repartition", policy=policy, workload=work, until=REPLAYED, partitions_after=48)
 
     return run
 
@@ -66,3 +67,12 @@ def test_latest_passes_records_over(grown, evidence):
         judge(objective.SILENT_LOSS_DEFAULT, lambda: repartition(default).skipped + repartition(default).waiting)
 
     evidence.conclude("auto.offset.reset", "earliest", f"latest passed over {repartition(short).skipped:,} messages")
+
+
+@allure.story("A group at its ceiling does not see new partitions")
+def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
+    """Without a scale step nothing makes the group look before the default refresh of five minutes."""
+    ceiling = grown("earliest", DEFAULT_MS, policy="lag-150")
+
+    with evidence.of({"refresh 300 s, 24 replicas at most": ceiling}) as judge:
+        judge(objective.UNSEEN, lambda: repartition(ceiling).unconsumed)

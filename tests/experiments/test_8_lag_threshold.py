@@ -16,6 +16,7 @@ import pytest
 
 from lab import objective
 from lab.measure.hold import hold
+from lab.trial.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]
@@ -28,7 +29,10 @@ SWEEP = (15, 50, 150, 500, 1500)
 def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
     """The computed value holds the objective; a tenth of it over-scales, ten times it breaches."""
     computed = round(RATE * OBJECTIVE_S * 0.75)
-    found = {threshold: trials.run(profile="plateau", policy=f"lag-{threshold}", workload=light()) for threshold in SWEEP}
+    found = {
+        threshold: trials.run(profile="plateau", policy=f"lag-{threshold}", workload=light(), until=REPLAYED)
+        for threshold in SWEEP
+    }
 
     with evidence.of({f"{threshold}": record for threshold, record in found.items()}) as judge:
         judge(objective.BEHIND, lambda: hold(found[computed]).behind_s)
