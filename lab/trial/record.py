@@ -115,12 +115,16 @@ def find(folder: Path, identity: str) -> Record:
 
     Raises :class:`InputError` naming what is there when it is not.
     """
+    there = stored(folder)
+    if identity not in there:
+        raise InputError(folder, "record", identity, f"a stored trial; there are: {', '.join(there) or 'none'}")
+    return Record(there[identity])
+
+
+def stored(folder: Path) -> dict[str, Path]:
+    """The folders of the records under ``folder`` (``results`` or ``results/records``), by identity."""
     root = folder / "records" if (folder / "records").is_dir() else folder
-    found = root / identity
-    if not (found / "trial.json").exists():
-        stored = sorted(file.parent.name for file in root.glob("*/trial.json"))
-        raise InputError(root, "record", identity, f"a stored trial; there are: {', '.join(stored) or 'none'}")
-    return Record(found)
+    return {file.parent.name: file.parent for file in sorted(root.glob("*/trial.json"))}
 
 
 def write_json(file: Path, content: object) -> None:

@@ -106,7 +106,7 @@ def test_leftovers_are_cleared_at_the_next_start(session):
 
 def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
     """Ctrl-C in the middle of a trial: the record says so and keeps what there was, and no process is left."""
-    command = experiments(f"--results={tmp_path}")
+    command = experiments("-k", "a_10x_spike", f"--results={tmp_path}")
     said = tmp_path / "session.log"
     with said.open("wb") as output:
         process = subprocess.Popen(command, cwd=paths.PROJECT, stdout=output, stderr=subprocess.STDOUT)

@@ -31,7 +31,7 @@ def judged(tmp_path_factory):
         "ended": "complete",
     }
     (record / "trial.json").write_text(json.dumps(trial))
-    command = experiments(f"--from-records={folder}", f"--results={folder}")
+    command = experiments("-k", "a_10x_spike", f"--from-records={folder}", f"--results={folder}")
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
     return ran, {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}
 
@@ -62,7 +62,8 @@ def test_no_component_was_started(judged):
     [
         ("--cluster=kind", "--cluster kind: not yet"),
         ("--scale=huge", "scale: 'huge' is not allowed; allowed: one of quick, standard, full"),
-        ("--from-records=nowhere", "allowed: a stored trial; there are: none"),
+        ("--from-records=nowhere", "--from-records: 'nowhere' is not allowed; allowed: a folder of records"),
+        ("--repeat=0", "--repeat: 0 is not allowed; allowed: a whole number from 1"),
     ],
 )
 def test_an_option_that_can_not_work_is_one_clear_line(option, line, tmp_path):

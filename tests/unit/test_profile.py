@@ -70,7 +70,7 @@ def test_a_step_profile_has_three_phases():
     from lab import paths
 
     profile = load(paths.PROFILES / "step-10x.yaml")
-    assert profile.phases() == [(0, 600, "baseline"), (600, 1200, "spike"), (1200, 4500, "drain")]
+    assert profile.phases() == [(0, 300, "baseline"), (300, 900, "spike"), (900, 4200, "drain")]
     assert profile.steps[1].rate == 10 * profile.steps[0].rate
 
 

@@ -107,4 +107,4 @@ def test_the_control_starts_alike_and_never_joins():
 def test_a_profile_in_real_time_is_not_compressed():
     """What a rebalance takes, no scale divides."""
     assert read(profile_name="saturate", policy_name="up-and-down").profile.duration == 5
-    assert read(profile_name="step-10x").profile.duration == 150
+    assert read(profile_name="step-10x").profile.duration == 140
