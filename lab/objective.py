@@ -146,4 +146,9 @@ NEW_CEILING = Objective("most replicas after", ">", 24, "pods", "the ceiling is 
 # Experiment 8: lagThreshold.
 BEHIND = Objective("time behind at the recommended lagThreshold", "<=", 2, "s", "the objective lagThreshold is computed from")
 TOO_LATE = Objective("time behind at ten times that", ">", 2, "s", "the high end breaches it")
-CHURN = Objective("replicas at a tenth of that, over those recommended", ">", 1, "x", "the low end over-scales")
+ON_NOISE = Objective(
+    "replicas above the floor at baseline, at the low end", ">", 0, "pods", "a low lagThreshold scales on noise"
+)
+OPTIMUM = Objective(
+    "largest lagThreshold within the objective over the computed", "==", 1, "x", "the formula is the measured optimum"
+)
