@@ -16,7 +16,7 @@ from lab.trial.record import NoData, Record, write_json
 
 from .conftest import deployment, report
 
-# Profile overload at quick scale: baseline for 3 s, 4,500/s for 3 s, then 1,800/s for 26 s; P x lagThreshold = 24 x 300.
+# Profile overload at quick scale: baseline for 3 s, 3,000/s for 3 s, then 1,800/s for 26 s; P x lagThreshold = 24 x 300.
 BEGUN, SPIKE, DRAIN = 1000.0, 1003.0, 1006.0
 TOLD = [
     report(999, "producer", "profile", start=BEGUN, total=1),
@@ -61,12 +61,12 @@ def test_lag_below_the_cap_is_no_stand(tmp_path):
 
 
 def test_growth_and_time_behind_are_those_of_the_last_third(tmp_path):
-    """In the last second of the spike lag grows by 1,000/s around 4,500, one second of 4,500/s."""
-    lag = [(1003.5, 0), *((1005 + n / 10, 4_000 + 100 * n) for n in range(11)), (1020, 100)]
+    """In the last second of the spike lag grows by 1,000/s around 4,500, one second of 3,000/s."""
+    lag = [(1003.5, 0), *((1005 + n / 10, 2_500 + 100 * n) for n in range(11)), (1020, 100)]
     found = hold(build(tmp_path, lag=lag))
     assert found.growth == pytest.approx(1_000)
     assert found.behind_s == pytest.approx(1.0)
-    assert (found.replicas, found.peak_lag) == (22, 5_000)
+    assert (found.replicas, found.peak_lag) == (22, 3_500)
 
 
 def test_too_few_samples_are_no_growth(tmp_path):
