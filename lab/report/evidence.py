@@ -38,11 +38,11 @@ def attach(
     verdicts: Sequence[dict[str, Any]],
     note: str,
     charts: Mapping[str, Chart],
-    figures: Mapping[str, Mapping[str, float | None]],
+    measured: Sequence[Mapping[str, Mapping[str, float | None]]],
 ) -> None:
     """Attach the evidence of an experiment to the running Allure test.
 
-    ``records`` by what the experiment calls them, ``note`` its hypothesis and method, ``charts`` and ``figures`` its own.
+    ``records`` by what the experiment calls them, ``note`` its hypothesis and method, ``charts`` and ``measured`` its own.
     """
     _parameters(next(iter(records.values())))
     for name, record in records.items():
@@ -51,17 +51,14 @@ def attach(
                 pass
     table = verdict_table(verdicts)
     paragraphs = "".join(f"<p>{escape(part)}</p>" for part in note.strip().split("\n\n"))
-    measured = comparison_table(side_by_side(records))
-    own = comparison_table(figures) if figures else ""
-    allure.dynamic.description_html(paragraphs + table + own + measured)
+    tables = "".join(map(comparison_table, measured))
+    allure.dynamic.description_html(paragraphs + table + tables)
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
-    allure.attach(measured, "2 before and after", AttachmentType.HTML)
+    allure.attach(tables, "2 before and after", AttachmentType.HTML)
     if len(records) > 1:
         _draw(
             lambda: comparison_chart(_compared(records), "Before and after", _subtitle(records)), "2 before and after (chart)"
         )
-    if own:
-        allure.attach(own, "3 figures of this experiment", AttachmentType.HTML)
     for name, make in charts.items():
         _draw(make, f"3 {name}")
     for name, record in records.items():

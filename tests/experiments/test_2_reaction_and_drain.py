@@ -12,9 +12,9 @@ last message Spark reconciles what was produced with the receipts, range by rang
 What pollingInterval has to do with it: profile ``plateau`` with an interval of a minute, once as KEDA is by default and once
 with useCachedMetrics. The age of what the HPA sees is the time between two changes of the metric in its status.
 
-What is longest is the cold start, from a created pod to one at work: eight Python interpreters start at once on two cores, and
-joining takes two rounds of a cooperative rebalance. ``lag-150-stream`` asks for as many pods in small portions, so that each
-has the cores almost to itself; KIP-848's ``consumer`` joins in one round. The median pod of the scale-out is compared.
+What is longest is the cold start, from a created pod to one at work: eight Python interpreters start at once on two cores.
+``lag-150-stream`` asks for as many pods in small portions, so that each has the cores almost to itself. The median pod of the
+scale-out is compared.
 """
 
 import allure
@@ -94,12 +94,11 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
     evidence.conclude("useCachedMetrics", "false", "with it the HPA sees lag as old as pollingInterval")
 
 
-@allure.story("The longest part, attacked: pods in small portions, and one round to join")
+@allure.story("The longest part, attacked: pods in small portions")
 def test_the_cold_start_is_shortened(trials, evidence):
-    """As many pods, asked for a few at a time, start sooner each; what KIP-848 saves of the join is reported."""
+    """As many pods, asked for a few at a time, start sooner each."""
     plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
-    portions, protocol = {"policy": "lag-150-stream"}, {"workload": light(balancer="consumer")}
-    found = trials.interleaved({"8 at once": plan, "2 at a time": plan | portions, "KIP-848": plan | protocol})
+    found = trials.interleaved({"8 at once": plan, "2 at a time": plan | {"policy": "lag-150-stream"}})
     starts = {name: spread([cold_start(run).start for run in runs]) for name, runs in found.items()}
     for name, runs in found.items():
         figures = {f"{field} (s)": spread([getattr(cold_start(run), field) for run in runs]).median for field in COLD}
