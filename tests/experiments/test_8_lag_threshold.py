@@ -4,7 +4,7 @@ Hypothesis. Replicas = lag / lagThreshold and throughput = replicas x rate per p
 behind by lagThreshold / rate. lagThreshold = rate x objective x 0.75 therefore keeps it within its objective with a quarter to
 spare; a few times more breaches it, and a lagThreshold near the lag of messages in flight scales on noise.
 
-Method. Profile ``plateau`` with pods of 100 events/s on policies that differ in lagThreshold alone: 5, 50, 150, 500 and 1,500,
+Method. Profile ``plateau`` with pods of 100 events/s on policies that differ in lagThreshold alone: 5, 150, 500 and 1,500,
 two and a half decades around 100 x 2 s x 0.75 = 150. Time behind is the median of lag / arrival rate (Little's law) in the last
 third of the spike, when the group has had its time to react.
 
@@ -25,7 +25,7 @@ from tests.experiments.workloads import light
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]
 
 RATE, OBJECTIVE_S = light().rate, objective.BEHIND.bound
-SWEEP = (5, 50, 150, 500, 1500)
+SWEEP = (5, 150, 500, 1500)
 
 
 @allure.story("lagThreshold follows from the rate of a pod and the objective")
