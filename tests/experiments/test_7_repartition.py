@@ -52,8 +52,8 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
     evidence.conclude(
         "topic.metadata.refresh.interval.ms",
         SHORT_MS,
-        f"all 24 new partitions consumed after {repartition(short).consumed_s} s; "
-        f"with the default of 300 s after {repartition(default).consumed_s} s, {repartition(default).unconsumed} never",
+        f"all 24 new partitions consumed after {repartition(short).consumed_s:.1f} s; "
+        f"with the default of 300 s {repartition(default).unconsumed} were never consumed in the trial",
     )
 
 
