@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.measure import curves
+from lab.measure.dip import Processed
 from lab.trial.record import NoData, Record
 
 
@@ -41,18 +42,10 @@ def cap(record: Record) -> Cap:
     if not stands:
         raise NoData("the group never stood still while lag was above the cap")
     begin, finish, wanted = max(stands, key=lambda stand: stand[1] - stand[0])
-    rates = record.rates
-    inside = rates[
-        (rates["bin_s"] == 0.2)
-        & (rates["series"] == "consumed")
-        & (rates["pod"] == "")
-        & (rates["t"] >= begin)
-        & (rates["t"] + 0.2 <= finish)
-    ]
     before = lag[lag["t"] <= begin]["lag"]
     return Cap(
         standing_at=wanted,
         standing_s=finish - begin,
         lag=int(before.iloc[-1] if not before.empty else lag["lag"].iloc[0]),
-        rate=float(inside["messages"].sum()) / (0.2 * len(inside)) if len(inside) else float("nan"),
+        rate=Processed(record.receipts).rate(begin, finish),
     )

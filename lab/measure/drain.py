@@ -31,11 +31,7 @@ def drain(record: Record) -> Drain:
     ceiling, threshold = curves.policy(record).ceiling, curves.policy(record).lag_threshold
     spike, end = curves.zero(record), curves.relief(record)
     lag = curves.lag(record)
-    after = lag[lag["t"] >= end]
-    drained = after[after["lag"] <= threshold]
-    if drained.empty:
-        raise NoData(f"lag never came back to {threshold} after the spike")
-    done = float(drained["t"].iloc[0])
+    done = end + caught_up(record)
     since = lag[lag["t"] >= spike]
     top = since.loc[since["lag"].idxmax()]
     begin, until = _full_parallelism(record, ceiling, end, done)

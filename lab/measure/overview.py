@@ -8,27 +8,11 @@ from lab.measure import curves
 from lab.measure.churn import churn
 from lab.measure.cost import cost
 from lab.measure.dip import Processed
+from lab.measure.drain import caught_up
 from lab.measure.flips import count_flips
 from lab.measure.idle import lagging, mean_rate
 from lab.measure.integrity import integrity
 from lab.trial.record import NoData, Record
-
-LOADED = ("spike", "burst", "tooth")  # phases that build lag
-
-
-def _drained(record: Record) -> float:
-    """From the end of the last phase that built lag to the first sample at or below one lagThreshold."""
-    threshold = curves.policy(record).lag_threshold
-    phases = curves.phases(record)
-    loaded = phases[phases["label"].isin(LOADED)]
-    if loaded.empty:
-        raise NoData(f"no phase is one of {', '.join(LOADED)}")
-    end = float(loaded["end"].iloc[-1])
-    lag = curves.lag(record)
-    drained = lag[(lag["t"] >= end) & (lag["lag"] <= threshold)]
-    if drained.empty:
-        raise NoData(f"lag never came back to {threshold}")
-    return float(drained["t"].iloc[0]) - end
 
 
 def _peak_rate(record: Record) -> float:
@@ -42,7 +26,7 @@ def _peak_rate(record: Record) -> float:
 # In the order of display; every unit is in the name.
 ROW: dict[str, Callable[[Record], float | None]] = {
     "peak lag (messages)": lambda record: float(curves.lag(record)["lag"].max()),
-    "lag back at one lagThreshold after (s)": _drained,
+    "lag back at one lagThreshold after (s)": caught_up,
     "most replicas (pods)": lambda record: int(curves.replicas(record)["desired"].max()),
     "scale-ups": lambda record: sum(change.after > change.before for change in curves.scalings(record)),
     "scale-downs": lambda record: sum(change.after < change.before for change in curves.scalings(record)),

@@ -68,12 +68,12 @@ def test_the_row_is_whole_and_in_order(tmp_path):
         ([(0, "baseline"), (10, "spike"), (20, "drain")], 13),
         ([(0, "baseline"), (10, "tooth"), (32, "drain")], 1),
         ([(0, "baseline")], None),
-        ([(0, "baseline"), (10, "spike")], 0),
+        ([(0, "baseline"), (10, "spike")], None),
     ],
     ids=["spike", "sawtooth", "steady", "all spike"],
 )
 def test_the_drain_counts_from_the_end_of_the_load(tmp_path, phases, seconds):
-    """Whatever the load is called; a profile without one has nothing to drain."""
+    """Whatever the load is called; a profile that has none, or never lets go, drains nothing."""
     assert overview(build(tmp_path, *phases))["lag back at one lagThreshold after (s)"] == seconds
 
 

@@ -39,8 +39,8 @@ def build(folder, *, policy="capped", replicas=REPLICAS, told=TOLD, lag=(), rate
         {"t": float(t), "metric": "kafka_consumergroup_lag_sum", "pod": "", "labels": "{}", "value": float(v)} for t, v in lag
     ]
     pd.DataFrame(rows, columns=["t", "metric", "pod", "labels", "value"]).to_parquet(folder / "samples.parquet")
-    bins = [{"bin_s": 0.2, "t": 1007 + n * 0.2, "series": "consumed", "pod": "", "messages": rate * 0.2} for n in range(100)]
-    pd.DataFrame(bins).to_parquet(folder / "rates.parquet")
+    work = {"pod": "a", "partition": 0, "first": 0, "last": 0, "count": rate * 20, "start": 1007.0, "end": 1027.0}
+    pd.DataFrame([work]).to_parquet(folder / "receipts.parquet")
     return Record(folder)
 
 
