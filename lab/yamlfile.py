@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,20 @@ def parse(text: str, where: object) -> dict[str, Any]:
 
 def read(path: Path) -> dict[str, Any]:
     """The mapping in the file at ``path``. Raises :class:`InputError` when there is none."""
+    return parse(_text(path), path)
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    """The mappings in the file at ``path``, which are separated by ``---``. Raises :class:`InputError` like :func:`read`."""
+    return [parse(part, path) for part in re.split(r"(?m)^---$", _text(path))]
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text()
+        return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise InputError(path, "(file)", reason, "a readable YAML file") from None
-    return parse(text, path)
 
 
 def known(content: Mapping[str, Any], allowed: Iterable[str], where: object, prefix: str = "") -> None:

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from kubernetes import client
 
+from lab.cluster.fit import Fit
+
 
 class Cluster(Protocol):
     """A running cluster with Kubernetes, KEDA, Kafka and Prometheus, all answering."""
@@ -16,7 +18,11 @@ class Cluster(Protocol):
 
     @property
     def bootstrap(self) -> str:
-        """Kafka's address, as seen from pods and from this process."""
+        """Kafka's address, as seen from this process."""
+
+    @property
+    def pod_bootstrap(self) -> str:
+        """Kafka's address, as seen from pods."""
 
     @property
     def prometheus_url(self) -> str:
@@ -26,6 +32,10 @@ class Cluster(Protocol):
     def versions(self) -> dict[str, str]:
         """The version of every component."""
 
+    @property
+    def fit(self) -> Fit:
+        """Makes a workload's manifest one of this runtime."""
+
     def api(self) -> client.ApiClient:
         """A new Kubernetes API client with full rights."""
 
@@ -33,4 +43,7 @@ class Cluster(Protocol):
         """Raise :class:`lab.errors.LabFault` when a component has died."""
 
     def down(self) -> None:
-        """Stop everything and leave no process, port or folder."""
+        """Stop everything and leave no process, container, port or folder."""
+
+    def keep(self) -> None:
+        """Leave the cluster running; ``python -m lab down`` ends it."""

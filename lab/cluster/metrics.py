@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import string
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
 
-from lab import paths
+import yaml
+
+from lab import paths, yamlfile
 from lab.cluster import processes
 from lab.cluster.build import Built
 from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane
@@ -64,11 +67,9 @@ def start_prometheus(plane: ControlPlane, built: Built, keda_port: int) -> str:
             ],
         )
     )
-    template = string.Template((paths.MANIFESTS / "prometheus" / "prometheus.yml").read_text())
     settings = plane.run / "prometheus.yml"
-    settings.write_text(
-        template.substitute(kubeconfig=plane.kubeconfig, kube_state_metrics=f"127.0.0.1:{state}", keda=f"127.0.0.1:{keda_port}")
-    )
+    targets = {"kube-state-metrics": f"127.0.0.1:{state}", "keda": f"127.0.0.1:{keda_port}"}
+    settings.write_text(prometheus_settings(targets, plane.kubeconfig))
     daemon = processes.start(
         plane.run,
         "prometheus",
@@ -83,11 +84,24 @@ def start_prometheus(plane: ControlPlane, built: Built, keda_port: int) -> str:
     )
     plane.daemons.append(daemon)
     url = f"http://127.0.0.1:{port}"
-    until(lambda: _ready(url), START_DEADLINE_S, "Prometheus's /-/ready", daemon.check)
+    until(lambda: prometheus_ready(url), START_DEADLINE_S, "Prometheus's /-/ready", daemon.check)
     return url
 
 
-def _ready(url: str) -> bool:
+def prometheus_settings(targets: Mapping[str, str], kubeconfig: Path | None = None) -> str:
+    """``prometheus.yml`` with the addresses of the jobs in ``targets``; without ``kubeconfig`` for a pod in the cluster."""
+    settings = yamlfile.read(paths.MANIFESTS / "prometheus" / "prometheus.yml")
+    for job in settings["scrape_configs"]:
+        if job["job_name"] in targets:
+            job["static_configs"] = [{"targets": [targets[job["job_name"]]]}]
+        for discovery in job.get("kubernetes_sd_configs", ()):
+            if kubeconfig is not None:
+                discovery["kubeconfig_file"] = str(kubeconfig)
+    return yaml.safe_dump(settings, sort_keys=False)
+
+
+def prometheus_ready(url: str) -> bool:
+    """Whether the Prometheus at ``url`` answers queries."""
     try:
         with urllib.request.urlopen(f"{url}/-/ready", timeout=2) as response:
             return bool(response.status == 200)

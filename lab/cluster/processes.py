@@ -25,6 +25,7 @@ from lab.errors import LabFault
 log = logging.getLogger("lab.cluster")
 
 LOWEST_PORT = 15_000
+END = "end"
 
 
 def remember(run: Path, pid: int, name: str) -> None:
@@ -69,9 +70,14 @@ def end(processes: Iterable[psutil.Process], grace_s: float) -> None:
 
 
 def clear(run: Path) -> int:
-    """End every process recorded in ``run``, remove the folder, and return how many had to be ended."""
+    """End every process recorded in ``run``, remove the folder, and return how many had to be ended.
+
+    What a runtime made that is not a process is undone by the command it left as ``run/end``.
+    """
     processes = remembered(run)
     end(processes, grace_s=3)
+    if (run / END).exists():
+        subprocess.run([str(run / END)], stdin=subprocess.DEVNULL, check=False)
     shutil.rmtree(run, ignore_errors=True)
     return len(processes)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import secrets
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +25,7 @@ def open_run() -> tuple[Path, str]:
     """A new run folder owned by this process, and the pods' network: the first two octets of their loopback addresses."""
     root = paths.state_dir()
     with FileLock(root / "lock"):
-        taken = {str(_read(run)["network"]) for run in _runs()}
+        taken = {str(_read(run)["network"]) for run in all_runs()}
         network = next((f"127.{octet}" for octet in range(16, 250) if f"127.{octet}" not in taken), None)
         if network is None:
             raise LabFault(f"no free pod network: {len(taken)} clusters are registered; python -m lab down clears them")
@@ -36,7 +38,31 @@ def open_run() -> tuple[Path, str]:
 
 def keep(run: Path) -> None:
     """Mark ``run`` as kept: only :func:`clear_all` ends it."""
-    (run / "owner.json").write_text(json.dumps(_read(run) | {"kept": True}))
+    _update(run, kept=True)
+
+
+def adopt(run: Path) -> None:
+    """Make this process the owner of a kept run. Raises :class:`LabFault` when another session still is."""
+    entry = _read(run)
+    if _alive(entry):
+        raise LabFault(f"the cluster of {run.name} is in use by the session with pid {entry['pid']}")
+    _update(run, pid=os.getpid(), created=psutil.Process().create_time(), kept=False)
+
+
+def note_prometheus(run: Path, url: str) -> None:
+    """Note in ``run`` where its Prometheus answers, for programs that look at a running cluster from outside."""
+    _update(run, prometheus=url, noted=time.time())
+
+
+def prometheus() -> str | None:
+    """Where the Prometheus of the newest running cluster answers; None when no cluster runs."""
+    noted: list[tuple[float, str]] = []
+    for run in all_runs():
+        with contextlib.suppress(FileNotFoundError):  # its session may end it meanwhile
+            entry = _read(run)
+            if "prometheus" in entry and (processes.remembered(run) or (run / processes.END).exists()):
+                noted.append((float(str(entry["noted"])), str(entry["prometheus"])))
+    return max(noted)[1] if noted else None
 
 
 def sweep() -> int:
@@ -52,7 +78,7 @@ def clear_all() -> int:
 def _clear(chosen: Callable[[dict[str, object]], bool]) -> int:
     ended = 0
     with FileLock(paths.state_dir() / "lock"):
-        for run in _runs():
+        for run in all_runs():
             if chosen(_read(run)):
                 count = processes.clear(run)
                 log.info("cleared the leftovers of an earlier session (%s): %d processes ended", run.name, count)
@@ -60,13 +86,21 @@ def _clear(chosen: Callable[[dict[str, object]], bool]) -> int:
     return ended
 
 
-def _runs() -> list[Path]:
+def all_runs() -> list[Path]:
+    """The folder of every registered run."""
     return sorted(file.parent for file in paths.state_dir().glob("*/owner.json"))
 
 
 def _read(run: Path) -> dict[str, object]:
     entry: dict[str, object] = json.loads((run / "owner.json").read_text())
     return entry
+
+
+def _update(run: Path, **changes: object) -> None:
+    """Change the entry in one piece: other sessions read it at any time."""
+    changed = run / "owner.json.new"
+    changed.write_text(json.dumps(_read(run) | changes))
+    changed.replace(run / "owner.json")
 
 
 def _alive(entry: dict[str, object]) -> bool:

@@ -9,6 +9,7 @@ import os
 import subprocess
 import time
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,19 +28,24 @@ RETENTION_BYTES = 16 * 2**30
 START_DEADLINE_S = 90  # 3 s on a quiet machine
 
 # SerialGC and C1 start fastest and leave the two cores to what is measured.
-_JVM = (f"-Xmx{HEAP_MB}m", "-Xms256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JVM = (f"-Xmx{HEAP_MB}m", "-Xms256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-def properties(data: Path, port: int, controller_port: int) -> str:
-    """The broker's ``server.properties``."""
+def properties(data: str | Path, listeners: Mapping[str, str], advertised: Mapping[str, str], controller: str) -> str:
+    """The broker's ``server.properties``: a node that is broker and controller.
+
+    ``listeners`` maps each name to the address it is bound to, ``advertised`` to the address clients are told; the first is
+    the brokers' own. ``controller`` is the address of the controller's listener.
+    """
+    bound = {**listeners, "CONTROLLER": controller}
     settings = {
         "process.roles": "broker,controller",
         "node.id": 1,
-        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
+        "controller.quorum.voters": f"1@{controller}",
+        "listeners": ",".join(f"{name}://{address}" for name, address in bound.items()),
+        "advertised.listeners": ",".join(f"{name}://{address}" for name, address in advertised.items()),
+        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in bound),
+        "inter.broker.listener.name": next(iter(listeners)),
         "controller.listener.names": "CONTROLLER",
         "log.dirs": data,
         "num.network.threads": 2,
@@ -92,9 +98,10 @@ def start(run: Path) -> Broker:
     folder = run / "kafka"
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "server.properties"
-    settings.write_text(properties(folder / "data", *ports))
+    client, controller = (f"127.0.0.1:{port}" for port in ports)
+    settings.write_text(properties(folder / "data", {"PLAINTEXT": client}, {"PLAINTEXT": client}, controller))
     (folder / "log4j2.properties").write_text(jars.log4j("WARN"))
-    command = [java, *_JVM, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", libraries]
+    command = [java, *JVM, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", libraries]
     formatted = subprocess.run(
         [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(settings), "--ignore-formatted"],
         capture_output=True,
@@ -104,9 +111,8 @@ def start(run: Path) -> Broker:
     if formatted.returncode != 0:
         raise LabFault(f"Kafka's storage could not be formatted: {formatted.stderr.strip().splitlines()[-1:]}")
     daemon = processes.start(run, "kafka", [*command, "kafka.Kafka", settings])
-    broker = Broker(run, f"127.0.0.1:{ports[0]}", daemon)
-    _await(broker)
-    return broker
+    wait_for(client, daemon.check)
+    return Broker(run, client, daemon)
 
 
 def cluster_id() -> str:
@@ -115,17 +121,18 @@ def cluster_id() -> str:
     return next(identity for identity in ids if not identity.startswith("-"))
 
 
-def _await(broker: Broker) -> None:
+def wait_for(bootstrap: str, check: Callable[[], None]) -> None:
+    """Wait until a broker answers at ``bootstrap``; ``check`` raises when it has died. Raises :class:`LabFault` in the end."""
     deadline = time.monotonic() + START_DEADLINE_S
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap}, logger=_quiet())
+    admin = AdminClient({"bootstrap.servers": bootstrap}, logger=_quiet())
     while True:
-        broker.daemon.check()
+        check()
         try:
             admin.list_topics(timeout=1)
             return
         except KafkaException:
             if time.monotonic() > deadline:
-                raise LabFault(f"Kafka did not answer on {broker.bootstrap} within {START_DEADLINE_S} s") from None
+                raise LabFault(f"Kafka did not answer on {bootstrap} within {START_DEADLINE_S} s") from None
 
 
 def _quiet() -> logging.Logger:

@@ -56,9 +56,7 @@ def attach(
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
     allure.attach(tables, "2 before and after", AttachmentType.HTML)
     if len(records) > 1:
-        _draw(
-            lambda: comparison_chart(_compared(records), "Before and after", _subtitle(records)), "2 before and after (chart)"
-        )
+        _draw(lambda: comparison_chart(compared(records), "Before and after", _subtitle(records)), "2 before and after (chart)")
     for name, make in charts.items():
         _draw(make, f"3 {name}")
     for name, record in records.items():
@@ -97,8 +95,8 @@ def _draw(make: Chart, name: str, *, page: bool = True) -> None:
         allure.attach(f"no data: {missing}", name, AttachmentType.TEXT)
 
 
-def _compared(records: Mapping[str, Record]) -> pd.DataFrame:
-    """The curves of several trials as comparison_chart takes them."""
+def compared(records: Mapping[str, Record]) -> pd.DataFrame:
+    """The curves of several trials as comparison_chart takes them. Raises :class:`NoData` for a missing curve."""
     parts = []
     for name, record in records.items():
         begun = curves.zero(record)
@@ -152,6 +150,8 @@ def _throughput(record: Record, bin_s: float = 0.2) -> pd.DataFrame:
     """The group's rates, messages/s in the middle of each bin; a bin without messages is 0, which the table leaves out."""
     rates = record.rates
     rates = rates[(rates["bin_s"] == bin_s) & (rates["pod"] == "")]
+    if rates.empty:
+        raise NoData(f"no rates in bins of {bin_s:g} s")
     number = (rates["t"] / bin_s).round().astype("int64")
     counts = rates.assign(bin=number).pivot_table("messages", "bin", "series", "sum", fill_value=0.0)
     whole = counts.reindex(range(counts.index.min(), counts.index.max() + 1), fill_value=0.0).iloc[1:-1]  # ends are cut bins

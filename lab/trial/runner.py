@@ -46,7 +46,7 @@ class Stage:
         self.cluster, self.inputs, self.folder = cluster, inputs, folder
         run = f"{inputs.id}-{secrets.token_hex(2)}"  # an earlier run of the same trial may still be going away
         self.namespace = f"trial-{run}"
-        self.names = inputs.environment(cluster.bootstrap, run)
+        self.names = inputs.environment(cluster.pod_bootstrap, run)
         self.phase = "preparing"
         self._halted = False
         self.times: dict[str, float] = {}
@@ -93,10 +93,11 @@ class Stage:
 
     def apply(self, wanted: list[dict[str, Any]]) -> None:
         """Apply objects in the trial's namespace and keep them as inputs of the record."""
-        for item in wanted:
+        fitted = [self.cluster.fit(item) for item in wanted]
+        for item in fitted:
             file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
             file.write_text(yaml.safe_dump(item, sort_keys=False))
-        apply.objects(self.api, wanted, self.namespace)
+        apply.objects(self.api, fitted, self.namespace)
 
     def check(self) -> None:
         """Raise :class:`LabFault` when the trial can't go on: a component died, or the producer did without a word."""

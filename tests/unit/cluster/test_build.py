@@ -39,13 +39,11 @@ def test_no_network_for_the_modules_is_one_clear_line(empty_cache, monkeypatch, 
     assert build.built() is None
 
 
-def test_a_changed_pin_is_another_build(monkeypatch):
+@pytest.mark.parametrize("components", [build.COMPONENTS, build.KIND_TOOL, build.NODE_COMPONENTS])
+def test_a_changed_pin_is_another_build(components):
     """The key covers the pins: another version, another folder."""
-    before = build.key()
-    monkeypatch.setattr(
-        build, "COMPONENTS", (dataclasses.replace(build.COMPONENTS[0], version="v0.0.1"), *build.COMPONENTS[1:])
-    )
-    assert build.key() != before
+    changed = (dataclasses.replace(components[0], version="v0.0.1"), *components[1:])
+    assert build.key(changed) != build.key(components)
 
 
 @pytest.mark.cluster

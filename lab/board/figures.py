@@ -1,0 +1,119 @@
+"""Figures of the live board, as Plotly's JSON. Pure: series and moments in, plain data out."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lab.board.panels import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, UP, Mark, Panel
+from lab.board.source import Series, Window
+
+CYCLE = (DELIVERED, FAULT, UP, DOWN, BETWEEN, ASKED)
+SLACK_S = 2  # what happens within a second is scraped, and so seen, in either order
+TEXT, GRID = "#444444", "#ececec"
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+
+
+def figure(panel: Panel, series: Sequence[Series], moments: Mapping[Mark, Sequence[float]], window: Window) -> dict[str, Any]:
+    """One panel as a figure: its series over the window, and a line at each moment."""
+    ordered = sorted(series, key=lambda one: _natural(one.name)) if panel.many else series
+    lines = [_line(panel, number, one, window.step) for number, one in enumerate(ordered)]
+    return {"data": lines, "layout": _layout(panel, bool(lines), moments, window)}
+
+
+def reaction(moments: Mapping[Mark, Sequence[float]]) -> list[tuple[Mark, str]]:
+    """Each mark with the time of its first moment since the last spike: the spike's by the clock, the others' after it."""
+    spikes = next((found for mark, found in moments.items() if mark.title == "spike"), ())
+    if not spikes:
+        return [(mark, "not yet") for mark in moments]
+    spike = spikes[-1]
+    said = []
+    for mark, found in moments.items():
+        after = next((at for at in found if at >= spike - SLACK_S), None)
+        text = "not yet" if after is None else time.strftime("%H:%M:%S", time.localtime(spike))
+        said.append((mark, text if after is None or mark.title == "spike" else f"+{max(0.0, after - spike):.0f} s"))
+    return said
+
+
+def clock(t: float) -> float:
+    """``t`` in milliseconds as Plotly must be given it to draw local time."""
+    return (t + time.localtime(t).tm_gmtoff) * 1000
+
+
+def _line(panel: Panel, number: int, one: Series, step: int) -> dict[str, Any]:
+    colour = one.query.colour or CYCLE[number % len(CYCLE)]
+    line: dict[str, Any] = {
+        "color": colour,
+        "width": 1 if panel.many else one.query.width,
+        "shape": "hv" if panel.stepped else "linear",
+    }
+    if one.query.dashed:
+        line |= {"dash": "dash", "width": 1.4}
+    t, values, gaps = (one.t, one.values, 0) if panel.stacked else _with_gaps(one, step)
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines+markers" if gaps else "lines",  # a point between two gaps is no line
+        "marker": {"size": 3.5},
+        "name": one.name,
+        "x": [clock(at) for at in t],
+        "y": values,
+        "line": line,
+        "showlegend": not panel.many,
+        "hovertemplate": "%{y:,.4~g}" + ("<extra>%{fullData.name}</extra>" if panel.many else ""),
+    }
+    if panel.stacked:
+        trace |= {"stackgroup": "all", "fillcolor": colour + "99", "line": line | {"color": "white", "width": 0.4}}
+    return trace
+
+
+def _with_gaps(one: Series, step: int) -> tuple[list[float], list[float | None], int]:
+    """The series with a missing value where Prometheus had none, and how many: no line is drawn over what is unknown."""
+    t: list[float] = []
+    values: list[float | None] = []
+    for at, value in zip(one.t, one.values, strict=True):
+        if t and at - t[-1] > 1.5 * step:
+            t.append(t[-1] + step)
+            values.append(None)
+        t.append(at)
+        values.append(value)
+    return t, values, values.count(None)
+
+
+def _layout(panel: Panel, any_data: bool, moments: Mapping[Mark, Sequence[float]], window: Window) -> dict[str, Any]:
+    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": "#bbbbbb", "fixedrange": False}
+    lines = [
+        {
+            "type": "line",
+            "xref": "x",
+            "yref": "paper",
+            "x0": clock(at),
+            "x1": clock(at),
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": mark.colour, "width": 1.2, "dash": "dot"},
+        }
+        for mark, found in moments.items()
+        for at in found
+    ]
+    shown = [clock(window.start), clock(window.end)]
+    nothing = {"text": "no data", "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
+    return {
+        "uirevision": window.namespace,  # a zoom survives the refresh
+        "margin": {"l": 52, "r": 12, "t": 8, "b": 26},
+        "font": {"family": FONT, "size": 11, "color": TEXT},
+        "plot_bgcolor": "white",
+        "paper_bgcolor": "white",
+        "hovermode": "closest" if panel.many else "x unified",
+        "legend": {"orientation": "h", "x": -0.1, "y": 1.02, "yanchor": "bottom", "font": {"size": 11}},
+        "xaxis": axis | {"type": "date", "range": shown, "tickformat": "%H:%M:%S", "nticks": 7},
+        "yaxis": axis | {"rangemode": "tozero", "nticks": 6, "tickformat": "~s" if panel.unit.startswith("messages") else "~g"},
+        "shapes": lines,
+        "annotations": [] if any_data else [nothing],
+    }
+
+
+def _natural(name: str) -> list[Any]:
+    """A key that puts partition 2 before partition 10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

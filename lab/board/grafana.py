@@ -1,0 +1,146 @@
+"""The panels as a Grafana dashboard, and Grafana itself as Kubernetes objects."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from grafana_foundation_sdk.builders import common as look
+from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard, QueryVariable
+from grafana_foundation_sdk.builders.prometheus import Dataquery
+from grafana_foundation_sdk.builders.timeseries import Panel as Timeseries
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.common import (
+    DataSourceRef,
+    LegendDisplayMode,
+    LegendPlacement,
+    LineInterpolation,
+    SortOrder,
+    StackingMode,
+    TooltipDisplayMode,
+    VisibilityMode,
+)
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardCursorSync,
+    DynamicConfigValue,
+    GridPos,
+    VariableRefresh,
+    VariableSort,
+)
+
+from lab import paths
+from lab.board.panels import MARKS, NAMESPACES, PANELS, SCRAPE_S, Mark, Panel
+
+FOLDER = paths.MANIFESTS / "grafana"
+FILE = FOLDER / "dashboards" / "elastic-lab.json"
+CONFIG_MAP = "grafana-dashboards"
+DATASOURCE = DataSourceRef(type_val="prometheus", uid="prometheus")  # the uid that manifests/grafana/provisioning.yaml gives it
+ACROSS, HEIGHT = 3, 8
+COLUMNS = 24  # of Grafana's grid
+
+
+def dashboard() -> str:
+    """The dashboard as JSON text, the same for the same panels."""
+    board = (
+        Dashboard("Elastic Lab: a consumer group scales on lag")
+        .uid("elastic-lab")
+        .description("A trial as it runs: lag, replicas, throughput, rebalances, and the moments of a reaction.")
+        .tags(["elastic-lab", "kafka", "keda"])
+        .timezone("browser")
+        .time("now-15m", "now")
+        .refresh("5s")
+        .tooltip(DashboardCursorSync.CROSSHAIR)
+        .readonly()
+        .with_variable(_namespaces())
+    )
+    for mark in MARKS:
+        board.annotation(_annotation(mark))
+    for number, panel in enumerate(PANELS):
+        board.with_panel(_panel(number, panel))
+    return json.dumps(board.build(), cls=JSONEncoder, indent=2, sort_keys=True) + "\n"
+
+
+def write(file: Path = FILE) -> None:
+    """Write the dashboard where it is committed."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(dashboard())
+
+
+def objects() -> list[dict[str, Any]]:
+    """Everything to apply for Grafana with its dashboards, in order: the committed YAML, and the JSON as a ConfigMap."""
+    committed = [item for file in sorted(FOLDER.glob("*.yaml")) for item in yaml.safe_load_all(file.read_text())]
+    namespace = next(item["metadata"]["namespace"] for item in committed if item["kind"] == "Deployment")
+    files = {file.name: file.read_text() for file in sorted(FILE.parent.glob("*.json"))}
+    boards = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": namespace, "labels": {"app": "grafana"}},
+        "data": files,
+    }
+    order = {"Namespace": 0, "ConfigMap": 1, "Deployment": 2, "Service": 3}
+    return sorted([*committed, boards], key=lambda item: order[item["kind"]])
+
+
+def _namespaces() -> QueryVariable:
+    return (
+        QueryVariable("namespace")
+        .label("trial")
+        .datasource(DATASOURCE)
+        .query(f"label_values({NAMESPACES}, namespace)")
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(VariableSort.ALPHABETICAL_ASC)
+    )
+
+
+def _annotation(mark: Mark) -> AnnotationQuery:
+    return (
+        AnnotationQuery()
+        .name(mark.title)
+        .datasource(DATASOURCE)
+        .enable(True)
+        .icon_color(mark.colour)
+        .expr(mark.expr)
+        .step(f"{SCRAPE_S}s")
+        .title_format(mark.title)
+        .use_value_for_time(True)
+    )
+
+
+def _panel(number: int, panel: Panel) -> Timeseries:
+    width = COLUMNS // ACROSS
+    legend = look.VizLegendOptions().show_legend(not panel.many).placement(LegendPlacement.BOTTOM)
+    tooltip = look.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING)
+    built = (
+        Timeseries()
+        .id(number + 1)
+        .title(panel.title)
+        .description(panel.about)
+        .datasource(DATASOURCE)
+        .interval(f"{SCRAPE_S}s")
+        .unit("s" if panel.unit == "s" else "short")
+        .axis_label(panel.unit)
+        .axis_soft_min(0)
+        .line_width(1)
+        .show_points(VisibilityMode.AUTO)
+        .legend(legend.display_mode(LegendDisplayMode.LIST))
+        .tooltip(tooltip)
+        .grid_pos(GridPos(h=HEIGHT, w=width, x=number % ACROSS * width, y=number // ACROSS * HEIGHT))
+    )
+    if panel.stepped:
+        built.line_interpolation(LineInterpolation.STEP_AFTER)
+    if panel.stacked:
+        built.stacking(look.StackingConfig().mode(StackingMode.NORMAL).group("A")).fill_opacity(40)
+    for letter, query in zip("ABCDEFGH", panel.queries, strict=False):
+        built.with_target(
+            Dataquery().ref_id(letter).datasource(DATASOURCE).expr(query.expr).legend_format(query.legend).range()
+        )
+        style = [DynamicConfigValue("color", {"mode": "fixed", "fixedColor": query.colour})] if query.colour else []
+        if not panel.many:
+            style.append(DynamicConfigValue("custom.lineWidth", 1 if query.dashed else round(query.width)))
+        if query.dashed:
+            style.append(DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]}))
+        if style:
+            built.override_by_query(letter, style)
+    return built

@@ -1,0 +1,96 @@
+"""The Docker daemon, asked through its command: what is there, what is made, and in one line why something can't be."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.errors import LabFault
+
+HOW = "docs/kind.md says how to start one"
+_REASONS = (
+    ("permission denied", "no permission to use the Docker daemon: run as root or as a member of group docker"),
+    ("no space left on device", "no space left where Docker keeps its images: docker system df shows what takes it"),
+    ("Cannot connect to the Docker daemon", f"no Docker daemon answers: {HOW}"),
+    ("error during connect", f"no Docker daemon answers: {HOW}"),
+    ("failed to connect to the docker API", f"no Docker daemon answers: {HOW}"),
+    ("unable to apply caps", "the machine lacks a capability that --privileged asks for: docs/kind.md has the cure"),
+)
+
+
+def check() -> None:
+    """Raise :class:`LabFault` in one line when there is no Docker to work with."""
+    if shutil.which("docker") is None:
+        raise LabFault("no docker command on PATH: install Docker, or use --cluster binary, which needs none")
+    run("version", "--format", "{{.Server.Version}}")
+
+
+def run(*arguments: str, feed: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
+    """Run ``docker`` with ``arguments``; returns what it prints. Raises :class:`LabFault` with the reason in one line."""
+    environment = {**os.environ, **(env or {})}
+    result = subprocess.run(["docker", *arguments], input=feed, capture_output=True, env=environment, check=False)
+    if result.returncode != 0:
+        raise LabFault(f"docker {arguments[0]}: {reason(result.stderr.decode(errors='replace'))}")
+    return result.stdout.decode(errors="replace")
+
+
+def reason(printed: str) -> str:
+    """What a failed command's output comes down to, in one line."""
+    for sign, said in _REASONS:
+        if sign in printed:
+            return said
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    telling = [line for line in lines if "rror" in line]
+    return (telling or lines or ["it printed no reason"])[-1][:400]
+
+
+def images(names: Iterable[str]) -> dict[str, int]:
+    """The size in bytes of each of ``names`` that the daemon has."""
+    sizes = {}
+    for name in names:
+        try:
+            sizes[name] = int(run("image", "inspect", "--format", "{{.Size}}", name))
+        except LabFault as fault:
+            if "No such" not in str(fault):
+                raise
+    return sizes
+
+
+def label(image: str, name: str) -> str:
+    """The value of an image's label; empty when it has none or there is no such image."""
+    try:
+        return run("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image).strip()
+    except LabFault as fault:
+        if "No such" in str(fault):
+            return ""
+        raise
+
+
+def add(archive: Path, image: str, changes: Sequence[str]) -> None:
+    """Make ``image`` of one layer from a root file system's tar; ``changes`` are Dockerfile lines."""
+    options = [option for change in changes for option in ("--change", change)]
+    run("import", *options, str(archive), image)
+
+
+def build(context: Path, image: str, arguments: Mapping[str, str], labels: Mapping[str, str]) -> None:
+    """Build ``context``'s Dockerfile as ``image``, without a network."""
+    options = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
+    options += [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
+    # The builder that every daemon carries: the newer one is a plug-in of the client's that may not be there.
+    run("build", "--network", "none", *options, "--tag", image, str(context), env={"DOCKER_BUILDKIT": "0"})
+
+
+def inspect(container: str) -> dict[str, Any] | None:
+    """What the daemon knows of a container; None when there is none of that name."""
+    try:
+        found: list[dict[str, Any]] = json.loads(run("container", "inspect", container))
+    except LabFault as fault:
+        if "No such" in str(fault):
+            return None
+        raise
+    return found[0]

@@ -1,0 +1,49 @@
+"""What differs between the runtimes for a workload's manifest, in one place. Pure: experiments don't know which they run on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab.cluster.images import catalog
+
+_POD: dict[str, Any] = {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
+_CONTAINER: dict[str, Any] = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A runtime's own: the image of the lab's programs, the images in place of upstream's, and what a container may do."""
+
+    pods: str | None = None
+    images: Mapping[str, str] = field(default_factory=dict)
+    pod: Mapping[str, Any] = field(default_factory=dict)
+    container: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """``item`` as this runtime takes it; what is not a workload is left as it is."""
+        fitted = copy.deepcopy(dict(item))
+        for container in catalog.containers(fitted):
+            if not catalog.is_lab(container["image"]):
+                container["image"] = self.images.get(container["image"], container["image"])
+                continue
+            container["image"] = self.pods or container["image"]
+            if self.container:
+                container.setdefault("securityContext", dict(self.container))
+                fitted["spec"]["template"]["spec"].setdefault("securityContext", dict(self.pod))
+        return fitted
+
+
+# The process node runs commands, not images, and refuses what it can't hold a process to.
+BINARY = Fit()
+
+
+def kind(pods: str, images: Mapping[str, str]) -> Fit:
+    """The fit of containers: numeric user, read-only root, no capability."""
+    return Fit(pods, images, _POD, _CONTAINER)

@@ -1,0 +1,94 @@
+"""A Docker network of the lab's own, from which no packet leaves the machine.
+
+Until kube-proxy has written its rules, a packet to a ClusterIP is routed like any other: to the machine's uplink. So forwarded
+packets are rejected (not dropped: a client is told at once) before the first container starts, and what would leave all the
+same is counted.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+
+from lab.cluster import docker
+from lab.errors import LabFault
+
+NAME, BRIDGE = "elastic-lab", "elastic-lab0"
+_COMMENT = ["-m", "comment", "--comment", "elastic-lab"]
+
+
+@dataclass(frozen=True)
+class Packets:
+    """Packets from the network's containers to other places: those turned back, and those that left the machine."""
+
+    rejected: int
+    escaped: int
+
+
+def create() -> None:
+    """Make the network unless it is there."""
+    try:
+        docker.run("network", "inspect", NAME)
+    except LabFault as fault:
+        if "No such" not in str(fault) and "not found" not in str(fault):
+            raise
+        docker.run("network", "create", "--driver=bridge", f"--opt=com.docker.network.bridge.name={BRIDGE}", NAME)
+
+
+def remove() -> None:
+    """Remove the network; it must have no container."""
+    docker.run("network", "rm", NAME)
+
+
+def close() -> None:
+    """Reject what the network's containers send to other places, and count from 0. Needs root."""
+    subnet = _subnet()
+    for table, rule in _rules(subnet):
+        while _iptables(table, "-C", rule, wanted=False):
+            _iptables(table, "-D", rule)
+        _iptables(table, "-I", rule)
+
+
+def open_again() -> None:
+    """Take the rules away."""
+    for table, rule in _rules(_subnet()):
+        while _iptables(table, "-C", rule, wanted=False):
+            _iptables(table, "-D", rule)
+
+
+def packets() -> Packets:
+    """What the rules have counted since :func:`close`. Raises :class:`LabFault` when they are not there."""
+    counted = []
+    for table, rule in _rules(_subnet()):
+        listing = _iptables(table, "-nvxL", [rule[0]])
+        found = next((line for line in listing.splitlines() if "elastic-lab " in line.replace("*/", " ")), None)
+        number = re.match(r"\s*(\d+)", found or "")
+        if number is None:
+            raise LabFault(f"the rule that keeps {NAME}'s packets on the machine is gone from {rule[0]}")
+        counted.append(int(number[1]))
+    return Packets(*counted)
+
+
+def _rules(subnet: str) -> list[tuple[str, list[str]]]:
+    """The rejecting rule, and the counting one behind everything that might route around it; each begins with its chain."""
+    return [
+        ("filter", ["DOCKER-USER", "-i", BRIDGE, "!", "-o", BRIDGE, *_COMMENT, "-j", "REJECT"]),
+        ("mangle", ["POSTROUTING", "-s", subnet, "!", "-o", BRIDGE, "!", "-d", subnet, *_COMMENT, "-j", "RETURN"]),
+    ]
+
+
+def _subnet() -> str:
+    subnets = docker.run("network", "inspect", NAME, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}").split()
+    return next(subnet for subnet in subnets if "." in subnet)
+
+
+def _iptables(table: str, action: str, rule: list[str], wanted: bool = True) -> str:
+    """Run one iptables command; returns its output, or with ``wanted`` false a word only if it succeeded."""
+    try:
+        result = subprocess.run(["iptables", "-w", "-t", table, action, *rule], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise LabFault("no iptables command on PATH: install it (Debian: apt install iptables)") from None
+    if result.returncode != 0 and wanted:
+        raise LabFault(f"iptables: {docker.reason(result.stderr)}: rules need root")
+    return result.stdout or "done" if result.returncode == 0 else ""

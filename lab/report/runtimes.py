@@ -1,0 +1,324 @@
+"""The same trials on two runtimes: which records belong together, and every figure of a pair. Pure but for reading records.
+
+Two records are a pair when their inputs are equal but for the runtime; those that differ in the repetition alone are runs of
+one side. Each figure is a measure's own; what a record has no data for is left out and shown as n/a, never as 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+from zlib import crc32
+
+from lab.errors import InputError
+from lab.measure import curves
+from lab.measure.coldstart import cold_start
+from lab.measure.dip import dips, summary
+from lab.measure.overview import overview
+from lab.measure.reaction import PARTS, reaction
+from lab.trial.record import NoData, Record, stored
+
+BASE = "binary"  # ratios are of the other runtime to this one
+BETWEEN_RUNS = ("runtime", "repetition")
+FINISHED = ("complete", "deadline")
+AUTOSCALED = ("ScaledObject", "HorizontalPodAutoscaler")
+
+TOTAL = "total (s)"
+START, JOIN, WORKING = "start, created to subscribed (s)", "join, to the first partition (s)", "total, to the first receipt (s)"
+PEAK, DRAIN = "peak lag (messages)", "lag back at one lagThreshold after (s)"
+RATE, FLIPS, POD_MINUTES = "mean consume rate while lag > 0 (messages/s)", "flips", "pod-minutes"
+LOST, DOUBLED = "lost or unseen", "processed more than once"
+DEPTH, WORST, BACK = "depth over 1 s, median step (%)", "depth over 1 s, worst step (%)", "recovery, median step (s)"
+
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of a pair: its ``part`` and ``name`` with its unit, and by runtime the values of the runs that have it."""
+
+    part: str
+    name: str
+    values: Mapping[str, tuple[float, ...]]
+
+    def middle(self, runtime: str) -> float | None:
+        """The median over the runs on ``runtime``; None if none has it."""
+        return median(self.values[runtime]) if self.values[runtime] else None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One trial on both runtimes: its ``name``, and by runtime its runs in order of repetition."""
+
+    name: str
+    runs: Mapping[str, tuple[Record, ...]]
+
+    @property
+    def first(self) -> dict[str, Record]:
+        """The first run on each runtime: what is drawn."""
+        return {runtime: records[0] for runtime, records in self.runs.items()}
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The inputs, which but for runtime and repetition are those of every run."""
+        return dict(next(iter(self.first.values())).trial["inputs"])
+
+    @property
+    def autoscaled(self) -> bool:
+        """Whether KEDA or an HPA decided on the replicas; no autoscaler does in a trial of decreed steps."""
+        return self.inputs["policy"]["kind"] in AUTOSCALED
+
+    def results_in(self, part: str, name: str) -> bool:
+        """Whether the figure is a result here: in a trial of decreed steps the backlog and the replicas are given."""
+        return self.autoscaled or (part, name) not in GIVEN
+
+    @cached_property
+    def _measured(self) -> dict[str, list[tuple[dict[str, Figures], dict[str, str]]]]:
+        return {runtime: [measured(record) for record in records] for runtime, records in self.runs.items()}
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Every figure that any run has, in the order of display."""
+        found = {runtime: [figures for figures, _ in runs] for runtime, runs in self._measured.items()}
+        names: dict[tuple[str, str], None] = {}
+        for part in MEASURED:
+            for figures in (one[part] for runs in found.values() for one in runs if part in one):
+                names |= dict.fromkeys((part, name) for name in figures)
+        return tuple(
+            Row(part, name, {runtime: _values(runs, part, name) for runtime, runs in found.items()}) for part, name in names
+        )
+
+    @cached_property
+    def lacking(self) -> dict[str, dict[str, str]]:
+        """Why a part is n/a, by part and runtime, for the parts that no run on that runtime has."""
+        gaps: dict[str, dict[str, str]] = {}
+        for runtime, runs in self._measured.items():
+            for part in MEASURED:
+                if all(part in lacking for _, lacking in runs):
+                    gaps.setdefault(part, {})[runtime] = runs[0][1][part]
+        return gaps
+
+    def row(self, part: str, name: str) -> Row | None:
+        """The figure, or None if no run has it."""
+        return next((row for row in self.rows if (row.part, row.name) == (part, name)), None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``runtimes`` (the base of ratios first), the ``pairs``, and the ids left out: without a counterpart, or unfinished."""
+
+    runtimes: tuple[str, str]
+    pairs: tuple[Pair, ...]
+    alone: Mapping[str, tuple[str, ...]]
+    unfinished: tuple[str, ...]
+
+
+def compare(first: Path, second: Path) -> Comparison:
+    """Pair the finished records under two folders (``results`` or ``results/records``), one runtime in each.
+
+    Raises :class:`InputError` for a folder without finished records, with records of several runtimes, for the same runtime
+    in both, and when no two records are equal but for the runtime.
+    """
+    folders: dict[str, Path] = {}
+    found: dict[str, list[Record]] = {}
+    unfinished: list[str] = []
+    for folder in (first, second):
+        finished, others = _records(folder)
+        runtime = _runtime(folder, finished)
+        if runtime in found:
+            allowed = f"records of another runtime than those in {folders[runtime]}"
+            raise InputError(folder, "runtime", runtime, allowed)
+        found[runtime], folders[runtime] = finished, folder
+        unfinished += others
+    one, two = sorted(found, key=lambda runtime: runtime != BASE)
+    by_key = {runtime: _by_key(records) for runtime, records in found.items()}
+    keys = [key for key in by_key[one] if key in by_key[two]]
+    if not keys:
+        allowed = f"at least one record whose inputs but for the runtime are those of one in {folders[one]}"
+        raise InputError(folders[two], "records", f"{len(found[two])} without a counterpart", allowed)
+    names = _names([by_key[one][key][0].trial["inputs"] for key in keys])
+    runs = [{runtime: by_key[runtime][key] for runtime in (one, two)} for key in keys]
+    alone = {
+        runtime: tuple(record.id for key, records in by_key[runtime].items() if key not in keys for record in records)
+        for runtime in (one, two)
+    }
+    pairs = tuple(Pair(name, run) for name, run in sorted(zip(names, runs, strict=True), key=lambda item: item[0]))
+    return Comparison((one, two), pairs, alone, tuple(unfinished))
+
+
+def _records(folder: Path) -> tuple[list[Record], list[str]]:
+    """The finished records under ``folder``, and the ids of those that a fault or a user ended."""
+    finished, others = [], []
+    for path in stored(folder).values():
+        record = Record(path)
+        try:
+            runtime, ended = record.trial["inputs"]["runtime"], str(record.trial.get("ended", "running"))
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise InputError(path / "trial.json", "content", str(error), "a record with its inputs and runtime") from error
+        if ended.startswith(FINISHED) and isinstance(runtime, str):
+            finished.append(record)
+        else:
+            others.append(f"{record.id} ({runtime}): {ended}")
+    if not finished:
+        found = f"{len(others)} unfinished" if others else "none"
+        raise InputError(
+            folder, "records", found, "a folder of results with at least one finished record (records/*/trial.json)"
+        )
+    return finished, others
+
+
+def _runtime(folder: Path, records: Iterable[Record]) -> str:
+    runtimes = sorted({str(record.trial["inputs"]["runtime"]) for record in records})
+    if len(runtimes) > 1:
+        raise InputError(folder, "runtime", ", ".join(runtimes), "records of one runtime in each folder")
+    return runtimes[0]
+
+
+def _by_key(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
+    """The runs of each trial in order of repetition, by their inputs without what may differ."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(records, key=lambda record: int(record.trial["inputs"].get("repetition", 1))):
+        inputs = {name: value for name, value in record.trial["inputs"].items() if name not in BETWEEN_RUNS}
+        found[json.dumps(inputs, sort_keys=True)].append(record)
+    return {key: tuple(runs) for key, runs in found.items()}
+
+
+def _names(inputs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A name for each: profile and policy, and where those are the same what else tells the trials apart."""
+    alike: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for n, one in enumerate(inputs):
+        alike[str(one.get("profile_name")), str(one.get("policy_name"))].append(n)
+    names = [""] * len(inputs)
+    for (profile, policy), places in alike.items():
+        flat = {n: _settings(inputs[n]) for n in places}
+        every = dict.fromkeys(name for one in flat.values() for name in one)
+        telling = [name for name in every if len({flat[n].get(name) for n in places}) > 1]
+        for n in places:
+            told = ", ".join(f"{name} {flat[n].get(name)}" for name in telling)
+            names[n] = f"{profile}, {policy}" + (f" ({told})" if told else "")
+    return names
+
+
+def _settings(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of a workload by their names, and every other input whole."""
+    left = {name: value for name, value in inputs.items() if name not in (*BETWEEN_RUNS, "workload")}
+    return {name: _short(value) for name, value in (left | dict(inputs.get("workload", {}))).items()}
+
+
+def _short(value: Any) -> str:
+    """A setting as a name can hold it: a scale by its own name, any other structure by a checksum that tells it apart."""
+    if isinstance(value, Mapping) and "name" in value:
+        return str(value["name"])
+    if isinstance(value, Mapping | list):
+        return f"#{crc32(json.dumps(value, sort_keys=True).encode()):08x}"
+    return str(value)
+
+
+def measured(record: Record) -> tuple[dict[str, Figures], dict[str, str]]:
+    """The figures of a record by part and name, and for the parts it has no data for the reason."""
+    found: dict[str, Figures] = {}
+    gaps: dict[str, str] = {}
+    row = overview(record)
+    for part, figures in MEASURED.items():
+        try:
+            known = {name: float(value) for name, value in figures(record, row).items() if value is not None}
+            if not known:
+                raise NoData("the record has none of these figures")
+            found[part] = known
+        except NoData as missing:
+            gaps[part] = str(missing)
+    return found, gaps
+
+
+def _values(runs: Iterable[Mapping[str, Figures]], part: str, name: str) -> tuple[float, ...]:
+    return tuple(one[part][name] for one in runs if name in one.get(part, {}))
+
+
+Overview = Mapping[str, float | None]
+Measure = Callable[[Record, Overview], Mapping[str, float | None]]
+
+
+def _reaction(record: Record, _: Overview) -> Figures:
+    found = reaction(record)
+    return {f"{part} (s)": found.parts[part] for part in PARTS} | {TOTAL: found.total_s}
+
+
+def _cold_start(record: Record, _: Overview) -> Figures:
+    found = cold_start(record)
+    slowest = "total of the slowest pod (s)"
+    return {START: found.start, JOIN: found.join, WORKING: found.total, slowest: found.slowest, "pods": found.pods}
+
+
+def _dip(kind: str) -> Measure:
+    def figures(record: Record, _: Overview) -> Figures:
+        if not record.trial.get("steps"):
+            raise NoData("no step was decreed")
+        found = summary(dips(record), kind)
+        return {
+            DEPTH: found.median.depth_1s * 100,
+            WORST: found.worst.depth_1s * 100,
+            BACK: found.median.recovery_s,
+            "recovery, worst step (s)": found.worst.recovery_s,
+            "steps": found.n,
+        }
+
+    return figures
+
+
+def _of_overview(*names: str) -> Measure:
+    return lambda _, row: {name: row[name] for name in names}
+
+
+# In the order of display; every unit is in the name.
+MEASURED: dict[str, Measure] = {
+    "Reaction": _reaction,
+    "Cold start, median pod": _cold_start,
+    "Replicas": _of_overview("most replicas (pods)", "scale-ups", "scale-downs", FLIPS),
+    "Lag, drain, throughput": _of_overview(PEAK, DRAIN, "peak consume rate (messages/s)", RATE),
+    "Rebalance": _of_overview("rebalance rounds", "median rebalance (s)", "longest rebalance (s)"),
+    "Dip, scale-up": _dip("up"),
+    "Dip, scale-down": _dip("down"),
+    "Dip, control": _dip("control"),
+    "Integrity (messages)": _of_overview("produced", "processed", LOST, DOUBLED),
+    "Cost": _of_overview(POD_MINUTES, "idle share of pod time"),
+}
+REACTION, COLD, REPLICAS, LAG, REBALANCE, UP, DOWN, CONTROL, INTEGRITY, COST = MEASURED
+GIVEN = ((LAG, PEAK), (LAG, DRAIN), (REPLICAS, FLIPS), (COST, POD_MINUTES))  # in a trial of decreed steps
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The desired replicas in order, and when each step came (s since traffic left its baseline)."""
+
+    replicas: tuple[int, ...]
+    times: tuple[float, ...]
+
+    @property
+    def scale_out(self) -> tuple[int, ...]:
+        """The counts up to the first scale-down."""
+        down = (n for n in range(1, len(self.replicas)) if self.replicas[n] < self.replicas[n - 1])
+        return self.replicas[: next(down, len(self.replicas))]
+
+    def __str__(self) -> str:
+        return " → ".join(map(str, self.replicas))
+
+
+def sequence(record: Record) -> Decisions:
+    """The replicas that were asked for. Raises :class:`NoData` without a Deployment, or without any traffic."""
+    changes = curves.scalings(record)
+    zero = curves.zero(record)
+    start = int(curves.replicas(record)["desired"].iloc[0])
+    return Decisions((start, *(change.after for change in changes)), tuple(change.t - zero for change in changes))
+
+
+def ratio(first: float | None, second: float | None) -> float | None:
+    """``second / first``; None where either is missing or infinite, or the base is not above 0."""
+    if first is None or second is None or not 0 < first < float("inf") or second in (float("inf"), float("-inf")):
+        return None
+    return second / first

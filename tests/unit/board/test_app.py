@@ -1,0 +1,94 @@
+"""The live board's page, asked as a browser asks it, over a Prometheus that is made up."""
+
+import json
+import time
+
+import pytest
+
+from lab.board.app import NEWEST, Board, create
+from lab.board.panels import MARKS, PANELS
+from lab.board.source import Series
+from lab.errors import LabFault
+
+
+class Known:
+    """A source that knows two trials, and answers every panel with one series; ``fails`` makes it unreachable."""
+
+    def __init__(self):
+        now = time.time()
+        self.known = {"trial-new": (now - 60, now), "trial-old": (now - 900, now - 800)}
+        self.fails = False
+
+    def trials(self):
+        """The trials."""
+        if self.fails:
+            raise LabFault("Prometheus at http://127.0.0.1:1 does not answer: ConnectionError")
+        return self.known
+
+    def panel(self, panel, window):
+        """One series for each query."""
+        return [Series(query.legend, query, [window.start], [1.0]) for query in panel.queries]
+
+    def marks(self, window):
+        """A moment of each mark."""
+        return {mark: [window.start + number] for number, mark in enumerate(MARKS)}
+
+
+@pytest.fixture
+def source():
+    """What the board asks."""
+    return Known()
+
+
+@pytest.fixture
+def ask(source):
+    """Opens the page, then sends what a tick of it sends; returns the updates by id."""
+    browser = create(Board(source, minutes=5)).server.test_client()
+    (callback,) = json.loads(browser.get("/_dash-dependencies").data)
+
+    def tick(chosen=NEWEST):
+        names = [name.split(".") for name in callback["output"].strip(".").split("...")]
+        values = {"tick": 1, "namespace": chosen}
+        body = {
+            "output": callback["output"],
+            "outputs": [{"id": name, "property": what} for name, what in names],
+            "inputs": [item | {"value": values[item["id"]]} for item in callback["inputs"]],
+            "changedPropIds": ["tick.n_intervals"],
+        }
+        return json.loads(browser.post("/_dash-update-component", json=body).data)["response"]
+
+    return tick
+
+
+def test_a_tick_draws_every_panel(ask):
+    """Each graph gets its figure, the status names the trial, and the moments are told."""
+    found = ask()
+    assert sum(bool(change.get("figure", {}).get("data")) for change in found.values()) == len(PANELS)
+    assert found["status"]["children"].startswith("trial-new, live")
+    assert len(found["moments"]["children"]) == len(MARKS)
+
+
+def test_an_earlier_trial_can_be_chosen(ask):
+    """The list holds every trial, and the one chosen is shown to its end."""
+    options = ask()["namespace"]["options"]
+    assert [option["value"] for option in options] == [NEWEST, "trial-new", "trial-old"]
+    assert ask("trial-old")["status"]["children"].startswith("trial-old, over")
+
+
+def test_a_prometheus_that_goes_away_is_said_and_leaves_the_page(ask, source):
+    """The status says so; the graphs keep what they show."""
+    source.fails = True
+    assert ask() == {"status": {"children": "Prometheus at http://127.0.0.1:1 does not answer: ConnectionError"}}
+
+
+def test_before_the_first_trial_the_page_waits(ask, source):
+    """No namespace has data yet: no error, no empty graphs."""
+    source.known = {}
+    assert ask() == {"status": {"children": "no trial has data yet"}}
+
+
+def test_the_page_loads_nothing_from_elsewhere(source):
+    """Every script and style is served by this process."""
+    page = create(Board(source, minutes=5)).server.test_client().get("/").data.decode()
+    assert "http://" not in page
+    assert "https://" not in page

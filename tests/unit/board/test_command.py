@@ -1,0 +1,104 @@
+"""``python -m lab.board``: how it finds its Prometheus, and what it says when it can't."""
+
+import json
+import os
+import socket
+
+import psutil
+import pytest
+
+from lab.board.__main__ import flags, main
+from lab.cluster import processes, runs
+
+
+@pytest.fixture(autouse=True)
+def register(tmp_path, monkeypatch):
+    """A register of clusters of the test's own."""
+    monkeypatch.setenv("ELASTIC_LAB_CACHE", str(tmp_path))
+
+
+@pytest.fixture
+def busy():
+    """A loopback port that is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+def said(capsys):
+    """The one line written to stderr."""
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def running(url):
+    """Register a run with a live process, as a cluster does."""
+    run, _ = runs.open_run()
+    processes.remember(run, os.getpid(), "prometheus")
+    runs.note_prometheus(run, url)
+    return run
+
+
+def test_without_a_cluster_there_is_one_line(capsys):
+    """Nothing runs and no URL is given: one line says what to do."""
+    assert main([]) == 2
+    assert said(capsys).startswith("lab: --prometheus: no running cluster")
+
+
+def test_the_newest_live_cluster_is_found():
+    """Of several, the one that came up last; one whose processes are gone does not count."""
+    assert runs.prometheus() is None
+    running("http://127.0.0.1:1")
+    last = running("http://127.0.0.1:2")
+    gone, _ = runs.open_run()
+    runs.note_prometheus(gone, "http://127.0.0.1:3")
+    assert runs.prometheus() == "http://127.0.0.1:2"
+    processes.forget(last, os.getpid())
+    assert runs.prometheus() == "http://127.0.0.1:1"
+
+
+def test_what_was_noted_outlives_being_kept():
+    """keep changes its own word and no other."""
+    run = running("http://127.0.0.1:1")
+    runs.keep(run)
+    entry = json.loads((run / "owner.json").read_text())
+    assert (entry["kept"], entry["prometheus"], entry["pid"]) == (True, "http://127.0.0.1:1", os.getpid())
+    assert abs(entry["created"] - psutil.Process().create_time()) < 0.05
+
+
+def test_a_prometheus_that_does_not_answer_is_one_line(capsys):
+    """Nobody listens there: exit 2, and the URL is named."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        assert main(["--prometheus", url, "--port", "0"]) == 2
+    line = said(capsys)
+    assert line.startswith("lab: --prometheus: ")
+    assert url in line
+
+
+def test_a_busy_port_is_one_line(capsys, busy):
+    """The flag, the port and what would do."""
+    assert main(["--prometheus", "http://127.0.0.1:1", "--port", str(busy)]) == 2
+    assert said(capsys).startswith(f"lab: --port: {busy} is not allowed; allowed: a free port")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "allowed"),
+    [
+        ("--prometheus", "localhost:9090", "http://HOST:PORT"),
+        ("--namespace", 'x"}', "a namespace's name"),
+        ("--port", "70000", "0 to 65,535"),
+        ("--minutes", "0", "0.5 to 720"),
+    ],
+)
+def test_a_flag_out_of_range_is_one_line(capsys, flag, value, allowed):
+    """Flag, value and what is allowed; exit 2."""
+    with pytest.raises(SystemExit) as ended:
+        flags().parse_args([flag, value])
+    assert ended.value.code == 2
+    line = said(capsys)
+    assert flag in line
+    assert value in line
+    assert line.endswith(f"allowed: {allowed}")
