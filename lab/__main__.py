@@ -1,4 +1,4 @@
-"""``python -m lab build``: build the components now. ``python -m lab down``: end kept clusters and leftovers."""
+"""``python -m lab build``: build the components now. ``images``: make kind's images. ``down``: end clusters and leftovers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ import logging
 import sys
 
 from lab import jars
-from lab.cluster import build, runs
+from lab.cluster import build, docker, runs
+from lab.cluster.images import catalog, make
+from lab.cluster.kind import settings
 from lab.errors import InputError, LabFault
+
+PROVES = (
+    "A run on these proves the manifests, kubeadm, the kubelet, the HPA and KEDA as compiled here from upstream's pinned "
+    "source, on Debian's containerd and runc. It does not prove the images that upstream publishes."
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -16,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("build", help="build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka")
+    commands.add_parser("images", help="make all images of a kind cluster here, for a machine that reaches no registry")
     commands.add_parser("down", help="end clusters kept with --keep-cluster, and what a crash left")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -23,12 +31,22 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "build":
             print(build.ensure().folder)
             jars.resolve("kafka", jars.KAFKA)
+        elif options.command == "images":
+            print(_images())
         else:
             print(f"{runs.clear_all()} processes ended")
     except (InputError, LabFault) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _images() -> str:
+    """Make the images; returns the table of what there is, and what a run on them proves."""
+    names = make.ensure(catalog.named(settings.infrastructure()))
+    made = [*names.values(), make.make_pods(names[catalog.PYTHON])]
+    sizes = docker.images(made)
+    return "\n".join([*(f"{sizes[image] / 1e6:8,.0f} MB  {image}" for image in made), PROVES])
 
 
 if __name__ == "__main__":

@@ -59,20 +59,15 @@ class Binary:
         """Stop everything in the reverse order of start, and remove the run folder."""
         begun = time.monotonic()
         _stop(self.run, [*self.plane.daemons, self.broker.daemon])
-        self._dismiss_guard()
+        processes.dismiss(self.watcher)
         log.info("cluster down in %.1f s", time.monotonic() - begun)
 
     def keep(self) -> None:
         """Leave the cluster running for ``kubectl --kubeconfig``; ``python -m lab down`` ends it."""
         runs.keep(self.run)
         self.watcher.terminate()
-        self._dismiss_guard()
+        processes.dismiss(self.watcher)
         log.info("cluster kept: kubectl --kubeconfig %s; end it with python -m lab down", self.plane.kubeconfig)
-
-    def _dismiss_guard(self) -> None:
-        if self.watcher.stdin:
-            self.watcher.stdin.close()
-        self.watcher.wait(timeout=10)
 
 
 def up(scale: Scale) -> Binary:

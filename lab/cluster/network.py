@@ -15,7 +15,7 @@ from lab.cluster import docker
 from lab.errors import LabFault
 
 NAME, BRIDGE = "elastic-lab", "elastic-lab0"
-_COMMENT = ["-m", "comment", "--comment", "elastic-lab"]
+_COMMENT = ["-m", "comment", "--comment", NAME]
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,13 @@ def create() -> None:
         docker.run("network", "create", "--driver=bridge", f"--opt=com.docker.network.bridge.name={BRIDGE}", NAME)
 
 
-def remove() -> None:
-    """Remove the network; it must have no container."""
-    docker.run("network", "rm", NAME)
+def release() -> None:
+    """Remove the network and its rules, unless it is gone or still has a container."""
+    if not docker.run("network", "ls", "--quiet", "--filter", f"name=^{NAME}$"):
+        return
+    if docker.run("network", "inspect", NAME, "--format", "{{len .Containers}}").strip() == "0":
+        open_again()
+        docker.run("network", "rm", NAME)
 
 
 def close() -> None:
@@ -62,7 +66,7 @@ def packets() -> Packets:
     counted = []
     for table, rule in _rules(_subnet()):
         listing = _iptables(table, "-nvxL", [rule[0]])
-        found = next((line for line in listing.splitlines() if "elastic-lab " in line.replace("*/", " ")), None)
+        found = next((line for line in listing.splitlines() if f"/* {NAME} */" in line), None)
         number = re.match(r"\s*(\d+)", found or "")
         if number is None:
             raise LabFault(f"the rule that keeps {NAME}'s packets on the machine is gone from {rule[0]}")

@@ -162,3 +162,10 @@ def guard(run: Path) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def dismiss(watcher: subprocess.Popen[bytes]) -> None:
+    """Let a guard go: it finds nothing to clear, or was told to end."""
+    if watcher.stdin:
+        watcher.stdin.close()
+    watcher.wait(timeout=60)

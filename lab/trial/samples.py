@@ -48,8 +48,7 @@ def collect(url: str, namespace: str, start: float, end: float) -> pd.DataFrame:
         prometheus = PrometheusConnect(url=url)
         for name in METRICS:
             for chunk_end, seconds in _chunks(start, end):
-                label = "exported_namespace" if name.startswith("keda_") else "namespace"
-                query = f'{name}{{{label}="{namespace}"}}[{seconds}s]'
+                query = f'{name}{{namespace="{namespace}"}}[{seconds}s]'
                 for series in prometheus.custom_query(query, params={"time": chunk_end}):
                     rows.extend(_rows(name, series))
     except (PrometheusApiClientException, RequestException) as error:

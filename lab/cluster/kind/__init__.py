@@ -1,0 +1,233 @@
+"""The kind runtime: the same components as containers of one kind node, through pytest-kind.
+
+Upstream's images are pulled, unless ``python -m lab images`` has made images here; then none is, and no packet leaves the
+machine while the cluster stands.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+from kubernetes import client
+from pytest_kind import KindCluster
+
+from lab.board import grafana
+from lab.cluster import build, docker, fit, network, processes, runs
+from lab.cluster.fit import Fit
+from lab.cluster.images import catalog, make
+from lab.cluster.kind import cni, settings, state
+from lab.cluster.kind.install import install, wait_ready
+from lab.cluster.kind.state import State
+from lab.errors import LabFault
+from lab.progress import reporting
+from lab.scale import Scale
+
+log = logging.getLogger("lab.cluster")
+
+NAME = "elastic-lab"
+ROLES = ("control-plane", "worker")
+
+
+@dataclass
+class Kind:
+    """A running kind cluster; see :class:`lab.cluster.Cluster`."""
+
+    run: Path
+    state: State
+    nodes: list[psutil.Process]
+    watcher: subprocess.Popen[bytes]
+    runtime: str = "kind"
+
+    @property
+    def bootstrap(self) -> str:
+        """Kafka's external listener, a port of the host's loopback."""
+        return self.state.bootstrap
+
+    @property
+    def pod_bootstrap(self) -> str:
+        """Kafka's internal listener."""
+        return settings.POD_BOOTSTRAP
+
+    @property
+    def prometheus_url(self) -> str:
+        """Prometheus's address, a port of the host's loopback."""
+        return self.state.prometheus
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of every component, and where the images are from."""
+        return self.state.versions
+
+    @property
+    def fit(self) -> Fit:
+        """Images loaded into the node, and what a container may do."""
+        return fit.kind(self.state.pods, self.state.images)
+
+    def api(self) -> client.ApiClient:
+        """A new API client with full rights."""
+        return state.api(self.run)
+
+    def check(self) -> None:
+        """Raise :class:`lab.errors.LabFault` when a node has died."""
+        if not all(node.is_running() for node in self.nodes):
+            raise LabFault(f"a node of the kind cluster {self.state.name} is gone")
+
+    def down(self) -> None:
+        """Delete the cluster and its network."""
+        begun = time.monotonic()
+        processes.clear(self.run)
+        processes.dismiss(self.watcher)
+        log.info("cluster down in %.1f s", time.monotonic() - begun)
+
+    def keep(self) -> None:
+        """Leave the cluster for the next session or ``kubectl --kubeconfig``; ``python -m lab down`` deletes it."""
+        runs.keep(self.run)
+        self.watcher.terminate()
+        processes.dismiss(self.watcher)
+        log.info("cluster kept: kubectl --kubeconfig %s; end it with python -m lab down", self.run / "kubeconfig")
+
+
+def up(scale: Scale, name: str = NAME, node_image: str | None = None, kind_command: Path | None = None) -> Kind:
+    """Use the kept cluster, or create one and return when every API answers.
+
+    ``name``, ``node_image`` and ``kind_command`` are pytest-kind's options. Raises :class:`LabFault` in one line, with
+    nothing left behind, when there is no daemon, no permission, no image, or a cluster of that name that is not ours.
+    """
+    docker.check()
+    runs.sweep()
+    objects = settings.infrastructure()
+    made = make.current(catalog.named(objects))
+    found = docker.inspect(f"{name}-control-plane")
+    if found is not None:
+        return _again(name, found, scale, made, objects)
+    if made is None:
+        objects += grafana.objects()
+    images = made or _pulled([*catalog.named(objects), catalog.NODE, catalog.PYTHON])
+    pods = make.make_pods(images[catalog.PYTHON])
+    command = kind_command or build.ensure(build.KIND_TOOL).binary("kind")
+    run, _ = runs.open_run()
+    watcher = processes.guard(run)
+    try:
+        return _create(run, watcher, scale, State.planned(name, command, scale, pods, images), objects, node_image)
+    except BaseException:
+        processes.clear(run)
+        raise
+
+
+def _create(
+    run: Path,
+    watcher: subprocess.Popen[bytes],
+    scale: Scale,
+    planned: State,
+    objects: list[dict[str, Any]],
+    node_image: str | None,
+) -> Kind:
+    """Create the ``planned`` cluster on a network of its own, load its images, and install ``objects``."""
+    begun = time.monotonic()
+    phase = "kind's node"
+    with reporting(lambda: f"cluster: waiting for {phase}", every_s=10):
+        planned.write(run)
+        state.leave_commands(run, planned.kind)
+        network.create()
+        if planned.closed:
+            network.close()
+        told = settings.cluster_settings(scale, planned.closed, planned.ports)
+        (run / "kind.yaml").write_text(yaml.safe_dump(told, sort_keys=False))
+        image = node_image or planned.images[catalog.NODE]
+        cluster = KindCluster(planned.name, run / "kubeconfig", image=image, kind_path=run / "kind")
+        try:
+            cluster.create(run / "kind.yaml")
+        except subprocess.CalledProcessError:
+            raise LabFault(f"kind could not create the cluster: {state.reason(run)}") from None
+        created = replace(planned, node=_containers(planned.name)[0]["Id"])
+        created.write(run)
+        phase = "images to be loaded"
+        if created.closed:
+            cni.connect(state.api(run))
+        loaded = [created.images[part] for part in catalog.named(objects)]
+        _load(run, created, "control-plane", *loaded)
+        _load(run, created, "worker", created.pods)
+        phase = "KEDA, Kafka and Prometheus"
+        running = Kind(run, created, _nodes(created.name), watcher)
+        install(run, created, objects, running.fit)
+        wait_ready(run, created, objects, running.check)
+        if created.closed:
+            _stayed_inside()
+    runs.note_prometheus(run, created.prometheus)
+    log.info("cluster up in %.1f s (kind %s, images %s)", time.monotonic() - begun, created.name, created.versions["images"])
+    if created.grafana:
+        log.info("Grafana: %s", created.grafana)
+    return running
+
+
+def _again(
+    name: str, container: dict[str, Any], scale: Scale, made: dict[str, str] | None, objects: list[dict[str, Any]]
+) -> Kind:
+    """The kept cluster ``name``; it must be ours, unused, and of this scale and these images."""
+    kept = next(((run, old) for run in runs.all_runs() if (old := state.read(run)) and old.node == container["Id"]), None)
+    if kept is None:
+        raise LabFault(
+            f"--cluster-name: {name!r} is not allowed; allowed: a free name (kind has a cluster {name} that is not the lab's, "
+            f"and it is left as it is)"
+        )
+    run, old = kept
+    if old.scale != str(scale):
+        raise LabFault(f"the kept cluster {name} is of scale {old.scale}; python -m lab down deletes it")
+    if made is not None and old.images != made:
+        raise LabFault(f"the kept cluster {name} runs other images than are there now; python -m lab down deletes it")
+    pods = make.make_pods(old.images[catalog.PYTHON])
+    runs.adopt(run)
+    watcher = processes.guard(run)
+    if pods != old.pods:
+        old = replace(old, pods=pods)
+        _load(run, old, "worker", pods)
+        old.write(run)
+    running = Kind(run, old, _nodes(name), watcher)
+    wait_ready(run, old, objects, running.check)
+    log.info("cluster %s used again", name)
+    return running
+
+
+def _containers(name: str) -> list[dict[str, Any]]:
+    """The containers of a cluster's nodes, the control plane's first."""
+    return [docker.inspect(f"{name}-{role}") or {} for role in ROLES]
+
+
+def _nodes(name: str) -> list[psutil.Process]:
+    """The first process of each node."""
+    return [psutil.Process(container["State"]["Pid"]) for container in _containers(name)]
+
+
+def _load(run: Path, cluster: State, role: str, *images: str) -> None:
+    """Load images from the daemon into one node."""
+    state.kind(run, "load", "docker-image", "--name", cluster.name, "--nodes", f"{cluster.name}-{role}", *images)
+
+
+def _pulled(wanted: Sequence[str]) -> dict[str, str]:
+    """Pull what Docker does not have of ``wanted``; each keeps its name."""
+    there = docker.images(wanted)
+    missing = [name for name in wanted if name not in there]
+    for number, image in enumerate(missing, 1):
+        label = f"pulling {image} ({number} of {len(missing)})"
+        with reporting(lambda label=label: label):  # type: ignore[misc]
+            try:
+                docker.run("pull", "--quiet", image)
+            except LabFault as fault:
+                cure = "python -m lab images makes all images without a registry"
+                raise LabFault(f"image {image} is not here and can't be pulled ({fault}): {cure}") from None
+    return {name: name for name in wanted}
+
+
+def _stayed_inside() -> None:
+    seen = network.packets()
+    log.info("no packet of the cluster's left the machine while it came up; %d were turned back", seen.rejected)
+    if seen.escaped:
+        raise LabFault(f"{seen.escaped} packets of the cluster's left the machine: allowed: none")

@@ -1,0 +1,1 @@
+"""The kind runtime, on a Docker daemon: what surrounds the trials."""

@@ -1,0 +1,63 @@
+"""Docker, asked: what can't be had is said in one line, before anything is left behind."""
+
+import shutil
+
+import pytest
+
+from lab.cluster import docker, kind
+from lab.cluster.images import debian
+from lab.errors import LabFault
+from lab.scale import Scale
+
+QUICK = Scale("quick", 30, 1)
+
+
+@pytest.mark.skipif(shutil.which("docker") is None, reason="needs the docker command to be told that no daemon answers")
+def test_no_daemon_is_one_clear_line(monkeypatch, tmp_path):
+    """The command is there, the daemon is not; nothing is begun."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    monkeypatch.setenv("ELASTIC_LAB_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(LabFault, match=r"^docker version: no Docker daemon answers: docs/kind\.md says how to start one$"):
+        kind.up(QUICK)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_no_docker_is_one_clear_line(monkeypatch, tmp_path):
+    """There is no command at all: the other runtime is named."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LabFault, match="no docker command on PATH: install Docker, or use --cluster binary"):
+        kind.up(QUICK)
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ("Got permission denied while trying to connect to the Docker daemon socket at unix:///x", "member of group docker"),
+        ("write /x/layer.tar: no space left on device", "no space left where Docker keeps its images"),
+        ("OCI runtime exec failed: unable to apply caps: operation not permitted", "docs/kind.md has the cure"),
+        (
+            "line one\nERROR: failed to create cluster: port is taken\n\nStack Trace:\nmore",
+            "failed to create cluster: port is taken",
+        ),
+        ("", "it printed no reason"),
+    ],
+)
+def test_what_docker_prints_becomes_one_line(printed, said):
+    """The known causes with their cure, the rest by the line that tells it."""
+    assert said in docker.reason(printed)
+    assert "\n" not in docker.reason(printed)
+
+
+def test_images_need_root(monkeypatch):
+    """Said before anything is built."""
+    monkeypatch.setattr(debian.os, "geteuid", lambda: 1000)
+    with pytest.raises(LabFault, match="python -m lab images: needs root"):
+        debian.check()
+
+
+def test_images_need_mmdebstrap(monkeypatch, tmp_path):
+    """Said with the package that has it."""
+    monkeypatch.setattr(debian.os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LabFault, match="no mmdebstrap command on PATH: apt install mmdebstrap"):
+        debian.check()

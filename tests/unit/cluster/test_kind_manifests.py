@@ -1,0 +1,117 @@
+"""What goes onto a kind cluster: pinned, confined, with no more rights than it needs, and the same as on processes."""
+
+import ipaddress
+
+import pytest
+import yaml
+
+from lab import scale as scales
+from lab.cluster import build, fit, metrics
+from lab.cluster.controlplane import CLIENT_RATE, hpa_flags
+from lab.cluster.images import catalog
+from lab.cluster.kind import settings
+from lab.kafka import broker
+from lab.trial import inputs
+from lab.trial.inputs import Workload
+
+PINS = {
+    "keda": build.KEDA,
+    "keda-metrics-apiserver": build.KEDA,
+    "kafka": broker.VERSION,
+    "metrics-server": build.METRICS_SERVER,
+    "kube-state-metrics": build.KUBE_STATE_METRICS,
+    "prometheus": build.PROMETHEUS,
+}
+OBJECTS = settings.infrastructure()
+WORKLOADS = [item for item in OBJECTS if list(catalog.containers(item))]
+
+
+def trial_objects(runtime):
+    """What a trial applies, as ``runtime`` takes it."""
+    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind")
+    return [runtime(item) for item in [*chosen.manifests(chosen.environment("kafka:9092", "x")), chosen.producer()]]
+
+
+def test_upstream_images_are_of_the_versions_built_here():
+    """So that a cluster of pulled images and one of images made here run the same."""
+    images = catalog.named(OBJECTS)
+    assert {catalog.made_here(image).partition("/")[2].partition(":")[0]: catalog.version(image) for image in images} == PINS
+    assert catalog.version(catalog.NODE) == build.KUBERNETES
+
+
+@pytest.mark.parametrize(
+    "item", [*WORKLOADS, *trial_objects(fit.kind("elastic-lab/pods:1", {}))], ids=lambda item: item["metadata"]["name"]
+)
+def test_a_container_is_confined_and_says_what_it_takes(item):
+    """Numeric user, read-only root, no capability, requests and limits."""
+    pod = item["spec"].get("template", {}).get("spec")
+    if pod is None:
+        return
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["runAsUser"] > 0
+    for container in catalog.containers(item):
+        held = container["securityContext"]
+        assert held["readOnlyRootFilesystem"]
+        assert not held["allowPrivilegeEscalation"]
+        assert held["capabilities"] == {"drop": ["ALL"]}
+        assert container["resources"]["requests"].keys() == container["resources"]["limits"].keys() == {"cpu", "memory"}
+        assert container["imagePullPolicy"] == "IfNotPresent"
+
+
+def test_no_role_may_do_everything():
+    """Each rule names its resources and verbs; external metrics have any name."""
+    for item in OBJECTS:
+        for rule in item.get("rules", ()):
+            assert "*" not in rule["verbs"]
+            assert "*" not in rule["apiGroups"]
+            assert "*" not in rule["resources"] or rule["apiGroups"] == ["external.metrics.k8s.io"]
+
+
+def test_the_fit_changes_images_and_nothing_that_is_measured():
+    """The same manifests on both runtimes: the process node takes them as they are, kind gets its image and confinement."""
+    plain, fitted = trial_objects(fit.BINARY), trial_objects(fit.kind("elastic-lab/pods:1", {}))
+    for before, after in zip(plain, fitted, strict=True):
+        for container in catalog.containers(after):
+            assert container.pop("image") == "elastic-lab/pods:1"
+            del container["securityContext"]
+            del after["spec"]["template"]["spec"]["securityContext"]
+        for container in catalog.containers(before):
+            assert container.pop("image").startswith("elastic-lab/")
+        assert before == after
+
+
+def test_upstream_names_become_ours_only_where_images_are_made_here():
+    """A local image can't be taken for the published one."""
+    names = {image: catalog.made_here(image) for image in catalog.named(OBJECTS)}
+    local = [fit.kind("elastic-lab/pods:1", names)(item) for item in OBJECTS]
+    assert all(catalog.is_lab(image) for image in catalog.named(local))
+    upstream = [fit.kind("elastic-lab/pods:1", {name: name for name in names})(item) for item in OBJECTS]
+    assert catalog.named(upstream) == list(names)
+
+
+@pytest.mark.parametrize("scale", ["quick", "standard", "full"])
+@pytest.mark.parametrize("made_here", [True, False])
+def test_the_cluster_is_told_the_scale_and_listens_on_loopback(scale, made_here):
+    """The controller-manager's flags are those of the binary runtime; every port of the host's is on loopback."""
+    chosen = scales.load(scale)
+    told = settings.cluster_settings(chosen, made_here, {30090: 20001, 30092: 20002})
+    (node,) = told["nodes"]
+    assert all(ipaddress.ip_address(port["listenAddress"]).is_loopback for port in node["extraPortMappings"])
+    assert ipaddress.ip_address(told["networking"]["apiServerAddress"]).is_loopback
+    patches = [yaml.safe_load(patch) for patch in told["kubeadmConfigPatches"]]
+    (configuration,) = (patch for patch in patches if patch["kind"] == "ClusterConfiguration")
+    flags = {item["name"]: item["value"] for item in configuration["controllerManager"]["extraArgs"]}
+    assert {**CLIENT_RATE, **hpa_flags(chosen)}.items() <= flags.items()
+    assert ("imageRepository" in configuration) == made_here
+
+
+def test_prometheus_scrapes_the_same_on_both_runtimes():
+    """Only where it finds the API, kube-state-metrics and KEDA differs."""
+    targets = {"kube-state-metrics": "a:1", "keda": "b:2"}
+    inside = yaml.safe_load(metrics.prometheus_settings(targets))
+    outside = yaml.safe_load(metrics.prometheus_settings(targets, kubeconfig="config"))
+    assert [job["job_name"] for job in inside["scrape_configs"]] == ["pods", "lag", "kube-state-metrics", "keda"]
+    for job in outside["scrape_configs"]:
+        for discovery in job.get("kubernetes_sd_configs", ()):
+            assert discovery.pop("kubeconfig_file") == "config"
+    assert inside == outside
