@@ -208,8 +208,9 @@ def _build(components: Sequence[Component]) -> Built:
 
 
 def source(module: str, folder: str) -> Path:
-    """Where the source of ``module`` lies, at the version that ``folder``'s go.mod pins."""
-    return Path(_run([_go(), "list", "-m", "-f", "{{.Dir}}", module], MODULES / folder, module).strip())
+    """Where the source of ``module`` lies, at the version that ``folder``'s go.mod pins; downloaded if need be."""
+    told = json.loads(_run([_go(), "mod", "download", "-json", module], MODULES / folder, module))
+    return Path(told["Dir"])
 
 
 def _verified(go: str, binary: Path, component: Component) -> str:

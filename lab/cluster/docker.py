@@ -45,8 +45,9 @@ def reason(printed: str) -> str:
         if sign in printed:
             return said
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    named = [line for line in lines if line.startswith("ERROR:")]  # kind's own; a stack trace follows it
     telling = [line for line in lines if "rror" in line]
-    return (telling or lines or ["it printed no reason"])[-1][:400]
+    return (named or telling or lines or ["it printed no reason"])[-1][:400]
 
 
 def images(names: Iterable[str]) -> dict[str, int]:

@@ -7,7 +7,6 @@ same is counted.
 
 from __future__ import annotations
 
-import re
 import subprocess
 from dataclasses import dataclass
 
@@ -16,6 +15,13 @@ from lab.errors import LabFault
 
 NAME, BRIDGE = "elastic-lab", "elastic-lab0"
 _COMMENT = ["-m", "comment", "--comment", NAME]
+_MARK = "0xe1a"
+# Each rule with its table, and its chain first. What comes in from the bridge is marked, whatever its address, so that it is
+# counted where it goes out, behind anything that might route around the rejecting rule.
+REJECTING = ("filter", ["DOCKER-USER", "-i", BRIDGE, "!", "-o", BRIDGE, *_COMMENT, "-j", "REJECT"])
+MARKING = ("mangle", ["PREROUTING", "-i", BRIDGE, *_COMMENT, "-j", "MARK", "--set-mark", _MARK])
+COUNTING = ("mangle", ["POSTROUTING", "!", "-o", BRIDGE, "-m", "mark", "--mark", _MARK, *_COMMENT, "-j", "RETURN"])
+RULES = (REJECTING, MARKING, COUNTING)
 
 
 @dataclass(frozen=True)
@@ -47,16 +53,14 @@ def release() -> None:
 
 def close() -> None:
     """Reject what the network's containers send to other places, and count from 0. Needs root."""
-    subnet = _subnet()
-    for table, rule in _rules(subnet):
-        while _iptables(table, "-C", rule, wanted=False):
-            _iptables(table, "-D", rule)
+    open_again()
+    for table, rule in RULES:
         _iptables(table, "-I", rule)
 
 
 def open_again() -> None:
     """Take the rules away."""
-    for table, rule in _rules(_subnet()):
+    for table, rule in RULES:
         while _iptables(table, "-C", rule, wanted=False):
             _iptables(table, "-D", rule)
 
@@ -64,27 +68,13 @@ def open_again() -> None:
 def packets() -> Packets:
     """What the rules have counted since :func:`close`. Raises :class:`LabFault` when they are not there."""
     counted = []
-    for table, rule in _rules(_subnet()):
+    for table, rule in (REJECTING, COUNTING):
         listing = _iptables(table, "-nvxL", [rule[0]])
         found = next((line for line in listing.splitlines() if f"/* {NAME} */" in line), None)
-        number = re.match(r"\s*(\d+)", found or "")
-        if number is None:
+        if found is None:
             raise LabFault(f"the rule that keeps {NAME}'s packets on the machine is gone from {rule[0]}")
-        counted.append(int(number[1]))
+        counted.append(int(found.split()[0]))
     return Packets(*counted)
-
-
-def _rules(subnet: str) -> list[tuple[str, list[str]]]:
-    """The rejecting rule, and the counting one behind everything that might route around it; each begins with its chain."""
-    return [
-        ("filter", ["DOCKER-USER", "-i", BRIDGE, "!", "-o", BRIDGE, *_COMMENT, "-j", "REJECT"]),
-        ("mangle", ["POSTROUTING", "-s", subnet, "!", "-o", BRIDGE, "!", "-d", subnet, *_COMMENT, "-j", "RETURN"]),
-    ]
-
-
-def _subnet() -> str:
-    subnets = docker.run("network", "inspect", NAME, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}").split()
-    return next(subnet for subnet in subnets if "." in subnet)
 
 
 def _iptables(table: str, action: str, rule: list[str], wanted: bool = True) -> str:

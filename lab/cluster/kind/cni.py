@@ -48,10 +48,10 @@ def connect(api: client.ApiClient) -> None:
 def conflist(subnet: str) -> str:
     """The CNI configuration of a node whose pods get addresses of ``subnet``."""
     ranges = [[{"subnet": subnet}]]
-    bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": True, "hairpinMode": True}
+    # No masquerading: a pod's packets go to other pods and to nodes, which know the way back, and nowhere else.
+    bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "hairpinMode": True}
     addresses = {"type": "host-local", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]}
-    ports = {"type": "portmap", "capabilities": {"portMappings": True}}
-    return json.dumps({"cniVersion": "1.0.0", "name": "lab", "plugins": [{**bridge, "ipam": addresses}, ports]}, indent=1)
+    return json.dumps({"cniVersion": "1.0.0", "name": "lab", "plugins": [{**bridge, "ipam": addresses}]}, indent=1)
 
 
 def _node(item: Any) -> Node | None:

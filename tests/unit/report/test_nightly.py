@@ -28,9 +28,15 @@ def workflow() -> dict[Any, Any]:
 
 @pytest.fixture(scope="module")
 def steps(workflow: dict[Any, Any]) -> list[dict[str, Any]]:
-    """The steps of its one job."""
-    (job,) = workflow["jobs"].values()
-    found: list[dict[str, Any]] = job["steps"]
+    """The steps of the job that runs every experiment."""
+    found: list[dict[str, Any]] = workflow["jobs"]["experiments"]["steps"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def on_kind(workflow: dict[Any, Any]) -> list[dict[str, Any]]:
+    """The steps of the job that runs the core on kind."""
+    found: list[dict[str, Any]] = workflow["jobs"]["kind"]["steps"]
     return found
 
 
@@ -59,6 +65,34 @@ def test_the_experiments_are_run_with_options_that_exist(steps: list[dict[str, A
         pytestconfig.getoption(option)  # ValueError if there is none
     assert options["--scale"] in yaml.safe_load((paths.PROFILES / "scales.yaml").read_text())
     assert int(options["--repeat"]) > 1
+
+
+def test_the_core_on_kind_is_run_and_judged(on_kind: list[dict[str, Any]], workflow: dict[Any, Any]) -> None:
+    """Its environment exists, at the scale of the other runtime so that they can be compared; its gate counts its own tests."""
+    runs = commands(on_kind, "tox")
+    assert {words[words.index("-e") + 1] for words in runs} == {"kind"} <= environments()
+    (passed,) = (words[words.index("--") + 1 :] for words in runs if "--" in words)
+    (everything,) = (words for words in commands(workflow["jobs"]["experiments"]["steps"], "tox") if "--" in words)
+    assert passed == ["--scale", everything[everything.index("--scale") + 1]]
+    (gate,) = commands(on_kind, ".tox/kind/bin/python")
+    assert gate == ["-m", "lab.report", "--results=results-kind", "--least", "$LEAST_KIND_TESTS"]
+    assert 0 < int(workflow["env"]["LEAST_KIND_TESTS"]) < int(workflow["env"]["LEAST_TESTS"])
+
+
+def test_the_runtimes_are_compared_from_what_the_two_jobs_keep(workflow: dict[Any, Any]) -> None:
+    """Each artifact that is fetched is one that a job keeps, and lies where the command looks for it."""
+    job = workflow["jobs"]["compare"]
+    assert job["needs"] == ["experiments", "kind"]
+    fetched = {step["with"]["name"]: step["with"]["path"] for step in job["steps"] if "download" in step.get("uses", "")}
+    kept = {
+        step["with"]["name"]
+        for name in job["needs"]
+        for step in workflow["jobs"][name]["steps"]
+        if "upload" in step.get("uses", "")
+    }
+    assert fetched.keys() <= kept
+    (compared,) = (words for words in commands(job["steps"], "python") if "compare" in words)
+    assert compared == ["-m", "lab.report", "compare", *fetched.values()]
 
 
 def test_the_gate_is_a_command_that_exists(
@@ -123,10 +157,12 @@ def test_the_tools_are_as_new_as_the_lab_needs(steps: list[dict[str, Any]]) -> N
 
 def test_it_may_only_read_and_ends_by_itself(workflow: dict[Any, Any], steps: list[dict[str, Any]]) -> None:
     """Least permissions, one at a time, a time limit that leaves room for the report, every action at a major version."""
-    (job,) = workflow["jobs"].values()
+    job = workflow["jobs"]["experiments"]
     limit = next(step["timeout-minutes"] for step in steps if "--repeat" in step.get("run", ""))
     assert workflow["permissions"] == {"contents": "read"}
     assert workflow["concurrency"]["group"]
     assert limit < job["timeout-minutes"] <= 360
-    assert all(re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
+    every = [step for one in workflow["jobs"].values() for step in one["steps"]]
+    assert all(re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"]) for step in every if "uses" in step)
+    assert all(0 < one["timeout-minutes"] <= 360 for one in workflow["jobs"].values())
     assert {"schedule", "workflow_dispatch"} == set(workflow[True])
