@@ -52,10 +52,10 @@ def release() -> None:
 
 
 def close() -> None:
-    """Reject what the network's containers send to other places, and count from 0. Needs root."""
-    open_again()
+    """Reject what the network's containers send to other places, and count it. Needs root."""
     for table, rule in RULES:
-        _iptables(table, "-I", rule)
+        if not _iptables(table, "-C", rule, wanted=False):
+            _iptables(table, "-I", rule)
 
 
 def open_again() -> None:
@@ -66,7 +66,7 @@ def open_again() -> None:
 
 
 def packets() -> Packets:
-    """What the rules have counted since :func:`close`. Raises :class:`LabFault` when they are not there."""
+    """What the rules have counted since they are there. Raises :class:`LabFault` when they are not there."""
     counted = []
     for table, rule in (REJECTING, COUNTING):
         listing = _iptables(table, "-nvxL", [rule[0]])
