@@ -34,7 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
         elif options.command == "images":
             print(_images())
         else:
-            print(f"{runs.clear_all()} processes ended")
+            standing = len(runs.all_runs())
+            runs.clear_all()
+            print(f"{standing - len(runs.all_runs())} clusters ended")
     except (InputError, LabFault) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2

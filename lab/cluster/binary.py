@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import platform
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -101,7 +102,7 @@ def up(scale: Scale) -> Binary:
     except BaseException:
         processes.clear(run)
         raise
-    versions = {**built.versions, "kafka": broker.VERSION}
+    versions = {**built.versions, "kafka": broker.VERSION, "python-of-pods": platform.python_version()}
     cluster = Binary(run, plane, started, url, versions, time.monotonic() - begun, watcher)
     log.info("cluster up in %.1f s", cluster.up_s)
     return cluster

@@ -42,12 +42,13 @@ def create() -> None:
         docker.run("network", "create", "--driver=bridge", f"--opt=com.docker.network.bridge.name={BRIDGE}", NAME)
 
 
-def release() -> None:
-    """Remove the network and its rules, unless it is gone or still has a container."""
+def release(closed: bool) -> None:
+    """Remove the network, and if it was ``closed`` its rules, unless it is gone or still has a container."""
     if not docker.run("network", "ls", "--quiet", "--filter", f"name=^{NAME}$"):
         return
     if docker.run("network", "inspect", NAME, "--format", "{{len .Containers}}").strip() == "0":
-        open_again()
+        if closed:
+            open_again()
         docker.run("network", "rm", NAME)
 
 

@@ -117,6 +117,6 @@ def ratios(comparison: Comparison) -> alt.VConcatChart:
 
 
 def _ratio(pair: Pair, part: str, name: str, names: tuple[str, str]) -> float | None:
-    row = pair.row(part, name) if pair.results_in(part, name) else None
+    row = None if pair.withheld(part, name) else pair.row(part, name)
     found = ratio(*(row.middle(runtime) for runtime in names)) if row else None
     return round(found, 4) if found is not None and found > 0.001 and math.isfinite(found) else None

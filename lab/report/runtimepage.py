@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pandas as pd
+from PIL import Image
 
 from lab.measure.dip import dips, traces
 from lab.report import blocks, runtimecharts, runtimes, trust
@@ -16,15 +18,28 @@ from lab.report.compare import comparison_chart
 from lab.report.dips import dip_bars, dip_traces
 from lab.report.evidence import compared
 from lab.report.look import png
-from lab.report.packing import packed
-from lab.report.runtimes import COLD, COST, INTEGRITY, LAG, MEASURED, REACTION, REPLICAS, UP, Comparison, Pair, Row, ratio
+from lab.report.runtimes import (
+    COLD,
+    COST,
+    DECREED,
+    INTEGRITY,
+    LAG,
+    MEASURED,
+    REACTION,
+    REPLICAS,
+    UNDRAINED,
+    UP,
+    Comparison,
+    Pair,
+    Row,
+    ratio,
+)
 from lab.report.tables import number
 from lab.trial.record import NoData
 
 IMAGE_SCALE = 1.4
 NOT_HARDWARE = ("load",)
 ARROW = " → "
-DECREED = "decreed"
 # The figures of the summary's tables: column, part, figure; "points" are compared by their difference, counts as they are.
 Column = tuple[str, str, str, str]
 TIMES: tuple[Column, ...] = (
@@ -70,7 +85,8 @@ def document(comparison: Comparison, title: str) -> Iterator[Block]:
     yield from _summary(comparison)
     yield Text(
         f"Each cell: {other} / {base} (dips: the difference in percentage points), in brackets {base}{ARROW}{other}; counts as "
-        "they are. decreed: given by the trial, not a result. n/a: the record has no data for it."
+        "they are. decreed: given by the trial, not a result. not drained: it ended with lag, as it was meant to. n/a: the "
+        "record has no data for it."
     )
     yield from _drawn(lambda: runtimecharts.ratios(comparison), f"Ratio {other} / {base} of each figure")
     yield from _drawn(lambda: runtimecharts.reactions(comparison), "Reaction by part on both runtimes")
@@ -117,10 +133,7 @@ def _summary(comparison: Comparison) -> Iterator[Table]:
 
 
 def _summed(pair: Pair, names: tuple[str, str], columns: tuple[Column, ...], *, decided: bool) -> tuple[str, ...]:
-    cells = [
-        _brief(pair.row(part, figure), names, how) if pair.results_in(part, figure) else DECREED
-        for _, part, figure, how in columns
-    ]
+    cells = [pair.withheld(part, figure) or _brief(pair.row(part, figure), names, how) for _, part, figure, how in columns]
     if not decided:
         return (pair.name, *cells)
     found = trust.decisions(pair)
@@ -219,6 +232,9 @@ def _rows(pair: Pair, names: tuple[str, str]) -> Iterator[tuple[str, ...]]:
     for part in MEASURED:
         own = [row for row in pair.rows if row.part == part]
         for n, row in enumerate(own):
+            if (why := pair.withheld(part, row.name)) == UNDRAINED:
+                yield (part if n == 0 else "", row.name, why, why, "", "")
+                continue
             one, two = row.middle(base), row.middle(other)
             values = [_values(row.values[name]) for name in names]
             yield (part if n == 0 else "", row.name, *values, _difference(one, two), _rounded(ratio(one, two)))
@@ -273,9 +289,16 @@ def _traces(pair: Pair) -> Any:
 def _drawn(make: Callable[[], Any], what: str) -> Iterator[Block]:
     """The chart as an image; what can't be drawn says why."""
     try:
-        yield Picture(packed(png(make(), IMAGE_SCALE)), what)
+        yield Picture(_small(png(make(), IMAGE_SCALE)), what)
     except (NoData, ValueError) as missing:
         yield Text(f"{what}: n/a, {missing}.")
+
+
+def _small(image: bytes) -> bytes:
+    """The same pixels in fewer bytes: the renderer packs for speed, a page of many images wants size."""
+    packed = BytesIO()
+    Image.open(BytesIO(image)).save(packed, "PNG", optimize=True)
+    return packed.getvalue()
 
 
 def _left_out(comparison: Comparison) -> Iterator[Block]:

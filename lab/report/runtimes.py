@@ -22,9 +22,11 @@ from lab.measure.coldstart import cold_start
 from lab.measure.dip import dips, summary
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, reaction
+from lab.trial.inputs import REPLAYED
 from lab.trial.record import NoData, Record, stored
 
 BASE = "binary"  # ratios are of the other runtime to this one
+DECREED, UNDRAINED = "decreed", "not drained"
 BETWEEN_RUNS = ("runtime", "repetition")
 FINISHED = ("complete", "deadline")
 AUTOSCALED = ("ScaledObject", "HorizontalPodAutoscaler")
@@ -74,9 +76,17 @@ class Pair:
         """Whether KEDA or an HPA decided on the replicas; no autoscaler does in a trial of decreed steps."""
         return self.inputs["policy"]["kind"] in AUTOSCALED
 
-    def results_in(self, part: str, name: str) -> bool:
-        """Whether the figure is a result here: in a trial of decreed steps the backlog and the replicas are given."""
-        return self.autoscaled or (part, name) not in GIVEN
+    def withheld(self, part: str, name: str) -> str | None:
+        """Why the figure is no result here; None if it is one.
+
+        In a trial of decreed steps the backlog and the replicas are given; in one that ends with lag what is left of it is
+        not lost.
+        """
+        if not self.autoscaled and (part, name) in GIVEN:
+            return DECREED
+        if (part, name) == (INTEGRITY, LOST) and self.inputs.get("until") == REPLAYED:
+            return UNDRAINED
+        return None
 
     @cached_property
     def _measured(self) -> dict[str, list[tuple[dict[str, Figures], dict[str, str]]]]:

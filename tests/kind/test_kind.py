@@ -8,15 +8,17 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import allure
 import pytest
 
+from lab import scale as scales
 from lab.cluster import docker, kind, network, runs
 from lab.cluster.images import catalog
 from lab.cluster.kind import state
 from lab.errors import LabFault
 from lab.wait import until
 
-pytestmark = pytest.mark.kind
+pytestmark = [pytest.mark.kind, allure.epic("Runtimes"), allure.feature("kind")]
 
 OTHER = "elastic-lab-other"
 ELSEWHERE = "198.51.100.1"  # of a range kept for documents: no machine has it
@@ -89,9 +91,7 @@ def test_a_cluster_of_that_name_that_is_not_ours_is_left_alone(ours):
 
 def ours_scale(ours):
     """The scale the session's cluster was made for."""
-    from lab import scale
-
-    return next(one for one in map(scale.load, ("quick", "standard", "full")) if str(one) == ours.state.scale)
+    return next(one for one in map(scales.load, ("quick", "standard", "full")) if str(one) == ours.state.scale)
 
 
 def test_a_cluster_in_use_is_not_shared(ours):
@@ -105,6 +105,22 @@ def test_a_kept_cluster_of_another_scale_is_not_taken(ours):
     other = replace(ours_scale(ours), name="slower", time=2)
     with pytest.raises(LabFault, match=r"is of scale .*; python -m lab down deletes it"):
         kind.up(other, name=ours.state.name)
+
+
+def test_an_image_that_can_not_be_had_is_named(ours, monkeypatch):
+    """No registry answers: the image and the way out are named, and nothing is begun."""
+    monkeypatch.setattr(kind.make, "current", lambda wanted: None)
+    monkeypatch.setattr(kind.settings, "infrastructure", lambda: [pod_of("localhost:1/none:1.0")])
+    before = runs.all_runs()
+    with pytest.raises(LabFault, match=r"image localhost:1/none:1\.0 is not here and can't be pulled .* python -m lab images"):
+        kind.up(ours_scale(ours), name=OTHER)
+    assert runs.all_runs() == before
+
+
+def pod_of(image):
+    """A Deployment of one container."""
+    spec = {"template": {"spec": {"containers": [{"name": "one", "image": image}]}}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "one"}, "spec": spec}
 
 
 def test_a_session_that_is_killed_leaves_no_cluster(ours):

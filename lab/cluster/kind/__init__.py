@@ -172,13 +172,16 @@ def _again(
     name: str, container: dict[str, Any], scale: Scale, made: dict[str, str] | None, objects: list[dict[str, Any]]
 ) -> Kind:
     """The kept cluster ``name``; it must be ours, unused, and of this scale and these images."""
-    kept = next(((run, old) for run in runs.all_runs() if (old := state.read(run)) and old.node == container["Id"]), None)
+    every = ((run, old) for run in runs.all_runs() if (old := state.read(run)) is not None)
+    kept = next(((run, old) for run, old in every if old.name == name and old.node in ("", container["Id"])), None)
     if kept is None:
         raise LabFault(
             f"--cluster-name: {name!r} is not allowed; allowed: a free name (kind has a cluster {name} that is not the lab's, "
             f"and it is left as it is)"
         )
     run, old = kept
+    if not container["State"]["Running"]:
+        raise LabFault(f"the kept cluster {name} is stopped; python -m lab down deletes it")
     if old.scale != str(scale):
         raise LabFault(f"the kept cluster {name} is of scale {old.scale}; python -m lab down deletes it")
     if made is not None and old.images != made:

@@ -18,7 +18,7 @@ def main() -> int:
         return 0
     try:
         state.kind(run, "delete", "cluster", "--name", found.name, "--kubeconfig", str(run / "kubeconfig"))
-        network.release()
+        network.release(found.closed)
     except LabFault as fault:
         print(f"lab: {fault}", file=sys.stderr)
         return 1

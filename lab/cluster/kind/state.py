@@ -38,7 +38,8 @@ class State:
         made_here = images[catalog.NODE] != catalog.NODE
         inside = [PROMETHEUS_PORT, KAFKA_PORT] + ([] if made_here else [GRAFANA_PORT])
         ports = dict(zip(inside, processes.free_ports(len(inside)), strict=True))
-        return cls(name, str(kind), "", str(scale), ports, pods, images, versions(made_here))
+        python = docker.run("run", "--rm", "--network", "none", pods, "python", "--version").split()[-1]
+        return cls(name, str(kind), "", str(scale), ports, pods, images, {**versions(made_here), "python-of-pods": python})
 
     @property
     def bootstrap(self) -> str:
