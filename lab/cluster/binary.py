@@ -65,10 +65,7 @@ class Binary:
 
     def keep(self) -> None:
         """Leave the cluster running for ``kubectl --kubeconfig``; ``python -m lab down`` ends it."""
-        runs.keep(self.run)
-        self.watcher.terminate()
-        processes.dismiss(self.watcher)
-        log.info("cluster kept: kubectl --kubeconfig %s; end it with python -m lab down", self.plane.kubeconfig)
+        runs.keep(self.run, self.watcher)
 
 
 def up(scale: Scale) -> Binary:

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import secrets
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,9 +37,12 @@ def open_run() -> tuple[Path, str]:
     return run, network
 
 
-def keep(run: Path) -> None:
-    """Mark ``run`` as kept: only :func:`clear_all` ends it."""
+def keep(run: Path, watcher: subprocess.Popen[bytes]) -> None:
+    """Let ``run`` outlive its session and its guard: only :func:`clear_all` ends it."""
     _update(run, kept=True)
+    watcher.terminate()
+    processes.dismiss(watcher)
+    log.info("cluster kept: kubectl --kubeconfig %s; end it with python -m lab down", run / "kubeconfig")
 
 
 def adopt(run: Path) -> None:

@@ -89,10 +89,7 @@ class Kind:
 
     def keep(self) -> None:
         """Leave the cluster for the next session or ``kubectl --kubeconfig``; ``python -m lab down`` deletes it."""
-        runs.keep(self.run)
-        self.watcher.terminate()
-        processes.dismiss(self.watcher)
-        log.info("cluster kept: kubectl --kubeconfig %s; end it with python -m lab down", self.run / "kubeconfig")
+        runs.keep(self.run, self.watcher)
 
 
 def up(scale: Scale, name: str = NAME, node_image: str | None = None, kind_command: Path | None = None) -> Kind:
