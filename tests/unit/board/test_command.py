@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import subprocess
 
 import psutil
 import pytest
@@ -61,7 +62,9 @@ def test_the_newest_live_cluster_is_found():
 def test_what_was_noted_outlives_being_kept():
     """keep changes its own word and no other."""
     run = running("http://127.0.0.1:1")
-    runs.keep(run)
+    watcher = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
+    runs.keep(run, watcher)
+    assert watcher.returncode is not None
     entry = json.loads((run / "owner.json").read_text())
     assert (entry["kept"], entry["prometheus"], entry["pid"]) == (True, "http://127.0.0.1:1", os.getpid())
     assert abs(entry["created"] - psutil.Process().create_time()) < 0.05
