@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -35,6 +35,15 @@ NODE_PACKAGES = (
     "pigz", "e2fsprogs", "bash", "ca-certificates", "curl", "jq", "procps", "socat", "containerd", "runc",
     "containernetworking-plugins",
 )  # fmt: skip
+# Where upstream's images have their program, by the image's name: a manifest's command must find it in either.
+_PROGRAMS = {
+    "keda": ("keda-operator", "/keda"),
+    "keda-metrics-apiserver": ("keda-adapter", "/keda-adapter"),
+    "metrics-server": ("metrics-server", "/metrics-server"),
+    "kube-state-metrics": ("kube-state-metrics", "/kube-state-metrics"),
+    "prometheus": ("prometheus", "/bin/prometheus"),
+}
+CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 PROXY_PACKAGES = ("iptables", "nftables", "conntrack", "kmod")
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "dash")
 PYTHON_PACKAGES = ("python3", "libstdc++6", "zlib1g", "dash")
@@ -52,7 +61,7 @@ class Recipe:
     make: Callable[[str, Path, str], None]
 
 
-def ensure(wanted: Iterable[str]) -> dict[str, str]:
+def ensure(wanted: Sequence[str]) -> dict[str, str]:
     """Make what is missing of the node image, the pods' image and ``wanted`` (upstream's names); returns name -> name here.
 
     Raises :class:`LabFault` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
@@ -60,7 +69,7 @@ def ensure(wanted: Iterable[str]) -> dict[str, str]:
     debian.check()
     docker.check()
     _space()
-    recipes = [*(_recipe(name) for name in wanted), node_recipe(), python_recipe()]
+    recipes = _recipes(wanted)
     missing = [recipe for recipe in recipes if docker.label(recipe.image, LABEL) != recipe.made_of]
     log.info("%d of %d images to make; some two minutes once their binaries are built", len(missing), len(recipes))
     begun = time.monotonic()
@@ -71,12 +80,11 @@ def ensure(wanted: Iterable[str]) -> dict[str, str]:
     return {name: catalog.made_here(name) for name in (*wanted, catalog.NODE, catalog.PYTHON)}
 
 
-def current(wanted: Iterable[str]) -> dict[str, str] | None:
+def current(wanted: Sequence[str]) -> dict[str, str] | None:
     """Like :func:`ensure`, but None when any of the images is not made."""
     if build.built() is None or build.built(build.NODE_COMPONENTS) is None:
         return None
-    recipes = [*(_recipe(name) for name in wanted), node_recipe(), python_recipe()]
-    if any(docker.label(recipe.image, LABEL) != recipe.made_of for recipe in recipes):
+    if any(docker.label(recipe.image, LABEL) != recipe.made_of for recipe in _recipes(wanted)):
         return None
     return {name: catalog.made_here(name) for name in (*wanted, catalog.NODE, catalog.PYTHON)}
 
@@ -112,6 +120,10 @@ def python_recipe() -> Recipe:
     return Recipe(catalog.made_here(catalog.PYTHON), _hash(*PYTHON_PACKAGES, *hooks), make)
 
 
+def _recipes(wanted: Iterable[str]) -> list[Recipe]:
+    return [*(_recipe(name) for name in wanted), node_recipe(), python_recipe()]
+
+
 def _recipe(upstream: str) -> Recipe:
     """How to make the image that stands in for upstream's; paths and users are those of upstream's image."""
     name = catalog.made_here(upstream)
@@ -122,15 +134,6 @@ def _recipe(upstream: str) -> Recipe:
     if part == "kafka":
         return Recipe(name, _hash(*jars.KAFKA, *JAVA_PACKAGES), _kafka)
     raise LabFault(f"python -m lab images: there is no recipe for {upstream}; there is one for {', '.join(_PROGRAMS)}, kafka")
-
-
-_PROGRAMS = {
-    "keda": ("keda-operator", "/keda"),
-    "keda-metrics-apiserver": ("keda-adapter", "/keda-adapter"),
-    "metrics-server": ("metrics-server", "/metrics-server"),
-    "kube-state-metrics": ("kube-state-metrics", "/kube-state-metrics"),
-    "prometheus": ("prometheus", "/bin/prometheus"),
-}
 
 
 def _make(recipe: Recipe, label: str) -> None:
@@ -205,9 +208,6 @@ def _node(image: str, scratch: Path, made_of: str) -> None:
     docker.run("save", "--output", str(context / "images" / "kubernetes.tar"), *inside.values(), proxy)
     docker.build(context, image, {"BASE": base, "PAUSE": pause}, {LABEL: made_of})
     docker.run("image", "rm", *inside.values(), proxy)
-
-
-CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
 def _pods(image: str, scratch: Path, made_of: str, *, base: str, versions: Mapping[str, str], files: list[Path]) -> None:
