@@ -1,7 +1,8 @@
 """A typed, strict view of a ScaledObject's YAML. What KEDA or the HPA would refuse or ignore is refused here, by name.
 
-Field names, defaults and refused pairs are those of KEDA 2.21 (``apis/keda/v1alpha1/scaledobject_types.go``,
-``pkg/scalers/kafka_scaler.go``); the behavior block is autoscaling/v2's.
+Field names, defaults and refused pairs are those of KEDA 2.21 (``apis/keda/v1alpha1/scaledobject_types.go`` and
+``scaledobject_webhook.go``); the behavior block is autoscaling/v2's, and each trigger has its own module in
+:mod:`lab.autoscaling.triggers`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab import yamlfile
-from lab.autoscaling import behavior
+from lab.autoscaling import behavior, triggers
+from lab.autoscaling.triggers import Trigger
+from lab.autoscaling.triggers.cpu import Cpu
+from lab.autoscaling.triggers.kafka import Kafka
 from lab.errors import InputError
 from lab.scale import Scale
 
@@ -21,58 +25,59 @@ _SPEC = (
     "pollingInterval",
     "cooldownPeriod",
     "initialCooldownPeriod",
+    "idleReplicaCount",
     "minReplicaCount",
     "maxReplicaCount",
     "fallback",
     "advanced",
     "triggers",
 )
-_TRIGGER = ("type", "name", "metadata", "metricType", "useCachedMetrics", "authenticationRef")
-_KAFKA = (
-    "bootstrapServers",
-    "bootstrapServersFromEnv",
-    "consumerGroup",
-    "consumerGroupFromEnv",
-    "topic",
-    "topicFromEnv",
-    "lagThreshold",
-    "activationLagThreshold",
-    "offsetResetPolicy",
-    "allowIdleConsumers",
-    "excludePersistentLag",
-    "scaleToZeroOnInvalidOffset",
-    "limitToPartitionsWithLag",
-    "ensureEvenDistributionOfPartitions",
-    "partitionLimitation",
-    "version",
-    "tls",
-    "sasl",
-    "unsafeSsl",
-)
-_FLAGS = (
-    "allowIdleConsumers",
-    "excludePersistentLag",
-    "scaleToZeroOnInvalidOffset",
-    "limitToPartitionsWithLag",
-    "ensureEvenDistributionOfPartitions",
-)
-_REFUSED_PAIRS = (
-    ("allowIdleConsumers", "limitToPartitionsWithLag"),
-    ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
-)
+_TARGET = ("name", "kind", "apiVersion", "envSourceContainerName")
 _MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount"}
+_FALLBACKS = ("static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower")
+_ANNOTATIONS = "autoscaling.keda.sh/"
+_SWITCHES = ("paused", "paused-scale-in", "paused-scale-out", "force-activation")
+_LONGEST_NAME = 63
+_MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """Replicas while a trigger's source fails: after more than ``threshold`` failed queries in a row, as ``behavior`` says."""
+
+    threshold: int
+    replicas: int
+    behavior: str
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What annotations override: a pause (at ``replicas``, None as it stands) or one of one direction, forced activation."""
+
+    paused: bool
+    replicas: int | None
+    scale_in_paused: bool
+    scale_out_paused: bool
+    forced: bool
 
 
 @dataclass(frozen=True)
 class ScaledObject:
-    """What the measures and the runner need to know, and the object as it is applied. Times in s, lag in messages."""
+    """What model, measures and runner need to know, and the object as it is applied. Times in s, lag in messages."""
 
     name: str
     target: str
+    hpa: str
     min_replicas: int
     max_replicas: int
+    idle_replicas: int | None
     polling_s: int
-    lag_threshold: int
+    cooldown_s: int
+    initial_cooldown_s: int
+    fallback: Fallback | None
+    switches: Switches
+    triggers: tuple[Trigger, ...]
+    where: str
     content: dict[str, Any]
 
     @property
@@ -81,12 +86,24 @@ class ScaledObject:
         return max(1, self.min_replicas)
 
     @property
-    def hpa(self) -> str:
-        """The name of the HPA that KEDA makes."""
-        return f"keda-hpa-{self.name}"
+    def lag_trigger(self) -> Kafka:
+        """The only trigger, of type kafka. Raises :class:`InputError` where there is another: a trial runs no other yet."""
+        only = self.triggers[0]
+        if len(self.triggers) > 1 or not isinstance(only, Kafka):
+            types = [trigger["type"] for trigger in self.content["spec"]["triggers"]]
+            raise InputError(self.where, "spec.triggers", types, "exactly one trigger, of type kafka, in a trial")
+        return only
+
+    @property
+    def lag_threshold(self) -> int:
+        """The lag the HPA wants per replica. Raises :class:`InputError` like :attr:`lag_trigger`."""
+        return self.lag_trigger.lag_threshold
 
     def compressed(self, scale: Scale) -> ScaledObject:
-        """The same policy with its times divided and its lagThreshold multiplied as ``scale`` declares."""
+        """The same policy with its times divided and its lagThreshold multiplied as ``scale`` declares.
+
+        Raises :class:`InputError` like :attr:`lag_trigger`: what a scale does to other triggers is not declared.
+        """
         content = copy.deepcopy(self.content)
         spec = content["spec"]
         for field in ("pollingInterval", "cooldownPeriod", "initialCooldownPeriod"):
@@ -100,7 +117,7 @@ class ScaledObject:
 
 
 def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
-    """The ScaledObject in ``content``; ``where`` names its source in errors."""
+    """The ScaledObject in ``content``, whose source ``where`` names. Raises :class:`InputError` for a field it can't use."""
     for field, wanted in (("apiVersion", "keda.sh/v1alpha1"), ("kind", "ScaledObject")):
         if content.get(field) != wanted:
             raise InputError(where, field, content.get(field), wanted)
@@ -109,71 +126,110 @@ def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
         if wrong in spec:
             raise InputError(where, f"spec.{wrong}", spec[wrong], f"{right}: KEDA ignores {wrong}")
     yamlfile.known(spec, _SPEC, where, "spec.")
-    least = yamlfile.whole(spec, "minReplicaCount", where, 0, 100_000, 0, "spec.")
-    most = yamlfile.whole(spec, "maxReplicaCount", where, 1, 100_000, 100, "spec.")
+    least = yamlfile.whole(spec, "minReplicaCount", where, 0, _MOST, 0, "spec.")
+    most = yamlfile.whole(spec, "maxReplicaCount", where, 1, _MOST, 100, "spec.")
     if least > most:
         raise InputError(where, "spec.minReplicaCount", least, f"at most maxReplicaCount, {most}")
-    polling = yamlfile.whole(spec, "pollingInterval", where, 1, 86_400, 30, "spec.")
-    yamlfile.whole(spec, "cooldownPeriod", where, 0, 86_400, 300, "spec.")
-    _advanced(spec, where)
-    threshold = _kafka(spec, where)
+    metadata = yamlfile.mapping(content, "metadata", where)
+    name = str(metadata.get("name", ""))
+    parsed = triggers.parse(spec.get("triggers"), where)
+    if not least and all(isinstance(trigger, Cpu) for trigger in parsed):
+        raise InputError(where, "spec.minReplicaCount", least, "from 1, where every trigger is cpu: they can't scale from 0")
     return ScaledObject(
-        name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),
-        target=str(yamlfile.mapping(spec, "scaleTargetRef", where).get("name", "")),
+        name=name,
+        target=_target(spec, where),
+        hpa=_advanced(spec, name, where),
         min_replicas=least,
         max_replicas=most,
-        polling_s=polling,
-        lag_threshold=threshold,
+        idle_replicas=_idle(spec, where),
+        polling_s=yamlfile.whole(spec, "pollingInterval", where, 1, 86_400, 30, "spec."),
+        cooldown_s=yamlfile.whole(spec, "cooldownPeriod", where, 0, 86_400, 300, "spec."),
+        initial_cooldown_s=yamlfile.whole(spec, "initialCooldownPeriod", where, 0, 86_400, 0, "spec."),
+        fallback=_fallback(spec, parsed, where),
+        switches=_switches(metadata, where),
+        triggers=parsed,
+        where=str(where),
         content=copy.deepcopy(dict(content)),
     )
 
 
-def _kafka(spec: Mapping[str, Any], where: object) -> int:
-    """Check the one kafka trigger and return its lagThreshold."""
-    triggers = spec.get("triggers")
-    if not isinstance(triggers, list) or len(triggers) != 1 or not isinstance(triggers[0], dict):
-        raise InputError(where, "spec.triggers", triggers, "a list of one trigger")
-    yamlfile.known(triggers[0], _TRIGGER, where, "spec.triggers[0].")
-    if not isinstance(triggers[0].get("useCachedMetrics", False), bool):
-        raise InputError(where, "spec.triggers[0].useCachedMetrics", triggers[0]["useCachedMetrics"], "true or false")
-    if triggers[0].get("type") != "kafka":
-        raise InputError(where, "spec.triggers[0].type", triggers[0].get("type"), "kafka")
-    prefix = "spec.triggers[0].metadata."
-    metadata = yamlfile.mapping(triggers[0], "metadata", where)
-    yamlfile.known(metadata, _KAFKA, where, prefix)
-    for field, value in metadata.items():
-        if not isinstance(value, str):
-            raise InputError(where, f"{prefix}{field}", value, "a string: quote it")
-    for field in ("bootstrapServers", "consumerGroup"):
-        if not metadata.get(field) and not metadata.get(f"{field}FromEnv"):
-            raise InputError(where, f"{prefix}{field}", metadata.get(field), f"an address or name, here or by {field}FromEnv")
-    for field in _FLAGS:
-        if metadata.get(field, "false") not in ("true", "false"):
-            raise InputError(where, f"{prefix}{field}", metadata[field], '"true" or "false"')
-    for one, other in _REFUSED_PAIRS:
-        if metadata.get(one) == metadata.get(other) == "true":
-            raise InputError(where, f"{prefix}{one}", "true", f'"false" where {other} is "true": KEDA refuses the pair')
-    if metadata.get("offsetResetPolicy", "latest") not in ("latest", "earliest"):
-        raise InputError(where, f"{prefix}offsetResetPolicy", metadata["offsetResetPolicy"], "latest or earliest")
-    _text_number(metadata, "activationLagThreshold", where, prefix, 0, 0)
-    return _text_number(metadata, "lagThreshold", where, prefix, 1, 10)
+def _target(spec: Mapping[str, Any], where: object) -> str:
+    reference = yamlfile.mapping(spec, "scaleTargetRef", where)
+    yamlfile.known(reference, _TARGET, where, "spec.scaleTargetRef.")
+    if not reference.get("name"):
+        raise InputError(where, "spec.scaleTargetRef.name", reference.get("name"), "the name of what is scaled")
+    return str(reference["name"])
 
 
-def _advanced(spec: Mapping[str, Any], where: object) -> None:
+def _idle(spec: Mapping[str, Any], where: object) -> int | None:
+    """The idleReplicaCount. Source: ``CheckReplicaCountBoundsAreValid``."""
+    if spec.get("idleReplicaCount") is None:
+        return None
+    allowed = "0: the HPA raises any other to minReplicaCount again"
+    if spec.get("minReplicaCount") is None:
+        allowed = "none without a minReplicaCount above it"
+    if allowed[0] != "0" or spec["idleReplicaCount"] != 0 or isinstance(spec["idleReplicaCount"], bool):
+        raise InputError(where, "spec.idleReplicaCount", spec["idleReplicaCount"], allowed)
+    return 0
+
+
+def _fallback(spec: Mapping[str, Any], parsed: tuple[Trigger, ...], where: object) -> Fallback | None:
+    """The fallback. Source: ``CheckFallbackValid``."""
+    if spec.get("fallback") is None:
+        return None
+    fallback = yamlfile.mapping(spec, "fallback", where)
+    yamlfile.known(fallback, ("failureThreshold", "replicas", "behavior"), where, "spec.fallback.")
+    chosen = fallback.get("behavior", "static")
+    if chosen not in _FALLBACKS:
+        others = "; scalingModifiers are not modelled" if chosen == "scalingModifiers" else ""
+        raise InputError(where, "spec.fallback.behavior", chosen, f"one of {', '.join(_FALLBACKS)}{others}")
+    if all(isinstance(trigger, Cpu) for trigger in parsed):
+        raise InputError(where, "spec.fallback", dict(fallback), "none, where every trigger is cpu: KEDA refuses it")
+    return Fallback(
+        yamlfile.whole(fallback, "failureThreshold", where, 0, _MOST, prefix="spec.fallback."),
+        yamlfile.whole(fallback, "replicas", where, 0, _MOST, prefix="spec.fallback."),
+        chosen,
+    )
+
+
+def _advanced(spec: Mapping[str, Any], name: str, where: object) -> str:
+    """Check the advanced block; the name of the HPA that KEDA makes. Source: ``getHPAName`` and ``verifyName``."""
     advanced = spec.get("advanced") or {}
+    if "scalingModifiers" in advanced:
+        given = advanced["scalingModifiers"]
+        raise InputError(where, "spec.advanced.scalingModifiers", given, "nothing: a formula over triggers is not modelled")
     yamlfile.known(advanced, ("restoreToOriginalReplicaCount", "horizontalPodAutoscalerConfig"), where, "spec.advanced.")
+    restore = advanced.get("restoreToOriginalReplicaCount", False)
+    if not isinstance(restore, bool):
+        raise InputError(where, "spec.advanced.restoreToOriginalReplicaCount", restore, "true or false")
     settings = advanced.get("horizontalPodAutoscalerConfig") or {}
     base = "spec.advanced.horizontalPodAutoscalerConfig."
     yamlfile.known(settings, ("name", "behavior"), where, base)
     behavior.check(settings.get("behavior") or {}, where, f"{base}behavior.")
+    made = str(settings.get("name") or f"keda-hpa-{name}")
+    if len(made) > _LONGEST_NAME:
+        raise InputError(where, f"{base}name", made, f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
+    return made
 
 
-def _text_number(metadata: Mapping[str, Any], field: str, where: object, prefix: str, least: int, default: int) -> int:
-    text = metadata.get(field, str(default))
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise InputError(where, f"{prefix}{field}", text, f"a whole number from {least}, as a string")
-    return value
+def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
+    """The annotations KEDA acts on. Source: ``NeedToBePausedByAnnotation`` and the like in ``scaledobject_types.go``."""
+    annotations = metadata.get("annotations") or {}
+    known = (*_SWITCHES, "paused-replicas")
+    own = {key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)}
+    prefix = f"metadata.annotations.{_ANNOTATIONS}"
+    yamlfile.known(own, known, where, prefix)
+    for field in _SWITCHES:
+        if own.get(field, "false") not in ("true", "false"):
+            raise InputError(where, f"{prefix}{field}", own[field], '"true" or "false"')
+    count = own.get("paused-replicas")
+    if count is not None and not (isinstance(count, str) and count.isdecimal() and int(count) <= _MOST):
+        raise InputError(where, f"{prefix}paused-replicas", count, f"a whole number from 0 to {_MOST}, as a string")
+    on = {field: own.get(field) == "true" for field in _SWITCHES}
+    return Switches(
+        paused=on["paused"] or count is not None,
+        replicas=None if count is None else int(count),
+        scale_in_paused=on["paused-scale-in"],
+        scale_out_paused=on["paused-scale-out"],
+        forced=on["force-activation"],
+    )

