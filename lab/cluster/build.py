@@ -223,7 +223,7 @@ def _verified(go: str, binary: Path, component: Component) -> str:
 
 
 def run_go(command: list[str], folder: Path, name: str) -> str:
-    """Run a Go ``command`` in the module in ``folder``; returns what it prints. Raises :class:`LabFault` that names ``name``."""
+    """Run a Go ``command`` in the module in ``folder``; returns its output. Raises :class:`LabFault` that names ``name``."""
     environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
     environment.setdefault("GOMAXPROCS", str(os.cpu_count() or 1))
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
