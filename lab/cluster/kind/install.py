@@ -14,7 +14,7 @@ from kubernetes.client.exceptions import ApiException
 from lab.cluster import aggregated, apply, build, keda, metrics, wait_api
 from lab.cluster.certs import Authority
 from lab.cluster.fit import Fit
-from lab.cluster.kind.settings import config_map, kafka_settings
+from lab.cluster.kind.settings import CONTROL_PLANE, beside_control_plane, config_map, kafka_settings
 from lab.cluster.kind.state import State, api
 from lab.errors import LabFault
 from lab.kafka import broker
@@ -42,7 +42,7 @@ def install(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) ->
         config_map("prometheus", "monitoring", {"prometheus.yml": metrics.prometheus_settings(ADDRESSES)}),
         *kafka_settings(state.bootstrap),
     ]
-    apply.objects(plane, [*settings, *map(fit, objects)])
+    apply.objects(plane, [*settings, *(fit(beside_control_plane(item)) for item in objects)])
 
 
 def _quiet_dns(api: client.ApiClient) -> None:
@@ -51,7 +51,7 @@ def _quiet_dns(api: client.ApiClient) -> None:
     corefile = (core.read_namespaced_config_map("coredns", "kube-system").data or {})["Corefile"]
     alone = re.sub(r"\n\s+forward [^{\n]*(\{[^}]*\})?", "", corefile)
     core.patch_namespaced_config_map("coredns", "kube-system", {"data": {"Corefile": alone}})
-    body = {"spec": {"replicas": 1, "template": {"spec": {"nodeSelector": {"node-role.kubernetes.io/control-plane": ""}}}}}
+    body = {"spec": {"replicas": 1, "template": {"spec": {"nodeSelector": {CONTROL_PLANE: ""}}}}}
     apps.patch_namespaced_deployment("coredns", "kube-system", body)
 
 

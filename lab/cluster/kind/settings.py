@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -16,6 +18,7 @@ from lab.scale import Scale
 MADE_HERE, PULLED = "made here", "pulled"
 POD_BOOTSTRAP = "kafka-0.kafka.kafka.svc.cluster.local:9092"
 PROMETHEUS_PORT, KAFKA_PORT, GRAFANA_PORT = 30090, 30092, 30030  # the node's; the host's are picked when the cluster is made
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 PARTS = (
     "keda/keda",
     "kafka/broker",
@@ -28,6 +31,16 @@ PARTS = (
 def infrastructure() -> list[dict[str, Any]]:
     """Every object of Kafka, KEDA and the metrics stack, as ``manifests/`` has them."""
     return [item for part in PARTS for item in yamlfile.documents(paths.MANIFESTS / f"{part}.yaml")]
+
+
+def beside_control_plane(item: Mapping[str, Any]) -> dict[str, Any]:
+    """``item`` with its pods, if it has any, on the control plane's node: the other one is the workload's."""
+    placed = copy.deepcopy(dict(item))
+    if list(catalog.containers(placed)):
+        pod = placed["spec"]["template"]["spec"]
+        pod["nodeSelector"] = {CONTROL_PLANE: ""}
+        pod["tolerations"] = [{"key": CONTROL_PLANE, "operator": "Exists", "effect": "NoSchedule"}]
+    return placed
 
 
 def cluster_settings(scale: Scale, made_here: bool, ports: dict[int, int]) -> dict[str, Any]:

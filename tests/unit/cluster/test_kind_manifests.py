@@ -115,3 +115,16 @@ def test_prometheus_scrapes_the_same_on_both_runtimes():
         for discovery in job.get("kubernetes_sd_configs", ()):
             assert discovery.pop("kubeconfig_file") == "config"
     assert inside == outside
+
+
+def test_what_serves_the_cluster_stands_beside_its_control_plane():
+    """Its pods go to that node and bear its taint; what has no pods is left as it is, and so is the manifest."""
+    for item in OBJECTS:
+        placed = settings.beside_control_plane(item)
+        if item not in WORKLOADS:
+            assert placed == item
+            continue
+        pod = placed["spec"]["template"]["spec"]
+        (toleration,) = pod.pop("tolerations")
+        assert {toleration["key"]} == set(pod.pop("nodeSelector"))
+        assert placed == item
