@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import yaml
 from grafana_foundation_sdk.builders import common as look
 from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard, QueryVariable
 from grafana_foundation_sdk.builders.prometheus import Dataquery
@@ -30,7 +29,7 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
-from lab import paths
+from lab import paths, yamlfile
 from lab.board.panels import MARKS, NAMESPACES, PANELS, SCRAPE_S, Mark, Panel
 
 FOLDER = paths.MANIFESTS / "grafana"
@@ -70,7 +69,7 @@ def write(file: Path = FILE) -> None:
 
 def objects() -> list[dict[str, Any]]:
     """Everything to apply for Grafana with its dashboards, in order: the committed YAML, and the JSON as a ConfigMap."""
-    committed = [item for file in sorted(FOLDER.glob("*.yaml")) for item in yaml.safe_load_all(file.read_text())]
+    committed = [item for file in sorted(FOLDER.glob("*.yaml")) for item in yamlfile.documents(file)]
     namespace = next(item["metadata"]["namespace"] for item in committed if item["kind"] == "Deployment")
     files = {file.name: file.read_text() for file in sorted(FILE.parent.glob("*.json"))}
     boards = {

@@ -31,8 +31,9 @@ def connect(api: client.ApiClient) -> None:
     found: list[Node] = []
 
     def known() -> bool:
-        found[:] = [node for item in core.list_node().items if (node := _node(item)) is not None]
-        return len(found) == len(core.list_node().items)
+        nodes = core.list_node().items
+        found[:] = [node for item in nodes if (node := _node(item)) is not None]
+        return len(found) == len(nodes)
 
     try:
         until(known, DEADLINE_S, "a pod subnet for every node")

@@ -20,7 +20,6 @@ from lab.errors import LabFault
 from lab.kafka import broker
 from lab.wait import until
 
-NAMESPACES = (keda.NAMESPACE, "kafka", "monitoring")
 ADDRESSES = {"kube-state-metrics": "kube-state-metrics.monitoring.svc:8080", "keda": "keda-operator.keda.svc:8080"}
 READY_DEADLINE_S = 180  # 30 s on a quiet machine, once the images are there
 
@@ -29,7 +28,8 @@ def install(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) ->
     """Apply CRDs, certificates, settings and ``objects``."""
     plane = api(run)
     _quiet_dns(plane)
-    apply.objects(plane, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES])
+    named = sorted({item["metadata"]["namespace"] for item in objects if "namespace" in item["metadata"]} - {"kube-system"})
+    apply.objects(plane, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in named])
     known = build.built()
     keda.define(plane, known.keda_crds if known else build.source(build.KEDA_MODULE, "kubernetes") / "config" / "crd" / "bases")
     authority = Authority(run / "certs")
