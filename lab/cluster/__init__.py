@@ -39,6 +39,9 @@ class Cluster(Protocol):
     def api(self) -> client.ApiClient:
         """A new Kubernetes API client with full rights."""
 
+    def controller_log(self) -> str:
+        """What kube-controller-manager has logged so far, every sync of an HPA with it."""
+
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a component has died."""
 

@@ -51,6 +51,10 @@ class Binary:
         """A new API client with full rights."""
         return self.plane.api()
 
+    def controller_log(self) -> str:
+        """What kube-controller-manager has logged so far."""
+        return self.plane.controller_log()
+
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a component has died."""
         self.plane.check()

@@ -3,6 +3,7 @@
     trial.json           identity, inputs, versions, machine, times, how it ended
     inputs/              every object as applied, YAML
     transitions.parquet  t, kind, name, event, object (JSON): API watch events
+    hpa.log              every sync of the trial's HPA, as kube-controller-manager logged it (klog, UTC)
     samples.parquet      t, metric, pod, labels (JSON), value: Prometheus samples
     group_events.parquet t, mono, pod, event, partitions, owned, seconds, created, detail (JSON)
     receipts.parquet     pod, partition, first, last, count, checksum, start, end

@@ -35,6 +35,7 @@ log = logging.getLogger("lab.trial")
 SETTLE_DEADLINE_S = 90  # 10 s on a quiet machine
 END_DEADLINE_S = 120  # after the producer's last event: drain what is left, and the scale-down window
 GONE_DEADLINE_S = 60
+HPA_LOG = " horizontal.go:"
 GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
 Disturb = Callable[["Stage"], None]
 
@@ -243,6 +244,8 @@ def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:
     frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, stage.times["settling"], time.time())
     frame.to_parquet(folder / "samples.parquet")
     stage.halt()
+    said = (line for line in stage.cluster.controller_log().splitlines() if stage.namespace in line and HPA_LOG in line)
+    (folder / "hpa.log").write_text("".join(f"{line}\n" for line in said))
     lines_to_parquet(
         folder / "transitions.jsonl",
         folder / "transitions.parquet",

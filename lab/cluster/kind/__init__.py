@@ -21,6 +21,7 @@ from pytest_kind import KindCluster
 
 from lab.board import grafana
 from lab.cluster import build, docker, fit, network, processes, runs
+from lab.cluster.controlplane import CONTROLLERS
 from lab.cluster.fit import Fit
 from lab.cluster.images import catalog, make
 from lab.cluster.kind import cni, settings, state
@@ -74,6 +75,13 @@ class Kind:
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""
         return state.api(self.run)
+
+    def controller_log(self) -> str:
+        """What kube-controller-manager has logged so far."""
+        with self.api() as reached:
+            core = client.CoreV1Api(reached)
+            pod = core.list_namespaced_pod("kube-system", label_selector=f"component={CONTROLLERS}").items[0]
+            return str(core.read_namespaced_pod_log(pod.metadata.name, "kube-system"))
 
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a node has died."""

@@ -10,7 +10,7 @@ import yaml
 
 from lab import jars, paths, yamlfile
 from lab.cluster import build
-from lab.cluster.controlplane import CLIENT_RATE, hpa_flags
+from lab.cluster.controlplane import CLIENT_RATE, HPA_LOG, hpa_flags
 from lab.cluster.images import catalog
 from lab.kafka import broker
 from lab.scale import Scale
@@ -55,7 +55,7 @@ def cluster_settings(scale: Scale, made_here: bool, ports: dict[int, int]) -> di
         "apiVersion": "kubeadm.k8s.io/v1beta4",
         # A patch replaces a list: the first entry is kind's own.
         "controllerManager": {
-            "extraArgs": _arguments({"enable-hostpath-provisioner": "true", **CLIENT_RATE, **hpa_flags(scale)})
+            "extraArgs": _arguments({"enable-hostpath-provisioner": "true", **CLIENT_RATE, **HPA_LOG, **hpa_flags(scale)})
         },
         "scheduler": {"extraArgs": _arguments(CLIENT_RATE)},
         "etcd": {"local": {"dataDir": "/var/lib/etcd", "extraArgs": _arguments({"unsafe-no-fsync": "true"})}},
