@@ -33,6 +33,7 @@ __all__ = [
     "decide",
     "external",
     "parse",
+    "settle",
 ]
 
 
@@ -79,17 +80,19 @@ def decide(
     status_replicas: int | None = None,
     pods: Sequence[Pod] | None = None,
     controller: Controller = DEFAULTS,
+    scaled_at: float | None = None,
 ) -> tuple[Decision, State]:
     """One sync at ``now`` (s; must not go back) of an HPA whose target's scale asks for ``current_replicas``.
 
     ``observed`` holds one value for each of ``spec.metrics``: for External the milli-units of its series (:func:`external`),
     for Resource the usage by pod, None when it can't be had. ``status_replicas`` are the replicas that exist, by default all
     asked for; ``pods`` are theirs, by default all ready, and needed for a Resource metric (else :class:`TypeError`).
-    The source is ``reconcileAutoscaler``.
+    ``scaled_at`` (s) is when the scale's update was through, by default at once. The source is ``reconcileAutoscaler``.
     """
     if len(observed) != len(spec.metrics):
         raise ValueError(f"{len(observed)} observed values for {len(spec.metrics)} metrics")
     moment = hpa_state.nanoseconds(now)
+    through = moment if scaled_at is None else hpa_state.nanoseconds(scaled_at)
     state = hpa_state.begun(state, current_replicas, moment)
     if current_replicas == 0:
         conditions = (GOT_SCALE, Condition("ScalingActive", False, "ScalingDisabled"))
@@ -99,12 +102,29 @@ def decide(
         desired = spec.max_replicas if above else spec.min_replicas
         text = f"{current_replicas} replicas are {'above maxReplicas' if above else 'below minReplicas'}: {desired}"
         decision = Decision(desired, (text,), conditions=(RESCALED,))
-        return decision, _stored(spec, state, current_replicas, desired, moment)
+        return decision, _stored(spec, state, current_replicas, desired, through)
     existing = current_replicas if status_replicas is None else status_replicas
     target = hpa_replicas.Target(current_replicas, existing, pods)
     log: list[str] = []
     proposals = _proposals(spec, observed, target, moment, controller, log)
-    return _settled(spec, state, current_replicas, proposals, moment, controller, log)
+    return _settled(spec, state, current_replicas, proposals, moment, through, controller, log)
+
+
+def settle(
+    spec: HpaSpec,
+    state: State,
+    current_replicas: int,
+    proposals: Sequence[int | None],
+    now: float,
+    *,
+    controller: Controller = DEFAULTS,
+    scaled_at: float | None = None,
+) -> tuple[Decision, State]:
+    """:func:`decide` from where it is known what each metric asks for, None for one that failed."""
+    moment = hpa_state.nanoseconds(now)
+    through = moment if scaled_at is None else hpa_state.nanoseconds(scaled_at)
+    state = hpa_state.begun(state, current_replicas, moment)
+    return _settled(spec, state, current_replicas, tuple(proposals), moment, through, controller, [])
 
 
 def _settled(
@@ -113,6 +133,7 @@ def _settled(
     current: int,
     proposals: tuple[int | None, ...],
     now: int,
+    through: int,
     controller: Controller,
     log: list[str],
 ) -> tuple[Decision, State]:
@@ -129,7 +150,7 @@ def _settled(
     result, state = hpa_limits.normalize(state, bounds, max(0, wanted or 0), now, spec.behavior, window_s, log)
     rescaled = result.replicas != current
     if rescaled:
-        state = _stored(spec, state, current, result.replicas, now)
+        state = _stored(spec, state, current, result.replicas, through)
     log.append(f"{current} -> {result.replicas}" if rescaled else f"stays at {current}")
     conditions = (
         RESCALED if rescaled else Condition("AbleToScale", True, result.able),

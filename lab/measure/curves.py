@@ -46,13 +46,16 @@ def relief(record: Record) -> float:
     return last[0][0]
 
 
+def profile_start(record: Record) -> float:
+    """When the producer began its profile. Raises :class:`NoData` when it never did."""
+    for detail in record.group_events.loc[record.group_events["event"] == "profile", "detail"]:
+        return float(json.loads(detail)["start"])
+    raise NoData("the producer never started")
+
+
 def phases(record: Record) -> pd.DataFrame:
     """The profile's phases as columns start, end, label."""
-    begun = None
-    for detail in record.group_events.loc[record.group_events["event"] == "profile", "detail"]:
-        begun = float(json.loads(detail)["start"])
-    if begun is None:
-        raise NoData("the producer never started")
+    begun = profile_start(record)
     content = record.trial["inputs"]["profile"]
     rows: list[dict[str, Any]] = []
     ends = [*(step["at"] for step in content["steps"][1:]), content["duration"]]
@@ -135,10 +138,13 @@ def policy(record: Record) -> Bounds:
     """The bounds of the policy as applied, of whichever kind it is."""
     content = record.trial["inputs"]["policy"]
     spec = content["spec"]
+    threshold: int | None = None
     if content["kind"] == "ScaledObject":
         threshold = int(spec["triggers"][0]["metadata"].get("lagThreshold", 10))
         return Bounds(int(spec.get("minReplicaCount", 0)), int(spec.get("maxReplicaCount", 100)), threshold)
-    if content["kind"] == "HorizontalPodAutoscaler":
-        return Bounds(int(spec.get("minReplicas", 1)), int(spec["maxReplicas"]), None)
+    if content["kind"] in ("HorizontalPodAutoscaler", "LagController"):
+        if content["kind"] == "LagController":
+            threshold = int(spec["lagThreshold"])
+        return Bounds(int(spec.get("minReplicas", 1)), int(spec["maxReplicas"]), threshold)
     replicas = [int(spec["replicas"]), *(int(step["replicas"]) for step in spec["steps"] if "replicas" in step)]
     return Bounds(min(replicas), max(replicas), None)

@@ -1,0 +1,116 @@
+"""Agreement: whether the model decides every sync of a trial's HPA as the real controller did, on what that one saw.
+
+Time, proposal and decision of each sync are the controller's own log lines. What it saw is in the HPA's status: the average
+of the external metric over the replicas that existed, in thousandths rounded up. As a lag is a whole number of messages,
+it follows from the average; a sync that did not change the status saw what the one before it saw. Where a status was lost, for
+another write had overtaken it, only what became of the proposal is checked.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lab.autoscaling import hpa, hpa_log, hpa_quantity
+from lab.autoscaling.hpa import Controller, HpaSpec
+from lab.autoscaling.hpa_log import Logged
+from lab.autoscaling.replay import Replay, Seen, Sync, replay
+from lab.measure import curves
+from lab.scale import Scale
+from lab.trial.record import NoData, Record
+
+CROSSING_S = 0.5  # a watch event may arrive so much later than what it tells of was read
+
+
+def agreement(record: Record) -> Replay:
+    """Replay the trial's syncs. Raises :class:`NoData` for a trial without an HPA or from before its syncs were kept."""
+    found = syncs(record)
+    if not found:
+        raise NoData("no sync of an HPA in the record")
+    scale = Scale(**record.trial["inputs"]["scale"])
+    return replay(found, Controller(downscale_stabilization_s=scale.seconds(hpa.DEFAULTS.downscale_stabilization_s)))
+
+
+def syncs(record: Record) -> list[Sync]:
+    """Every sync of the trial's HPA from its first to the end of the trial, in order."""
+    file = record.folder / "hpa.log"
+    if not file.exists():
+        raise NoData(f"{record.id} has no hpa.log")
+    end = float(record.trial["times"]["ended"])
+    lines = list(hpa_log.parse(file.read_text(), float(record.trial["begun"])))
+    history = _History(record)
+    return [history.sync(logged) for logged in hpa_log.syncs(lines) if logged.outcome.t < end]
+
+
+class _History:
+    """What the watches saw of the HPA and of the Deployment, by time."""
+
+    def __init__(self, record: Record) -> None:
+        self._hpas = [(t, item) for t, event, item in curves.objects(record, "HorizontalPodAutoscaler") if event != "DELETED"]
+        self._times = [t for t, _ in self._hpas]
+        self._specs: dict[str, HpaSpec] = {}
+        self._existing = [
+            (t, int(item.get("status", {}).get("replicas", 0)))
+            for t, _, item in curves.objects(record, "Deployment", "consumer")
+        ]
+
+    def sync(self, logged: Logged) -> Sync:
+        """The sync that these lines tell of."""
+        at, outcome, proposal = logged.at, logged.outcome, logged.proposal
+        desired = outcome.replicas["desiredReplicas"]
+        spec = self._spec(at)
+        # The status this sync wrote arrives before the next sync begins; where it wrote none, the last one still stands.
+        last = bisect_right(self._times, logged.after) - 1
+        status = self._hpas[last][1].get("status", {}) if last >= 0 else {}
+        return Sync(
+            at=at,
+            spec=spec,
+            current=outcome.replicas.get("currentReplicas", desired),
+            desired=desired,
+            proposed=proposal.replicas["desiredReplicas"] if proposal else None,
+            seen=(Seen(0, None),) if logged.lost else _seen(spec, status, self._counts(logged)),
+            scaled_at=outcome.t if outcome.words == hpa_log.RESCALED else None,
+        )
+
+    def _spec(self, at: float) -> HpaSpec:
+        """The HPA's spec that was in force at ``at``."""
+        item = self._hpas[max(0, bisect_right(self._times, at) - 1)][1]
+        key = str(item["metadata"].get("generation")) + str(item["spec"])
+        if key not in self._specs:
+            self._specs[key] = hpa.parse(item, "the record's HPA")
+        return self._specs[key]
+
+    def _counts(self, logged: Logged) -> list[int]:
+        """The replicas that may have existed when the scale was read, the last number first.
+
+        It was read after the sync before, and then the metrics were asked for, which takes a loaded machine seconds. A wrong
+        number is rarely taken for the right one: with R replicas one average in 1000 / R is that of whole messages.
+        """
+        known = [(t, count) for t, count in self._existing if t <= logged.at + CROSSING_S]
+        begun = max((index for index, (t, _) in enumerate(known) if t <= logged.before), default=0)
+        at_once = [count for t, count in known if t <= logged.at][-1:]
+        return list(dict.fromkeys([*at_once, *(count for _, count in reversed(known[begun:]))])) or [0]
+
+
+def _seen(spec: HpaSpec, status: Mapping[str, Any], counts: Iterable[int]) -> tuple[Seen, ...]:
+    """What a status may tell was seen: for each of ``counts`` replicas its average is possible with."""
+    choices = []
+    for existing in counts:
+        if any(metric.source != "External" or metric.target != "AverageValue" for metric in spec.metrics):
+            return (Seen(existing, None),)
+        totals = [_total(status, metric.name, existing) for metric in spec.metrics]
+        if all(possible for _, possible in totals):
+            choices.append(Seen(existing, tuple(observed for observed, _ in totals)))
+    return tuple(choices)
+
+
+def _total(status: Mapping[str, Any], name: str, existing: int) -> tuple[tuple[int, ...] | None, bool]:
+    """The metric's total in thousandths, None for one that failed; and whether its average can be that of ``existing``."""
+    told = [one["external"] for one in status.get("currentMetrics") or () if one.get("type") == "External"]
+    text = next((one["current"].get("averageValue") for one in told if one["metric"]["name"] == name), None)
+    if text is None:
+        return None, True
+    average = hpa_quantity.milli(hpa_quantity.parse(text))
+    total = average * existing // 1000 * 1000
+    return (total,), (average - 1) * existing < total or total == average == 0

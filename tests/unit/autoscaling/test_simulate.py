@@ -1,0 +1,201 @@
+"""The simulator: what a group must do by arithmetic alone, whatever a policy decides."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab import paths
+from lab.autoscaling import policy, scaledobject
+from lab.autoscaling.simulate.curve import Curve
+from lab.autoscaling.simulate.group import NOBODY, Consumers, Group
+from lab.autoscaling.simulate.rebalance import Rebalance, assigned
+from lab.autoscaling.simulate.run import Situation, simulate, simulate_many
+from lab.errors import InputError
+from lab.profile import Profile, Step
+
+P = 24
+EVEN = np.full(P, 1 / P)
+
+
+def lag_150(**metadata):
+    """The committed policy lag-150 with other metadata of its trigger, and bounds."""
+    content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml").content
+    for field, value in metadata.items():
+        place = content["spec"] if field in content["spec"] or field.startswith(("min", "max")) else None
+        if place is None:
+            content["spec"]["triggers"][0]["metadata"][field] = value
+        else:
+            place[field] = value
+    return scaledobject.parse(content, "test")
+
+
+def step(rate, spike, baseline=150.0, hold=600.0, duration=960.0):
+    """A step from ``rate`` to ``spike`` events/s and back."""
+    steps = (Step(0, rate, "baseline"), Step(baseline, spike, "spike"), Step(baseline + hold, rate, "drain"))
+    return Profile(steps, duration)
+
+
+@given(st.integers(1, 60), st.lists(st.integers(0, 70), min_size=1, max_size=8))
+def test_an_assignment_is_even_and_sticky(partitions, sizes):
+    """No two members differ by more than one partition, and no more partitions move than the new quotas ask for."""
+    owners = np.full(partitions, NOBODY)
+    for members in sizes:
+        before, owners = owners, assigned(owners, members)
+        if not members:
+            assert (owners == NOBODY).all()
+            continue
+        counts = np.bincount(owners, minlength=members)
+        assert counts.max() - counts.min() <= 1
+        had = np.bincount(before[(before >= 0) & (before < members)], minlength=members)
+        kept = int((owners == before).sum())
+        floor, more = divmod(partitions, members)
+        quota = [floor + 1] * more + [floor] * (members - more)
+        assert kept == sum(min(have, most) for have, most in zip(sorted(had, reverse=True), quota, strict=True))
+
+
+@pytest.mark.parametrize(("balancer", "stands_still"), [("range", P), ("cooperative-sticky", 0), ("consumer", P // 2)])
+def test_what_a_rebalance_stops(balancer, stands_still):
+    """From 2 to 4 members: eager stops everything at once, cooperative nothing at first, KIP-848 what moves."""
+    owner = np.full(P, NOBODY)
+    group = Rebalance(Consumers(100, balancer), owner, 2)
+    group.resize(10.0, 4)
+    assert (owner == NOBODY).sum() == stands_still
+    rounds = 0
+    while group.ends is not None:
+        group.round(group.ends)
+        rounds += 1
+    assert rounds == (2 if balancer == "cooperative-sticky" else 1)
+    assert group.working == 4
+    assert np.bincount(owner).tolist() == [6] * 4
+
+
+def test_who_comes_during_a_round_is_in_it():
+    """The classic protocol: a round that is on takes late joiners in, and revokes for all of them."""
+    group = Rebalance(Consumers(100, notice_s=0.5, round_s=1.0), np.full(P, NOBODY), 2)
+    group.resize(10.0, 3)
+    group.resize(10.3, 4)
+    assert group.ends == 10.5
+    group.round(10.5)
+    assert group.ends == 11.5
+    group.round(11.5)
+    assert (group.ends, group.working) == (None, 4)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 20), st.floats(0, 5_000)), min_size=1, max_size=12),
+    st.integers(1, 24),
+    st.floats(1, 500),
+)
+def test_messages_are_conserved(steps, members, rate):
+    """What arrived is either processed or in the backlog, and no pod processes faster than it can."""
+    group = Group(Consumers(rate), EVEN, 1)
+    group.owner[0] = assigned(group.owner[0], members)
+    arrived = 0.0
+    for seconds, arriving in steps:
+        before = group.processed.sum()
+        group.step(seconds, arriving)
+        arrived += seconds * arriving
+        assert group.processed.sum() + group.backlog.sum() == pytest.approx(arrived)
+        assert group.processed.sum() - before <= members * rate * seconds * (1 + 1e-9)
+    assert (group.backlog >= -1e-9).all()
+
+
+def test_without_reaction_lag_grows_by_the_difference():
+    """4 pods of 100/s against 1,000/s: 600 a second, to the message."""
+    consumers = Consumers(100.0, in_flight_s=0.0)
+    curve = simulate(Situation(step(100, 1000), EVEN, consumers), lag_150(maxReplicaCount=4))
+    assert curve.peak_lag == pytest.approx(600 * 600, abs=P)
+    assert curve.changes == []
+
+
+def test_a_step_scales_out_drains_and_gives_back():
+    """lag-150 on the plateau: up to what 1,800/s need, lag back at a threshold, and the floor again."""
+    curve = simulate(Situation(step(180, 1800, duration=2400), EVEN, Consumers(100.0)), lag_150())
+    first = curve.changes[0]
+    assert first[0] == 165.0
+    assert first[1:] == (4, 12)
+    assert curve.replicas.max() == 24
+    assert curve.replicas[-1] == 4
+    assert curve.back_at(150, 750) is not None
+    assert curve.log[0].reasons
+
+
+def test_many_policies_at_once_are_each_as_alone():
+    """The same, but for the rounding of what happens between syncs."""
+    situation = Situation(step(180, 1800), EVEN, Consumers(100.0))
+    policies = [lag_150(), lag_150(lagThreshold="500"), lag_150(maxReplicaCount=12)]
+    together = simulate_many(situation, policies)
+    for one, curve in zip(policies, together, strict=True):
+        alone = simulate(situation, one)
+        assert curve.changes[:2] == alone.changes[:2]
+        assert curve.peak_lag == pytest.approx(alone.peak_lag, rel=0.02)
+        assert curve.pod_minutes == pytest.approx(alone.pod_minutes, rel=0.02)
+
+
+def test_a_group_without_traffic_goes_to_zero_and_comes_back():
+    """minReplicaCount 0: KEDA takes the last pod away after cooldownPeriod, and brings the first at a poll."""
+    traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
+    curve = simulate(Situation(traffic, EVEN, Consumers(100.0)), lag_150(minReplicaCount=0))
+    counts = [after for _, _, after in curve.changes]
+    assert 0 in counts
+    gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
+    assert 600 < gone < 1000
+    back = next(at for at, before, _ in curve.changes if before == 0 and at > gone)
+    assert 1800 <= back <= 1860
+
+
+def test_the_cap_without_idle_consumers_stands_below_p():
+    """allowIdleConsumers false: 22 of 24 never become 24 (keda #4791); with the cure they do."""
+    flood = Situation(step(1000, 6000), EVEN, Consumers(100.0))
+    stuck = simulate(flood, lag_150(allowIdleConsumers="false", maxReplicaCount=48))
+    cured = simulate(flood, lag_150())
+    assert stuck.replicas.max() <= 25
+    assert cured.replicas.max() == 24
+
+
+def test_partition_skew_bounds_the_drain():
+    """One partition with half of the traffic drains at one pod's rate, however many pods there are."""
+    shares = np.full(P, 0.5 / (P - 1))
+    shares[0] = 0.5
+    curve = simulate(Situation(step(100, 1000, duration=6000), shares, Consumers(100.0)), lag_150())
+    backlog = 600 * (500 - 100)
+    assert curve.back_at(150, 750) - 750 > backlog / 100 * 0.9
+
+
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=20), st.integers(0, 1000))
+def test_time_above_is_what_fine_steps_count(values, bound):
+    """Exactly integrated: as many thin slices would say."""
+    t = np.arange(len(values), dtype=float)
+    curve = Curve(t, np.array(values, dtype=float), np.ones(len(t), dtype=int), np.ones(len(t), dtype=int))
+    fine = np.linspace(0, t[-1], 20_001)
+    counted = (np.interp(fine, t, values) > bound).mean() * t[-1]
+    assert curve.above(bound) == pytest.approx(counted, abs=0.02 * len(values))
+
+
+@pytest.mark.parametrize(("begin", "expected"), [(0.0, 3.0), (3.5, 3.5)])
+def test_when_lag_is_back(begin, expected):
+    """Between two points, straight; at once where it already is."""
+    curve = Curve(np.array([0.0, 2.0, 4.0]), np.array([100.0, 200.0, 0.0]), np.ones(3, int), np.ones(3, int))
+    assert curve.back_at(100 if begin == 0 else 60, 2.0 if begin == 0 else begin) == pytest.approx(expected)
+    assert curve.back_at(-1) is None
+
+
+def test_what_is_not_simulated_is_refused():
+    """A second trigger is named, with its types."""
+    content = lag_150().content
+    cron = {"timezone": "UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "10"}
+    content["spec"]["triggers"].append({"type": "cron", "metadata": cron})
+    with pytest.raises(InputError, match=r"spec.triggers: \['kafka', 'cron'\]"):
+        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0)), scaledobject.parse(content, "so.yaml"))
+
+
+def test_a_faster_start_is_never_worse():
+    """Peak lag grows with the cold start."""
+    peaks = [
+        simulate(Situation(step(180, 1800), EVEN, Consumers(100.0, start_s=s)), lag_150()).peak_lag for s in (0, 5, 30, 60)
+    ]
+    assert peaks == sorted(peaks)
+    assert not math.isclose(peaks[0], peaks[-1])

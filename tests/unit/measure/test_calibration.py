@@ -1,0 +1,78 @@
+"""What the simulator has to know of consumers, read off records whose figures are known."""
+
+import pytest
+
+from lab.measure import calibration
+from lab.measure.rounds import Round, rounds
+from lab.trial.record import NoData
+
+from .built import assigned, given_up, lags, pod, profile, record, replicas
+from .conftest import report
+
+WORKLOAD = {"process_ms": "5-15", "concurrency": 1, "balancer": "cooperative-sticky"}
+
+
+def joined(*members):
+    """(watch events, reports) of pods that were created and joined at (name, created, joined)."""
+    watched = [pod(created, name, "ADDED", ready=False) for name, created, _ in members]
+    return watched, [report(at, name, "subscribed") for name, _, at in members]
+
+
+def test_starting_is_fitted_to_where_pods_joined(tmp_path):
+    """4 pods decided at 10 and 4 at 11: 1 s and 0.25 s each, the second four after the first."""
+    first = [(f"a{n}", 10.1, 12.0) for n in range(4)]
+    second = [(f"b{n}", 11.1, 13.0) for n in range(4)]
+    watched, told = joined(*first, *second)
+    scaled = replicas((0, 4, 4), (10, 8, 4), (11, 12, 4))
+    made = record(tmp_path, transitions=[*scaled, *watched], group_events=told)
+    assert calibration.starts(made) == pytest.approx((1.0, 0.25), abs=0.03)
+
+
+def test_starting_needs_a_step_up(tmp_path):
+    """A group that never grew tells nothing."""
+    with pytest.raises(NoData, match="no pod of a step up"):
+        calibration.starts(record(tmp_path, transitions=replicas((0, 4, 4)), group_events=[report(1, "a", "subscribed")]))
+
+
+def test_leaving_is_the_median_from_the_decision(tmp_path):
+    """Two pods of a step down by two left 1 s and 3 s after it; what left later is another's."""
+    told = [report(21, "a", "left"), report(23, "b", "left"), report(29, "c", "left")]
+    made = record(tmp_path, transitions=replicas((0, 4, 4), (20, 2, 4)), group_events=told)
+    assert calibration.stop(made) == pytest.approx(2.0)
+
+
+def test_rounds_are_told_apart(tmp_path):
+    """A round that a joiner sets off and that revokes, and the one that follows at once and hands out."""
+    told = [report(5.0, "new", "subscribed"), given_up(5.5, "old", 1), assigned(5.5, "old", owned=1), assigned(5.6, "new")]
+    told += [assigned(6.6, "new", 1), assigned(6.7, "old", owned=1)]
+    made = record(tmp_path, times={"settling": 0, "driving": 1, "ended": 100}, group_events=told)
+    first, second = rounds(made)
+    assert first == Round(pytest.approx(0.5), False, 1)
+    assert second == Round(pytest.approx(1.0), True, 0)
+    assert calibration.round_lengths(made) == pytest.approx((0.5, 1.0))
+
+
+def test_what_is_in_flight_is_lag_over_arrivals(tmp_path):
+    """30 messages at 100 a second are 0.3 s."""
+    inputs, told = profile(10, 50, (0, "baseline"), (20, "spike"))
+    inputs["profile"]["steps"][0]["rate"] = 100
+    made = record(tmp_path, inputs=inputs, group_events=told, samples=lags({11: 20, 12: 30, 13: 40, 35: 9999}))
+    assert calibration.in_flight(made) == pytest.approx(0.3)
+
+
+def test_the_rate_is_the_workloads(tmp_path):
+    """One at a time, 10 ms each, at a scale that doubles rates: 200 a second."""
+    made = record(tmp_path, inputs={"workload": WORKLOAD, "scale": {"name": "x", "time": 1, "rate": 2}}, group_events=[])
+    assert calibration.rate(made) == 200
+
+
+def test_a_figure_is_the_median_of_the_records_that_show_it(tmp_path):
+    """Two records of three have a step down; the third does not matter."""
+    made = []
+    for number, seconds in enumerate((1, 3, None)):
+        (tmp_path / str(number)).mkdir()
+        told = [report(21, "x", "subscribed")] if seconds is None else [report(20 + seconds, "a", "left")]
+        made.append(record(tmp_path / str(number), transitions=replicas((0, 4, 4), (20, 3, 4)), group_events=told))
+    assert calibration._median(made, lambda one: (calibration.stop(one),)) == [2.0]
+    with pytest.raises(NoData, match="no pod left"):
+        calibration._median(made[2:], lambda one: (calibration.stop(one),))

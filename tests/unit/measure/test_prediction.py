@@ -1,0 +1,86 @@
+"""Predicted beside recorded: a record made of the simulator's own curve is met exactly, and a false one is not."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from lab import paths, scale
+from lab.autoscaling import policy
+from lab.autoscaling.simulate.group import Consumers
+from lab.autoscaling.simulate.run import simulate
+from lab.measure import prediction
+from lab.measure.calibration import Calibration
+from lab.measure.prediction import compare
+from lab.profile import Profile, Step
+from lab.trial.inputs import Workload
+from lab.trial.record import NoData
+
+from .built import lags, record, replicas
+from .conftest import report
+
+START = 100.0
+TRAFFIC = Profile((Step(0, 180, "baseline"), Step(5, 1800, "spike"), Step(25, 180, "drain")), 40.0, zipf=0.7)
+KNOWN = Calibration(Consumers(100.0), 0.0, 0.0)
+
+
+def inputs(**changes):
+    """The inputs of a trial of lag-150 at quick scale."""
+    applied = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml").compressed(scale.load("quick"))
+    workload = asdict(Workload(process_ms="5-15", concurrency=1))
+    given = {"profile": TRAFFIC.to_dict(), "policy": applied.content, "workload": workload, "seed": 1, "partitions": 24}
+    return given | {"scale": asdict(scale.load("quick")), "partitions_after": None} | changes
+
+
+def built(folder, monkeypatch, later=0.0, more=1.0):
+    """A record in which happens what is predicted, ``later`` s later and with ``more`` times the lag."""
+    monkeypatch.setattr(prediction, "syncs", lambda record: [])
+    times = {"settling": 90, "driving": 95, "ended": START + 40}
+    told = [report(START, "producer", "profile", start=START)]
+    told += [report(START + step.at, "producer", "phase", phase=step.phase, at=START + step.at) for step in TRAFFIC.steps]
+    empty = record(folder, inputs=inputs(), times=times, group_events=told)
+    curve = simulate(prediction.situation(empty, KNOWN), prediction.scaledobject.parse(inputs()["policy"], "x"))
+    steps = [(START + at + later, after, after) for at, _, after in curve.changes]
+    at = np.arange(0, 40.1, 0.1)
+    seen = {START + one: value * more for one, value in zip(at, np.interp(at, curve.t, curve.lag), strict=True)}
+    return record(
+        folder,
+        inputs=inputs(),
+        times=times,
+        group_events=told,
+        transitions=replicas((START - 5, 4, 4), *steps),
+        samples=lags(seen),
+    )
+
+
+def test_what_happens_as_predicted_has_no_error(tmp_path, monkeypatch):
+    """The same curve: every figure agrees, but for the lag between two samples."""
+    found = compare(built(tmp_path, monkeypatch), KNOWN)
+    assert found.within_one_pod == 100
+    assert found.equal > 99.5
+    assert abs(found.peak_error) < 2
+    assert abs(found.drain_error) < 2
+    assert found.predicted.flips == found.recorded.flips
+    assert found.predicted.pod_minutes == pytest.approx(found.recorded.pod_minutes, rel=0.02)
+
+
+def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
+    """A group that scales 4 s later, with a quarter more lag."""
+    found = compare(built(tmp_path, monkeypatch, later=4.0, more=1.25), KNOWN)
+    assert found.within_one_pod < 90
+    assert found.peak_error == pytest.approx(-20, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"policy": {"kind": "ReplicaSteps"}}, "a ReplicaSteps"),
+        ({"partitions_after": 48}, "new partitions"),
+        ({"workload": asdict(Workload(drain="off"))}, "die without leaving"),
+        ({"workload": asdict(Workload(grace_s=1))}, "die without leaving"),
+    ],
+)
+def test_what_is_not_simulated_is_no_data(tmp_path, changes, reason):
+    """Named, and never a figure."""
+    with pytest.raises(NoData, match=reason):
+        prediction.predict(record(tmp_path, inputs=inputs(**changes)), KNOWN)
