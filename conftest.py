@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["fixtures.cluster", "fixtures.kafka", "fixtures.spark", "fixtures.trial", "fixtures.evidence"]
+pytest_plugins = [f"fixtures.{name}" for name in ("cluster", "kafka", "spark", "trial", "own", "evidence")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,6 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
     group.addoption("--repeat", type=int, default=1, metavar="N", help="runs of each trial that is repeated (default: 1)")
     group.addoption("--from-records", type=Path, metavar="DIR", help="judge stored records; starts no cluster")
+    for name, what in (("scaledobject", "ScaledObject"), ("profile", "traffic profile"), ("workload", "workload")):
+        text = f"your own {what}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
+        group.addoption(f"--{name}", type=Path, metavar="FILE", help=text)
     group.addoption("--spark-master", default="local[*]", help="Spark master of the ledger (default: local[*])")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import KafkaException
 
+from benchmarks import lagscaler, simulate
 from lab import jars, scale
 from lab.cluster import binary, build, controlplane, processes, runs
 from lab.kafka import broker, topics
@@ -160,18 +161,23 @@ def reconciliation(bootstrap: str) -> None:
 
 def main() -> None:
     """Run the benchmarks named on the command line, or all."""
-    known = ("producer", "consumer", "up", "reconcile")
+    known = ("producer", "consumer", "up", "reconcile", "lagscaler", "simulate")
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("which", nargs="*", choices=[*known, []], help=f"of {', '.join(known)}; default: all")
     which = parser.parse_args().which or known
+    if "simulate" in which:
+        simulate.main(show)
     if "up" in which:
         cluster_up()
-    if set(which) & {"producer", "consumer", "reconcile"}:
+    if set(which) - {"up", "simulate"}:
         run, _ = runs.open_run()
         guard = processes.guard(run)
         started = broker.start(run)
         try:
-            producer(started.bootstrap)  # the others read what it wrote
+            if "lagscaler" in which:
+                lagscaler.measure(started.bootstrap, show)
+            if set(which) & {"producer", "consumer", "reconcile"}:
+                producer(started.bootstrap)  # the others read what it wrote
             if set(which) & {"consumer", "reconcile"}:
                 consumer(started.bootstrap)
             if "reconcile" in which:

@@ -1,54 +1,39 @@
-"""``python -m lab build``: build the components now. ``images``: make kind's images. ``down``: end clusters and leftovers."""
+"""``python -m lab``: try a ScaledObject without a cluster, judge what one did, and keep the components a cluster is made of."""
 
 from __future__ import annotations
 
 import argparse
-import logging
+import importlib
 import sys
 
-from lab import jars
-from lab.cluster import build, docker, runs
-from lab.cluster.images import catalog, make
-from lab.cluster.kind import settings
 from lab.errors import InputError, LabFault
 
-PROVES = (
-    "A run on these proves the manifests, kubeadm, the kubelet, the HPA and KEDA as compiled here from upstream's pinned "
-    "source, on Debian's containerd and runc. It does not prove the images that upstream publishes."
-)
+COMMANDS = {
+    "simulate": ("simulate", "what a ScaledObject would do on a profile, without a cluster"),
+    "tune": ("tune", "the cheapest ScaledObject that is not late: variants of a given one, simulated"),
+    "judge": ("judge", "what records show, and whether the model agrees with them"),
+    "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),
+    "images": ("cluster", "make all images of a kind cluster here, for a machine that reaches no registry"),
+    "down": ("cluster", "end clusters kept with --keep-cluster, and what a crash left"),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command; returns the exit code: 2 on bad input or a fault."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] and given[0] in COMMANDS:
+        module, text = COMMANDS[given[0]]
+        try:
+            return int(importlib.import_module(f"lab.commands.{module}").run(given[0], text, given[1:]))
+        except (InputError, LabFault) as error:
+            print(f"lab: {error}", file=sys.stderr)
+            return 2
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("build", help="build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka")
-    commands.add_parser("images", help="make all images of a kind cluster here, for a machine that reaches no registry")
-    commands.add_parser("down", help="end clusters kept with --keep-cluster, and what a crash left")
-    options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        if options.command == "build":
-            print(build.ensure().folder)
-            jars.resolve("kafka", jars.KAFKA)
-        elif options.command == "images":
-            print(_images())
-        else:
-            standing = len(runs.all_runs())
-            runs.clear_all()
-            print(f"{standing - len(runs.all_runs())} clusters ended")
-    except (InputError, LabFault) as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def _images() -> str:
-    """Make the images; returns the table of what there is, and what a run on them proves."""
-    names = make.ensure(catalog.named(settings.infrastructure()))
-    made = [*names.values(), make.make_pods(names[catalog.PYTHON])]
-    sizes = docker.images(made)
-    return "\n".join([*(f"{sizes[image] / 1e6:8,.0f} MB  {image}" for image in made), PROVES])
+    for name, (_, text) in COMMANDS.items():
+        commands.add_parser(name, help=text)
+    parser.parse_args(given)
+    raise AssertionError("a command that is not known ends in the parser")
 
 
 if __name__ == "__main__":

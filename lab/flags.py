@@ -1,4 +1,4 @@
-"""Command-line flags of the lab's programs, each of which may also come from the environment (a pod's ConfigMap)."""
+"""Command-line flags of the lab's programs, most of which may also come from the environment (a pod's ConfigMap)."""
 
 from __future__ import annotations
 
@@ -8,27 +8,60 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from lab.errors import InputError
+
 
 class Flags(argparse.ArgumentParser):
-    """A parser whose flag ``--process-ms`` defaults to the variable ``PROCESS_MS``, and whose errors are one line."""
+    """A parser whose errors are one line; with ``environment`` its flag ``--process-ms`` defaults to ``PROCESS_MS``."""
 
-    def flag(self, name: str, kind: Callable[[str], Any], default: object, text: str, allowed: str = "") -> None:
-        """Add ``--name``. ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``."""
+    def __init__(self, prog: str, description: str | None, *, environment: bool = True) -> None:
+        super().__init__(prog=prog, description=description)
+        self._environment = environment
+        self._kinds: dict[str, tuple[Callable[[str], Any], str]] = {}
+
+    def flag(
+        self,
+        name: str,
+        kind: Callable[[str], Any],
+        default: object,
+        text: str,
+        allowed: str = "",
+        *,
+        optional: bool = False,
+    ) -> None:
+        """Add ``--name``. ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``.
+
+        A flag without a default must be given unless it is ``optional``: then it is None, and ``text`` says what that means.
+        """
         variable = name.replace("-", "_").upper()
+        self._kinds[name] = kind, allowed
 
         def convert(value: str) -> Any:
             try:
                 return kind(value)
             except ValueError:
-                raise argparse.ArgumentTypeError(
-                    f"{value!r} is not allowed; allowed: {allowed} (also read from {variable})"
-                ) from None
+                also = f" (also read from {variable})" if self._environment else ""
+                raise argparse.ArgumentTypeError(f"{value!r} is not allowed; allowed: {allowed}{also}") from None
 
-        given = os.environ.get(variable)
+        given = os.environ.get(variable) if self._environment else None
         start = default if given is None else given
+        said = [variable] if self._environment else []
+        said += [] if optional and default is None else [f"default {default}"]
         self.add_argument(
-            f"--{name}", type=convert, default=start, required=start is None, help=f"{text} [{variable}, default {default}]"
+            f"--{name}",
+            type=convert,
+            default=start,
+            required=start is None and not optional,
+            help=f"{text} [{', '.join(said)}]" if said else text,
         )
+
+    def check(self, name: str, value: object, where: object, field: str) -> None:
+        """Raise :class:`InputError`, naming ``where`` and ``field``, when ``--name`` would refuse ``value``."""
+        kind, allowed = self._kinds[name]
+        try:
+            kind(str(value))
+        except ValueError:
+            raise InputError(where, field, value, allowed) from None
 
     def everywhere(self, metrics_port: int) -> None:
         """Add what every program of a pod takes: Kafka's address, and where to serve /metrics."""

@@ -152,3 +152,33 @@ ON_NOISE = Objective(
 OPTIMUM = Objective(
     "largest lagThreshold within the objective over the computed", "==", 1, "x", "the formula is the measured optimum"
 )
+# Experiment 9: the hand-rolled controller.
+NO_WAIT = Objective(
+    "the controller's decision after KEDA's, over a sync period", "<=", 1, "x", "both wait for a sync, and for little else"
+)
+NOT_LOST = Objective("messages lost", "==", 0, "messages", "nothing committed without its receipt")
+ALSO_FLAPS = Objective(
+    "flips of the controller with the HPA's hysteresis", ">", 0, "flips", "it is not the hand that flaps, but the rule"
+)
+HELD_CALM = Objective("flips with the controller's own hysteresis", "==", 0, "flips", "a busy pod is no surplus")
+CHEAPER = Objective(
+    "pod-minutes of the hysteresis over those of the long window", "<", 1, "x", "pods are given back when they are idle"
+)
+# Acceptance: any policy, on any profile.
+WITHIN = Objective("replicas wanted outside of the policy's bounds", "==", 0, "pods", "the policy's own minimum and maximum")
+BEYOND = Objective("replicas wanted beyond the partitions", "==", 0, "pods", "a pod without a partition does nothing")
+KEPT_UP = Objective(
+    "drain time over the best the policy's ceiling and the hottest partition allow",
+    "<=",
+    1.5,
+    "x",
+    "from the last burst's end to one lagThreshold; the best counts as 5 s at least, which new pods need to be at work",
+)
+# The model and the simulator.
+AGREES = Objective("HPA decisions that the model takes too", "==", 100, "%", "the same inputs, the same replicas, every sync")
+REPLAYED_SYNCS = Objective("syncs replayed", ">=", 50, "syncs", "or the replay has shown nothing")
+WITHIN_ONE = Objective(
+    "time in which predicted replicas are within one of the recorded", ">=", 95, "%", "median over the session's trials"
+)
+PEAK_PREDICTED = Objective("deviation of the predicted peak lag", "<=", 15, "%", "median over the session's trials")
+DRAIN_PREDICTED = Objective("deviation of the predicted drain time", "<=", 15, "%", "median over the session's trials")

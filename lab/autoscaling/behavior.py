@@ -1,48 +1,33 @@
-"""The HPA's ``behavior`` block, which a ScaledObject and a plain HPA share: checked by name, compressed by a scale."""
+"""What a scale makes of the ``behavior`` block that a ScaledObject and a plain HPA share; :mod:`hpa_spec` checks it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from lab import yamlfile
-from lab.errors import InputError
+from lab.autoscaling.hpa_replicas import Controller
+from lab.autoscaling.hpa_spec import DOWN, UP, Policy, Rules, present
 from lab.scale import Scale
 
-_RULES = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
-# autoscaling/v2's defaults, written out so that a scale can compress them too (keys: window s, policies).
-_DEFAULT: dict[str, tuple[int, list[dict[str, Any]]]] = {
-    "scaleUp": (
-        0,
-        [{"type": "Pods", "value": 4, "periodSeconds": 15}, {"type": "Percent", "value": 100, "periodSeconds": 15}],
-    ),
-    "scaleDown": (300, [{"type": "Percent", "value": 100, "periodSeconds": 15}]),
-}
+
+def compressed(behavior: Mapping[str, Any] | None, scale: Scale) -> dict[str, Any]:
+    """A checked ``behavior`` with its times divided as ``scale`` declares.
+
+    Both directions are written out, with the API server's and the controller's defaults: or those would stay at real time.
+    """
+    written = present(behavior or {})
+    defaults = {"scaleUp": UP, "scaleDown": DOWN}
+    return {direction: _direction(present(written.get(direction, {})), rules, scale) for direction, rules in defaults.items()}
 
 
-def check(behavior: Mapping[str, Any], where: object, prefix: str) -> None:
-    """Raise :class:`InputError` for the first field of ``behavior`` the HPA would refuse; ``prefix`` is its path."""
-    yamlfile.known(behavior, tuple(_DEFAULT), where, prefix)
-    for direction, rules in behavior.items():
-        place = f"{prefix}{direction}."
-        yamlfile.known(rules, _RULES, where, place)
-        yamlfile.number(rules, "stabilizationWindowSeconds", where, 0, 3600, 0, place)
-        if rules.get("selectPolicy", "Max") not in ("Max", "Min", "Disabled"):
-            raise InputError(where, f"{place}selectPolicy", rules["selectPolicy"], "Max, Min or Disabled")
-        for index, policy in enumerate(rules.get("policies", [])):
-            at = f"{place}policies[{index}]."
-            yamlfile.known(policy, ("type", "value", "periodSeconds"), where, at)
-            if policy.get("type") not in ("Pods", "Percent"):
-                raise InputError(where, f"{at}type", policy.get("type"), "Pods or Percent")
-            yamlfile.number(policy, "value", where, 1, 1_000_000, prefix=at)
-            yamlfile.number(policy, "periodSeconds", where, 1, 1800, prefix=at)
+def _direction(written: Mapping[str, Any], default: Rules, scale: Scale) -> dict[str, Any]:
+    window = Controller().downscale_stabilization_s if default.window_s is None else default.window_s
+    policies = written.get("policies", [_policy(policy) for policy in default.policies])
+    return dict(written) | {
+        "stabilizationWindowSeconds": scale.seconds(written.get("stabilizationWindowSeconds", window)),
+        "policies": [policy | {"periodSeconds": scale.seconds(policy["periodSeconds"])} for policy in policies],
+    }
 
 
-def compress(behavior: dict[str, Any], scale: Scale) -> None:
-    """Write both directions out and divide their times as ``scale`` declares, in place."""
-    for direction, (window, policies) in _DEFAULT.items():
-        rules = behavior.setdefault(direction, {})
-        rules["stabilizationWindowSeconds"] = scale.seconds(rules.get("stabilizationWindowSeconds", window))
-        rules["policies"] = [
-            policy | {"periodSeconds": scale.seconds(policy["periodSeconds"])} for policy in rules.get("policies", policies)
-        ]
+def _policy(policy: Policy) -> dict[str, Any]:
+    return {"type": policy.type, "value": policy.value, "periodSeconds": policy.period_s}

@@ -15,7 +15,7 @@ from lab import yamlfile
 from lab.autoscaling import hpa_quantity
 from lab.errors import InputError
 
-MAX_REPLICAS = 100_000  # so that no formula leaves int32, as in plainhpa
+MAX_REPLICAS = 100_000  # so that no formula leaves int32
 DEFAULT_UTILIZATION = 80  # of the one metric an HPA without metrics has
 _TARGETS = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
 _KNOWN_TARGETS = {"External": ("Value", "AverageValue"), "Resource": ("Utilization", "AverageValue")}
@@ -77,7 +77,7 @@ def parse(content: Mapping[str, Any], where: object) -> HpaSpec:
     for field, wanted in (("apiVersion", "autoscaling/v2"), ("kind", "HorizontalPodAutoscaler")):
         if content.get(field) != wanted:
             raise InputError(where, field, content.get(field), wanted)
-    spec = _present(yamlfile.mapping(content, "spec", where))
+    spec = present(yamlfile.mapping(content, "spec", where))
     yamlfile.known(spec, ("scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"), where, "spec.")
     least = yamlfile.whole(spec, "minReplicas", where, 1, MAX_REPLICAS, 1, "spec.")
     most = yamlfile.whole(spec, "maxReplicas", where, 1, MAX_REPLICAS, prefix="spec.")
@@ -89,8 +89,26 @@ def parse(content: Mapping[str, Any], where: object) -> HpaSpec:
         most,
         tuple(_metric(metric, where, f"spec.metrics[{index}].") for index, metric in enumerate(metrics))
         or (Metric("Resource", "cpu", "Utilization", DEFAULT_UTILIZATION),),
-        _behavior(_mapping(spec, "behavior", where, "spec."), where) if "behavior" in spec else None,
+        behavior_of(spec, where, "spec."),
     )
+
+
+def behavior_of(content: Mapping[str, Any], where: object, prefix: str) -> Behavior | None:
+    """The ``behavior`` in ``content``, which lies at ``prefix``: an HPA's spec, or what a ScaledObject says of its HPA.
+
+    None where there is none. Raises :class:`InputError` like :func:`parse`.
+    """
+    if content.get("behavior") is None:
+        return None
+    written = _mapping(content, "behavior", where, prefix)
+    prefix = f"{prefix}behavior."
+    yamlfile.known(written, ("scaleUp", "scaleDown"), where, prefix)
+    return Behavior(_rules(written, "scaleUp", UP, where, prefix), _rules(written, "scaleDown", DOWN, where, prefix))
+
+
+def present(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``content`` without its nulls: to the API server a null field is one that is not written."""
+    return {field: value for field, value in content.items() if value is not None}
 
 
 def _metric(content: Mapping[str, Any], where: object, prefix: str) -> Metric:
@@ -129,16 +147,11 @@ def _target(content: Mapping[str, Any], source: str, name: str, where: object, p
     return Metric(source, name, str(kind), amount)
 
 
-def _behavior(content: Mapping[str, Any], where: object) -> Behavior:
-    yamlfile.known(content, ("scaleUp", "scaleDown"), where, "spec.behavior.")
-    return Behavior(_rules(content, "scaleUp", UP, where), _rules(content, "scaleDown", DOWN, where))
-
-
-def _rules(behavior: Mapping[str, Any], direction: str, default: Rules, where: object) -> Rules:
+def _rules(behavior: Mapping[str, Any], direction: str, default: Rules, where: object, prefix: str) -> Rules:
     if direction not in behavior:
         return default
-    prefix = f"spec.behavior.{direction}."
-    content = _mapping(behavior, direction, where, "spec.behavior.")
+    content = _mapping(behavior, direction, where, prefix)
+    prefix = f"{prefix}{direction}."
     yamlfile.known(content, ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance"), where, prefix)
     window = default.window_s
     if "stabilizationWindowSeconds" in content:
@@ -184,16 +197,11 @@ def _mapping(content: Mapping[str, Any], field: str, where: object, prefix: str)
     value = content.get(field)
     if not isinstance(value, Mapping):
         raise InputError(where, f"{prefix}{field}", value, "a mapping")
-    return _present(value)
+    return present(value)
 
 
 def _list(content: Mapping[str, Any], field: str, where: object, prefix: str) -> list[Mapping[str, Any]]:
     value = content.get(field, [])
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         raise InputError(where, f"{prefix}{field}", value, "a list of mappings")
-    return [_present(item) for item in value]
-
-
-def _present(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``content`` without its nulls: to the API server a null field is one that is not written."""
-    return {field: value for field, value in content.items() if value is not None}
+    return [present(item) for item in value]

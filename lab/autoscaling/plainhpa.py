@@ -1,4 +1,4 @@
-"""A typed, strict view of a plain HorizontalPodAutoscaler's YAML (autoscaling/v2), as teams without KEDA write it."""
+"""A plain HorizontalPodAutoscaler's YAML (autoscaling/v2) as a policy: what teams without KEDA write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab import yamlfile
-from lab.autoscaling import behavior
+from lab.autoscaling import behavior, hpa_spec
 from lab.errors import InputError
 from lab.scale import Scale
 
@@ -36,39 +36,20 @@ class PlainHpa:
     def compressed(self, scale: Scale) -> PlainHpa:
         """The same policy with its times divided as ``scale`` declares."""
         content = copy.deepcopy(self.content)
-        behavior.compress(content["spec"].setdefault("behavior", {}), scale)
+        content["spec"]["behavior"] = behavior.compressed(content["spec"].get("behavior"), scale)
         return parse(content, f"{self.name} at scale {scale.name}")
 
 
 def parse(content: Mapping[str, Any], where: object) -> PlainHpa:
     """The HPA in ``content``; ``where`` names its source. Raises :class:`InputError` naming the field that can't be used."""
-    if content.get("apiVersion") != "autoscaling/v2":
-        raise InputError(where, "apiVersion", content.get("apiVersion"), "autoscaling/v2")
-    spec = yamlfile.mapping(content, "spec", where)
-    yamlfile.known(spec, ("scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"), where, "spec.")
-    least = yamlfile.whole(spec, "minReplicas", where, 1, 100_000, 1, "spec.")
-    most = yamlfile.whole(spec, "maxReplicas", where, 1, 100_000, prefix="spec.")
-    if least > most:
-        raise InputError(where, "spec.minReplicas", least, f"at most maxReplicas, {most}")
-    behavior.check(spec.get("behavior") or {}, where, "spec.behavior.")
+    spec = hpa_spec.parse(content, where)
+    metric = spec.metrics[0]
+    if len(spec.metrics) > 1 or metric.target != "Utilization":
+        raise InputError(where, "spec.metrics", content["spec"]["metrics"], "one metric, Resource cpu by Utilization")
     return PlainHpa(
         name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),
-        min_replicas=least,
-        max_replicas=most,
-        utilization=_utilization(spec.get("metrics"), where),
+        min_replicas=spec.min_replicas,
+        max_replicas=spec.max_replicas,
+        utilization=metric.amount,
         content=copy.deepcopy(dict(content)),
     )
-
-
-def _utilization(metrics: object, where: object) -> int:
-    """The target of the one metric this view knows: Resource cpu, by Utilization."""
-    prefix = "spec.metrics[0]."
-    if not isinstance(metrics, list) or len(metrics) != 1 or not isinstance(metrics[0], dict):
-        raise InputError(where, "spec.metrics", metrics, "a list of one metric")
-    resource = metrics[0].get("resource")
-    if metrics[0].get("type") != "Resource" or not isinstance(resource, dict) or resource.get("name") != "cpu":
-        raise InputError(where, f"{prefix}resource.name", resource, "Resource cpu")
-    target = resource.get("target")
-    if not isinstance(target, dict) or target.get("type") != "Utilization":
-        raise InputError(where, f"{prefix}resource.target", target, "type Utilization with averageUtilization")
-    return yamlfile.whole(target, "averageUtilization", where, 1, 1000, prefix=f"{prefix}resource.target.")

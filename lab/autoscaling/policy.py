@@ -1,4 +1,4 @@
-"""A policy is what decides the number of replicas: a ScaledObject, a plain HPA, or steps by decree."""
+"""A policy is what decides the number of replicas: a ScaledObject, a plain HPA, the lab's controller, or steps by decree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lab import yamlfile
-from lab.autoscaling import plainhpa, scaledobject, steps
+from lab.autoscaling import controller, plainhpa, scaledobject, steps
 from lab.errors import InputError
 from lab.scale import Scale
 
@@ -33,6 +33,7 @@ class Policy(Protocol):
 _KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
     "ScaledObject": scaledobject.parse,
     "HorizontalPodAutoscaler": plainhpa.parse,
+    "LagController": controller.parse,
     "ReplicaSteps": steps.parse,
 }
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab import yamlfile
-from lab.autoscaling import behavior, triggers
+from lab.autoscaling import behavior, hpa_spec, triggers
 from lab.autoscaling.triggers import Trigger
 from lab.autoscaling.triggers.cpu import Cpu
 from lab.autoscaling.triggers.kafka import Kafka
@@ -102,15 +102,17 @@ class ScaledObject:
     def compressed(self, scale: Scale) -> ScaledObject:
         """The same policy with its times divided and its lagThreshold multiplied as ``scale`` declares.
 
+        KEDA's defaults are written out with them: or those would stay at real time.
         Raises :class:`InputError` like :attr:`lag_trigger`: what a scale does to other triggers is not declared.
         """
         content = copy.deepcopy(self.content)
         spec = content["spec"]
-        for field in ("pollingInterval", "cooldownPeriod", "initialCooldownPeriod"):
-            if field in spec:
-                spec[field] = scale.seconds(spec[field])
-        rules = spec.setdefault("advanced", {}).setdefault("horizontalPodAutoscalerConfig", {}).setdefault("behavior", {})
-        behavior.compress(rules, scale)
+        spec |= {"pollingInterval": scale.seconds(self.polling_s), "cooldownPeriod": scale.seconds(self.cooldown_s)}
+        if self.initial_cooldown_s:
+            spec["initialCooldownPeriod"] = scale.seconds(self.initial_cooldown_s)
+        advanced = spec["advanced"] = dict(spec.get("advanced") or {})
+        settings = advanced["horizontalPodAutoscalerConfig"] = dict(advanced.get("horizontalPodAutoscalerConfig") or {})
+        settings["behavior"] = behavior.compressed(settings.get("behavior"), scale)
         metadata = spec["triggers"][0]["metadata"]
         metadata["lagThreshold"] = str(max(1, round(self.lag_threshold * scale.rate)))
         return parse(content, f"{self.name} at scale {scale.name}")
@@ -194,7 +196,7 @@ def _fallback(spec: Mapping[str, Any], parsed: tuple[Trigger, ...], where: objec
 
 def _advanced(spec: Mapping[str, Any], name: str, where: object) -> str:
     """Check the advanced block; the name of the HPA that KEDA makes. Source: ``getHPAName`` and ``verifyName``."""
-    advanced = spec.get("advanced") or {}
+    advanced = _optional(spec, "advanced", where, "spec.")
     if "scalingModifiers" in advanced:
         given = advanced["scalingModifiers"]
         raise InputError(where, "spec.advanced.scalingModifiers", given, "nothing: a formula over triggers is not modelled")
@@ -202,10 +204,10 @@ def _advanced(spec: Mapping[str, Any], name: str, where: object) -> str:
     restore = advanced.get("restoreToOriginalReplicaCount", False)
     if not isinstance(restore, bool):
         raise InputError(where, "spec.advanced.restoreToOriginalReplicaCount", restore, "true or false")
-    settings = advanced.get("horizontalPodAutoscalerConfig") or {}
+    settings = _optional(advanced, "horizontalPodAutoscalerConfig", where, "spec.advanced.")
     base = "spec.advanced.horizontalPodAutoscalerConfig."
     yamlfile.known(settings, ("name", "behavior"), where, base)
-    behavior.check(settings.get("behavior") or {}, where, f"{base}behavior.")
+    hpa_spec.behavior_of(settings, where, base)
     made = str(settings.get("name") or f"keda-hpa-{name}")
     if len(made) > _LONGEST_NAME:
         raise InputError(where, f"{base}name", made, f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
@@ -214,7 +216,7 @@ def _advanced(spec: Mapping[str, Any], name: str, where: object) -> str:
 
 def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
     """The annotations KEDA acts on. Source: ``NeedToBePausedByAnnotation`` and the like in ``scaledobject_types.go``."""
-    annotations = metadata.get("annotations") or {}
+    annotations = _optional(metadata, "annotations", where, "metadata.")
     known = (*_SWITCHES, "paused-replicas")
     own = {key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)}
     prefix = f"metadata.annotations.{_ANNOTATIONS}"
@@ -233,3 +235,11 @@ def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
         scale_out_paused=on["paused-scale-out"],
         forced=on["force-activation"],
     )
+
+
+def _optional(content: Mapping[str, Any], field: str, where: object, prefix: str) -> Mapping[str, Any]:
+    """The mapping in ``field``, empty where it is null or not written."""
+    value = content.get(field)
+    if value is not None and not isinstance(value, dict):
+        raise InputError(where, f"{prefix}{field}", value, "a mapping")
+    return value or {}

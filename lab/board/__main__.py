@@ -7,8 +7,6 @@ import logging
 import re
 import socket
 import sys
-from collections.abc import Callable
-from typing import Any
 from urllib.parse import urlsplit
 
 from lab.cluster import runs
@@ -31,28 +29,16 @@ def _name(text: str) -> str:
     return text
 
 
-def _checked(kind: Callable[[str], Any], allowed: str) -> Callable[[str], Any]:
-    """``kind`` with a refusal that says what is allowed."""
-
-    def convert(text: str) -> Any:
-        try:
-            return kind(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed: {allowed}") from None
-
-    return convert
-
-
 def flags() -> Flags:
     """The board's flags. None is read from the environment: PORT or NAMESPACE there are someone else's."""
-    parser = Flags(prog="python -m lab.board", description=__doc__)
-    for name, kind, allowed, default, text in (
-        ("prometheus", _url, "http://HOST:PORT", None, "Prometheus to ask (default: the newest running cluster's)"),
-        ("namespace", _name, "a namespace's name", None, "namespace to show (default: the newest trial's, always)"),
-        ("port", whole(0, 65_535), "0 to 65,535", 8050, "loopback port to serve on; 0 picks one (default: 8050)"),
-        ("minutes", number(0.5, 720), "0.5 to 720", 5.0, "how much time is shown (default: 5)"),
+    parser = Flags("python -m lab.board", __doc__, environment=False)
+    for name, kind, text, allowed in (
+        ("prometheus", _url, "Prometheus to ask [default: the newest running cluster's]", "http://HOST:PORT"),
+        ("namespace", _name, "namespace to show [default: the newest trial's, always]", "a namespace's name"),
     ):
-        parser.add_argument(f"--{name}", type=_checked(kind, allowed), default=default, help=text)
+        parser.flag(name, kind, None, text, allowed, optional=True)
+    parser.flag("port", whole(0, 65_535), 8050, "loopback port to serve on; 0 picks one", "0 to 65,535")
+    parser.flag("minutes", number(0.5, 720), 5.0, "how much time is shown", "0.5 to 720")
     parser.add_argument("--write", action="store_true", help="write manifests/grafana/dashboards/elastic-lab.json and end")
     return parser
 

@@ -2,44 +2,144 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+_BATCH = 2_000  # partitions asked for in one call; each is an object and a future of the client's until it is answered
 
 
 @dataclass(frozen=True)
 class PartitionLag:
-    """Offsets of one partition. ``committed`` is None when the group has never committed there."""
+    """Offsets of one partition. ``committed`` is None when the group has never committed there, ``start`` when not asked."""
 
     end: int
     committed: int | None
+    start: int | None = None
 
     @property
     def lag(self) -> int:
         """Messages not yet committed; all of the log when nothing was committed (auto.offset.reset=earliest)."""
-        return max(0, self.end - (self.committed or 0))
+        return max(0, self.end - ((self.start or 0) if self.committed is None else self.committed))
+
+
+Answer = Mapping[int, PartitionLag | KafkaException]
+
+
+class GroupsReader:
+    """Reads the lag of many groups of one cluster through one admin connection. Reads do not overlap: one thread at a time."""
+
+    def __init__(self, bootstrap: str, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None) -> None:
+        # What goes wrong is raised, not logged. ``settings`` are the client library's own, for TLS and SASL.
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2, **(settings or {})})
+        self._timeout = timeout_s
+
+    def read(
+        self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()
+    ) -> dict[tuple[str, str], Answer | KafkaException]:
+        """What Kafka answers for each wanted (group, topic): by partition, each offsets or an error, or one error for all.
+
+        Where a group in ``starts`` has not committed, the log's start is asked for too. Raises ``KafkaException`` when the
+        cluster can't be asked at all.
+        """
+        only = next(iter(wanted))[1] if len({topic for _, topic in wanted}) == 1 else None
+        described = self._admin.list_topics(only, timeout=self._timeout).topics
+        numbers: dict[str, Sequence[int]] = {}
+        answers: dict[tuple[str, str], Answer | KafkaException] = {}
+        for group, topic in wanted:
+            found = described.get(topic)
+            if found is None or not found.partitions:
+                unknown = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"topic {topic} is not there")
+                answers[group, topic] = KafkaException((found and found.error) or unknown)
+            else:
+                numbers[topic] = tuple(found.partitions)
+        futures = {pair: self._committed(*pair, numbers[pair[1]]) for pair in wanted if pair not in answers}
+        ends = self._offsets([(topic, number) for topic, every in numbers.items() for number in every], OffsetSpec.latest())
+        for pair, future in futures.items():
+            try:
+                answers[pair] = _lags(pair[1], future.result().topic_partitions or (), ends)
+            except KafkaException as error:
+                answers[pair] = error
+        self._start(answers, starts)
+        return answers
+
+    def _committed(self, group: str, topic: str, numbers: Sequence[int]) -> Future[ConsumerGroupTopicPartitions]:
+        """Ask for the committed offsets; the client takes one group a request, and has many under way."""
+        request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, number) for number in numbers])]
+        asked: Future[ConsumerGroupTopicPartitions]
+        asked = self._admin.list_consumer_group_offsets(request, request_timeout=self._timeout)[group]
+        return asked
+
+    def _offsets(self, parts: Sequence[tuple[str, int]], which: OffsetSpec) -> dict[tuple[str, int], int | KafkaException]:
+        """The log's end, or its start, by topic and partition."""
+        found: dict[tuple[str, int], int | KafkaException] = {}
+        for begin in range(0, len(parts), _BATCH):
+            request = {TopicPartition(*part): which for part in parts[begin : begin + _BATCH]}
+            for part, future in self._admin.list_offsets(request, request_timeout=self._timeout).items():
+                try:
+                    found[part.topic, part.partition] = future.result().offset
+                except KafkaException as error:
+                    found[part.topic, part.partition] = error
+        return found
+
+    def _start(self, answers: dict[tuple[str, str], Answer | KafkaException], starts: Collection[tuple[str, str]]) -> None:
+        """Add the log's start where a group in ``starts`` has not committed."""
+        lacking = {
+            (topic, number)
+            for group, topic in starts
+            if isinstance(answer := answers[group, topic], Mapping)
+            for number, lag in answer.items()
+            if isinstance(lag, PartitionLag) and lag.committed is None
+        }
+        if not lacking:
+            return
+        begins = self._offsets(sorted(lacking), OffsetSpec.earliest())
+        for group, topic in starts:
+            answer = answers[group, topic]
+            if isinstance(answer, Mapping):
+                answers[group, topic] = {
+                    number: _started(lag, begins.get((topic, number), -1)) for number, lag in answer.items()
+                }
 
 
 class LagReader:
     """Reads the lag of one group on one topic through one admin connection (some 4 ms for 24 partitions)."""
 
     def __init__(self, bootstrap: str, group: str, topic: str, timeout_s: float = 10.0) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})  # what goes wrong is raised
-        self._group, self._topic, self._timeout = group, topic, timeout_s
+        self._reader, self._pair = GroupsReader(bootstrap, timeout_s), (group, topic)
 
     def read(self) -> dict[int, PartitionLag]:
         """The lag by partition. Raises ``KafkaException`` when Kafka can't be asked or the topic is not there."""
-        described = self._admin.list_topics(self._topic, timeout=self._timeout).topics[self._topic]
-        partitions = [TopicPartition(self._topic, number) for number in described.partitions]
-        if not partitions:
-            return {}
-        groups = [ConsumerGroupTopicPartitions(self._group, partitions)]
-        offsets = self._admin.list_consumer_group_offsets(groups, request_timeout=self._timeout)[self._group]
-        ends = self._admin.list_offsets({part: OffsetSpec.latest() for part in partitions}, request_timeout=self._timeout)
-        committed = {part.partition: part.offset for part in offsets.result().topic_partitions}
+        answer = self._reader.read([self._pair])[self._pair]
+        if isinstance(answer, KafkaException):
+            raise answer
         lags = {}
-        for part, end in ends.items():
-            offset = committed.get(part.partition, -1)
-            lags[part.partition] = PartitionLag(end.result().offset, offset if offset >= 0 else None)
+        for number, lag in answer.items():
+            if isinstance(lag, KafkaException):
+                raise lag
+            lags[number] = lag
         return lags
+
+
+def _lags(
+    topic: str, committed: Sequence[TopicPartition], ends: Mapping[tuple[str, int], int | KafkaException]
+) -> dict[int, PartitionLag | KafkaException]:
+    lags: dict[int, PartitionLag | KafkaException] = {}
+    for part in committed:
+        end = ends[topic, part.partition]
+        if part.error:
+            lags[part.partition] = KafkaException(part.error)
+        elif isinstance(end, KafkaException):
+            lags[part.partition] = end
+        else:
+            lags[part.partition] = PartitionLag(end, part.offset if part.offset >= 0 else None)
+    return lags
+
+
+def _started(lag: PartitionLag | KafkaException, start: int | KafkaException) -> PartitionLag | KafkaException:
+    if isinstance(lag, KafkaException) or lag.committed is not None:
+        return lag
+    return start if isinstance(start, KafkaException) else replace(lag, start=start)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,13 @@ import yaml
 
 from lab import paths, profile, yamlfile
 from lab.autoscaling import policy as policies
+from lab.autoscaling import scaledobject
+from lab.autoscaling.adopt import Replaced, adopt
+from lab.autoscaling.controller import LagController
 from lab.autoscaling.policy import Policy
+from lab.autoscaling.scaledobject import ScaledObject
 from lab.autoscaling.steps import ReplicaSteps
-from lab.consumer.settings import BALANCERS, Cost
+from lab.consumer.settings import Cost, flags
 from lab.errors import InputError
 from lab.profile import Profile
 from lab.scale import Scale
@@ -24,8 +30,10 @@ from lab.scale import Scale
 PARTITIONS = 24
 DRAINED, REPLAYED = "drained", "replayed"
 REPARTITION = "repartition"
-_POD = ("grace_s", "cpu_request_m")  # the pod's settings, not the program's
-_POLICIES = ("scaledobjects", "hpa", "steps")
+_POD = {"grace_s": (1, 86_400), "cpu_request_m": (1, 1000)}  # the pod's settings, not the program's; its limit is one CPU
+_SWITCHES = ("drain", "wake")
+_LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
+_POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
 
 
 @dataclass(frozen=True)
@@ -50,31 +58,27 @@ class Workload:
     grace_s: int = 30
     cpu_request_m: int = 25
 
-    def check(self) -> None:
-        """Raise :class:`InputError` for the first setting the consumer would refuse."""
-        for field, value, allowed in (
-            ("balancer", self.balancer, BALANCERS),
-            ("commit", self.commit, ("manual", "auto")),
-            ("drain", self.drain, ("on", "off")),
-            ("wake", self.wake, ("on", "off")),
-            ("auto_offset_reset", self.auto_offset_reset, ("earliest", "latest")),
-        ):
-            if value not in allowed:
-                raise InputError("workload", field, value, f"one of {', '.join(allowed)}")
-        try:
-            Cost.parse(self.process_ms)
-        except ValueError:
-            raise InputError("workload", "process_ms", self.process_ms, "6 or 2-10, 0.001 to 600,000") from None
-        for field, number, least in (
-            ("concurrency", self.concurrency, 1),
-            ("poll_ms", self.poll_ms, 1),
-            ("partition_warmup_ms", self.partition_warmup_ms, 0),
-            ("metadata_refresh_ms", self.metadata_refresh_ms, 10),
-            ("grace_s", self.grace_s, 1),
-            ("cpu_request_m", self.cpu_request_m, 1),
-        ):
-            if number < least:
-                raise InputError("workload", field, number, f"a whole number from {least}")
+    @classmethod
+    def of(cls, content: Mapping[str, Any], where: object) -> Workload:
+        """The workload with these settings, the others by default. Raises :class:`InputError` like :meth:`check`."""
+        types: dict[str, Any] = {field.name: type(field.default) for field in fields(cls)}
+        yamlfile.known(content, types, where)
+        # To YAML an unquoted on is true.
+        written: dict[str, Any] = {
+            name: ("off", "on")[value] if name in _SWITCHES and isinstance(value, bool) else value
+            for name, value in content.items()
+        }
+        cls(**written).check(where)
+        return cls(**{name: types[name](value) for name, value in written.items()})
+
+    def check(self, where: object = "workload") -> None:
+        """Raise :class:`InputError` for the first setting that the consumer, or its pod, would refuse."""
+        consumer = flags()
+        for field, value in asdict(self).items():
+            if field in _POD:
+                yamlfile.whole({field: value}, field, where, *_POD[field])
+            else:
+                consumer.check(field.replace("_", "-"), value, where, field)
 
     @property
     def rate(self) -> float:
@@ -88,7 +92,7 @@ class Inputs:
 
     ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's
     steps are through). ``partitions_after``: what the topic is grown to when the profile's phase "repartition" begins.
-    ``repetition`` tells runs of the same trial apart.
+    ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought.
     """
 
     profile_name: str
@@ -103,10 +107,11 @@ class Inputs:
     until: str = DRAINED
     partitions_after: int | None = None
     repetition: int = 1
+    replaced: tuple[Replaced, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The inputs as plain data: what is hashed, and what trial.json keeps."""
-        return {
+        content = {
             "profile_name": self.profile_name,
             "policy_name": self.policy_name,
             "profile": self.profile.to_dict(),
@@ -120,6 +125,7 @@ class Inputs:
             "partitions_after": self.partitions_after,
             "repetition": self.repetition,
         }
+        return content | ({"replaced": [asdict(one) for one in self.replaced]} if self.replaced else {})
 
     @cached_property
     def id(self) -> str:
@@ -128,10 +134,13 @@ class Inputs:
         return f"{self.profile_name}-{self.policy_name}-{digest}"
 
     def environment(self, bootstrap: str, run: str) -> dict[str, str]:
-        """The ConfigMap "trial" that producer, consumer, exporter and ScaledObject read; ``run`` makes its names unique."""
+        """The ConfigMap "trial" that the pods and the ScaledObject read; ``run`` makes its names unique."""
         workload = asdict(self.workload) | {"concurrency": round(self.workload.concurrency * self.scale.rate)}
         for name in _POD:
             del workload[name]
+        policy = {}
+        if isinstance(self.policy, LagController):
+            policy = {"POLICY_YAML": yaml.safe_dump(self.policy.content, sort_keys=False)}
         return {
             "BOOTSTRAP_SERVERS": bootstrap,
             "TOPIC": f"events-{run}",
@@ -140,6 +149,7 @@ class Inputs:
             "REPORTS_TOPIC": f"reports-{run}",
             "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
             "SEED": str(self.seed),
+            **policy,
             **{name.upper(): str(value) for name, value in workload.items()},
         }
 
@@ -157,8 +167,15 @@ class Inputs:
             "data": environment,
         }
         exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
-        deciding = [bystander(consumer)] if isinstance(self.policy, ReplicaSteps) else [self.policy.content]
-        return [settings, exporter, consumer, *deciding]
+        return [settings, exporter, consumer, *self._deciding(consumer)]
+
+    def _deciding(self, consumer: dict[str, Any]) -> list[dict[str, Any]]:
+        """What decides the replicas of ``consumer``, or stands beside it where no one does."""
+        if isinstance(self.policy, ReplicaSteps):
+            return [bystander(consumer)]
+        if isinstance(self.policy, LagController):
+            return yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")
+        return [self.policy.content]
 
     @staticmethod
     def producer() -> dict[str, Any]:
@@ -178,44 +195,73 @@ def bystander(consumer: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(
-    profile_name: str,
-    policy_name: str,
+    profile_name: str | Path,
+    policy_name: str | Path,
     workload: Workload,
     seed: int,
     scale: Scale,
     runtime: str,
     *,
+    partitions: int = PARTITIONS,
     until: str = DRAINED,
     partitions_after: int | None = None,
     repetition: int = 1,
 ) -> Inputs:
-    """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used."""
+    """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
+
+    A name is that of a committed file. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
+    """
     workload.check()
-    profile_file = _file((paths.PROFILES,), profile_name, "profile")
+    profile_file = profile_name if isinstance(profile_name, Path) else _file((paths.PROFILES,), profile_name, "profile")
     given = profile.load(profile_file)
-    policy = policies.load(_file(tuple(paths.MANIFESTS / kind for kind in _POLICIES), policy_name, "policy"))
+    policy: Policy
+    if isinstance(policy_name, Path):
+        policy, replaced = _adopted(policy_name, partitions)
+    else:
+        policy, replaced = policies.load(_file(tuple(paths.MANIFESTS / kind for kind in _POLICIES), policy_name, "policy")), ()
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
     if partitions_after is not None:
-        if partitions_after <= PARTITIONS:
+        if partitions_after <= partitions:
             raise InputError(
-                "trial", "partitions_after", partitions_after, f"more than {PARTITIONS}: Kafka can't take any away"
+                "trial", "partitions_after", partitions_after, f"more than {partitions}: Kafka can't take any away"
             )
         if all(step.phase != REPARTITION for step in given.steps):
             raise InputError(profile_file, "steps", "no such phase", f"a phase {REPARTITION!r} that says when")
     return Inputs(
-        profile_name=profile_name,
-        policy_name=policy_name,
+        profile_name=_label(profile_name),
+        policy_name=_label(policy_name),
         profile=given.compressed(scale.time, scale.rate),
         policy=policy.compressed(scale),
         workload=workload,
         seed=seed,
         scale=scale,
         runtime=runtime,
+        partitions=partitions,
         until=until,
         partitions_after=partitions_after,
         repetition=repetition,
+        replaced=replaced,
     )
+
+
+def _adopted(file: Path, partitions: int) -> tuple[ScaledObject, tuple[Replaced, ...]]:
+    content = yamlfile.read(file)
+    try:
+        json.dumps(content)
+    except (TypeError, ValueError) as error:
+        raise InputError(file, "(whole file)", str(error), "text, numbers, true and false: quote a date") from None
+    policy, replaced = adopt(scaledobject.parse(content, file))
+    if policy.min_replicas > partitions:
+        raise InputError(file, "spec.minReplicaCount", policy.min_replicas, f"at most the {partitions} partitions")
+    return policy, replaced
+
+
+def _label(name: str | Path) -> str:
+    """A committed file's name, or what a trial's identity takes of a user's: small letters, digits and hyphens."""
+    if isinstance(name, str):
+        return name
+    return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"
 
 
 def _file(folders: tuple[Path, ...], name: str, kind: str) -> Path:

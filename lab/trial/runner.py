@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import secrets
 import shutil
@@ -15,6 +16,7 @@ from confluent_kafka import KafkaException
 from kubernetes import client
 from pyspark.sql import SparkSession
 
+from lab.autoscaling.controller import LagController
 from lab.autoscaling.steps import ReplicaSteps
 from lab.cluster import Cluster, apply
 from lab.errors import LabFault
@@ -181,6 +183,7 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
     policy = inputs.policy
     stage.mark("settling")
     stage.apply(inputs.manifests(stage.names))
+    beside = ("lag-exporter", "controller") if isinstance(policy, LagController) else ("lag-exporter",)
 
     def settled() -> bool:
         owned = stage.reports.owned()
@@ -189,7 +192,7 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
             (watched.field("Deployment", "consumer", "status", "readyReplicas") or 0) == policy.start
             and len(owned) == policy.start
             and sum(owned.values()) == inputs.partitions
-            and (watched.field("Deployment", "lag-exporter", "status", "readyReplicas") or 0) == 1
+            and all((watched.field("Deployment", name, "status", "readyReplicas") or 0) == 1 for name in beside)
             and (policy.hpa is None or any(item["type"] == "ScalingActive" and item["status"] == "True" for item in conditions))
         )
 
@@ -238,14 +241,20 @@ def _drained(stage: Stage) -> str:
     return "complete"
 
 
+def _said(stage: Stage) -> str:
+    """What the HPA controller logged since the trial's HPA was first synced: its errors don't name the namespace."""
+    lines = (line for line in stage.cluster.controller_log().splitlines(keepends=True) if HPA_LOG in line)
+    since = itertools.dropwhile(lambda line: stage.namespace not in line, lines)
+    return "".join(line for line in since if stage.namespace in line or f" {stage.inputs.policy.hpa}:" in line)
+
+
 def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:
     """Close the record: samples, transitions and group events to Parquet, then Spark's ledger."""
     folder = stage.folder
     frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, stage.times["settling"], time.time())
     frame.to_parquet(folder / "samples.parquet")
     stage.halt()
-    said = (line for line in stage.cluster.controller_log().splitlines() if stage.namespace in line and HPA_LOG in line)
-    (folder / "hpa.log").write_text("".join(f"{line}\n" for line in said))
+    (folder / "hpa.log").write_text(_said(stage))
     lines_to_parquet(
         folder / "transitions.jsonl",
         folder / "transitions.parquet",

@@ -47,8 +47,8 @@ CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 PROXY_PACKAGES = ("iptables", "nftables", "conntrack", "kmod")
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "dash")
 PYTHON_PACKAGES = ("python3", "libstdc++6", "zlib1g", "dash")
-POD_NEEDS = ("confluent-kafka", "numpy", "prometheus-client", "pyyaml")
-POD_PARTS = ("consumer", "producer", "kafka")
+POD_NEEDS = ("confluent-kafka", "numpy", "platformdirs", "prometheus-client", "pyyaml")
+POD_PARTS = ("autoscaling", "consumer", "controller", "kafka", "producer")
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 

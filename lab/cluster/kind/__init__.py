@@ -79,9 +79,8 @@ class Kind:
     def controller_log(self) -> str:
         """What kube-controller-manager has logged so far."""
         with self.api() as reached:
-            core = client.CoreV1Api(reached)
-            pod = core.list_namespaced_pod("kube-system", label_selector=f"component={CONTROLLERS}").items[0]
-            return str(core.read_namespaced_pod_log(pod.metadata.name, "kube-system"))
+            pod = f"{CONTROLLERS}-{self.state.name}-{ROLES[0]}"
+            return str(client.CoreV1Api(reached).read_namespaced_pod_log(pod, "kube-system"))
 
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a node has died."""

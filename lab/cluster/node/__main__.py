@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lab.cluster.node import kubeconfig, registration, server
+from lab.cluster.node import environment, kubeconfig, registration, server
 from lab.cluster.node.addresses import Addresses
 from lab.cluster.node.agent import Agent, end_leftovers
 from lab.cluster.node.api import ApiServer
@@ -116,7 +116,8 @@ async def run(chosen: Settings) -> None:
     since = datetime.now(UTC)
     async with ApiServer(address, context) as api:
         events = Recorder(api, chosen.name)
-        tools = Tools(api, Sources(api), events, Prober(chosen.run), chosen.images, chosen.run, chosen.backoff_base_s)
+        prober, service = Prober(chosen.run), environment.service(address)
+        tools = Tools(api, Sources(api), events, prober, chosen.images, chosen.run, chosen.backoff_base_s, service)
         agent = Agent(tools, Addresses(chosen.pod_network), finish)
         https = server.Server(agent.pods, server.tls(chosen.tls_cert, chosen.tls_key, chosen.client_ca), chosen.port)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlsplit
 
 from lab.cluster.node.podspec import HOST_IP, ContainerSpec, Json, PodSpec
 
@@ -66,11 +67,31 @@ def sources(container: ContainerSpec) -> set[Source]:
     return found
 
 
+def service(server: str) -> dict[str, str]:
+    """The variables by which every pod finds the API, here at the URL ``server``: there is no Service it could go through.
+
+    The source is ``getServiceEnvVarMap`` of the kubelet; of other Services, which this runtime has none of, no variable is set.
+    """
+    address = urlsplit(server)
+    port = str(address.port or 443)
+    return {
+        "KUBERNETES_SERVICE_HOST": address.hostname or "",
+        "KUBERNETES_SERVICE_PORT": port,
+        "KUBERNETES_SERVICE_PORT_HTTPS": port,
+    }
+
+
 def environment(
-    container: ContainerSpec, pod: PodSpec, ip: str, home: str, found: Mapping[Source, Mapping[str, str] | None]
+    container: ContainerSpec,
+    pod: PodSpec,
+    ip: str,
+    home: str,
+    found: Mapping[Source, Mapping[str, str] | None],
+    around: Mapping[str, str],
 ) -> dict[str, str]:
     """The process's whole environment; ``found`` holds every source, None for one that does not exist.
 
+    ``around`` is what every pod gets (:func:`service`), unless its own variables say otherwise.
     Raises :class:`Unresolved` with the kubelet's words for a missing source or key that is not optional.
     """
     base = {
@@ -90,10 +111,10 @@ def environment(
             raise Unresolved(f'{source.kind.lower()} "{source.name}" not found')
         given.update({f"{entry.get('prefix') or ''}{key}": value for key, value in (data or {}).items()})
     for entry in container.env:
-        value = _value(entry, pod, ip, given, found)
+        value = _value(entry, pod, ip, {**around, **given}, found)
         if value is not None:
             given[entry["name"]] = value
-    return base | given
+    return {**base, **around, **given}
 
 
 def _bulk(entry: Json) -> tuple[Source | None, bool]:

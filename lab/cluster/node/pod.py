@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,7 +39,7 @@ class PodApi(Protocol):
 
 @dataclass(frozen=True)
 class Tools:
-    """What every pod of a node shares."""
+    """What every pod of a node shares; ``service`` are the variables that each finds in its environment."""
 
     api: PodApi
     sources: Sources
@@ -48,6 +48,7 @@ class Tools:
     images: Images
     run: Path
     backoff_base_s: float = 10.0
+    service: Mapping[str, str] = field(default_factory=dict)
 
 
 class Pod:
@@ -135,7 +136,7 @@ class Pod:
                 found = await self._tools.sources.get(self.namespace, sources(container))
             except LabFault as fault:
                 raise Unresolved(str(fault)) from fault
-            return environment(container, spec, self.ip, str(self.folder), found)
+            return environment(container, spec, self.ip, str(self.folder), found, self._tools.service)
 
         around = Surroundings(
             pod=self.name,

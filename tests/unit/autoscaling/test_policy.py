@@ -17,7 +17,9 @@ from lab.errors import InputError
 
 CPU = paths.MANIFESTS / "hpa" / "cpu.yaml"
 UP_AND_DOWN = paths.MANIFESTS / "steps" / "up-and-down.yaml"
-COMMITTED = sorted(file for kind in ("scaledobjects", "hpa", "steps") for file in (paths.MANIFESTS / kind).glob("*.yaml"))
+COMMITTED = sorted(
+    file for kind in ("scaledobjects", "hpa", "controllers", "steps") for file in (paths.MANIFESTS / kind).glob("*.yaml")
+)
 
 
 @pytest.mark.parametrize("file", COMMITTED, ids=lambda file: file.stem)
@@ -53,6 +55,17 @@ def test_decreed_steps_are_the_same_at_every_scale():
     assert given.compressed(scales.load("quick")) is given
 
 
+def test_a_plain_hpa_without_metrics_is_the_api_servers_own():
+    """80 % of the CPU, and both directions of a behavior that is not written."""
+    given = parse_hpa(changed(CPU, ("spec",), {"maxReplicas": 4}), "cpu.yaml")
+    assert (given.min_replicas, given.utilization) == (1, 80)
+    behavior = given.compressed(scales.load("quick")).content["spec"]["behavior"]
+    assert behavior["scaleDown"] == {
+        "stabilizationWindowSeconds": 10,
+        "policies": [{"type": "Percent", "value": 100, "periodSeconds": 1}],
+    }
+
+
 def changed(file, path, value):
     """The file's content with the value at ``path`` replaced."""
     content = copy.deepcopy(yaml.safe_load(file.read_text()))
@@ -69,7 +82,11 @@ def changed(file, path, value):
         (("apiVersion",), "autoscaling/v1", "apiVersion: 'autoscaling/v1' is not allowed; allowed: autoscaling/v2"),
         (("spec", "minReplicas"), 30, "spec.minReplicas: 30 is not allowed; allowed: at most maxReplicas, 24"),
         (("spec", "maxReplicas"), 2.5, "spec.maxReplicas: 2.5 is not allowed; allowed: a whole number"),
-        (("spec", "metrics"), [], "spec.metrics: [] is not allowed; allowed: a list of one metric"),
+        (("kind",), "ScaledObject", "kind: 'ScaledObject' is not allowed; allowed: HorizontalPodAutoscaler"),
+        (("spec", "metrics"), {}, "spec.metrics: {} is not allowed; allowed: a list of mappings"),
+        (("spec", "metrics", 0, "resource", "target"), {"type": "AverageValue", "averageValue": "1"}, "cpu by Utilization"),
+        (("spec", "behavior", "scaleUp", "policies"), [], "spec.behavior.scaleUp.policies: [] is not allowed"),
+        (("spec", "behavior", "scaleUp", "tolerance"), -1, "spec.behavior.scaleUp.tolerance: -1 is not allowed"),
         (("spec", "metrics", 0, "resource", "name"), "memory", "spec.metrics[0].resource.name"),
         (("spec", "metrics", 0, "resource", "target", "type"), "Value", "spec.metrics[0].resource.target"),
         (("spec", "metrics", 0, "resource", "target", "averageUtilization"), 0, "averageUtilization: 0 is not allowed"),

@@ -28,6 +28,8 @@ def changed(path, value):
 
 
 KAFKA = ("spec", "triggers", 0, "metadata")
+ADVANCED = ("spec", "advanced", "horizontalPodAutoscalerConfig")
+BEHAVIOR = "spec.advanced.horizontalPodAutoscalerConfig.behavior"
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,17 @@ KAFKA = ("spec", "triggers", 0, "metadata")
         (("spec", "triggers", 0, "type"), "rabbitmq", "spec.triggers[0].type: 'rabbitmq' is not allowed; allowed: kafka"),
         ((*KAFKA, "bootstrapServersFromEnv"), None, "bootstrapServers: None is not allowed"),
         ((*KAFKA, "lagTreshold"), "5", "lagTreshold: '5' is not allowed; allowed: one of the fields "),
+        (("spec", "advanced"), "fast", "spec.advanced: 'fast' is not allowed; allowed: a mapping"),
+        (ADVANCED, ["behavior"], "spec.advanced.horizontalPodAutoscalerConfig: ['behavior'] is not allowed"),
+        (("metadata", "annotations"), [1], "metadata.annotations: [1] is not allowed; allowed: a mapping"),
+        ((*ADVANCED, "behavior"), [], f"{BEHAVIOR}: [] is not allowed; allowed: a mapping"),
+        (
+            (*ADVANCED, "behavior"),
+            {"scaleup": {}},
+            f"{BEHAVIOR}.scaleup: {{}} is not allowed; allowed: one of the fields scaleD",
+        ),
+        ((*ADVANCED, "behavior", "scaleUp", "policies"), [], f"{BEHAVIOR}.scaleUp.policies: [] is not allowed"),
+        ((*ADVANCED, "behavior", "scaleUp", "tolerance"), "10%", f"{BEHAVIOR}.scaleUp.tolerance: '10%' is not allowed"),
         (("kind",), "HorizontalPodAutoscaler", "kind: 'HorizontalPodAutoscaler' is not allowed; allowed: ScaledObject"),
     ],
 )
@@ -74,6 +87,32 @@ def test_unstated_defaults_are_compressed_too():
     behavior = small.content["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
     assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 10
     assert {policy["periodSeconds"] for policy in behavior["scaleUp"]["policies"]} == {1}
+
+
+@pytest.mark.parametrize(
+    "written", [{"behavior": None}, {"behavior": {"scaleUp": None, "scaleDown": {"policies": None}}}, None]
+)
+def test_a_null_is_not_written(written):
+    """As to the API server: the defaults apply, and are compressed."""
+    content = changed(ADVANCED, written or {})
+    if written is None:
+        content["spec"]["advanced"]["horizontalPodAutoscalerConfig"] = None
+    small = parse(content, "my.yaml").compressed(Scale("test", 30, 1))
+    behavior = small.content["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    assert behavior["scaleUp"]["policies"] == [
+        {"type": "Pods", "value": 4, "periodSeconds": 1},
+        {"type": "Percent", "value": 100, "periodSeconds": 1},
+    ]
+    assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 10
+    assert behavior["scaleDown"]["policies"] == [{"type": "Percent", "value": 100, "periodSeconds": 1}]
+
+
+def test_unstated_intervals_are_compressed_too():
+    """KEDA's 30 s and 300 s."""
+    content = changed(("spec", "pollingInterval"), None)
+    del content["spec"]["cooldownPeriod"]
+    spec = parse(content, "my.yaml").compressed(Scale("test", 15, 1)).content["spec"]
+    assert (spec["pollingInterval"], spec["cooldownPeriod"]) == (2, 20)
 
 
 def test_reading_does_not_change_the_committed_bytes():

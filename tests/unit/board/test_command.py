@@ -105,3 +105,13 @@ def test_a_flag_out_of_range_is_one_line(capsys, flag, value, allowed):
     assert flag in line
     assert value in line
     assert line.endswith(f"allowed: {allowed}")
+
+
+def test_a_flag_is_not_read_from_the_environment(monkeypatch):
+    """PORT and NAMESPACE there are someone else's; without a flag each has its default, and the help names no variable."""
+    for name in ("PROMETHEUS", "NAMESPACE", "PORT", "MINUTES"):
+        monkeypatch.setenv(name, "elsewhere")
+    options = flags().parse_args([])
+    assert (options.prometheus, options.namespace, options.port, options.minutes) == (None, None, 8050, 5.0)
+    assert "elsewhere" not in flags().format_help()
+    assert "[default 8050]" in flags().format_help()

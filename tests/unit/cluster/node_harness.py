@@ -15,6 +15,7 @@ from lab.cluster import processes
 from lab.cluster.node.addresses import Addresses
 from lab.cluster.node.agent import Agent
 from lab.cluster.node.api import Changed, Deleted
+from lab.cluster.node.environment import service
 from lab.cluster.node.events import Recorder
 from lab.cluster.node.pod import Pod, Tools
 from lab.cluster.node.podspec import Images, Json
@@ -23,6 +24,7 @@ from lab.cluster.node.sources import Sources
 from lab.errors import LabFault
 
 IMAGES = Images({"elastic-lab": Path(sys.executable).parent})
+SERVER = "https://127.0.0.1:6443"
 DEADLINE_S = 10.0
 _uids = itertools.count(1)
 
@@ -119,7 +121,7 @@ class Node:
         self.api = RecordingApi()
         self.events = Recorder(self.api, "node-1")
         self.errors: list[BaseException] = []
-        tools = Tools(self.api, Sources(self.api), self.events, Prober(run), IMAGES, run, backoff_base_s)
+        tools = Tools(self.api, Sources(self.api), self.events, Prober(run), IMAGES, run, backoff_base_s, service(SERVER))
         self.agent = Agent(tools, Addresses("127.77"), self.errors.append)
 
     def apply(self, obj: Json) -> Pod:

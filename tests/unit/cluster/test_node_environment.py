@@ -8,10 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.cluster.node.environment import expand
+from lab.cluster.node.environment import expand, service
 
-from .node_harness import IMAGES, alone, container, node, pod, shell
+from .node_harness import IMAGES, SERVER, alone, container, node, pod, shell
 
+SERVICE = {
+    "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+    "KUBERNETES_SERVICE_PORT": "6443",
+    "KUBERNETES_SERVICE_PORT_HTTPS": "6443",
+}
 FIELDS = {
     "NAME": "metadata.name",
     "NAMESPACE": "metadata.namespace",
@@ -62,6 +67,7 @@ def test_the_environment_is_what_the_pod_says_and_no_more(tmp_path: Path, monkey
                 "HOSTNAME": "pod",
                 "LANG": "C.UTF-8",
                 "TZ": "UTC",
+                **SERVICE,
                 "PLAIN": "a",
                 "JOINED": "a-m-$(UNKNOWN)-$(PLAIN)",
                 "KEY": "7",
@@ -80,6 +86,31 @@ def test_the_environment_is_what_the_pod_says_and_no_more(tmp_path: Path, monkey
             }
 
     alone(body())
+
+
+def test_a_pod_finds_the_api_and_may_say_otherwise(tmp_path: Path) -> None:
+    """The kubelet's own variables are there to refer to; one that the container sets itself wins, as on a kubelet."""
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            env = [
+                {"name": "URL", "value": "https://$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"},
+                {"name": "KUBERNETES_SERVICE_PORT", "value": "443"},
+                {"name": "LATER", "value": "$(KUBERNETES_SERVICE_PORT)"},
+            ]
+            made = n.apply(pod(container("env", env=env), policy="Never"))
+            await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == "Succeeded")
+            found = dict(line.split("=", 1) for line in n.text(made).splitlines())
+            assert found["URL"] == SERVER
+            assert (found["KUBERNETES_SERVICE_PORT"], found["LATER"]) == ("443", "443")
+            assert found["KUBERNETES_SERVICE_HOST"] == "127.0.0.1"
+
+    alone(body())
+
+
+def test_the_api_without_a_port_is_on_443() -> None:
+    """As every https address."""
+    assert service("https://api.example")["KUBERNETES_SERVICE_PORT"] == "443"
 
 
 def test_command_arguments_and_folder_are_as_given(tmp_path: Path) -> None:

@@ -1,0 +1,42 @@
+"""``python -m lab build``, ``images`` and ``down``: what a cluster is made of, and its end."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+
+from lab import jars
+from lab.cluster import build, docker, runs
+from lab.cluster.images import catalog, make
+from lab.cluster.kind import settings
+from lab.flags import Flags
+
+PROVES = (
+    "A run on these proves the manifests, kubeadm, the kubelet, the HPA and KEDA as compiled here from upstream's pinned "
+    "source, on Debian's containerd and runc. It does not prove the images that upstream publishes."
+)
+
+
+def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
+    """Run ``command``; returns the exit code."""
+    Flags(f"python -m lab {command}", help_text, environment=False).parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    if command == "build":
+        print(build.ensure().folder)
+        jars.resolve("kafka", jars.KAFKA)
+    elif command == "images":
+        print(_images())
+    else:
+        standing = len(runs.all_runs())
+        runs.clear_all()
+        print(f"{standing - len(runs.all_runs())} clusters ended")
+    return 0
+
+
+def _images() -> str:
+    """Make the images; returns the table of what there is, and what a run on them proves."""
+    names = make.ensure(catalog.named(settings.infrastructure()))
+    made = [*names.values(), make.make_pods(names[catalog.PYTHON])]
+    sizes = docker.images(made)
+    return "\n".join([*(f"{sizes[image] / 1e6:8,.0f} MB  {image}" for image in made), PROVES])

@@ -1,0 +1,209 @@
+"""``python -m lab judge``: what records show, whether the model decides every sync of theirs, and predicted beside recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab import profile
+from lab.autoscaling.replay import Replay
+from lab.autoscaling.simulate.curve import Curve
+from lab.commands import situation
+from lab.commands.text import as_json, number, table
+from lab.errors import InputError
+from lab.flags import Flags
+from lab.flags import number as within
+from lab.measure import curves
+from lab.measure.agreement import agreement
+from lab.measure.calibration import Calibration, calibration
+from lab.measure.overview import overview
+from lab.measure.prediction import Comparison, compare, predict
+from lab.measure.summary import summarize
+from lab.objective import BEHIND
+from lab.report import sampling
+from lab.trial.record import NoData, Record
+
+SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")
+FIGURES = {
+    "peak lag (messages)": "peak_lag",
+    "drain (s)": "drain_s",
+    "pod-minutes": "pod_minutes",
+    "flips": "flips",
+    "most replicas (pods)": "most_replicas",
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A record with what was found in it; None is no data, and ``missing`` says why, by what is missing."""
+
+    record: Record
+    replay: Replay | None
+    comparison: Comparison | None
+    missing: dict[str, str]
+
+
+def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
+    """Judge and print; returns the exit code, which is 0 whatever is found."""
+    parser = Flags(f"python -m lab {command}", help_text, environment=False)
+    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record, or a folder of them (results)")
+    parser.flag("calibrate", Path, None, "records that tell what pods take [default: the others of a workload]", optional=True)
+    parser.flag(
+        "objective-s", within(0.1, 86_400), BEHIND.bound, "the chart's objective: oldest age of an event, s", "0.1 to 86,400"
+    )
+    parser.flag("chart", situation.picture, None, "draw one record into this file", situation.DRAWABLE, optional=True)
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    options = parser.parse_args(arguments)
+    records = {record.id: record for folder in options.records for record in situation.records_in(folder)}
+    if options.chart and (len(records) != 1 or not options.calibrate):
+        allowed = "one record to draw, and --calibrate with others that tell what pods take"
+        raise InputError("command line", "--chart", str(options.chart), allowed)
+    telling = list(records.values())
+    if options.calibrate:
+        telling = situation.records_in(options.calibrate)
+        situation.calibrated(telling, options.calibrate)
+    known = {one.id: of_others(one, telling, alike=not options.calibrate) for one in records.values()}
+    judged = [judge(one, known[one.id]) for one in records.values()]
+    print(as_json([_content(one) for one in judged]) if options.json else _text(judged))
+    if options.chart:
+        only, measured = judged[0], known[judged[0].record.id]
+        if measured is None or only.comparison is None:
+            raise InputError(only.record.folder, "record", only.missing["prediction"], "a record that can be predicted")
+        situation.save(lambda: _chart(only.record, measured, options.objective_s), options.chart)
+    return 0
+
+
+def judge(record: Record, known: Calibration | None) -> Judged:
+    """Replay the record's syncs, and set its prediction from what is ``known`` beside it."""
+    replay, comparison = None, None
+    missing: dict[str, str] = {}
+    try:
+        replay = agreement(record)
+    except NoData as nothing:
+        missing["agreement"] = str(nothing)
+    try:
+        if known is None:
+            raise NoData("no other record tells what its pods take: give --calibrate")
+        comparison = compare(record, known)
+    except (NoData, InputError) as nothing:
+        missing["prediction"] = str(nothing)
+    return Judged(record, replay, comparison, missing)
+
+
+def of_others(record: Record, telling: Sequence[Record], *, alike: bool) -> Calibration | None:
+    """What ``telling`` says without the record itself, whose outcome must not go into its prediction; None for too little.
+
+    With ``alike`` only those of the same workload, partitions and scale count.
+    """
+    others = [other for other in telling if other.id != record.id and (not alike or _setting(other) == _setting(record))]
+    try:
+        return calibration(others)
+    except NoData:
+        return None
+
+
+def _setting(record: Record) -> tuple[object, object, object]:
+    inputs = record.trial["inputs"]
+    return inputs["workload"], inputs["scale"], inputs["partitions"]
+
+
+def _text(judged: Sequence[Judged]) -> str:
+    blocks = [_block(one) for one in judged]
+    rows = [SUMMARY, *(_summary(one) for one in judged)]
+    return "\n\n".join([*blocks, table(rows, numbers=range(1, len(SUMMARY)))])
+
+
+def _block(one: Judged) -> str:
+    """One record: its measures, with what was predicted of them, and each sync that the model decides otherwise."""
+    rows = [("figure", "recorded", "predicted")]
+    for name, value in overview(one.record).items():
+        rows.append((name, number(value), ""))
+    if one.comparison is not None:
+        recorded, predicted = one.comparison.recorded, one.comparison.predicted
+        for name, field in FIGURES.items():
+            rows.append(
+                (f"from the profile's start: {name}", number(getattr(recorded, field)), number(getattr(predicted, field)))
+            )
+    lines = [one.record.id, table(rows, numbers=(1, 2))]
+    if one.replay is not None:
+        wrong = len(one.replay.disagreements)
+        lines.append(
+            f"{one.replay.syncs} syncs, {one.replay.rescaled} of them rescaled, {one.replay.computed} worked out from lag: "
+            f"{'the model decides each alike' if not wrong else f'the model decides {wrong} otherwise'}"
+        )
+        lines += map(str, one.replay.disagreements)
+    return "\n".join([*lines, *(f"no data: {what}: {why}" for what, why in one.missing.items())])
+
+
+def _summary(one: Judged) -> tuple[str, ...]:
+    syncs = (None, None) if one.replay is None else (one.replay.syncs, one.replay.agreement)
+    return one.record.id, *(number(figure) for figure in (*syncs, *_errors(one.comparison).values()))
+
+
+def _errors(found: Comparison | None) -> dict[str, float | None]:
+    """How far the prediction is off, in percent; None is no data."""
+    if found is None:
+        return dict.fromkeys(("within_one_pod", "peak_error", "drain_error"))
+    try:
+        drain = found.drain_error
+    except NoData:
+        drain = None
+    return {"within_one_pod": found.within_one_pod, "peak_error": found.peak_error, "drain_error": drain}
+
+
+def _content(one: Judged) -> dict[str, Any]:
+    agreed, predicted = None, None
+    if one.replay is not None:
+        agreed = {
+            "syncs": one.replay.syncs,
+            "rescaled": one.replay.rescaled,
+            "computed": one.replay.computed,
+            "agreement": one.replay.agreement,
+            "disagreements": [str(wrong) for wrong in one.replay.disagreements],
+        }
+    if one.comparison is not None:
+        both = {"predicted": asdict(one.comparison.predicted), "recorded": asdict(one.comparison.recorded)}
+        predicted = both | _errors(one.comparison)
+    return {
+        "record": one.record.id,
+        "measures": summarize(one.record),
+        "overview": overview(one.record),
+        "agreement": agreed,
+        "prediction": predicted,
+        "missing": one.missing,
+    }
+
+
+def _chart(record: Record, known: Calibration, objective_s: float) -> Any:
+    from lab.report import predict as drawn  # a chart is asked for rarely, and what draws it takes a second to load
+
+    curve = predict(record, known)
+    recorded = _recorded(record)
+    traffic = profile.build(record.trial["inputs"]["profile"], record.id)
+    return drawn.forecast(
+        drawn.Forecast(
+            title=f"{record.id}, predicted and recorded",
+            subtitle=f"scale {record.trial['inputs']['scale']['name']}; peak lag {curve.peak_lag:,.0f} predicted, "
+            f"{recorded.peak_lag:,.0f} recorded; most replicas {curve.replicas.max()} and {recorded.replicas.max()}",
+            profile=traffic,
+            tail_s=max(0.0, float(curve.t[-1]) - traffic.duration),
+            objective_s=objective_s,
+            predicted=curve,
+            recorded=recorded,
+        )
+    )
+
+
+def _recorded(record: Record) -> Curve:
+    """The record as a curve of samples from the profile's start on."""
+    start, lag, replicas = curves.profile_start(record), curves.lag(record), curves.replicas(record)
+    seen = lag[lag["t"] >= max(start, float(replicas["t"].iloc[0]))]
+    times = seen["t"].to_numpy(dtype=float)
+    asked, ready = (
+        np.array(sampling.at(times, replicas[["t", kind]], kind), dtype=float).astype(np.int64) for kind in ("desired", "ready")
+    )
+    return Curve(times - start, seen["lag"].to_numpy(dtype=float), asked, ready)

@@ -1,0 +1,189 @@
+"""What ``simulate`` and ``tune`` are asked about: a ScaledObject, a profile, and the pods it scales, from flags and files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from lab import own, paths, profile, yamlfile
+from lab.autoscaling import scaledobject
+from lab.autoscaling.scaledobject import ScaledObject
+from lab.autoscaling.simulate.group import Consumers
+from lab.autoscaling.simulate.run import Situation
+from lab.autoscaling.tune.grid import LONGEST_WINDOW
+from lab.consumer.settings import BALANCERS
+from lab.errors import InputError
+from lab.flags import Flags, choice, number, whole
+from lab.measure.calibration import Calibration, calibration, rate
+from lab.objective import BEHIND
+from lab.producer.placement import shares
+from lab.profile import Profile
+from lab.scale import HPA_SYNC_S
+from lab.trial.inputs import PARTITIONS
+from lab.trial.record import NoData, Record, stored
+
+MOST_PARTITIONS = 100_000
+PICTURES = (".png", ".svg", ".html")
+DRAWABLE = f"FILE{', FILE'.join(PICTURES)} in a folder that is there"
+WORDS = {  # what each time of Consumers is, for --help
+    "start_s": "from a decision until a new pod joins the group",
+    "start_each_s": "between pods that start together, where they share cores",
+    "stop_s": "from a decision until a pod has left",
+    "notice_s": "until every member knows of a rebalance and has rejoined",
+    "round_s": "that each further round of a rebalance takes",
+    "join_each_s": "that each further member of a round takes",
+    "in_flight_s": "the lag of a group that keeps up, as a time: what is not committed yet",
+}
+TIMES = tuple(field.name for field in fields(Consumers) if field.name.endswith("_s"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A ScaledObject in a situation, behind when events are older than ``objective_s``; ``known`` says what was measured."""
+
+    scaled: ScaledObject
+    situation: Situation
+    profile_name: str
+    objective_s: float
+    known: str
+
+    def lines(self) -> list[str]:
+        """The question in lines, for the reader."""
+        traffic, pods = self.situation.profile, self.situation.consumers
+        rates = [step.rate for step in traffic.steps]
+        return [
+            f"{self.scaled.name} on {self.profile_name}: {min(rates):,g} to {max(rates):,g} messages/s for "
+            f"{traffic.duration:,g} s, and {self.situation.tail_s:,g} s more at the last rate; times are real",
+            f"pods of {pods.rate:,g} messages/s on {len(self.situation.shares):,} partitions, {pods.balancer}; one joins "
+            f"{pods.start_s:g} s after the decision ({self.known})",
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as plain data. Times in s."""
+        pods = self.situation.consumers
+        return {
+            "scaledobject": self.scaled.name,
+            "profile": self.profile_name,
+            "duration_s": self.situation.profile.duration,
+            "tail_s": self.situation.tail_s,
+            "partitions": len(self.situation.shares),
+            "objective_s": self.objective_s,
+            "sync_s": self.situation.sync_s,
+            "known": self.known,
+            "consumers": {field: getattr(pods, field) for field in ("rate", "balancer", *TIMES)},
+        }
+
+
+def flags(command: str, text: str) -> Flags:
+    """The flags that ``simulate`` and ``tune`` share. None is read from the environment."""
+    parser = Flags(f"python -m lab {command}", text, environment=False)
+    parser.flag("scaledobject", Path, None, "the ScaledObject, plain YAML")
+    parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
+    parser.flag("workload", Path, None, "what pods do (kind: Workload): rate, balancer, partitions", optional=True)
+    parser.flag("pod-rate", number(0.001, 1e6), None, "messages/s a pod processes at most", "0.001 to 1,000,000", optional=True)
+    parser.flag("partitions", whole(1, MOST_PARTITIONS), None, "of the topic", f"1 to {MOST_PARTITIONS:,}", optional=True)
+    parser.flag("balancer", choice(*BALANCERS), None, "how the group shares partitions", ", ".join(BALANCERS), optional=True)
+    for field in TIMES:
+        parser.flag(field.replace("_", "-"), number(0, 3600), None, f"s {WORDS[field]}", "0 to 3600", optional=True)
+    parser.flag("calibrate", Path, None, "a record, or a folder of records, that tells the times above", optional=True)
+    parser.flag("seed", whole(0, 2**63 - 1), 1, "decides the keys, and so each partition's share", "a whole number from 0")
+    parser.flag("objective-s", number(0.1, 86_400), BEHIND.bound, "oldest age an event may reach, s", "0.1 to 86,400")
+    parser.flag("tail-s", number(0, 86_400), LONGEST_WINDOW, "s to go on at the profile's last rate", "0 to 86,400")
+    parser.flag("chart", picture, None, "draw it into this file", DRAWABLE, optional=True)
+    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
+    return parser
+
+
+def picture(text: str) -> Path:
+    """The file of a chart. ``ValueError`` when no such chart can be written."""
+    file = writable(text)
+    if file.suffix not in PICTURES:
+        raise ValueError(text)
+    return file
+
+
+def writable(text: str) -> Path:
+    """A file in a folder that is there. ``ValueError`` when it is not."""
+    file = Path(text)
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise ValueError(text)
+    return file
+
+
+def read(options: argparse.Namespace) -> Question:
+    """Everything that was given, checked together. Raises :class:`InputError` for the first that can't be used."""
+    scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
+    traffic = _profile(options.profile)
+    known = records_in(options.calibrate) if options.calibrate else []
+    measured = calibrated(known, options.calibrate) if known else None
+    pods, partitions = _pods(options, known, measured)
+    situation = Situation(traffic, shares(traffic, options.seed, partitions), pods, tail_s=options.tail_s)
+    if measured:
+        situation = replace(situation, sync_s=HPA_SYNC_S + measured.sync_more_s, sync_each_s=measured.sync_more_each_s)
+    return Question(
+        scaled=scaled,
+        situation=situation,
+        profile_name=Path(options.profile).stem,
+        objective_s=options.objective_s,
+        known=f"times as measured in {', '.join(record.id for record in known)}" if known else "times as assumed or given",
+    )
+
+
+def calibrated(records: Sequence[Record], where: object) -> Calibration:
+    """What ``records`` tell of pods. Raises :class:`InputError`, naming ``where`` they are, when they tell too little."""
+    try:
+        return calibration(records)
+    except NoData as missing:
+        allowed = "trials that show a baseline, a step up, a step down, a rebalance and syncs"
+        raise InputError(where, "records", str(missing), allowed) from None
+
+
+def records_in(folder: Path) -> list[Record]:
+    """The record in ``folder``, or all of a folder of records. Raises :class:`InputError` where there is none."""
+    found = [folder] if (folder / "trial.json").exists() else list(stored(folder).values())
+    if not found:
+        raise InputError(folder, "(folder)", "no trial.json", "a record, results/records/NAME, or a folder of records")
+    return [Record(one) for one in found]
+
+
+def _profile(text: str) -> Profile:
+    file = Path(text)
+    if file.suffix in (".yaml", ".yml") or len(file.parts) > 1:
+        return profile.load(file)
+    committed = paths.PROFILES / f"{text}.yaml"
+    names = sorted(one.stem for one in paths.PROFILES.glob("*.yaml") if one.stem != "scales")
+    if text not in names:
+        raise InputError("command line", "--profile", text, f"a YAML file, or one of {', '.join(names)}")
+    return profile.load(committed)
+
+
+def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None) -> tuple[Consumers, int]:
+    """(the consumers, the partitions): a flag before the workload, the workload before the records, then what is assumed."""
+    asked: dict[str, Any] = {}
+    partitions = PARTITIONS
+    if known and len({rate(record) for record in known}) == 1:
+        first = known[0].trial["inputs"]
+        asked, partitions = {"rate": rate(known[0]), "balancer": first["workload"]["balancer"]}, int(first["partitions"])
+    if options.workload is not None:
+        workload, partitions = own.workload(options.workload)
+        asked = {"rate": workload.rate, "balancer": workload.balancer}
+    for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
+        if (value := getattr(options, name)) is not None:
+            asked[field] = value
+    if "rate" not in asked:
+        allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
+        raise InputError("command line", "--pod-rate", None, allowed)
+    start = measured.consumers if measured else Consumers(rate=asked["rate"])
+    return replace(start, **asked), options.partitions or partitions
+
+
+def save(draw: Callable[[], Any], file: Path) -> None:
+    """Write the chart that ``draw`` makes as what the file's name ends in."""
+    from lab.report import look  # a chart is asked for rarely, and what draws it takes a second to load
+
+    ways: dict[str, Callable[[Any], str | bytes]] = {".png": look.png, ".svg": look.svg, ".html": look.html}
+    drawn = ways[file.suffix](draw())
+    file.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)

@@ -1,0 +1,41 @@
+"""Plain tables for a terminal, and JSON. Pure: rows in, text out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from lab.report import tables
+
+
+def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
+    """``rows`` in columns, the first of them the head; the columns ``numbers`` are set to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if n in numbers else cell.ljust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def number(value: float | None) -> str:
+    """A figure for people; ``no data`` where there is none, which is not a pass."""
+    return "no data" if value is None else tables.number(value)
+
+
+def as_json(content: object) -> str:
+    """``content`` as readable JSON; a number that is none (infinite, or not one) is null."""
+    return json.dumps(_plain(content), indent=1)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return round(value, 3) if abs(value) < float("inf") else None
+    return value

@@ -1,0 +1,135 @@
+"""``python -m lab tune``: the front of many variants of a ScaledObject, the one to take, and why, as YAML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Any
+
+import yaml
+
+from lab.autoscaling.simulate.run import Situation, simulate
+from lab.autoscaling.tune import fields, grid
+from lab.autoscaling.tune.choice import Recommendation, recommend
+from lab.autoscaling.tune.fields import Variant
+from lab.autoscaling.tune.outcome import Outcome, outcomes
+from lab.commands import situation
+from lab.commands.situation import Question
+from lab.commands.text import as_json, number, table
+from lab.flags import whole
+
+CHUNK = 50  # policies in one pass: more share fewer steps, and take more memory
+COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
+BEYOND = 4  # times the latest marked policy: what is later than that is counted, not drawn
+HEAD = "# {0} as tuned by python -m lab tune; changed: {1}. Comments of the original are lost.\n"
+
+
+def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
+    """Tune and print; returns the exit code."""
+    parser = situation.flags(command, help_text)
+    parser.flag("candidates", whole(2, 100_000), grid.CANDIDATES, "policies to simulate at most", "2 to 100,000")
+    parser.flag("processes", whole(1, 256), os.cpu_count() or 1, "to simulate in", "1 to 256")
+    parser.flag(
+        "output", situation.writable, None, "write the ScaledObject to take", "a file in a folder that is there", optional=True
+    )
+    options = parser.parse_args(arguments)
+    question = situation.read(options)
+    simulate(question.situation, question.scaled)  # what can't be simulated is refused before the many
+    found = simulated(question, options.candidates, options.processes)
+    advice = recommend(question.situation, question.scaled, found, question.objective_s)
+    print(as_json(_content(question, found, advice)) if options.json else _text(question, found, advice))
+    if options.output:
+        options.output.write_text(written(advice.chosen.variant))
+    if options.chart:
+        situation.save(lambda: _chart(question, found, advice), options.chart)
+    return 0
+
+
+def simulated(question: Question, candidates: int, processes: int) -> list[Outcome]:
+    """The outcome of each variant, in order, whatever the number of ``processes``."""
+    tried = grid.variants(question.scaled, question.situation, question.objective_s, candidates)
+    chunks = [tried[at : at + CHUNK] for at in range(0, len(tried), CHUNK)]
+    each = partial(_chunk, question.situation, question.objective_s)
+    if processes == 1 or len(chunks) == 1:
+        return [one for chunk in chunks for one in each(chunk)]
+    with ProcessPoolExecutor(min(processes, len(chunks))) as pool:
+        return [one for chunk in pool.map(each, chunks) for one in chunk]
+
+
+def written(variant: Variant) -> str:
+    """The ScaledObject as YAML: the user's own, with the changed fields and no others."""
+    changes = ", ".join(variant.changes) or "nothing"
+    return HEAD.format(variant.scaled.name, changes) + yaml.safe_dump(variant.scaled.content, sort_keys=False)
+
+
+def _chunk(within: Situation, objective_s: float, tried: list[Variant]) -> list[Outcome]:
+    return outcomes(within, tried, objective_s)
+
+
+def _text(question: Question, found: Sequence[Outcome], advice: Recommendation) -> str:
+    rows = [_row("as given", advice.given), _row("recommended", advice.chosen)]
+    rows += [_row("front", one) for one in advice.front]
+    parts = [
+        "\n".join(question.lines()),
+        f"{len(found):,} policies simulated; those below again, each alone",
+        table([COLUMNS, *rows], numbers=range(1, 6)),
+        f"recommended: {advice.why}",
+        "\n".join(_changes(advice)),
+    ]
+    return "\n\n".join(parts)
+
+
+def _changes(advice: Recommendation) -> Iterator[str]:
+    if not advice.reasons:
+        yield "keep what is given: no change is worth it"
+    yield from map(str, advice.reasons)
+
+
+def _row(name: str, one: Outcome) -> list[str]:
+    figures = (one.pod_minutes, one.late_s, one.worst_age_s, one.flips, one.most_replicas)
+    return [name, *(number(round(figure, 1)) for figure in figures), _differs(one)]
+
+
+def _differs(one: Outcome) -> str:
+    return "; ".join(f"{field} {fields.said(value)}" for field, value in one.variant.changes.items()) or "none"
+
+
+def _content(question: Question, found: Sequence[Outcome], advice: Recommendation) -> dict[str, Any]:
+    reasons = [{"field": one.field, "before": one.before, "after": one.after, "why": one.why} for one in advice.reasons]
+    return question.to_dict() | {
+        "candidates": len(found),
+        "given": _figures(advice.given),
+        "recommended": _figures(advice.chosen) | {"why": advice.why, "reasons": reasons},
+        "front": [_figures(one) for one in advice.front],
+        "yaml": written(advice.chosen.variant),
+    }
+
+
+def _figures(one: Outcome) -> dict[str, Any]:
+    changes = {field: fields.said(value) for field, value in one.variant.changes.items()}
+    names = ("pod_minutes", "late_s", "worst_age_s", "flips", "peak_lag", "most_replicas", "scale_events")
+    return {"changes": changes} | {name: getattr(one, name) for name in names}
+
+
+def _chart(question: Question, found: Sequence[Outcome], advice: Recommendation) -> Any:
+    import pandas as pd
+
+    from lab.report import predict  # a chart is asked for rarely, and what draws it takes a second to load
+
+    fewest = min(one.flips for one in found)
+    marked = [(one, predict.FRONT) for one in advice.front]
+    marked += [(advice.given, predict.YOURS), (advice.chosen, predict.RECOMMENDED)]
+    points = [(one, predict.TRIED if one.flips == fewest else predict.FLIPPING) for one in found] + marked
+    shown = BEYOND * max(one.late_s for one, _ in marked)
+    beyond = sum(one.late_s > shown for one, _ in points)
+    frame = pd.DataFrame(
+        [{"pod_minutes": one.pod_minutes, "late_s": one.late_s, "kind": kind, "label": _differs(one)} for one, kind in points]
+    )
+    return predict.front(
+        frame,
+        f"{question.scaled.name} on {question.profile_name}: {len(found):,} policies, simulated",
+        f"recommended: {_differs(advice.chosen)}{f'; {beyond} later than {shown:,.0f} s are not shown' if beyond else ''}",
+        question.objective_s,
+    )

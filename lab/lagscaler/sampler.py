@@ -1,0 +1,120 @@
+"""Samples one Kafka cluster: one thread, one admin connection, all that is due in one reading."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
+
+from confluent_kafka import KafkaException
+
+from lab.kafka.lag import Answer
+from lab.lagscaler.registry import Registry
+from lab.lagscaler.state import State
+
+log = logging.getLogger("lab.lagscaler")
+LONGEST_WAIT_S = 60.0
+
+Answers = Mapping[tuple[str, str], Answer | KafkaException]
+
+
+class Reader(Protocol):
+    """What reads offsets: :class:`lab.kafka.lag.GroupsReader`."""
+
+    def read(self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()) -> Answers:
+        """Offsets of each (group, topic)."""
+
+
+class Sampler:
+    """Reads what is due until stopped, or until nothing of its cluster is asked for any more.
+
+    ``sampled`` is told after every reading: how long it took (s), and how many triggers it was for and failed for.
+    """
+
+    def __init__(
+        self,
+        servers: str,
+        registry: Registry,
+        connect: Callable[[str], Reader],
+        sampled: Callable[[float, int, int], None],
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._servers, self._registry, self._connect = servers, registry, connect
+        self._sampled, self._wall = sampled, wall
+        self._reader: Reader | None = None
+        self._stopped = False
+        self._woken = threading.Event()
+        self._said = ""
+        self._thread = threading.Thread(target=self._run, name=f"sampler {servers}", daemon=True)
+
+    def start(self) -> None:
+        """Begin, with a reading of what is due now."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look at once whether something is due."""
+        self._woken.set()
+
+    def stop(self) -> None:
+        """End after the reading under way."""
+        self._stopped = True
+        self._woken.set()
+
+    def alive(self) -> bool:
+        """Whether the thread still runs."""
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            states = self._registry.of(self._servers)
+            if not states:
+                return
+            due = [state for state in states if state.due(self._wall())]
+            if due:
+                self.sample(due)
+            wall = self._wall()
+            self._woken.wait(min(LONGEST_WAIT_S, *(state.next_in(wall) for state in states)))
+            self._woken.clear()
+
+    def sample(self, due: Sequence[State]) -> None:
+        """One reading for all of ``due``. A failure is theirs to tell when KEDA asks; nothing is raised."""
+        begun, wall = self._registry.clock(), self._wall()
+        for state in due:
+            state.begin(wall)
+        pairs = {(state.settings.source.group, state.settings.source.topic) for state in due}
+        starts = {
+            (state.settings.source.group, state.settings.source.topic)
+            for state in due
+            if state.settings.source.offset_reset == "earliest"
+        }
+        failed = 0
+        try:
+            if self._reader is None:
+                self._reader = self._connect(self._servers)
+            answers = self._reader.read(sorted(pairs), sorted(starts))
+        except KafkaException as error:
+            failed = len(due)
+            self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", due)
+        else:
+            for state in due:
+                answer = answers[state.settings.source.group, state.settings.source.topic]
+                if isinstance(answer, KafkaException):
+                    failed += 1
+                    state.fail(answer.args[0].str())
+                else:
+                    state.take(begun, answer)
+            self._say("")
+        self._sampled(self._registry.clock() - begun, len(due), failed)
+
+    def _fault(self, reason: str, due: Sequence[State]) -> None:
+        for state in due:
+            state.fail(reason)
+        self._say(reason)
+
+    def _say(self, fault: str) -> None:
+        """Log a fault of the whole cluster when it comes and when it goes."""
+        if fault != self._said:
+            log.warning("%s", fault or f"Kafka at {self._servers} answers again")
+            self._said = fault

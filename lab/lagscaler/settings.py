@@ -1,0 +1,124 @@
+"""What a trigger's metadata tells the scaler. Pure.
+
+Words shared with KEDA's kafka trigger mean what they mean there and are checked by the same code. KEDA sends an external scaler
+the metadata alone: a ``...FromEnv`` field keeps its name and carries the variable's *value* (``parseExternalScalerMetadata`` in
+``pkg/scalers/external_scaler.go`` of KEDA 2.21), and is left out where the container has no such variable. Secrets of an
+authenticationRef are for the connection to the scaler and never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lab.autoscaling.triggers import kafka
+from lab.autoscaling.triggers.common import normalized
+from lab.autoscaling.triggers.metadata import Metadata
+from lab.lagscaler.window import Rule
+
+_NAMED = ("bootstrapServers", "consumerGroup", "topic")
+_SHARED = ("lagThreshold", "activationLagThreshold", "offsetResetPolicy", "partitionLimitation", "allowIdleConsumers")
+_OWN = (
+    "lagSeconds",
+    "activationLagSeconds",
+    "sustainSeconds",
+    "scaleUpStabilization",
+    "scaleDownStabilization",
+    "samplingInterval",
+    "windowSize",
+)
+_CONNECTION = ("scalerAddress", "enableTLS", "unsafeSsl")  # KEDA's own, for the connection; it sends them along
+FIELDS = (*_NAMED, *(f"{name}FromEnv" for name in _NAMED), *_SHARED, *_OWN, *_CONNECTION)
+LONGEST_S = 3_600
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is read: a group's offsets on a topic of the cluster at ``servers``; ``partitions`` are the only ones, None is all.
+
+    ``offset_reset`` says where a group begins that has never committed, ``ages`` whether time or messages are counted.
+    """
+
+    servers: str
+    group: str
+    topic: str
+    offset_reset: str
+    partitions: frozenset[int] | None
+    ages: bool
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One trigger's settings: what is read, and the rule it is judged by."""
+
+    source: Source
+    rule: Rule
+
+    @property
+    def metric(self) -> str:
+        """The metric's name; KEDA puts the trigger's index before it."""
+        return normalized(f"persistent-lag{'-seconds' if self.rule.ages else ''}-{self.source.topic}")
+
+
+def parse(given: Mapping[str, str], where: object) -> Settings:
+    """The settings in metadata as KEDA sends it. Raises :class:`InputError` naming ``where`` and the field."""
+    metadata = Metadata.read({"metadata": dict(given)}, where, "")
+    metadata.known(FIELDS)
+    names = {field: _resolved(metadata, field) for field in _NAMED}
+    ages = _in_seconds(metadata)
+    shared = {field: metadata.content[field] for field in _SHARED if field in metadata.content}
+    trigger = kafka.parse({"type": "kafka", "metadata": names | shared}, where, "")
+    interval = metadata.whole("samplingInterval", 1, 10, 300)
+    size = metadata.whole("windowSize", 1, 30, 720)
+    return Settings(
+        Source(
+            cluster(names["bootstrapServers"]),
+            names["consumerGroup"],
+            names["topic"],
+            trigger.offset_reset,
+            trigger.partitions,
+            ages,
+        ),
+        Rule(
+            target=metadata.number("lagSeconds", 1) if ages else float(trigger.lag_threshold),
+            sustain_s=_sustain(metadata, interval * size),
+            up_s=metadata.whole("scaleUpStabilization", 0, 0, LONGEST_S),
+            down_s=metadata.whole("scaleDownStabilization", 0, 0, LONGEST_S),
+            interval_s=interval,
+            size=size,
+            activation=metadata.number("activationLagSeconds", 0, 0) if ages else float(trigger.activation),
+            ages=ages,
+            allow_idle=trigger.allow_idle,
+        ),
+    )
+
+
+def cluster(servers: str) -> str:
+    """The one way of writing the addresses ``servers``, whatever their order: what stands for the cluster."""
+    return ",".join(sorted(part.strip() for part in servers.split(",")))
+
+
+def _resolved(metadata: Metadata, field: str) -> str:
+    named = metadata.named(field)
+    if not named.given:
+        raise metadata.error(field, f"a value, here or by {field}FromEnv from a variable that the target's container has")
+    return named.literal or named.variable
+
+
+def _in_seconds(metadata: Metadata) -> bool:
+    """Whether the threshold is an age."""
+    ages = bool(metadata.content.get("lagSeconds"))
+    if ages == bool(metadata.content.get("lagThreshold")):
+        raise metadata.error("lagThreshold", "either lagThreshold (messages) or lagSeconds (age of the oldest), and not both")
+    other = "activationLagThreshold" if ages else "activationLagSeconds"
+    if metadata.content.get(other):
+        threshold = "lagSeconds" if ages else "lagThreshold"
+        raise metadata.error(other, f"nothing beside {threshold}, whose unit is another")
+    return ages
+
+
+def _sustain(metadata: Metadata, reach_s: int) -> int:
+    sustain = metadata.whole("sustainSeconds", 0, most=LONGEST_S)
+    if sustain > reach_s:
+        raise metadata.error("sustainSeconds", f"at most samplingInterval * windowSize, {reach_s}: older samples are not kept")
+    return sustain

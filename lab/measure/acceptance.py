@@ -1,0 +1,76 @@
+"""Acceptance: what any policy is held to on any profile, whatever its bounds and however small the backlog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.measure import curves
+from lab.measure.drain import caught_up, ideal
+from lab.measure.flips import count_flips
+from lab.trial.inputs import Workload
+from lab.trial.record import NoData, Record
+
+LEAST_S = 5.0  # what a new pod needs to be at work, which no scale divides: a shorter drain says nothing of the policy
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Pods the policy wanted outside of its own bounds and beyond the partitions at most; flips; pods too many at the end."""
+
+    outside_bounds: int
+    beyond_partitions: int
+    flips: int
+    above_floor_at_end: int
+
+
+def kept(record: Record) -> Kept:
+    """Read the wanted replicas from the first to the last; needs no spike. :class:`NoData` without a Deployment."""
+    bounds = curves.policy(record)
+    wanted = curves.replicas(record)["desired"]
+    least, most = int(wanted.min()), int(wanted.max())
+    return Kept(
+        outside_bounds=max(0, most - bounds.ceiling, bounds.floor - least),
+        beyond_partitions=max(0, most - int(record.trial["inputs"]["partitions"])),
+        flips=count_flips(curves.scalings(record)),
+        above_floor_at_end=int(wanted.iloc[-1]) - bounds.floor,
+    )
+
+
+@dataclass(frozen=True)
+class CatchUp:
+    """From the last burst's end to one lagThreshold of lag, s, and the best that skew and the policy's ceiling allow, s."""
+
+    seconds: float
+    best_s: float
+
+    @property
+    def over_best(self) -> float:
+        """How many times the best it took."""
+        return self.seconds / self.best_s
+
+
+def catch_up(record: Record) -> CatchUp:
+    """Measure the drain against its best: the hottest partition on a pod of its own, or all pods the ceiling allows.
+
+    best = max(ideal of :mod:`lab.measure.drain`, lag / (pods x rate - inflow), 5 s). Raises :class:`NoData` when lag never
+    came back, or when the traffic that follows is as much as the pods can take.
+    """
+    end = curves.relief(record)
+    best = max(ideal(record, end), _together(record, end), LEAST_S)
+    if best == float("inf"):
+        raise NoData("after the last burst as much arrives as the pods, or one for the hottest partition, can take")
+    return CatchUp(caught_up(record), best)
+
+
+def _together(record: Record, end: float) -> float:
+    """Seconds that all pods at the ceiling, or as many as there are partitions, need for the lag at ``end``."""
+    inputs = record.trial["inputs"]
+    rate = Workload(**inputs["workload"]).rate * float(inputs["scale"]["rate"])
+    pods = min(curves.policy(record).ceiling, int(inputs["partitions"]))
+    spare = pods * rate - float(inputs["profile"]["steps"][-1]["rate"])
+    lag = curves.lag(record)
+    before = lag[lag["t"] <= end]["lag"]
+    backlog = float(before.iloc[-1]) if len(before) else 0.0
+    if not backlog:
+        return 0.0
+    return backlog / spare if spare > 0 else float("inf")

@@ -1,0 +1,200 @@
+"""Predictions drawn: lag, age and replicas over time, beside what was recorded; and what policies cost and how late they are.
+
+Pure: curves and tables in, one Vega-Lite spec out. Orange is predicted or asked for, blue is recorded or delivered.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from lab.autoscaling.simulate.curve import Curve
+from lab.autoscaling.tune.late import Arrivals, ages
+from lab.profile import Profile
+from lab.report import sampling
+from lab.report.look import ASKED, DELIVERED, DOWN, INK, QUIET, UP, WIDTH, Layer, records, styled
+
+PANELS = {
+    "lag": ("Lag (messages)", 190),
+    "age": ("Oldest event waits (s)", 130),
+    "replicas": ("Replicas (pods)", 150),
+}
+SERIES = {
+    "predicted": (ASKED, [6, 3]),
+    "recorded": (DELIVERED, [1, 0]),
+    "asked for": (ASKED, [6, 3]),
+    "at work": (DELIVERED, [1, 0]),
+    "objective": (DOWN, [3, 3]),
+}
+SOLID = [1, 0]
+LABEL_ROWS, LINE, LETTER = 3, 13, 6.4
+TRIED, FLIPPING, FRONT = "tried", "tried, flips", "no other is both cheaper and less late"
+YOURS, RECOMMENDED = "as given", "recommended"
+POINTS = {
+    TRIED: ("#b5b5b5", "circle", 22),
+    FLIPPING: ("#d9b3c9", "cross", 22),
+    FRONT: (INK, "circle", 55),
+    YOURS: (DELIVERED, "diamond", 190),
+    RECOMMENDED: (ASKED, "triangle-up", 190),
+}
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is drawn: a predicted curve on its profile, and a recorded one if there is. Times in s from the profile's start."""
+
+    title: str
+    subtitle: str
+    profile: Profile
+    tail_s: float
+    objective_s: float | None
+    predicted: Curve
+    recorded: Curve | None = None
+
+
+def forecast(data: Forecast) -> alt.VConcatChart:
+    """Lag, age of the oldest unprocessed event, and replicas, over one axis of time, on the profile's phases."""
+    end = max(float(curve.t[-1]) for curve in (data.predicted, data.recorded) if curve is not None)
+    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
+    panels = []
+    for name, (title, height) in PANELS.items():
+        axis = alt.Axis(format=",~f", tickCount=12) if name == "replicas" else alt.Axis(labels=False, ticks=False, tickCount=12)
+        x = {
+            "scale": alt.Scale(domain=[0.0, end], nice=False),
+            "axis": axis,
+            "title": "Time since the profile began (s)" if name == "replicas" else None,
+        }
+        layers = [*_phases(data, x, end, named=name == "lag"), _lines(_drawn(data, name, end), name, title, height, x)]
+        panel = alt.layer(*layers).add_params(zoom).resolve_scale(color="independent", strokeDash="independent")
+        panels.append(panel.properties(width=WIDTH, height=height, name=name))
+    with warnings.catch_warnings():  # one zoom for the three panels is the intent
+        warnings.filterwarnings("ignore", message="Automatically deduplicated")
+        chart = alt.vconcat(*panels, spacing=14)
+    chart.title = alt.TitleParams(data.title, subtitle=data.subtitle, anchor="start", frame="bounds", offset=10)
+    return styled(chart.resolve_scale(x="shared", color="independent", strokeDash="independent"))
+
+
+def _drawn(data: Forecast, name: str, end: float) -> pd.DataFrame:
+    """A panel's rows [t, series, value]; a count of replicas stays in force until the end."""
+    parts = []
+    curves = {"predicted": data.predicted} | ({"recorded": data.recorded} if data.recorded is not None else {})
+    arrivals = Arrivals(data.profile, max(data.tail_s, end - data.profile.duration))
+    for series, curve in curves.items():
+        if name == "lag":
+            parts.append(_thin(series, curve.t, curve.lag))
+        elif name == "age":
+            parts.append(_thin(series, *ages(curve, arrivals)))
+        elif data.recorded is None:
+            parts += [_steps("asked for", curve.t, curve.replicas, end), _steps("at work", curve.t, curve.working, end)]
+        else:
+            parts.append(_steps(series, curve.t, curve.replicas, end))
+    if name == "age" and data.objective_s is not None:
+        parts.append(pd.DataFrame({"t": [0.0, end], "value": [data.objective_s] * 2, "series": "objective"}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _thin(series: str, t: Any, value: Any) -> pd.DataFrame:
+    return sampling.thin(pd.DataFrame({"t": t, "value": value}), "value").assign(series=series)
+
+
+def _steps(series: str, t: Any, value: Any, end: float) -> pd.DataFrame:
+    counts = sampling.steps(pd.DataFrame({"t": t, "value": np.asarray(value, dtype=float)}), "value")
+    return pd.concat([counts, counts.tail(1).assign(t=end)]).assign(series=series)
+
+
+def _lines(drawn: pd.DataFrame, name: str, title: str, height: int, x: dict[str, Any]) -> alt.Chart:
+    known = list(dict.fromkeys(drawn["series"]))
+    axis = alt.Axis(labelExpr="format(datum.value, '~s')", tickCount=5, minExtent=52, maxExtent=52, titlePadding=4)
+    if name == "replicas":
+        axis.tickMinStep = 1
+    room = 12 + LINE * LABEL_ROWS if name == "lag" else 12
+    y = alt.Scale(domain=[0, max(1.0, *drawn["value"]) * height / (height - room)], nice=False)
+    colour = alt.Scale(domain=known, range=[SERIES[one][0] for one in known])
+    dashes = {one: SERIES[one][1] for one in known} | ({} if "recorded" in known else {"predicted": SOLID})
+    dash = alt.Scale(domain=known, range=[dashes[one] for one in known])
+    chart = alt.Chart(records(drawn, t=2, value=2))
+    line = chart.mark_line(strokeWidth=1.8, clip=True, strokeJoin="round", tooltip=True)
+    if name == "replicas":
+        line = chart.mark_line(strokeWidth=1.8, clip=True, interpolate="step-after", tooltip=True)
+    legend = title.split(" (")[0]
+    encoded: alt.Chart = line.encode(
+        x=alt.X("t:Q", **x),
+        y=alt.Y("value:Q", title=title, axis=axis, scale=y),
+        color=alt.Color("series:N", scale=colour, title=legend),
+        strokeDash=alt.StrokeDash("series:N", scale=dash, title=legend),
+    )
+    return encoded
+
+
+def _phases(data: Forecast, x: dict[str, Any], end: float, *, named: bool) -> list[Layer]:
+    """Every second phase as a light ground; their names in the top panel, as far as there is room."""
+    spans = pd.DataFrame(data.profile.phases(), columns=["start", "end", "label"])
+    ground = alt.Chart(records(spans.iloc[1::2], start=2, end=2)).mark_rect(color="#8a8a8a", opacity=0.13, clip=True)
+    layers: list[Layer] = [ground.encode(x=alt.X("start:Q", **x), x2="end:Q", tooltip=["label:N", "start:Q", "end:Q"])]
+    if named:
+        second = end / WIDTH
+        widths = (spans["label"].str.len() * LETTER + 8) * second
+        rows = sampling.rows_for((spans["start"] + widths / 2).tolist(), widths.tolist(), LABEL_ROWS)
+        placed = spans.assign(y=[np.nan if row is None else 17.0 + LINE * row for row in rows]).dropna(subset=["y"])
+        text = alt.Chart(records(placed, start=2, end=2)).mark_text(
+            align="left", dx=4, fontSize=11, fontWeight="bold", color=QUIET, clip=True
+        )
+        layers.append(text.encode(x=alt.X("start:Q", **x), y=alt.Y("y:Q", scale=None), text="label:N"))
+    return layers
+
+
+def front(points: pd.DataFrame, title: str, subtitle: str, objective_s: float) -> alt.VConcatChart:
+    """Each policy that was tried by its pod-minutes and by how long the group is behind.
+
+    ``points`` [pod_minutes, late_s, kind: one of POINTS, label]. The points of the front are joined: between two of them none
+    was found. ``ValueError`` for another kind.
+    """
+    unknown = sorted(set(points["kind"]) - set(POINTS))
+    if unknown:
+        raise ValueError(f"front {title!r}: {unknown[0]!r} is not one of {', '.join(POINTS)}")
+    known = [kind for kind in POINTS if kind in set(points["kind"])]
+    cost = alt.X(
+        "pod_minutes:Q", title="Pod-minutes", scale=alt.Scale(zero=False, nice=True, padding=14), axis=alt.Axis(tickCount=8)
+    )
+    behind = alt.Y(
+        "late_s:Q",
+        title=f"Behind by more than {objective_s:g} s, for (s)",
+        scale=alt.Scale(zero=False, nice=True, padding=14),
+        axis=alt.Axis(minExtent=52, maxExtent=52),
+    )
+    layers: list[Layer] = []
+    along = points[points["kind"] == FRONT].sort_values("pod_minutes")
+    if len(along) > 1:
+        line = alt.Chart(records(along, pod_minutes=2, late_s=2)).mark_line(interpolate="step-after", color=UP, strokeWidth=1.4)
+        layers.append(line.encode(x=cost, y=behind))
+    scales = {
+        "color": alt.Scale(domain=known, range=[POINTS[kind][0] for kind in known]),
+        "shape": alt.Scale(domain=known, range=[POINTS[kind][1] for kind in known]),
+        "size": alt.Scale(type="ordinal", domain=known, range=[POINTS[kind][2] for kind in known]),
+    }
+    legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="circle", labelLimit=WIDTH // 2)
+    ordered = pd.concat([points[points["kind"] == kind] for kind in known])
+    dots = alt.Chart(records(ordered, pod_minutes=2, late_s=2)).mark_point(filled=True, opacity=0.9)
+    layers.append(
+        dots.encode(
+            x=cost,
+            y=behind,
+            color=alt.Color("kind:N", scale=scales["color"], legend=legend),
+            shape=alt.Shape("kind:N", scale=scales["shape"], legend=legend),
+            size=alt.Size("kind:N", scale=scales["size"], legend=legend),
+            tooltip=["label:N", "pod_minutes:Q", "late_s:Q"],
+        )
+    )
+    marked = points[points["kind"].isin([YOURS, RECOMMENDED])]
+    text = alt.Chart(records(marked, pod_minutes=2, late_s=2)).mark_text(
+        align="left", dx=11, dy=-9, fontSize=12, fontWeight="bold", color=INK
+    )
+    layers.append(text.encode(x=cost, y=behind, text="kind:N"))
+    chart = alt.vconcat(alt.layer(*layers).properties(width=WIDTH, height=360, name="front"))
+    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
+    return styled(chart)

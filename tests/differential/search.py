@@ -1,0 +1,169 @@
+"""Hypothesis draws the walks; real runs, which take seconds, are taken ahead of it in batches and kept.
+
+Drawing the same walks a second time, from the same seed, it finds every verdict there. Where one is a disagreement it goes on
+to shrink that walk: each candidate it tries is run for real together with the simpler ones it is likely to try next, and a
+verdict once had stands, so that a clock that never ticks the same way twice can't make it doubt its own example. The number of
+real runs bounds the time; when they are used up, the simplest walk that disagreed so far is told.
+"""
+
+import json
+import logging
+from dataclasses import dataclass, replace
+
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+
+from lab.autoscaling.replay import replay
+from tests.differential.walks import walks
+
+log = logging.getLogger("lab.differential")
+
+PARALLEL = 40  # walks of one batch: what two cores can follow at quick scale
+SHRINKING_RUNS = 12  # batches, some 15 s each
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A walk's syncs, and what the model makes of them."""
+
+    syncs: tuple
+    replay: object
+
+
+class Judge:
+    """Verdicts on walks, each from one real run; ``play`` gives the syncs of each of a batch of walks.
+
+    ``verdicts`` holds all of them so far, by walk.
+    """
+
+    def __init__(self, play, controller, parallel=PARALLEL, shrinking_runs=SHRINKING_RUNS):
+        self._play, self._controller, self._parallel = play, controller, parallel
+        self._left = shrinking_runs
+        self.verdicts = {}
+
+    def run(self, chosen):
+        """Run those of ``chosen`` that have no verdict yet."""
+        new = [walk for walk in dict.fromkeys(chosen) if walk not in self.verdicts]
+        for first in range(0, len(new), self._parallel):
+            batch = new[first : first + self._parallel]
+            for walk, syncs in zip(batch, self._play(batch), strict=True):
+                self.verdicts[walk] = Verdict(tuple(syncs), replay(syncs, self._controller))
+            log.info("%s", self.tally())
+
+    def shrinking(self, walk):
+        """The verdict on ``walk``, for which it is run together with simpler ones; None when no run is left for it."""
+        if walk not in self.verdicts and self._left:
+            self._left -= 1
+            self.run([walk, *simpler(walk)][: self._parallel])
+        return self.verdicts.get(walk)
+
+    def tally(self):
+        """Counts over all walks so far."""
+        return Tally.of(self.verdicts.values())
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts over walks: what a pass is worth."""
+
+    walks: int
+    syncs: int
+    rescaled: int
+    failed: int
+    edges: int
+    alternatives: int
+    disagreements: int
+
+    @classmethod
+    def of(cls, verdicts):
+        """The sums over ``verdicts``."""
+        replays = [verdict.replay for verdict in verdicts]
+        syncs = [sync for verdict in verdicts for sync in verdict.syncs]
+        return cls(
+            len(replays),
+            len(syncs),
+            sum(one.rescaled for one in replays),
+            sum(sync.proposed is None and sync.current == sync.desired for sync in syncs),
+            sum(one.at_an_edge for one in replays),
+            sum(one.alternatives for one in replays),
+            sum(len(one.disagreements) for one in replays),
+        )
+
+    def __str__(self):
+        return (
+            f"{self.walks} walks, {self.syncs} syncs, {self.rescaled} rescaled, {self.failed} without a metric: "
+            f"{self.disagreements} disagree; {self.edges} agree at an edge of the clock, "
+            f"{self.alternatives} while the replicas changed"
+        )
+
+
+def agree(judge, count, number):
+    """Judge ``count`` walks drawn from the seed ``number``; a walk that disagrees is shrunk, and told in an AssertionError."""
+    drawn = []
+    _search(count, number, drawn.append, (Phase.generate,))
+    judge.run(drawn)
+    wrong = [walk for walk in drawn if judge.verdicts[walk].replay.disagreements]
+    if not wrong:
+        return
+    found = False
+
+    def check(walk):
+        nonlocal found
+        verdict = judge.shrinking(walk) if found else judge.verdicts.get(walk)
+        assume(verdict is not None)
+        if verdict.replay.disagreements:
+            found = True
+            raise AssertionError(told(walk, verdict))
+
+    _search(count, number, check, (Phase.generate, Phase.shrink))
+    raise AssertionError(f"found once, and not drawn again: {told(wrong[0], judge.verdicts[wrong[0]])}")
+
+
+def _search(count, number, check, phases):
+    """Call ``check`` with each of ``count`` walks; the same ``number`` draws the same ones."""
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        phases=phases,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(walks())
+    def search(walk):
+        check(walk)
+
+    search()
+
+
+def simpler(walk):
+    """``walk`` with one thing less."""
+    length = len(walk.steps)
+    for part in (length // 2, 1):
+        kept = [walk.steps[:at] + walk.steps[at + part :] for at in range(0, length, part)] if part else []
+        yield from (replace(walk, steps=steps) for steps in kept if steps)
+    for at, (value, times) in enumerate(walk.steps):
+        if times > 1:
+            yield replace(walk, steps=(*walk.steps[:at], (value, 1), *walk.steps[at + 1 :]))
+    behavior = json.loads(walk.behavior)
+    if behavior is not None:
+        yield replace(walk, behavior="null")
+        for direction in behavior:
+            rest = {other: rules for other, rules in behavior.items() if other != direction}
+            yield replace(walk, behavior=json.dumps(rest))
+            for rule in behavior[direction]:
+                rules = {other: value for other, value in behavior[direction].items() if other != rule}
+                yield replace(walk, behavior=json.dumps(behavior | {direction: rules}))
+
+
+def told(walk, verdict):
+    """The first disagreement of ``walk``, with the inputs and the syncs that lead to it."""
+    first = verdict.replay.disagreements[0]
+    lines = [f"{first}", f"  ScaledObject: {json.dumps(walk.scaled_object('walk', 'the source')['spec'])}"]
+    lines += [f"  {walk.replicas} replicas at first; the source's values in thousandths: {walk.values}"]
+    begun = verdict.syncs[0].at
+    for index, sync in enumerate(verdict.syncs[: first.index + 1]):
+        seen = ", or ".join(f"{one.observed} on {one.existing} replicas" for one in sync.seen)
+        decided = f"{sync.current} -> {sync.desired} (proposed {sync.proposed})"
+        lines.append(f"  sync {index} at {sync.at - begun:.6f} s saw {seen}: {decided}")
+    return "\n".join(lines)

@@ -1,0 +1,83 @@
+"""The search itself, on walks that the model plays to itself: what it finds, what it makes of it, and when it stops."""
+
+from dataclasses import replace
+
+import pytest
+
+from lab.autoscaling import hpa
+from lab.autoscaling.replay import Seen, Sync
+from tests.differential.search import Judge, agree
+
+CONTROLLER = hpa.Controller(downscale_stabilization_s=10)
+SYNC_S = 0.5
+REAL = hpa.decide
+
+
+def played(walks):
+    """The syncs of ``walks`` on a cluster that decides as the model does."""
+    return [list(_syncs(walk)) for walk in walks]
+
+
+def _syncs(walk):
+    spec, state, replicas = hpa.parse(walk.hpa(), walk), hpa.State(), walk.replicas
+    for index, value in enumerate(walk.values):
+        at = 1e9 + SYNC_S * index
+        observed = (None if value is None else (value,),)
+        decision, state = REAL(spec, state, replicas, observed, at, controller=CONTROLLER)
+        proposed = max((count for count in decision.proposals if count is not None), default=None)
+        scaled_at = None if decision.desired == replicas else at
+        yield Sync(at, spec, replicas, decision.desired, proposed, (Seen(replicas, observed),), scaled_at, at)
+        replicas = decision.desired
+
+
+def rounds_down(spec, state, current, observed, now, **how):
+    """A model that rounds down where the controller rounds up."""
+    (metric,) = spec.metrics
+    observed = [value and tuple(one // metric.amount * metric.amount for one in value) for value in observed]
+    return REAL(spec, state, current, observed, now, **how)
+
+
+def forgets_the_window_down(spec, state, current, observed, now, **how):
+    """A model without a window down."""
+    if spec.behavior:
+        spec = replace(spec, behavior=replace(spec.behavior, down=replace(spec.behavior.down, window_s=0)))
+    return REAL(spec, state, current, observed, now, **how)
+
+
+def counts_no_steps_down(spec, state, current, observed, now, **how):
+    """A model whose policies up don't count the steps down of their period."""
+    return REAL(spec, replace(state, downs=()), current, observed, now, **how)
+
+
+def test_a_model_agrees_with_itself():
+    """As many walks as were asked for, each run once, in batches of at most so many; and they ask for something."""
+    batches = []
+
+    def play(walks):
+        batches.append(len(walks))
+        return played(walks)
+
+    judge = Judge(play, CONTROLLER, parallel=40)
+    agree(judge, 100, 7)
+    assert batches == [40, 40, 20]
+    tally = judge.tally()
+    assert (tally.walks, tally.disagreements, tally.edges, tally.alternatives) == (100, 0, 0, 0)
+    assert tally.syncs > 800
+    assert tally.rescaled > 150
+    assert tally.failed > 20
+
+
+@pytest.mark.parametrize(("wrong", "values"), [(rounds_down, 1), (forgets_the_window_down, 3), (counts_no_steps_down, 6)])
+def test_a_wrong_model_is_found_out_and_its_walk_shrunk(monkeypatch, wrong, values):
+    """In few real runs, to a walk of few values, told with what was asked for, seen and decided."""
+    runs = []
+
+    def play(walks):
+        runs.append(walks)
+        return played(walks)
+
+    judge = Judge(play, CONTROLLER)
+    monkeypatch.setattr(hpa, "decide", wrong)
+    with pytest.raises(AssertionError, match=r"sync \d+ at .*: real .*, model ") as failure:
+        agree(judge, 80, 7)
+    print(failure.value, len(runs))

@@ -1,0 +1,136 @@
+"""A user's ScaledObject in a trial: what is replaced, what stays theirs, and what no trial can begin with."""
+
+import copy
+
+import pytest
+import yaml
+
+from lab import paths
+from lab import scale as scales
+from lab.autoscaling.adopt import Replaced, adopt
+from lab.autoscaling.scaledobject import parse
+from lab.errors import InputError
+
+ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
+KAFKA = ("spec", "triggers", 0, "metadata")
+OURS = {"bootstrapServersFromEnv": "BOOTSTRAP_SERVERS", "consumerGroupFromEnv": "GROUP", "topicFromEnv": "TOPIC"}
+
+
+def theirs(*changes):
+    """The example with (path, value) set; None removes."""
+    content = yaml.safe_load(ORDERS.read_text())
+    for path, value in changes:
+        place = content
+        for part in path[:-1]:
+            place = place[part]
+        place[path[-1]] = value
+        if value is None:
+            del place[path[-1]]
+    return content
+
+
+def test_exactly_what_ties_it_to_their_cluster_is_replaced():
+    """Target, servers, group, topic, login and namespace; every other byte is theirs."""
+    adopted, replaced = adopt(parse(theirs(), "orders.yaml"))
+    wanted = theirs()
+    del wanted["metadata"]["namespace"], wanted["spec"]["triggers"][0]["authenticationRef"]
+    wanted["spec"]["scaleTargetRef"] = {"name": "consumer"}
+    kept = {field: wanted["spec"]["triggers"][0]["metadata"][field] for field in ("lagThreshold", "offsetResetPolicy")}
+    wanted["spec"]["triggers"][0]["metadata"] = kept | {"allowIdleConsumers": "true"} | OURS
+    assert adopted.content == wanted
+    assert {one.field for one in replaced} == {
+        "metadata.namespace",
+        "spec.scaleTargetRef",
+        "spec.triggers[0].authenticationRef",
+        *(f"spec.triggers[0].metadata.{field}" for field in ("bootstrapServers", "consumerGroup", "topic", "sasl", "tls")),
+    }
+    assert Replaced("spec.triggers[0].metadata.topic", "orders", "topicFromEnv: TOPIC") in replaced
+    assert str(Replaced("metadata.namespace", "orders", None)) == "metadata.namespace: 'orders' -> (nothing)"
+
+
+def test_what_was_read_is_left_alone():
+    """The user's object is not changed by being adopted."""
+    given = parse(theirs(), "orders.yaml")
+    before = copy.deepcopy(given.content)
+    adopt(given)
+    assert given.content == before
+
+
+@pytest.mark.parametrize("file", sorted((paths.MANIFESTS / "scaledobjects").glob("*.yaml")), ids=lambda file: file.stem)
+def test_nothing_is_replaced_in_the_labs_own(file):
+    """Its policies already name what the lab has."""
+    given = parse(yaml.safe_load(file.read_text()), file)
+    adopted, replaced = adopt(given)
+    assert (adopted.content, replaced) == (given.content, ())
+
+
+def test_names_out_of_their_environment_become_ours():
+    """Their variables are not in the lab's Deployment; a variable beside a name is replaced with it."""
+    given = theirs(
+        ((*KAFKA, "topic"), None), ((*KAFKA, "topicFromEnv"), "ORDERS_TOPIC"), ((*KAFKA, "consumerGroupFromEnv"), "G")
+    )
+    adopted, replaced = adopt(parse(given, "orders.yaml"))
+    metadata = adopted.content["spec"]["triggers"][0]["metadata"]
+    assert OURS.items() <= metadata.items()
+    assert not {"topic", "consumerGroup", "bootstrapServers"} & metadata.keys()
+    assert Replaced("spec.triggers[0].metadata.topicFromEnv", "ORDERS_TOPIC", "TOPIC") in replaced
+    assert Replaced("spec.triggers[0].metadata.consumerGroupFromEnv", "G", "GROUP") in replaced
+
+
+def test_a_trigger_without_a_topic_stays_without():
+    """To KEDA that means all topics of the group, which is theirs to say."""
+    adopted, _ = adopt(parse(theirs(((*KAFKA, "topic"), None)), "orders.yaml"))
+    assert not {"topic", "topicFromEnv"} & adopted.content["spec"]["triggers"][0]["metadata"].keys()
+
+
+def test_what_kubectl_get_prints_can_be_brought():
+    """What only an API server writes is taken away, and said: with another cluster's owner it would be collected."""
+    printed = theirs(
+        (("metadata", "uid"), "1"),
+        (("metadata", "resourceVersion"), "7"),
+        (("metadata", "ownerReferences"), [{"kind": "App", "uid": "2"}]),
+        (("status",), {"conditions": []}),
+    )
+    adopted, replaced = adopt(parse(printed, "orders.yaml"))
+    assert adopted.content["metadata"] == {"name": "orders-enricher", "labels": {"team": "orders"}}
+    assert "status" not in adopted.content
+    assert Replaced("metadata.ownerReferences", "what an API server wrote", None) in replaced
+
+
+def test_a_scale_compresses_it_like_any_policy():
+    """15 s of polling are half a second, rounded up to the least KEDA takes; 600 s of window are 20."""
+    small = adopt(parse(theirs(), "orders.yaml"))[0].compressed(scales.load("quick"))
+    spec = small.content["spec"]
+    assert (spec["pollingInterval"], spec["cooldownPeriod"]) == (1, 10)
+    behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ((("metadata", "name"), "Orders!"), "metadata.name: 'Orders!' is not allowed; allowed: a name"),
+        ((("metadata", "name"), None), "metadata.name: None is not allowed; allowed: a name"),
+        ((("spec", "minReplicaCount"), 0), "spec.minReplicaCount: 0 is not allowed; allowed: from 1: a trial begins"),
+        ((("spec", "minReplicaCount"), None), "spec.minReplicaCount: 0 is not allowed; allowed: from 1: a trial begins"),
+        ((("spec", "idleReplicaCount"), 0), "spec.idleReplicaCount: 0 is not allowed; allowed: none: a trial begins"),
+        (
+            (("metadata", "annotations"), {"autoscaling.keda.sh/paused": "true"}),
+            "metadata.annotations.autoscaling.keda.sh/paused: 'true' is not allowed; allowed: none",
+        ),
+        (
+            (("metadata", "annotations"), {"autoscaling.keda.sh/paused-replicas": "4"}),
+            "metadata.annotations.autoscaling.keda.sh/paused-replicas: '4' is not allowed; allowed: none",
+        ),
+        (
+            (("spec", "triggers"), [{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}]),
+            "spec.triggers: ['cpu'] is not allowed; allowed: exactly one trigger, of type kafka, in a trial",
+        ),
+    ],
+)
+def test_what_no_trial_can_begin_with_is_one_clear_line(change, line):
+    """File, field, value and what is allowed."""
+    with pytest.raises(InputError) as error:
+        adopt(parse(theirs(change), "orders.yaml"))
+    assert str(error.value).startswith(f"orders.yaml: {line}")
+    assert "\n" not in str(error.value)

@@ -1,0 +1,77 @@
+"""The pseudo-code of the seed text, as it stands, against ours: where they agree, and what ours does otherwise and why."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.lagscaler.window import Rule, Window
+
+INTERVAL, SUSTAIN, THRESHOLD = 10, 120, 100
+
+
+def should_scale_up(samples, threshold, sustain):
+    """``shouldScaleUp``: the time from the first to the last high sample."""
+    high = [at for at, lag in samples if lag > threshold]
+    return bool(high) and high[-1] - high[0] >= sustain
+
+
+def evaluate_persistence(by_partition, threshold, sustain):
+    """``EvaluatePersistence``: whether any partition has a long stretch anywhere, and the mean of the lags now."""
+    persistent = 0
+    for samples in by_partition.values():
+        longest, begun = 0, None
+        for at, lag in samples:
+            begun = (begun if begun is not None else at) if lag > threshold else None
+            longest = max(longest, at - begun if begun is not None else 0)
+        persistent += longest >= sustain
+    return persistent > 0, sum(samples[-1][1] for samples in by_partition.values()) / len(by_partition)
+
+
+def ours(by_partition):
+    """What our window hands over after the same samples."""
+    window = Window(Rule(THRESHOLD, SUSTAIN, 0, 0, INTERVAL, 30, 0, ages=False, allow_idle=True))
+    for index, (at, _) in enumerate(next(iter(by_partition.values()))):
+        window.add(at, {number: samples[index][1] for number, samples in by_partition.items()})
+    return window.read(at).metric
+
+
+def samples(lags):
+    """One sample every 10 s."""
+    return [(index * INTERVAL, lag) for index, lag in enumerate(lags)]
+
+
+@given(st.lists(st.sampled_from([0, 99, 100, 101, 500]), min_size=13, max_size=31))
+def test_what_lasts_for_us_persists_for_the_seed(lags):
+    """Whenever one partition alone hands over more than the threshold, both functions of the seed say that it persists."""
+    series = samples([0, *lags])
+    if ours({0: series}) > THRESHOLD:
+        assert should_scale_up(series, THRESHOLD, SUSTAIN)
+        assert evaluate_persistence({0: series}, THRESHOLD, SUSTAIN)[0]
+
+
+def test_two_spikes_are_no_stretch():
+    """``shouldScaleUp`` looks at the first and the last high sample only; what was between them is nothing to it."""
+    series = samples([0, 500, *[0] * 11, 500])
+    assert should_scale_up(series, THRESHOLD, SUSTAIN)
+    assert not evaluate_persistence({0: series}, THRESHOLD, SUSTAIN)[0]
+    assert ours({0: series}) == 0
+
+
+def test_a_stretch_that_is_over_is_over():
+    """``EvaluatePersistence`` takes the longest stretch anywhere in the window: it goes on minutes after the lag is gone."""
+    series = samples([0, *[500] * 13, *[0] * 10])
+    assert evaluate_persistence({0: series}, THRESHOLD, SUSTAIN)[0]
+    assert ours({0: series}) == 0
+
+
+def test_one_message_is_one_message():
+    """At the threshold the seed's answer goes from nothing to everything; ours by the message."""
+    at, above = ({0: samples([0, *[lag] * 14]), 1: samples([0, *[90] * 14])} for lag in (100, 101))
+    assert [evaluate_persistence(case, THRESHOLD, SUSTAIN)[0] for case in (at, above)] == [False, True]
+    assert [ours(case) for case in (at, above)] == [190, 191]
+
+
+def test_the_total_is_compared_with_what_all_replicas_may_hold():
+    """The seed hands over the mean of the partitions: 24 of 90 messages would ask for one replica where 22 are due."""
+    case = {number: samples([0, *[90] * 14]) for number in range(24)}
+    assert evaluate_persistence(case, THRESHOLD, SUSTAIN) == (False, 90)
+    assert ours(case) == 24 * 90

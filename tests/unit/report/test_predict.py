@@ -1,0 +1,86 @@
+"""Predictions drawn: every curve that was given is in the picture, and the marked policies are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.autoscaling.simulate.curve import Curve
+from lab.profile import Profile, Step
+from lab.report import look, predict
+
+PROFILE = Profile((Step(0, 10, "baseline"), Step(60, 100, "spike"), Step(120, 10, "drain")), 180)
+
+
+def curve(most):
+    """Lag that peaks at ``most`` when the spike ends; 2 replicas, then 4."""
+    counts = np.array([2, 2, 4, 4])
+    return Curve(np.array([0.0, 60.0, 120.0, 180.0]), np.array([0.0, 0.0, most, 0.0]), counts, counts)
+
+
+def drawn(recorded=None, objective_s=2.0):
+    """The spec and its rows by panel and series."""
+    data = predict.Forecast("lag-150 on a step", "simulated", PROFILE, 0.0, objective_s, curve(900.0), recorded)
+    spec = predict.forecast(data).to_dict()
+    found = {}
+    for panel in spec["vconcat"]:
+        rows = pd.DataFrame([row for layer in panel["layer"] for row in _rows(spec, layer) if "series" in row])
+        found[panel["name"]] = dict(list(rows.groupby("series")))
+    return spec, found
+
+
+def _rows(spec, layer):
+    data = layer.get("data", {})
+    return data.get("values") or spec.get("datasets", {}).get(data.get("name"), [])
+
+
+def test_a_prediction_alone_shows_what_is_asked_for_and_what_is_at_work():
+    """Lag, age with its objective, and both counts of replicas to the end."""
+    _, found = drawn()
+    assert found["lag"]["predicted"]["value"].max() == 900
+    assert set(found["age"]) == {"predicted", "objective"}
+    assert (found["age"]["objective"]["value"] == 2).all()
+    assert set(found["replicas"]) == {"asked for", "at work"}
+    assert found["replicas"]["asked for"]["t"].max() == 180
+
+
+def test_a_record_is_drawn_beside_its_prediction():
+    """In each panel, and the age with no objective where there is none."""
+    _, found = drawn(curve(700.0), objective_s=None)
+    assert list(found) == list(predict.PANELS)
+    assert all(set(series) == {"predicted", "recorded"} for series in found.values())
+    assert found["lag"]["recorded"]["value"].max() == 700
+
+
+def test_the_phases_are_named():
+    """Each in the top panel."""
+    picture = look.svg(predict.forecast(predict.Forecast("a", "b", PROFILE, 0.0, 2.0, curve(900.0))))
+    for phase in ("baseline", "spike", "drain"):
+        assert f">{phase}</text>" in picture
+
+
+def points(*rows):
+    """Policies as (pod-minutes, s late, kind)."""
+    return pd.DataFrame([{"pod_minutes": cost, "late_s": late, "kind": kind, "label": ""} for cost, late, kind in rows])
+
+
+def test_the_front_is_drawn_with_the_given_and_the_recommended():
+    """Each kind in the legend, both marked ones by name."""
+    table = points(
+        (10, 5, predict.TRIED),
+        (8, 4, predict.FRONT),
+        (9, 2, predict.FRONT),
+        (10, 5, predict.YOURS),
+        (9, 2, predict.RECOMMENDED),
+    )
+    picture = look.svg(predict.front(table, "policies", "simulated", 2.0))
+    for kind in (predict.TRIED, predict.FRONT):
+        assert f">{kind}</text>" in picture
+    for kind in (predict.YOURS, predict.RECOMMENDED):  # in the legend and beside the point
+        assert picture.count(f">{kind}</text>") == 2
+    assert predict.FLIPPING not in picture
+
+
+def test_a_kind_that_is_not_known_is_refused():
+    """By name."""
+    with pytest.raises(ValueError, match="'mine' is not one of tried"):
+        predict.front(points((1, 1, "mine")), "policies", "simulated", 2.0)

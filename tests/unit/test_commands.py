@@ -1,0 +1,222 @@
+"""The commands of ``python -m lab`` on files as users have them: what they print and write, and one line for what is wrong."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lab import paths
+from lab.__main__ import COMMANDS, main
+from lab.autoscaling import scaledobject
+from tests.unit.measure.built import lags, profile, record, replicas
+
+EXAMPLES = paths.PROJECT / "docs" / "examples"
+ORDERS, ENRICHER, PEAK = (str(EXAMPLES / f"{name}.yaml") for name in ("orders", "enricher", "evening-peak"))
+THEIRS = [f"--scaledobject={ORDERS}", f"--workload={ENRICHER}", f"--profile={PEAK}"]
+
+
+def lab(*arguments):
+    """What ``python -m lab`` prints; it must end well and say nothing on the side."""
+    ran = subprocess.run([sys.executable, "-m", "lab", *arguments], capture_output=True, text=True, timeout=300, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def refused(capsys, *arguments):
+    """The line on stderr; the exit code must be 2 and nothing printed."""
+    try:
+        code = main([*map(str, arguments)])
+    except SystemExit as end:
+        code = end.code
+    said = capsys.readouterr()
+    assert code == 2
+    assert said.out == ""
+    (line,) = said.err.strip().splitlines()
+    return line
+
+
+class TestSimulate:
+    """A ScaledObject on a profile."""
+
+    def test_it_tells_figures_objectives_and_each_decision(self, tmp_path):
+        """The table, the verdicts, the log with the model's reasons, and a chart."""
+        chart = tmp_path / "orders.svg"
+        text = lab("simulate", *THEIRS, "--log", f"--chart={chart}")
+        assert "150 to 900 messages/s for 2,400 s" in text
+        assert "pods of 100 messages/s on 12 partitions" in text
+        assert "✔ flips: 0 flips, wanted == 0 flips: held" in text
+        assert "✘ age of the oldest event at worst:" in text
+        assert "scaleUp Max of Pods 6 per 30 s from 3 -> 9" in text
+        assert chart.read_text().startswith("<svg")
+
+    def test_its_json_holds_together(self):
+        """From the floor up and back to it; the log is the changes that are counted."""
+        content = json.loads(lab("simulate", *THEIRS, "--json", "--seed=7"))
+        found, log = content["figures"], content["log"]
+        assert content["consumers"]["rate"] == 100
+        assert found["scale_ups"] + found["scale_downs"] == len(log)
+        assert log[0]["before"] == log[-1]["after"] == 3
+        assert max(change["after"] for change in log) == found["most_replicas"] <= 12
+        assert found["worst_age_s"] > 2
+        assert 0 < found["late_s"] < content["duration_s"]
+        assert content["missing"] == {}
+        assert {one["verdict"] for one in content["objectives"]} == {"held", "breached"}
+
+    def test_a_slower_pod_is_later(self):
+        """Flags go before the workload: half the rate, a start ten times as long."""
+        plain = json.loads(lab("simulate", *THEIRS, "--json"))["figures"]
+        slow = json.loads(lab("simulate", *THEIRS, "--json", "--pod-rate=80", "--start-s=30"))["figures"]
+        assert slow["late_s"] > plain["late_s"]
+        assert slow["reaction_s"] > plain["reaction_s"] + 20
+
+    def test_what_a_profile_does_not_show_is_no_data(self, tmp_path):
+        """Steady traffic has no reaction and no drain: neither is a pass."""
+        steady = tmp_path / "steady.yaml"
+        steady.write_text("{kind: steady, rate: 150, duration: 600}\n")
+        given = ["simulate", f"--scaledobject={ORDERS}", f"--profile={steady}", "--pod-rate=100"]
+        text = lab(*given)
+        assert "? reaction at real time: no data (the profile has no phase baseline that something follows)" in text
+        content = json.loads(lab(*given, "--json"))
+        assert content["figures"]["reaction_s"] is None
+        assert content["figures"]["drain_s"] is None
+        assert [one["verdict"] for one in content["objectives"]].count("no data") == 2
+
+
+class TestTune:
+    """Variants of a ScaledObject."""
+
+    def test_it_recommends_one_and_writes_it(self, tmp_path):
+        """The file is the user's with the changes it names, and simulates as was said; the same with one process."""
+        output, chart = tmp_path / "tuned.yaml", tmp_path / "front.png"
+        given = [*THEIRS, "--candidates=60", "--json"]
+        told = lab("tune", *given, "--processes=2", f"--output={output}", f"--chart={chart}")
+        content = json.loads(told)
+        chosen = content["recommended"]
+        assert content["candidates"] == 60
+        assert chosen["flips"] == 0
+        assert chosen["late_s"] <= content["given"]["late_s"]
+        assert [reason["field"] for reason in chosen["reasons"]] == list(chosen["changes"])
+        assert all(reason["why"].startswith("with ") for reason in chosen["reasons"])
+        costs = [(one["pod_minutes"], one["late_s"]) for one in content["front"]]
+        assert costs == sorted(costs)
+        assert output.read_text() == content["yaml"]
+        scaledobject.parse(yaml.safe_load(output.read_text()), output)
+        replaced = [f"--scaledobject={output}", *THEIRS[1:]]
+        again = json.loads(lab("simulate", *replaced, "--json"))["figures"]
+        assert {name: again[name] for name in ("late_s", "pod_minutes", "flips")} == {
+            name: chosen[name] for name in ("late_s", "pod_minutes", "flips")
+        }
+        assert chart.read_bytes().startswith(b"\x89PNG")
+        assert json.loads(lab("tune", *given, "--processes=1")) == content
+
+    def test_its_table_says_why(self):
+        """Given and recommended side by side, and a sentence for each change."""
+        text = lab("tune", *THEIRS, "--candidates=30", "--processes=1")
+        assert "30 policies simulated" in text
+        assert text.index("as given") < text.index("recommended") < text.index("front")
+        assert "recommended: behind by more than 2 s for" in text
+
+
+class TestJudge:
+    """Records, judged again."""
+
+    def test_what_a_record_lacks_is_no_data(self, tmp_path):
+        """A record of lag and replicas alone: its measures are told, no agreement and no prediction is."""
+        inputs, told = profile(0, 100, (0, "baseline"), (10, "spike"), (50, "drain"))
+        (tmp_path / "built").mkdir()
+        record(
+            tmp_path / "built",
+            inputs=inputs | {"workload": {"balancer": "range"}, "scale": {"name": "full", "time": 1, "rate": 1}},
+            group_events=told,
+            samples=lags({0: 0, 20: 500, 60: 90}),
+            transitions=replicas((0, 1, 1), (15, 4, 4), (80, 1, 1)),
+        )
+        text = lab("judge", str(tmp_path))
+        assert "no data: agreement: built has no hpa.log" in text
+        assert "no data: prediction:" in text
+        (content,) = json.loads(lab("judge", str(tmp_path), "--json"))
+        assert content["record"] == "built"
+        assert content["overview"]["peak lag (messages)"] == 500
+        assert content["measures"]["reaction"]["no data"]
+        assert content["agreement"] is None
+        assert content["prediction"] is None
+
+
+class TestBadInput:
+    """One clear line: file or flag, field, value, what is allowed; exit code 2."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (["--pod-rate=0"], "argument --pod-rate: '0' is not allowed; allowed: 0.001 to 1,000,000"),
+            (["--partitions=2.5"], "argument --partitions: '2.5' is not allowed; allowed: 1 to 100,000"),
+            (["--chart=x.pdf"], "argument --chart: 'x.pdf' is not allowed; allowed: FILE.png, FILE.svg, FILE.html in a folder"),
+            (
+                ["--profile=evening"],
+                "command line: --profile: 'evening' is not allowed; allowed: a YAML file, or one of bursty",
+            ),
+            (["--workload=no.yaml"], "no.yaml: (file): 'No such file or directory' is not allowed"),
+            (["--calibrate=nowhere"], "nowhere: (folder): 'no trial.json' is not allowed; allowed: a record"),
+        ],
+    )
+    @pytest.mark.parametrize("command", ["simulate", "tune"])
+    def test_a_bad_flag_is_named(self, capsys, command, arguments, line):
+        """Of both commands; nothing is simulated."""
+        assert line in refused(capsys, command, *THEIRS, *arguments)
+
+    def test_a_pod_rate_is_asked_for(self, capsys):
+        """No rate is made up."""
+        line = refused(capsys, "simulate", f"--scaledobject={ORDERS}", f"--profile={PEAK}")
+        assert line.startswith("lab: command line: --pod-rate: None is not allowed; allowed: messages/s a pod processes, or")
+
+    @pytest.mark.parametrize("command", ["simulate", "tune"])
+    def test_a_trigger_that_is_not_simulated_is_named(self, capsys, command, tmp_path):
+        """File, field, value and what is simulated."""
+        theirs = tmp_path / "cron.yaml"
+        content = yaml.safe_load(Path(ORDERS).read_text())
+        metadata = {"timezone": "Europe/Berlin", "start": "0 6 * * *", "end": "0 20 * * *", "desiredReplicas": "10"}
+        content["spec"]["triggers"].append({"type": "cron", "metadata": metadata})
+        theirs.write_text(yaml.safe_dump(content))
+        line = refused(capsys, command, f"--scaledobject={theirs}", *THEIRS[1:])
+        assert line.startswith(f"lab: {theirs}: spec.triggers: ['kafka', 'cron'] is not allowed; allowed: exactly one trigger")
+
+    def test_a_field_that_keda_ignores_is_named(self, capsys, tmp_path):
+        """As with ``pytest --scaledobject``."""
+        theirs = tmp_path / "so.yaml"
+        theirs.write_text(Path(ORDERS).read_text().replace("minReplicaCount: 3", "minReplicas: 3"))
+        line = refused(capsys, "simulate", f"--scaledobject={theirs}", *THEIRS[1:])
+        assert line.startswith(f"lab: {theirs}: spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores")
+
+    def test_a_folder_without_records_is_named(self, capsys, tmp_path):
+        """Nothing is judged."""
+        assert refused(capsys, "judge", tmp_path).startswith(f"lab: {tmp_path}: (folder): 'no trial.json' is not allowed")
+
+    def test_a_chart_is_of_one_record(self, capsys, tmp_path):
+        """And of a prediction, which needs others."""
+        (tmp_path / "built").mkdir()
+        record(tmp_path / "built")
+        line = refused(capsys, "judge", tmp_path, f"--chart={tmp_path}/x.png")
+        assert "--chart" in line
+        assert "allowed: one record to draw, and --calibrate" in line
+
+
+def test_every_command_explains_itself(capsys):
+    """``--help`` of each names its flags; the list names each."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    listed = capsys.readouterr().out
+    for name, (_, text) in COMMANDS.items():
+        assert name in listed
+        with pytest.raises(SystemExit, match="0"):
+            main([name, "--help"])
+        assert " ".join(text.split()[:4]) in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_unknown_command_is_refused(capsys):
+    """With what there is; exit code 2."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["simulte"])
+    assert "invalid choice: 'simulte'" in capsys.readouterr().err
