@@ -177,8 +177,15 @@ KEPT_UP = Objective(
 # The model and the simulator.
 AGREES = Objective("HPA decisions that the model takes too", "==", 100, "%", "the same inputs, the same replicas, every sync")
 REPLAYED_SYNCS = Objective("syncs replayed", ">=", 50, "syncs", "or the replay has shown nothing")
-WITHIN_ONE = Objective(
-    "time in which predicted replicas are within one of the recorded", ">=", 95, "%", "median over the session's trials"
-)
 PEAK_PREDICTED = Objective("deviation of the predicted peak lag", "<=", 15, "%", "median over the session's trials")
-DRAIN_PREDICTED = Objective("deviation of the predicted drain time", "<=", 15, "%", "median over the session's trials")
+AS_NEAR = Objective(
+    "time within one pod of the recorded replicas: a second run's less the prediction's",
+    "<=",
+    10,
+    "points",
+    "median over three trials: no prediction can be nearer than the next run",
+)
+TUNED_CALM = Objective("flips of the tuned policy", "==", 0, "flips", "as predicted")
+TUNED_SOONER = Objective(
+    "time behind with the tuned policy over that of the given one", "<", 1, "x", "what the tuner was asked for"
+)

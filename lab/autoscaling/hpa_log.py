@@ -30,8 +30,8 @@ class Line:
 @dataclass(frozen=True)
 class Logged:
     """The lines of one sync. ``proposal`` is None when no metric was asked; ``before`` is when the sync before it was over and
-    ``after`` when the next one had its metrics (epoch s). ``lost``: what it saw was not written to the HPA's status, since
-    another write had overtaken it.
+    ``after`` when the next one had its metrics (epoch s). ``lost``: what it saw can't be told from the HPA's status, since
+    another write had overtaken its own, or a sync that failed has followed and written its own.
     """
 
     proposal: Line | None
@@ -70,5 +70,5 @@ def syncs(lines: Sequence[Line], outcomes: Collection[str] = DECIDED) -> Iterato
             after = lines[ends[place + 1]].t if place + 1 < len(ends) else float("inf")
         said = {line.words for line in rest}
         # A rescale always changes the status: where no one says that it was written, it was not.
-        lost = NOT_UPDATED in said or (lines[index].words == RESCALED and UPDATED not in said)
+        lost = bool(said & {NOT_UPDATED, FAILED}) or (lines[index].words == RESCALED and UPDATED not in said)
         yield Logged(proposal, lines[index], before, after, lost)

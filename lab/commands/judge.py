@@ -7,24 +7,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lab import profile
 from lab.autoscaling.replay import Replay
-from lab.autoscaling.simulate.curve import Curve
 from lab.commands import situation
 from lab.commands.text import as_json, number, table
 from lab.errors import InputError
 from lab.flags import Flags
 from lab.flags import number as within
-from lab.measure import curves
 from lab.measure.agreement import agreement
-from lab.measure.calibration import Calibration, calibration
+from lab.measure.calibration import Calibration, of_others
 from lab.measure.overview import overview
-from lab.measure.prediction import Comparison, compare, predict
+from lab.measure.prediction import Comparison, compare, predict, recorded
 from lab.measure.summary import summarize
 from lab.objective import BEHIND
-from lab.report import sampling
 from lab.trial.record import NoData, Record
 
 SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")
@@ -94,23 +89,6 @@ def judge(record: Record, known: Calibration | None) -> Judged:
     return Judged(record, replay, comparison, missing)
 
 
-def of_others(record: Record, telling: Sequence[Record], *, alike: bool) -> Calibration | None:
-    """What ``telling`` says without the record itself, whose outcome must not go into its prediction; None for too little.
-
-    With ``alike`` only those of the same workload, partitions and scale count.
-    """
-    others = [other for other in telling if other.id != record.id and (not alike or _setting(other) == _setting(record))]
-    try:
-        return calibration(others)
-    except NoData:
-        return None
-
-
-def _setting(record: Record) -> tuple[object, object, object]:
-    inputs = record.trial["inputs"]
-    return inputs["workload"], inputs["scale"], inputs["partitions"]
-
-
 def _text(judged: Sequence[Judged]) -> str:
     blocks = [_block(one) for one in judged]
     rows = [SUMMARY, *(_summary(one) for one in judged)]
@@ -123,11 +101,9 @@ def _block(one: Judged) -> str:
     for name, value in overview(one.record).items():
         rows.append((name, number(value), ""))
     if one.comparison is not None:
-        recorded, predicted = one.comparison.recorded, one.comparison.predicted
+        was, foreseen = one.comparison.recorded, one.comparison.predicted
         for name, field in FIGURES.items():
-            rows.append(
-                (f"from the profile's start: {name}", number(getattr(recorded, field)), number(getattr(predicted, field)))
-            )
+            rows.append((f"from the profile's start: {name}", number(getattr(was, field)), number(getattr(foreseen, field))))
     lines = [one.record.id, table(rows, numbers=(1, 2))]
     if one.replay is not None:
         wrong = len(one.replay.disagreements)
@@ -182,28 +158,17 @@ def _chart(record: Record, known: Calibration, objective_s: float) -> Any:
     from lab.report import predict as drawn  # a chart is asked for rarely, and what draws it takes a second to load
 
     curve = predict(record, known)
-    recorded = _recorded(record)
+    seen = recorded(record)
     traffic = profile.build(record.trial["inputs"]["profile"], record.id)
     return drawn.forecast(
         drawn.Forecast(
             title=f"{record.id}, predicted and recorded",
             subtitle=f"scale {record.trial['inputs']['scale']['name']}; peak lag {curve.peak_lag:,.0f} predicted, "
-            f"{recorded.peak_lag:,.0f} recorded; most replicas {curve.replicas.max()} and {recorded.replicas.max()}",
+            f"{seen.peak_lag:,.0f} recorded; most replicas {curve.replicas.max()} and {seen.replicas.max()}",
             profile=traffic,
             tail_s=max(0.0, float(curve.t[-1]) - traffic.duration),
             objective_s=objective_s,
             predicted=curve,
-            recorded=recorded,
+            recorded=seen,
         )
     )
-
-
-def _recorded(record: Record) -> Curve:
-    """The record as a curve of samples from the profile's start on."""
-    start, lag, replicas = curves.profile_start(record), curves.lag(record), curves.replicas(record)
-    seen = lag[lag["t"] >= max(start, float(replicas["t"].iloc[0]))]
-    times = seen["t"].to_numpy(dtype=float)
-    asked, ready = (
-        np.array(sampling.at(times, replicas[["t", kind]], kind), dtype=float).astype(np.int64) for kind in ("desired", "ready")
-    )
-    return Curve(times - start, seen["lag"].to_numpy(dtype=float), asked, ready)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from confluent_kafka import KafkaException
 
-from lab.kafka.lag import Answer
+from lab.kafka.lag import BATCH, Answer
 from lab.lagscaler.registry import Registry
 from lab.lagscaler.state import State
 
 log = logging.getLogger("lab.lagscaler")
 LONGEST_WAIT_S = 60.0
+SPREAD, LONGEST_PAUSE_S = 0.5, 0.1  # the pauses of a reading: at most this share of the interval in all, and each this long
 
 Answers = Mapping[tuple[str, str], Answer | KafkaException]
 
@@ -23,14 +24,15 @@ Answers = Mapping[tuple[str, str], Answer | KafkaException]
 class Reader(Protocol):
     """What reads offsets: :class:`lab.kafka.lag.GroupsReader`."""
 
-    def read(self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()) -> Answers:
-        """Offsets of each (group, topic)."""
+    def read(self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()) -> Iterator[Answers]:
+        """Offsets of each (group, topic), in batches."""
 
 
 class Sampler:
     """Reads what is due until stopped, or until nothing of its cluster is asked for any more.
 
-    ``sampled`` is told after every reading: how long it took (s), and how many triggers it was for and failed for.
+    ``sampled`` is told after every reading: how long it took without its pauses (s), and how many triggers it was for and
+    failed for.
     """
 
     def __init__(
@@ -79,34 +81,52 @@ class Sampler:
             self._woken.clear()
 
     def sample(self, due: Sequence[State]) -> None:
-        """One reading for all of ``due``. A failure is theirs to tell when KEDA asks; nothing is raised."""
+        """One reading for all of ``due``. A failure is theirs to tell when KEDA asks; nothing is raised.
+
+        Many are spread over a part of the interval, so that answers need not wait for the reading; not where one is new.
+        """
         begun, wall = self._registry.clock(), self._wall()
+        waiting: dict[tuple[str, str], list[State]] = {}
+        starts = set()
         for state in due:
             state.begin(wall)
-        pairs = {(state.settings.source.group, state.settings.source.topic) for state in due}
-        starts = {
-            (state.settings.source.group, state.settings.source.topic)
-            for state in due
-            if state.settings.source.offset_reset == "earliest"
-        }
-        failed = 0
+            source = state.settings.source
+            waiting.setdefault((source.group, source.topic), []).append(state)
+            if source.offset_reset == "earliest":
+                starts.add((source.group, source.topic))
+        interval = min(state.settings.rule.interval_s for state in due)
+        pause = min(LONGEST_PAUSE_S, SPREAD * interval * BATCH / len(waiting))
+        hurried = any(not state.tried for state in due)
+        failed, took = 0, 0.0
         try:
             if self._reader is None:
                 self._reader = self._connect(self._servers)
-            answers = self._reader.read(sorted(pairs), sorted(starts))
+            answers = self._reader.read(list(waiting), starts)
+            while waiting:
+                begun = self._registry.clock()
+                for pair, answer in next(answers).items():
+                    failed += self._give(waiting.pop(pair), answer, begun)
+                took += self._registry.clock() - begun
+                if waiting and not hurried:
+                    hurried = self._woken.wait(pause)
         except KafkaException as error:
-            failed = len(due)
-            self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", due)
+            left = [state for states in waiting.values() for state in states]
+            failed += len(left)
+            took += self._registry.clock() - begun
+            self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", left)
         else:
-            for state in due:
-                answer = answers[state.settings.source.group, state.settings.source.topic]
-                if isinstance(answer, KafkaException):
-                    failed += 1
-                    state.fail(answer.args[0].str())
-                else:
-                    state.take(begun, answer)
             self._say("")
-        self._sampled(self._registry.clock() - begun, len(due), failed)
+        self._sampled(took, len(due), failed)
+
+    @staticmethod
+    def _give(states: Sequence[State], answer: Answer | KafkaException, at: float) -> int:
+        """Give them the answer to what was asked ``at``; returns how many have no sample from it."""
+        for state in states:
+            if isinstance(answer, KafkaException):
+                state.fail(answer.args[0].str())
+            else:
+                state.take(at, answer)
+        return len(states) if isinstance(answer, KafkaException) else 0
 
     def _fault(self, reason: str, due: Sequence[State]) -> None:
         for state in due:

@@ -56,6 +56,23 @@ def calibration(records: Sequence[Record]) -> Calibration:
     return Calibration(consumers, rest, starting)
 
 
+def of_others(record: Record, telling: Sequence[Record], *, alike: bool) -> Calibration | None:
+    """What ``telling`` says without the record itself, whose outcome must not go into its prediction; None for too little.
+
+    With ``alike`` only those of the same workload, partitions and scale count.
+    """
+    others = [other for other in telling if other.id != record.id and (not alike or _setting(other) == _setting(record))]
+    try:
+        return calibration(others)
+    except NoData:
+        return None
+
+
+def _setting(record: Record) -> tuple[object, object, object]:
+    inputs = record.trial["inputs"]
+    return inputs["workload"], inputs["scale"], inputs["partitions"]
+
+
 def _median(records: Sequence[Record], measure: Callable[[Record], tuple[float, ...]]) -> list[float]:
     """The median of each of the measure's figures, over the records that have them."""
     found, missing = [], NoData("no record to calibrate from")

@@ -89,27 +89,35 @@ def predict(record: Record, known: Calibration) -> Curve:
 
 def compare(record: Record, known: Calibration) -> Comparison:
     """Predicted against recorded, from the profile's start to the trial's end."""
-    curve = predict(record, known)
-    start = curves.profile_start(record)
-    lag, replicas = curves.lag(record), curves.replicas(record)
-    end = min(float(curve.t[-1]), float(lag["t"].iloc[-1]) - start)
-    at = np.arange(0.0, end, STEP_S)
-    changed = replicas["t"].to_numpy() - start
-    real = _held(at, changed, replicas["desired"].to_numpy())
-    model = _held(at, curve.t, curve.replicas)
-    seen = lag[(lag["t"] >= start) & (lag["t"] <= start + end)]
-    moments = seen["t"].to_numpy() - start
-    asked, ready = (
-        _held(moments, replicas["t"].to_numpy() - start, replicas[kind].to_numpy()) for kind in ("desired", "ready")
-    )
-    recorded = Curve(moments, seen["lag"].to_numpy(dtype=float), asked, ready)
-    relief, threshold = curves.relief(record) - start, curves.policy(record).lag_threshold
+    return _compared(record, predict(record, known))
+
+
+def compare_runs(record: Record, other: Record) -> Comparison:
+    """Another run of the same trial in the place of the prediction: how far apart two runs are."""
+    return _compared(record, recorded(other))
+
+
+def _compared(record: Record, curve: Curve) -> Comparison:
+    seen = recorded(record)
+    at = np.arange(0.0, min(curve.t[-1], seen.t[-1]), STEP_S)
+    apart = np.abs(_held(at, seen.t, seen.replicas) - _held(at, curve.t, curve.replicas))
+    relief, threshold = curves.relief(record) - curves.profile_start(record), curves.policy(record).lag_threshold
     return Comparison(
         predicted=figures(curve, relief, threshold),
-        recorded=figures(recorded, relief, threshold),
-        within_one_pod=float((np.abs(real - model) <= 1).mean() * 100),
-        equal=float((real == model).mean() * 100),
+        recorded=figures(seen, relief, threshold),
+        within_one_pod=float((apart <= 1).mean() * 100),
+        equal=float((apart == 0).mean() * 100),
     )
+
+
+def recorded(record: Record) -> Curve:
+    """The record as a curve from the profile's start to the trial's end: at its samples of lag and its changes of replicas."""
+    start, lag, replicas = curves.profile_start(record), curves.lag(record), curves.replicas(record)
+    sampled, changed = lag["t"].to_numpy() - start, replicas["t"].to_numpy() - start
+    moments = np.union1d(sampled, changed)
+    moments = moments[(moments >= max(0.0, sampled[0])) & (moments <= float(record.trial["times"]["ended"]) - start)]
+    asked, ready = (_held(moments, changed, replicas[kind].to_numpy()) for kind in ("desired", "ready"))
+    return Curve(moments, np.interp(moments, sampled, lag["lag"].to_numpy(dtype=float)), asked, ready)
 
 
 def figures(curve: Curve, relief: float, threshold: float) -> Figures:

@@ -29,7 +29,7 @@ BASE = "binary"  # ratios are of the other runtime to this one
 DECREED, UNDRAINED = "decreed", "not drained"
 BETWEEN_RUNS = ("runtime", "repetition")
 FINISHED = ("complete", "deadline")
-AUTOSCALED = ("ScaledObject", "HorizontalPodAutoscaler")
+AUTOSCALED = ("ScaledObject", "HorizontalPodAutoscaler", "LagController")
 
 TOTAL = "total (s)"
 START, JOIN, WORKING = "start, created to subscribed (s)", "join, to the first partition (s)", "total, to the first receipt (s)"

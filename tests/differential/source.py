@@ -1,5 +1,6 @@
 """The metric source: hands each walk its values in order, one a request, and notes what it handed out when."""
 
+import contextlib
 import json
 import threading
 import time
@@ -11,14 +12,14 @@ BESIDES = 2  # requests: one that KEDA makes at first, and one that shows that t
 
 @dataclass
 class Handed:
-    """The values of one walk, and (epoch s, value) of every answer so far; the last value is repeated."""
+    """The values of one walk, over and over while others are still at theirs; (epoch s, value) of every answer so far."""
 
     values: list[int | None]
     answers: list[tuple[float, int | None]] = field(default_factory=list)
 
     def next(self):
         """The value of this request; the time is that before the answer leaves."""
-        value = self.values[min(len(self.answers), len(self.values) - 1)]
+        value = self.values[len(self.answers) % len(self.values)]
         self.answers.append((time.time(), value))
         return value
 
@@ -33,6 +34,10 @@ class Source:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def handle(self):
+                with contextlib.suppress(ConnectionError):  # KEDA drops those it keeps
+                    super().handle()
 
             def do_GET(self):
                 value = source._next(self.path.removeprefix("/"))

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.cluster
 
 log = logging.getLogger("lab.differential")
 
-WALKS = 80  # two batches; --walks N for a longer search
-LEAST_SYNCS, LEAST_RESCALED = 10, 1  # a walk, on average: else a pass would say little
+WALKS = 80  # one batch; --walks N for a longer search
+LEAST_SYNCS, LEAST_RESCALED = 20, 2  # a walk, on average: else a pass would say little
 MOST_UNSURE = 0.1  # of the syncs: agreed on what was not the likeliest to be seen, or at an edge of the clock
 
 

@@ -10,25 +10,34 @@ workload), the phase of the HPA's syncs, which is luck, and what the session's *
 pod takes to start, to leave, how long a rebalance's rounds are, what is in flight (:mod:`lab.measure.calibration`). The trial's
 own outcome does not go in. Only policies that scale on lag, with partitions that stay as they are, are simulated.
 
-Asserted. 100 % of the decisions agree. Predicted replicas are within one of the recorded for 95 % of the time, peak lag and
-drain time within 15 %: the median over the trials; each trial's own figures are in the table.
+Two real runs of a trial are not alike: how long a rebalance takes that a dozen starting pods join is luck. So three trials are
+run twice, and the prediction is set beside the second run. Last, ``lag-150-tuned`` is run: what ``python -m lab tune`` makes of
+``lag-150`` for ``bursty``.
+
+Asserted. 100 % of the decisions agree. The predicted peak lag is within 15 % (median over the trials), and predicted replicas
+are within one of the recorded for as much of the time as a second run's, but for 10 points. The tuned policy does not flip and
+is behind by more than 2 s for less time than the one it was made of. Each trial's own figures are in the tables.
 """
 
+from contextlib import suppress
 from statistics import median
 
 import allure
 import pytest
 
-from lab import objective
+from lab import objective, profile
+from lab.autoscaling.tune.late import Arrivals, late
 from lab.measure.agreement import agreement
-from lab.measure.calibration import calibration
-from lab.measure.prediction import compare
+from lab.measure.calibration import of_others
+from lab.measure.flips import stability
+from lab.measure.prediction import compare, compare_runs, recorded
 from lab.trial.inputs import REPLAYED
 from lab.trial.record import NoData
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("The model")]
 
+HPAS = ("ScaledObject", "HorizontalPodAutoscaler")  # policies for which an HPA decides
 SYNCS = {
     "syncs": lambda replay: replay.syncs,
     "rescaled": lambda replay: replay.rescaled,
@@ -49,28 +58,43 @@ PREDICTED = {
 }
 
 
+TWICE = {
+    "within one pod, predicted (% of time)": lambda one, _: one.within_one_pod,
+    "a second run (% of time)": lambda _, again: again.within_one_pod,
+    "peak lag off, predicted (%)": lambda one, _: one.peak_error,
+    "a second run (peak, %)": lambda _, again: again.peak_error,
+    "drain off, predicted (%)": lambda one, _: one.drain_error,
+    "a second run (drain, %)": lambda _, again: again.drain_error,
+}
+PLANS = {"plateau": "lag-150", "bursty": "lag-150", "sawtooth": "lag-150-patient"}
+
+
+def run(trials, profile, policy, repetition=1):
+    """The trial of pods of 100 events/s that other experiments have too."""
+    return trials.run(profile, policy, workload=light(), until=REPLAYED, repetition=repetition)
+
+
 @pytest.fixture
 def shared(trials):
-    """Three trials that other experiments have too, so that this one can stand alone."""
-    plans = {"plateau": ("plateau", "lag-150"), "bursty": ("bursty", "lag-150"), "sawtooth": ("sawtooth", "lag-150-patient")}
-    return {name: trials.run(*plan, workload=light(), until=REPLAYED) for name, plan in plans.items()}
+    """Three trials of the other experiments, so that this one can stand alone."""
+    return {profile: run(trials, profile, policy) for profile, policy in PLANS.items()}
+
+
+def known_from(trials, record):
+    """What the other trials show of the consumers: those of the same workload, or all where they show too little."""
+    others = list(trials.done.values())
+    return of_others(record, others, alike=True) or of_others(record, others, alike=False)
 
 
 @allure.story("Every decision of every trial is the model's")
 def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
     """Each sync of each HPA of the session is decided again, from what it saw."""
-    found = {}
-    for record in trials.done.values():
-        try:
-            found[record.id] = agreement(record)
-        except NoData as missing:
-            if record.trial["inputs"]["policy"]["kind"] in ("ScaledObject", "HorizontalPodAutoscaler"):
-                raise AssertionError(f"{record.id}: {missing}") from missing
+    decided = [record for record in trials.done.values() if record.trial["inputs"]["policy"]["kind"] in HPAS]
+    found = {record.id: agreement(record) for record in decided}
     for figure, of in SYNCS.items():
         evidence.report(figure, {name: of(replay) for name, replay in found.items()})
-    for name, replay in found.items():
-        for one in replay.disagreements:
-            print(f"{name}: {one}")
+    wrong = [f"{name}: {one}" for name, replay in found.items() for one in replay.disagreements]
+    evidence.explain("\n".join(wrong))
 
     with evidence.of(shared) as judge:
         judge(objective.REPLAYED_SYNCS, lambda: sum(replay.syncs for replay in found.values()))
@@ -80,18 +104,46 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
 @allure.story("What the simulator says beforehand, beside what happened")
 def test_the_simulator_tells_what_will_happen(trials, shared, evidence):
     """Each trial is predicted from its inputs and from what the others show of the consumers."""
-    everything = list(trials.done.values())
     found = {}
-    for record in everything:
-        try:
-            found[record.id] = compare(record, calibration([other for other in everything if other.id != record.id]))
-        except NoData:
-            continue
+    for record in list(trials.done.values()):
+        with suppress(NoData):
+            found[record.id] = compare(record, known_from(trials, record))
     for figure, of in PREDICTED.items():
         evidence.report(figure, {name: of(one) for name, one in found.items()})
-    drains = [abs(one.drain_error) for one in found.values() if None not in (one.predicted.drain_s, one.recorded.drain_s)]
 
     with evidence.of(shared) as judge:
-        judge(objective.WITHIN_ONE, lambda: median(one.within_one_pod for one in found.values()))
         judge(objective.PEAK_PREDICTED, lambda: median(abs(one.peak_error) for one in found.values()))
-        judge(objective.DRAIN_PREDICTED, lambda: median(drains))
+
+
+@allure.story("A prediction is as near as the next run")
+def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
+    """Three trials, each beside its prediction and beside a second run of its own."""
+    again = {name: run(trials, name, PLANS[name], repetition=2) for name in shared}
+    predicted = {name: compare(record, known_from(trials, record)) for name, record in shared.items()}
+    repeated = {name: compare_runs(record, again[name]) for name, record in shared.items()}
+    for figure, of in TWICE.items():
+        evidence.report(figure, {name: of(predicted[name], repeated[name]) for name in shared})
+
+    with evidence.of(again) as judge:
+        judge(objective.AS_NEAR, lambda: median(repeated[one].within_one_pod - predicted[one].within_one_pod for one in shared))
+
+
+@allure.story("The tuner's recommendation, confirmed")
+def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
+    """``lag-150-tuned`` is what ``python -m lab tune`` makes of ``lag-150`` on ``bursty``."""
+    given, tuned = run(trials, "bursty", "lag-150"), run(trials, "bursty", "lag-150-tuned")
+
+    def behind(record):
+        traffic = profile.build(record.trial["inputs"]["profile"], record.id)
+        return late(recorded(record), Arrivals(traffic), objective.BEHIND.bound)
+
+    for name, record in (("as given", given), ("tuned", tuned)):
+        evidence.report(name, {"behind by more than 2 s, for (s)": behind(record), "flips": stability(record).flips})
+
+    with evidence.of({"as given": given, "tuned": tuned}) as judge:
+        judge(objective.TUNED_CALM, lambda: stability(tuned).flips)
+        judge(objective.TUNED_SOONER, lambda: behind(tuned) / behind(given))
+
+    evidence.conclude(
+        "tuned", "lag-150-tuned.yaml", f"behind for {behind(tuned):.1f} s instead of {behind(given):.1f} s on bursty"
+    )

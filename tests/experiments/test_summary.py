@@ -19,11 +19,13 @@ EXPERIMENTS = (
     "6_scale_down",
     "7_repartition",
     "8_lag_threshold",
+    "9_controller",
+    "model",
 )
 RECOMMENDED = paths.MANIFESTS / "scaledobjects" / "lag-150-patient.yaml"
 
 
 @allure.story("Objectives and the recommended policy")
 def test_no_experiment_is_missing(session_summary):
-    """All eight were judged; the page says how, and what follows."""
+    """All were judged, and the model beside them; the page says how, and what follows."""
     assert session_summary.write(EXPERIMENTS, RECOMMENDED) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lab.autoscaling.scaledobject import ScaledObject
@@ -14,7 +14,7 @@ from lab.autoscaling.tune.grid import computed_threshold
 from lab.autoscaling.tune.outcome import Outcome, front, outcome, steady
 
 AS_LATE, LEAST_S = 0.05, 1.0  # of the least lateness, and s at least: so much more counts as late as the best
-AS_DEAR = 0.005  # of the pod-minutes: so much more counts as dear
+AS_DEAR = 0.05  # of the least pod-minutes: so much more counts as dear; a prediction is off by as much
 SHORT = 40  # variants that are simulated again, alone: what many at once round tells which, not how late
 
 
@@ -56,7 +56,7 @@ def ordered(found: Sequence[Outcome]) -> list[Outcome]:
         (one for one in calm if one.late_s <= best + tolerance(best)),
         key=lambda one: (one.pod_minutes, len(one.variant.changes), one.late_s),
     )
-    cheap = as_late[0].pod_minutes * (1 + AS_DEAR)
+    cheap = _dearest(as_late)
     equal = [one for one in as_late if one.pod_minutes <= cheap]
     dearer = as_late[len(equal) :]
     return sorted(equal, key=lambda one: (len(one.variant.changes), one.pod_minutes, one.late_s)) + dearer
@@ -75,29 +75,42 @@ def recommend(situation: Situation, scaled: ScaledObject, found: Sequence[Outcom
     given = outcome(situation, fields.changed(scaled, {}), objective_s)
     alone = [given, *(outcome(situation, one, objective_s) for one in shortlist(found) if one.changes)]
     least = min(one.late_s for one in steady(alone))
-    chosen, without = _needed(situation, scaled, ordered(alone)[0], least + tolerance(least), objective_s)
+    chosen, without = _needed(situation, scaled, ordered(alone), objective_s)
     calm = steady([*alone, chosen])
     flipping = f"; all flip, {chosen.flips} times at least" if chosen.flips else ""
     why = (
         f"behind by more than {objective_s:g} s for {chosen.late_s:.1f} s, where the least of {len(found):,} policies is "
-        f"{least:.1f} s and {tolerance(least):.1f} s more count as the same; of those the cheapest, to {AS_DEAR:.1%} of the "
+        f"{least:.1f} s and {tolerance(least):.1f} s more count as the same; of those the cheapest, to {AS_DEAR:.0%} of the "
         f"pod-minutes, and then the one with the fewest changes{flipping}"
     )
     reasons = _reasons(situation, scaled, chosen, without, objective_s)
     return Recommendation(given, chosen, tuple(front(calm)), why, reasons)
 
 
+def _dearest(found: Iterable[Outcome]) -> float:
+    """The pod-minutes that still count as those of the cheapest."""
+    return min(one.pod_minutes for one in found) * (1 + AS_DEAR)
+
+
 def _needed(
-    situation: Situation, scaled: ScaledObject, chosen: Outcome, latest_s: float, objective_s: float
+    situation: Situation, scaled: ScaledObject, best: Sequence[Outcome], objective_s: float
 ) -> tuple[Outcome, dict[str, Outcome]]:
-    """``chosen`` without the changes it does as well without, and what becomes of it without each that is left."""
-    flips, dearest = chosen.flips, chosen.pod_minutes * (1 + AS_DEAR)
+    """The first of ``best`` without the changes it does as well without, and what becomes of it without each that is left.
+
+    As well is no more flips, and no later and no dearer than counts as the least of ``best``.
+    """
+    chosen, dearest = best[0], _dearest(best)
+    least = min(one.late_s for one in best)
     while True:
         without = {
             field: outcome(situation, fields.changed(scaled, _but(chosen, field)), objective_s)
             for field in chosen.variant.changes
         }
-        idle = [one for one in without.values() if one.flips <= flips and one.late_s <= latest_s and one.pod_minutes <= dearest]
+        idle = [
+            one
+            for one in without.values()
+            if one.flips <= best[0].flips and one.late_s <= least + tolerance(least) and one.pod_minutes <= dearest
+        ]
         if not idle:
             return chosen, without
         chosen = min(idle, key=lambda one: (one.pod_minutes, one.late_s))
@@ -126,7 +139,7 @@ def _difference(one: Outcome, chosen: Outcome) -> str:
     """What ``one`` does otherwise, in words."""
     parts = []
     if one.flips != chosen.flips:
-        parts.append(f"there are {one.flips} flips instead of {chosen.flips}")
+        parts.append(f"flips are {one.flips} instead of {chosen.flips}")
     later, dearer = one.late_s - chosen.late_s, one.pod_minutes - chosen.pod_minutes
     if abs(later) >= 0.05:
         parts.append(f"the group is behind for {abs(later):.1f} s {'more' if later > 0 else 'less'}")

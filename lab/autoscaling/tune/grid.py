@@ -15,12 +15,12 @@ from lab.autoscaling.tune.fields import Value, Variant
 from lab.profile import Profile
 
 HEADROOM = 0.75  # of the objective, that lagThreshold / rate may use up: a group at rest is behind by that time
-AROUND = (0.25, 0.5, 0.71, 1, 1.41, 2, 4)
-WINDOWS_DOWN, WINDOWS_UP = (300, 600, 900), (0, 60)
+AROUND = (0.25, 0.35, 0.5, 0.71, 1, 1.41, 2, 2.83, 4)
+WINDOWS_DOWN, WINDOWS_UP = (120, 300, 600, 900), (0, 60)
 WINDOW_STEP_S = 60  # a computed window is a multiple of it, and that much longer than what it has to outlast
 LONGEST_WINDOW = 1800  # s: what a simulation goes on after its profile, so that what a window costs is seen
 UP = ((Policy("Pods", 4, 15), Policy("Percent", 100, 15)), (Policy("Percent", 900, 15),))
-DOWN = ((Policy("Percent", 50, 60),), (Policy("Percent", 10, 60),))
+DOWN = ((Policy("Percent", 50, 60),), (Policy("Percent", 10, 60),), (Policy("Percent", 100, 15),))
 ALWAYS = 2  # a variant with as few changes as this is never left out
 CANDIDATES = 1000
 

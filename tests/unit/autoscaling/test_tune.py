@@ -213,7 +213,7 @@ class TestRecommendation:
         assert advice.chosen.late_s < advice.given.late_s
         assert advice.chosen.flips == 0
         as_late = [one.pod_minutes for one in advice.front if one.late_s <= least + tolerance(least)]
-        assert advice.chosen.pod_minutes <= min(as_late) * (1 + AS_DEAR) ** 2
+        assert advice.chosen.pod_minutes <= min(as_late) * (1 + AS_DEAR)
         assert fields.UP_POLICIES in advice.chosen.variant.changes
         assert [reason.field for reason in advice.reasons] == list(advice.chosen.variant.changes)
         for reason in advice.reasons:

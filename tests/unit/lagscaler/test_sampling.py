@@ -230,6 +230,23 @@ def test_all_that_is_due_is_one_reading_of_each_group_and_topic(lagging):
     assert scaled.kafka.asked[-1] == [("enrich", "orders")]
 
 
+def test_a_long_reading_is_spread_over_the_interval_and_a_new_trigger_is_not_made_to_wait():
+    """Ten topics are ten batches here: with pauses between them, none when one of them has never been read, or one is added."""
+    scaled = Scaled(limit=20)
+    for number in range(10):
+        scaled.kafka.lags(300, topic=f"t{number}")
+        scaled.state(topic=f"t{number}")
+    pauses = []
+    scaled.sampler._woken.wait = lambda seconds: bool(pauses.append(seconds)) or len(pauses) == 13
+    assert scaled.after(10) == 10
+    assert pauses == []
+    scaled.after(10)
+    assert pauses == [0.1] * 9
+    scaled.after(10)
+    assert pauses == [0.1] * 13
+    assert len({state.is_active(scaled.clock()) for _, _, state in scaled.registry.all()}) == 1
+
+
 def test_the_thread_reads_a_new_trigger_at_once_and_ends_with_the_last():
     """No interval is waited for; when nothing is asked for any more the thread is gone, and comes again when something is."""
     scaled = Scaled()
