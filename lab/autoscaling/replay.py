@@ -32,7 +32,8 @@ class Sync:
     ``at`` is when its metrics were read, ``scaled_at`` when the scale was updated, None if it wasn't. ``proposed`` is what the
     winning metric asked for, None when no metric was asked. ``seen`` holds what it may have seen, likeliest first: more than
     one where the replicas changed at that very moment. ``until`` is the latest its clock can have been read for its windows,
-    ``CLOCK_S`` after ``at`` where that isn't known.
+    ``CLOCK_S`` after ``at`` where that isn't known. ``since`` is the earliest that an HPA's first sync can have begun, None for
+    a later one: what it recommends at first is dated before its metrics are read.
     """
 
     at: float
@@ -43,6 +44,7 @@ class Sync:
     seen: tuple[Seen, ...]
     scaled_at: float | None = None
     until: float | None = None
+    since: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
     wrong = []
     unknown_s = CLOCK_S
     for index, sync in enumerate(syncs):
-        unknown_s = max(unknown_s, (sync.until or sync.at) - sync.at)
+        unknown_s = max(unknown_s, (sync.until or sync.at) - sync.at, sync.at - (sync.since or sync.at))
         trials = [(choice, shift) for shift in _shifts(unknown_s) for choice in range(len(sync.seen))]
         outcomes = (_decided(sync, sync.seen[choice], state, sync.at + shift, controller) for choice, shift in trials)
         first = None

@@ -16,16 +16,20 @@ from tests.differential.source import Source
 
 START_DEADLINE_S = 120  # until KEDA has made every HPA: 42 s for 80, at the 20 requests a second of its client
 SLOWEST = 4  # times its period that a sync may take, with all walks on two cores
-CROSSING_S = 0.25  # a watch event may arrive so much later than what it tells of was read
+CROSSING_S = 1.0  # a watch event may arrive so much later than what it tells of was read, with so many of them on two cores
 _OUTCOMES = (*hpa_log.DECIDED, hpa_log.FAILED)
 
 
 @dataclass(frozen=True)
 class Past:
-    """What is known of one walk's run beside the log: the answers, and the replicas that existed, both by time (epoch s)."""
+    """What is known of one walk's run beside the log: the answers, and the replicas that existed, both by time (epoch s).
+
+    ``begun`` is the earliest its HPA's first sync can have begun: HPAs wait a period for it.
+    """
 
     answers: list[tuple[float, int | None]]
     existing: list[tuple[float, int]]
+    begun: float
 
 
 class Bench:
@@ -62,11 +66,12 @@ class Bench:
             client.CoreV1Api(api).delete_namespace(namespace)
             source.close()
             api.close()
-        counts = existing(file)
+        counts, made = events(file)
         found = []
         for name, walk in named.items():
             lines = list(hpa_log.parse(logs.get(name, ""), begun))
-            found.append(syncs(walk, specs[name], lines, Past(source.handed[name].answers, counts.get(name, []))))
+            first = made[f"keda-hpa-{name}"] + self._scale.hpa_sync_s
+            found.append(syncs(walk, specs[name], lines, Past(source.handed[name].answers, counts.get(name, []), first)))
         return found
 
 
@@ -87,14 +92,16 @@ def by_walk(text, namespace):
     return {name: "\n".join(told) for name, told in lines.items()}
 
 
-def existing(file):
-    """(epoch s, replicas that exist) of each Deployment."""
-    found = {}
+def events(file):
+    """(epoch s, replicas that exist) of each Deployment, and when each HPA was made (epoch s)."""
+    found, made = {}, {}
     for line in file.read_text().splitlines():
         row = json.loads(line)
+        if row["kind"] == "HorizontalPodAutoscaler":
+            made.setdefault(row["name"], row["t"])
         if row["kind"] == "Deployment":
             found.setdefault(row["name"], []).append((row["t"], int(row["object"].get("status", {}).get("replicas", 0))))
-    return found
+    return found, made
 
 
 def syncs(walk, spec, lines, past):
@@ -115,6 +122,7 @@ def syncs(walk, spec, lines, past):
                 seen=tuple(_seen(past, logged)) if proposal else (Seen(replicas, (None,)),),
                 scaled_at=outcome.t if outcome.words == hpa_log.RESCALED else None,
                 until=outcome.t,
+                since=None if found else min(past.begun, logged.at),
             )
         )
         replicas = desired

@@ -6,7 +6,7 @@ import pytest
 
 from lab.autoscaling import hpa, hpa_log
 from lab.autoscaling.replay import Seen
-from tests.differential.real import Past, by_walk, existing, syncs
+from tests.differential.real import Past, by_walk, events, syncs
 from tests.differential.walks import Walk
 
 WALK = Walk(replicas=2, least=1, most=9, target=100_000, behavior="null", steps=((250_000, 1), (None, 2), (900_000, 1)))
@@ -21,7 +21,7 @@ def line(t, words, **replicas):
 
 def read(lines, answers, counts=((0, 2),)):
     """The syncs of ``WALK``; times are s after ``ZERO``."""
-    past = Past([(ZERO + t, value) for t, value in answers], [(ZERO + t, count) for t, count in counts])
+    past = Past([(ZERO + t, value) for t, value in answers], [(ZERO + t, count) for t, count in counts], ZERO)
     return syncs(WALK, SPEC, lines, past)
 
 
@@ -30,19 +30,18 @@ def test_a_sync_saw_the_last_answer_before_its_proposal():
     lines = [
         line(1, hpa_log.PROPOSED, desiredReplicas=3),
         line(1.02, hpa_log.RESCALED, currentReplicas=2, desiredReplicas=3),
-        line(2, hpa_log.PROPOSED, desiredReplicas=9),
-        line(2.0001, hpa_log.KEPT, desiredReplicas=3),
+        line(4, hpa_log.PROPOSED, desiredReplicas=9),
+        line(4.0001, hpa_log.KEPT, desiredReplicas=3),
     ]
-    first, second = read(
-        lines, [(0.5, 100_000), (0.99, 250_000), (1.01, 500_000), (1.99, 900_000), (2.5, 0)], [(0, 2), (1.5, 3)]
-    )
+    first, second = read(lines, [(0.5, 100_000), (0.99, 250_000), (1.01, 500_000), (3.99, 900_000), (4.5, 0)], [(0, 2), (3, 3)])
     assert [one.observed for one in first.seen] == [((250_000,),), ((100_000,),)]
     assert (first.current, first.desired, first.proposed, first.scaled_at) == (2, 3, 3, ZERO + 1.02)
     assert second.seen == (
         Seen(3, ((900_000,),)),
-        Seen(2, ((900_000,),)),  # read in the first half of the time since the sync before
+        Seen(2, ((900_000,),)),  # read before they changed
     )
-    assert (second.at, second.until, second.scaled_at) == (ZERO + 2, ZERO + 2.0001, None)
+    assert (first.since, second.since) == (ZERO, None)
+    assert (second.at, second.until, second.scaled_at) == (ZERO + 4, ZERO + 4.0001, None)
 
 
 def test_replicas_that_changed_long_before_are_no_choice():
@@ -97,8 +96,10 @@ def test_lines_and_events_are_told_apart_by_walk(tmp_path):
     rows = [
         {"t": 1.0, "kind": "Deployment", "name": "walk-1", "object": {"status": {}}},
         {"t": 2.0, "kind": "Deployment", "name": "walk-1", "object": {"status": {"replicas": 3}}},
+        {"t": 1.5, "kind": "HorizontalPodAutoscaler", "name": "keda-hpa-walk-1", "object": {}},
+        {"t": 2.5, "kind": "HorizontalPodAutoscaler", "name": "keda-hpa-walk-1", "object": {}},
         {"t": 2.0, "kind": "Pod", "name": "walk-1", "object": {"status": {"replicas": 9}}},
     ]
     file = tmp_path / "transitions.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert existing(file) == {"walk-1": [(1.0, 0), (2.0, 3)]}
+    assert events(file) == ({"walk-1": [(1.0, 0), (2.0, 3)]}, {"keda-hpa-walk-1": 1.5})

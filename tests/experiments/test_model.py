@@ -32,7 +32,7 @@ from lab.measure.calibration import of_others
 from lab.measure.flips import stability
 from lab.measure.prediction import compare, compare_runs, recorded
 from lab.trial.inputs import REPLAYED
-from lab.trial.record import NoData
+from lab.trial.record import NoData, known
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("The model")]
@@ -83,7 +83,8 @@ def shared(trials):
 def known_from(trials, record):
     """What the other trials show of the consumers: those of the same workload, or all where they show too little."""
     others = list(trials.done.values())
-    return of_others(record, others, alike=True) or of_others(record, others, alike=False)
+    found = of_others(record, others, alike=True) or of_others(record, others, alike=False)
+    return known(found, "other trial that shows what pods take")
 
 
 @allure.story("Every decision of every trial is the model's")

@@ -86,8 +86,12 @@ class _Loop:
         self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, members or rate)
         self._logs: list[list[Change]] = [[] for _ in policies]
         self._points: list[tuple[float, Floats, Ints, Ints]] = []
-        for step in situation.profile.steps:
+        steps = situation.profile.steps
+        for step, after in zip(steps, [*(one.at for one in steps[1:]), situation.end], strict=True):
             heapq.heappush(self._due, (step.at, _Kind.RATE, 0, step.rate))
+            # What is in flight follows the rate: without a point here the curve would hold the old rate's until the next sync.
+            if step.at + situation.consumers.in_flight_s < after:
+                heapq.heappush(self._due, (step.at + situation.consumers.in_flight_s, _Kind.RATE, 0, step.rate))
         for index, scaler in enumerate(self._scalers):
             heapq.heappush(self._due, (situation.phase_s, _Kind.SYNC, index, 0))
             if scaler.polls_every_s:

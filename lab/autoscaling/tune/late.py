@@ -75,7 +75,7 @@ def worst_age(curve: Curve, arrivals: Arrivals) -> float:
     """
     times, counts = _corners(curve, arrivals)
     rises = np.flatnonzero(np.diff(counts) > NOISE) + 1
-    before = times[rises] - arrivals.reached(counts[rises])
+    before = times[rises] - arrivals.reached(np.maximum(0.0, counts[rises] - NOISE))  # on the near side of a pause
     return float(max(0.0, ages(curve, arrivals)[1].max(), before.max(initial=0.0)))
 
 

@@ -102,6 +102,15 @@ def test_a_remembered_syncs_clock_may_be_what_was_late():
     assert (known.at_an_edge, known.disagreements) == (1, ())
 
 
+def test_the_first_recommendation_is_dated_before_the_metrics_are_read():
+    """A first sync that took long: its window ends earlier than the log alone would tell."""
+    syncs = synced(100, *[100] * 9, replicas=8)
+    early = replace(syncs[-1], at=syncs[0].at + 4.9, desired=1)
+    assert [wrong.index for wrong in replay([*syncs[:-1], early], CONTROLLER).disagreements] == [9]
+    known = replay([replace(syncs[0], since=syncs[0].at - 0.15), *syncs[1:-1], early], CONTROLLER)
+    assert (known.at_an_edge, known.disagreements) == (1, ())
+
+
 def test_what_may_have_been_seen_is_tried_in_turn():
     """Replicas that changed at that moment: the first is the likeliest, and another one is counted."""
     syncs = synced(1800, 2350, replicas=18)

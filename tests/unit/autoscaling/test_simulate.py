@@ -199,3 +199,11 @@ def test_a_faster_start_is_never_worse():
     ]
     assert peaks == sorted(peaks)
     assert not math.isclose(peaks[0], peaks[-1])
+
+
+def test_what_is_in_flight_falls_with_the_rate():
+    """Shortly after the spike the curve shows the baseline's messages in flight, not the spike's until the next sync."""
+    consumers = Consumers(1000.0, in_flight_s=0.3)
+    curve = simulate(Situation(step(100, 1000, hold=610.0), EVEN, consumers), lag_150())
+    assert np.interp(759.9, curve.t, curve.lag) == pytest.approx(300, abs=P)
+    assert np.interp(760.4, curve.t, curve.lag) == pytest.approx(30, abs=P)

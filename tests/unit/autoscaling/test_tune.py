@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lab import paths, yamlfile
@@ -37,6 +37,17 @@ def orders(**spec):
 def situation(steps=STEEP, duration=900.0, partitions=12, rate=200.0):
     """Even traffic on pods of 200 messages/s."""
     return Situation(Profile(steps, duration), np.full(partitions, 1 / partitions), Consumers(rate), tail_s=1800.0)
+
+
+PAUSED = (
+    Profile((Step(0, 1, "on"), Step(1, 0, "off"), Step(4, 1, "on"), Step(5, 0, "off")), 6),
+    Curve(
+        np.array([0.0, 1.0, 4.0, 5.0, 6.0]),
+        np.array([0.0, 1.0, 0.125, 0.25, 0.25]),
+        np.zeros(5, dtype=int),
+        np.zeros(5, dtype=int),
+    ),
+)
 
 
 @st.composite
@@ -84,6 +95,7 @@ class TestLateness:
             assert min(near) - 1e-2 <= age <= max(near) + 1e-2
 
     @settings(max_examples=60, deadline=None)
+    @example(PAUSED, 0.5)  # the last event before a pause goes at 4.14 s, between two points of the curve, 3.14 s old
     @given(groups(), st.sampled_from([0.5, 2.0, 13.0]))
     def test_the_time_late_and_the_worst_age_are_those_of_many_moments(self, group, objective_s):
         """Looked at in SPLIT moments each may be off by a few of them: an age rises by no more than the time that passes."""
