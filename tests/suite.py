@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
 
 def experiments(*options: str) -> list[str]:
     """The command that runs the experiments with ``options``."""
     return [sys.executable, "-m", "pytest", "tests/experiments", "-m", "spike", "-p", "no:cacheprovider", *options]
+
+
+def refused(module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """The one line with which ``python -m module`` refuses its flags; fails when it is not one line and exit code 2."""
+    ran = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        env=dict(os.environ, **environment),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert len(ran.stderr.strip().splitlines()) == 1
+    return ran.stderr

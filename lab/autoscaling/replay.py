@@ -81,6 +81,18 @@ class Replay:
         return 100 * (1 - len(self.disagreements) / self.syncs) if self.syncs else 0.0
 
 
+def may_exist(existing: Sequence[tuple[float, int]], before: float, at: float, late_s: float) -> list[int]:
+    """The numbers of replicas that a sync may have seen: those there were from ``before`` to ``at``, the last number first.
+
+    ``existing`` holds (time, replicas from then on) as a watch saw it, which may be ``late_s`` late. The controller reads the
+    scale some time after the sync ``before``, then asks for the metrics, which takes a loaded machine seconds.
+    """
+    known = [(t, count) for t, count in existing if t <= at + late_s]
+    begun = max((index for index, (t, _) in enumerate(known) if t <= before), default=0)
+    at_once = [count for t, count in known if t <= at][-1:]
+    return list(dict.fromkeys([*at_once, *(count for _, count in reversed(known[begun:]))])) or [0]
+
+
 def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
     """Decide each of ``syncs`` anew, in order, from a new HPA's state; after a disagreement the model goes on as it decided."""
     state = State()

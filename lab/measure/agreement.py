@@ -15,7 +15,7 @@ from typing import Any
 from lab.autoscaling import hpa, hpa_log, hpa_quantity
 from lab.autoscaling.hpa import Controller, HpaSpec
 from lab.autoscaling.hpa_log import Logged
-from lab.autoscaling.replay import Replay, Seen, Sync, replay
+from lab.autoscaling.replay import Replay, Seen, Sync, may_exist, replay
 from lab.measure import curves
 from lab.scale import Scale
 from lab.trial.record import NoData, Record
@@ -69,7 +69,9 @@ class _History:
             current=outcome.replicas.get("currentReplicas", desired),
             desired=desired,
             proposed=proposal.replicas["desiredReplicas"] if proposal else None,
-            seen=(Seen(0, None),) if logged.lost else _seen(spec, status, self._counts(logged)),
+            seen=(Seen(0, None),)
+            if logged.lost
+            else _seen(spec, status, may_exist(self._existing, logged.before, at, CROSSING_S)),
             scaled_at=outcome.t if outcome.words == hpa_log.RESCALED else None,
         )
 
@@ -81,20 +83,12 @@ class _History:
             self._specs[key] = hpa.parse(item, "the record's HPA")
         return self._specs[key]
 
-    def _counts(self, logged: Logged) -> list[int]:
-        """The replicas that may have existed when the scale was read, the last number first.
-
-        It was read after the sync before, and then the metrics were asked for, which takes a loaded machine seconds. A wrong
-        number is rarely taken for the right one: with R replicas one average in 1000 / R is that of whole messages.
-        """
-        known = [(t, count) for t, count in self._existing if t <= logged.at + CROSSING_S]
-        begun = max((index for index, (t, _) in enumerate(known) if t <= logged.before), default=0)
-        at_once = [count for t, count in known if t <= logged.at][-1:]
-        return list(dict.fromkeys([*at_once, *(count for _, count in reversed(known[begun:]))])) or [0]
-
 
 def _seen(spec: HpaSpec, status: Mapping[str, Any], counts: Iterable[int]) -> tuple[Seen, ...]:
-    """What a status may tell was seen: for each of ``counts`` replicas its average is possible with."""
+    """What a status may tell was seen: for each of ``counts`` replicas that its average is possible with.
+
+    A wrong number is rarely taken for the right one: with R replicas one average in 1000 / R is that of whole messages.
+    """
     choices = []
     for existing in counts:
         if any(metric.source != "External" or metric.target != "AverageValue" for metric in spec.metrics):

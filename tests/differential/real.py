@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kubernetes import client
 
 from lab.autoscaling import hpa, hpa_log
-from lab.autoscaling.replay import Seen, Sync
+from lab.autoscaling.replay import Seen, Sync, may_exist
 from lab.cluster import apply
 from lab.trial.watch import Transitions
 from tests.differential.source import Source
@@ -136,13 +136,5 @@ def _seen(past, logged):
     """
     for asked, value in reversed([answer for answer in past.answers if logged.before < answer[0] <= logged.at]):
         if value is not None:
-            for existing in _counts(past.existing, logged.before, asked):
+            for existing in may_exist(past.existing, logged.before, asked, CROSSING_S):
                 yield Seen(existing, ((value,),))
-
-
-def _counts(existing, before, at):
-    """The replicas that may have existed between ``before`` and ``at``, the last number first."""
-    known = [(t, count) for t, count in existing if t <= at + CROSSING_S]
-    begun = max((index for index, (t, _) in enumerate(known) if t <= before), default=0)
-    at_once = [count for t, count in known if t <= at][-1:]
-    return list(dict.fromkeys([*at_once, *(count for _, count in reversed(known[begun:]))])) or [0]
