@@ -4,11 +4,11 @@ Hypothesis. The pure model of KEDA and the HPA is the real thing: given what a r
 decided, at every sync of every trial. Set into a simulated group of consumers it tells a trial's replicas, peak lag and drain
 time before there is a cluster.
 
-Method. The controller logs each sync; what it saw follows from the HPA's status (:mod:`lab.measure.agreement`). Every trial of
-the session that an HPA decided is replayed. For the prediction the simulator is given a trial's inputs (profile, seed, policy,
-workload), the phase of the HPA's syncs, which is luck, and what the session's *other* trials show of the consumers: how long a
-pod takes to start, to leave, how long a rebalance's rounds are, what is in flight (:mod:`lab.measure.calibration`). The trial's
-own outcome does not go in. Only policies that scale on lag, with partitions that stay as they are, are simulated.
+Method. The controller logs each sync; what it saw follows from the HPA's status. Every trial of the session that an HPA decided
+is replayed. For the prediction the simulator is given a trial's inputs (profile, seed, policy, workload), the phase of the HPA's
+syncs, which is luck, and what the session's other trials show of the consumers: how long a pod takes to start, to leave, how
+long a rebalance's rounds are, what is in flight. The trial's own outcome does not go in. Only policies that scale on lag, with
+partitions that stay as they are, are simulated.
 
 Two real runs of a trial are not alike: how long a rebalance takes that a dozen starting pods join is luck. So three trials are
 run twice, and the prediction is set beside the second run. Last, ``lag-150-tuned`` is run: what ``python -m lab tune`` makes of
@@ -92,8 +92,8 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
     """Each sync of each HPA of the session is decided again, from what it saw."""
     decided = [record for record in trials.done.values() if record.trial["inputs"]["policy"]["kind"] in HPAS]
     found = {record.id: agreement(record) for record in decided}
-    for figure, of in SYNCS.items():
-        evidence.report(figure, {name: of(replay) for name, replay in found.items()})
+    for name, replay in found.items():
+        evidence.report(name, {figure: of(replay) for figure, of in SYNCS.items()})
     wrong = [f"{name}: {one}" for name, replay in found.items() for one in replay.disagreements]
     evidence.explain("\n".join(wrong))
 
@@ -109,8 +109,8 @@ def test_the_simulator_tells_what_will_happen(trials, shared, evidence):
     for record in list(trials.done.values()):
         with suppress(NoData):
             found[record.id] = compare(record, known_from(trials, record))
-    for figure, of in PREDICTED.items():
-        evidence.report(figure, {name: of(one) for name, one in found.items()})
+    for name, one in found.items():
+        evidence.report(name, {figure: of(one) for figure, of in PREDICTED.items()})
 
     with evidence.of(shared) as judge:
         judge(objective.PEAK_PREDICTED, lambda: median(abs(one.peak_error) for one in found.values()))
@@ -122,8 +122,8 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
     again = {name: run(trials, name, PLANS[name], repetition=2) for name in shared}
     predicted = {name: compare(record, known_from(trials, record)) for name, record in shared.items()}
     repeated = {name: compare_runs(record, again[name]) for name, record in shared.items()}
-    for figure, of in TWICE.items():
-        evidence.report(figure, {name: of(predicted[name], repeated[name]) for name in shared})
+    for name in shared:
+        evidence.report(name, {figure: of(predicted[name], repeated[name]) for figure, of in TWICE.items()})
 
     with evidence.of(again) as judge:
         judge(objective.AS_NEAR, lambda: median(repeated[one].within_one_pod - predicted[one].within_one_pod for one in shared))
