@@ -5,7 +5,7 @@ decided, at every sync of every trial. Set into a simulated group of consumers i
 time before there is a cluster.
 
 Method. The controller logs each sync; what it saw follows from the HPA's status. Every trial of the session that an HPA decided
-is replayed. For the prediction the simulator is given a trial's inputs (profile, seed, policy, workload), the phase of the HPA's
+is replayed. For the prediction the simulator is given a trial's inputs (profile, seed, policy, workload), the phase of the
 syncs, which is luck, and what the session's other trials show of the consumers: how long a pod takes to start, to leave, how
 long a rebalance's rounds are, what is in flight. The trial's own outcome does not go in. Only policies that scale on lag, with
 partitions that stay as they are, are simulated.
