@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
+from lab.autoscaling.simulate.curve import flips
 from lab.measure import curves
 from lab.measure.curves import Change
 from lab.trial.record import Record
@@ -25,8 +25,7 @@ class Stability:
 
 def count_flips(changes: Iterable[Change]) -> int:
     """A flip is a scale-down followed by a scale-up."""
-    directions = [change.after > change.before for change in changes]
-    return sum(1 for earlier, later in pairwise(directions) if later and not earlier)
+    return flips(change.after > change.before for change in changes)
 
 
 def stability(record: Record) -> Stability:

@@ -37,7 +37,7 @@ log = logging.getLogger("lab.trial")
 SETTLE_DEADLINE_S = 90  # 10 s on a quiet machine
 END_DEADLINE_S = 120  # after the producer's last event: drain what is left, and the scale-down window
 GONE_DEADLINE_S = 60
-HPA_LOG = " horizontal.go:"
+HPA_LINE = " horizontal.go:"
 GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
 Disturb = Callable[["Stage"], None]
 
@@ -243,7 +243,7 @@ def _drained(stage: Stage) -> str:
 
 def _said(stage: Stage) -> str:
     """What the HPA controller logged since the trial's HPA was first synced: its errors don't name the namespace."""
-    lines = (line for line in stage.cluster.controller_log().splitlines(keepends=True) if HPA_LOG in line)
+    lines = (line for line in stage.cluster.controller_log().splitlines(keepends=True) if HPA_LINE in line)
     since = itertools.dropwhile(lambda line: stage.namespace not in line, lines)
     return "".join(line for line in since if stage.namespace in line or f" {stage.inputs.policy.hpa}:" in line)
 

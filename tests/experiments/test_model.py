@@ -42,7 +42,7 @@ SYNCS = {
     "syncs": lambda replay: replay.syncs,
     "rescaled": lambda replay: replay.rescaled,
     "proposal worked out too": lambda replay: replay.computed,
-    "agreed 1 ms off": lambda replay: replay.at_an_edge,
+    "agreed at an edge of the clock": lambda replay: replay.at_an_edge,
     "disagreements": lambda replay: len(replay.disagreements),
 }
 PREDICTED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -39,8 +40,7 @@ class Curve:
     @property
     def flips(self) -> int:
         """Scale-downs followed by a scale-up."""
-        ups = [after > before for _, before, after in self.changes]
-        return sum(later and not earlier for earlier, later in pairwise(ups))
+        return flips(after > before for _, before, after in self.changes)
 
     @property
     def peak_lag(self) -> float:
@@ -51,15 +51,6 @@ class Curve:
     def pod_minutes(self) -> float:
         """Replicas asked for, over time."""
         return float((self.replicas[:-1] * np.diff(self.t)).sum() / 60)
-
-    def above(self, lag: float, begin: float = 0.0) -> float:
-        """Seconds from ``begin`` on in which total lag is above ``lag``, straight between points."""
-        t, over = self._from(begin)
-        over = over - lag
-        first, last = over[:-1], over[1:]
-        part = np.maximum(first, 0) + np.maximum(last, 0)
-        whole = np.abs(first) + np.abs(last)
-        return float((np.diff(t) * np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)).sum())
 
     def back_at(self, lag: float, begin: float = 0.0) -> float | None:
         """When total lag is first at or below ``lag`` from ``begin`` on; None if it never is."""
@@ -82,3 +73,8 @@ class Curve:
         later = self.t > begin
         t = np.concatenate(([begin], self.t[later]))
         return t, np.concatenate(([np.interp(begin, self.t, self.lag)], self.lag[later]))
+
+
+def flips(ups: Iterable[bool]) -> int:
+    """How many of a row of changes, each up or not, are a scale-up after a scale-down."""
+    return sum(later and not earlier for earlier, later in pairwise(ups))

@@ -165,16 +165,6 @@ def test_partition_skew_bounds_the_drain():
     assert curve.back_at(150, 750) - 750 > backlog / 100 * 0.9
 
 
-@given(st.lists(st.integers(0, 1000), min_size=2, max_size=20), st.integers(0, 1000))
-def test_time_above_is_what_fine_steps_count(values, bound):
-    """Exactly integrated: as many thin slices would say."""
-    t = np.arange(len(values), dtype=float)
-    curve = Curve(t, np.array(values, dtype=float), np.ones(len(t), dtype=int), np.ones(len(t), dtype=int))
-    fine = np.linspace(0, t[-1], 20_001)
-    counted = (np.interp(fine, t, values) > bound).mean() * t[-1]
-    assert curve.above(bound) == pytest.approx(counted, abs=0.02 * len(values))
-
-
 @pytest.mark.parametrize(("begin", "expected"), [(0.0, 3.0), (3.5, 3.5)])
 def test_when_lag_is_back(begin, expected):
     """Between two points, straight; at once where it already is."""
