@@ -1,8 +1,9 @@
 """A user's own ScaledObject in a trial: what ties it to their cluster is replaced by what ties it to the lab's.
 
-Replaced are the scale target, the trigger's servers, group and topic as far as it names them (plain or FromEnv), how it logs in
-(authenticationRef, sasl, tls, unsafeSsl), the namespace, and what only an API server writes. Everything else stays as it was
-written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches are what is on trial.
+Replaced are the scale target, the triggers' servers, group and topic as far as they name them (plain or FromEnv), how they log
+in (authenticationRef, sasl, tls, unsafeSsl), the namespace, and what only an API server writes. Everything else stays as it was
+written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches are what is on trial. Where a scaler or a
+Prometheus is, a trial says when it applies the object (:mod:`lab.trial.located`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import Any
 
 from lab.autoscaling import scaledobject
 from lab.autoscaling.scaledobject import ScaledObject
+from lab.autoscaling.triggers.external import External
+from lab.autoscaling.triggers.kafka import Kafka
 from lab.errors import InputError
 
 TARGET = {"name": "consumer"}
 _PAUSES = ("autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused")
 _LOGIN = ("sasl", "tls", "unsafeSsl")
+_NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP", "topic": "TOPIC"}
 _WRITTEN = (  # as `kubectl get -o yaml` prints them; an owner that is not there would have the object collected
     "creationTimestamp",
     "finalizers",
@@ -47,10 +51,8 @@ class Replaced:
 def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     """The ScaledObject as the lab can run it, and what was replaced in it; ``theirs`` is left alone.
 
-    Raises :class:`InputError` for one that no trial can begin with: another trigger than one kafka, no name, paused, or a
-    floor of 0, whose group has gone before the traffic comes.
+    Raises :class:`InputError` for one that no trial can begin with: no trigger on a group's lag, no name, or paused.
     """
-    kafka = theirs.lag_trigger
     _check(theirs)
     content = copy.deepcopy(theirs.content)
     found: list[Replaced] = []
@@ -67,20 +69,20 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     if spec["scaleTargetRef"] != TARGET:
         take(spec, "scaleTargetRef", "spec.", TARGET)
         spec["scaleTargetRef"] = dict(TARGET)
-    trigger, prefix = spec["triggers"][0], "spec.triggers[0]."
-    take(trigger, "authenticationRef", prefix)
-    metadata, prefix = trigger["metadata"], f"{prefix}metadata."
-    for field in _LOGIN:
-        take(metadata, field, prefix)
-    for field, named, variable in (
-        ("bootstrapServers", kafka.servers, "BOOTSTRAP_SERVERS"),
-        ("consumerGroup", kafka.group, "GROUP"),
-        ("topic", kafka.topic, "TOPIC"),
-    ):
-        if named.given and (named.literal, named.variable) != ("", variable):
-            take(metadata, field, prefix, f"{field}FromEnv: {variable}")
-            take(metadata, f"{field}FromEnv", prefix, variable)
-            metadata[f"{field}FromEnv"] = variable
+    for index, (trigger, read) in enumerate(zip(spec["triggers"], theirs.triggers, strict=True)):
+        prefix = f"spec.triggers[{index}]."
+        take(trigger, "authenticationRef", prefix)
+        metadata, prefix = trigger["metadata"], f"{prefix}metadata."
+        for field in _LOGIN:
+            take(metadata, field, prefix)
+        if not isinstance(read, Kafka | External):
+            continue
+        for field, variable in _NAMES.items():
+            literal, named = metadata.get(field, ""), metadata.get(f"{field}FromEnv", "")
+            if (literal or named) and (literal, named) != ("", variable):
+                take(metadata, field, prefix, f"{field}FromEnv: {variable}")
+                take(metadata, f"{field}FromEnv", prefix, variable)
+                metadata[f"{field}FromEnv"] = variable
     return scaledobject.parse(content, theirs.where), tuple(found)
 
 
@@ -95,6 +97,6 @@ def _check(theirs: ScaledObject) -> None:
         raise InputError(where, f"metadata.annotations.{field}", annotations[field], allowed)
     if theirs.idle_replicas is not None:
         raise InputError(where, "spec.idleReplicaCount", theirs.idle_replicas, "none: a trial begins at a floor of consumers")
-    if theirs.min_replicas < 1:
-        allowed = "from 1: a trial begins and ends at a floor of consumers"
-        raise InputError(where, "spec.minReplicaCount", theirs.min_replicas, allowed)
+    if not any(isinstance(trigger, Kafka | External) for trigger in theirs.triggers):
+        types = [trigger["type"] for trigger in theirs.content["spec"]["triggers"]]
+        raise InputError(where, "spec.triggers", types, "one at least on a group's lag: kafka or external")

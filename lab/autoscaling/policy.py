@@ -30,7 +30,7 @@ class Policy(Protocol):
     def compressed(self, scale: Scale) -> Policy: ...  # noqa: D102
 
 
-_KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
+KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
     "ScaledObject": scaledobject.parse,
     "HorizontalPodAutoscaler": plainhpa.parse,
     "LagController": controller.parse,
@@ -40,8 +40,12 @@ _KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
 
 def load(path: Path) -> Policy:
     """The policy in the file at ``path``, of whichever kind. Raises :class:`InputError` naming the field that can't be used."""
-    content = yamlfile.read(path)
+    return parse(yamlfile.read(path), path)
+
+
+def parse(content: Mapping[str, Any], where: object) -> Policy:
+    """The policy in ``content``, whose source ``where`` names. Raises :class:`InputError` like :func:`load`."""
     kind = content.get("kind")
-    if kind not in _KINDS:
-        raise InputError(path, "kind", kind, f"one of {', '.join(_KINDS)}")
-    return _KINDS[kind](content, path)
+    if kind not in KINDS:
+        raise InputError(where, "kind", kind, f"one of {', '.join(KINDS)}")
+    return KINDS[kind](content, where)

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab import yamlfile
-from lab.autoscaling import behavior, hpa_spec, triggers
-from lab.autoscaling.triggers import Trigger
+from lab.autoscaling import behavior, hpa_spec
+from lab.autoscaling.triggers import parsing
+from lab.autoscaling.triggers.compress import compressed
 from lab.autoscaling.triggers.cpu import Cpu
+from lab.autoscaling.triggers.external import External
 from lab.autoscaling.triggers.kafka import Kafka
+from lab.autoscaling.triggers.parsing import Trigger
 from lab.errors import InputError
 from lab.scale import Scale
 
@@ -83,27 +86,27 @@ class ScaledObject:
     @property
     def start(self) -> int:
         """Replicas a trial begins with: a baseline begins at the floor."""
-        return max(1, self.min_replicas)
-
-    @property
-    def lag_trigger(self) -> Kafka:
-        """The only trigger, of type kafka. Raises :class:`InputError` where there is another: a trial runs no other yet."""
-        only = self.triggers[0]
-        if len(self.triggers) > 1 or not isinstance(only, Kafka):
-            types = [trigger["type"] for trigger in self.content["spec"]["triggers"]]
-            raise InputError(self.where, "spec.triggers", types, "exactly one trigger, of type kafka, in a trial")
-        return only
+        return self.min_replicas
 
     @property
     def lag_threshold(self) -> int:
-        """The lag the HPA wants per replica. Raises :class:`InputError` like :attr:`lag_trigger`."""
-        return self.lag_trigger.lag_threshold
+        """The lag the HPA wants per replica, of the first trigger that scales on it.
+
+        Raises :class:`InputError` where none does.
+        """
+        for trigger in self.triggers:
+            if isinstance(trigger, Kafka):
+                return trigger.lag_threshold
+            if isinstance(trigger, External) and trigger.metadata.get("lagThreshold"):
+                return int(trigger.metadata["lagThreshold"])
+        types = [trigger["type"] for trigger in self.content["spec"]["triggers"]]
+        raise InputError(self.where, "spec.triggers", types, "one at least with a lagThreshold")
 
     def compressed(self, scale: Scale) -> ScaledObject:
-        """The same policy with its times divided and its lagThreshold multiplied as ``scale`` declares.
+        """The same policy with its times divided and its thresholds of lag multiplied as ``scale`` declares.
 
-        KEDA's defaults are written out with them: or those would stay at real time.
-        Raises :class:`InputError` like :attr:`lag_trigger`: what a scale does to other triggers is not declared.
+        KEDA's defaults are written out with them: or those would stay at real time. Raises :class:`InputError` for a cron
+        trigger, like :func:`lab.autoscaling.triggers.compress.compressed`.
         """
         content = copy.deepcopy(self.content)
         spec = content["spec"]
@@ -113,8 +116,8 @@ class ScaledObject:
         advanced = spec["advanced"] = dict(spec.get("advanced") or {})
         settings = advanced["horizontalPodAutoscalerConfig"] = dict(advanced.get("horizontalPodAutoscalerConfig") or {})
         settings["behavior"] = behavior.compressed(settings.get("behavior"), scale)
-        metadata = spec["triggers"][0]["metadata"]
-        metadata["lagThreshold"] = str(max(1, round(self.lag_threshold * scale.rate)))
+        pairs = zip(spec["triggers"], self.triggers, strict=True)
+        spec["triggers"] = [compressed(written, trigger, scale, self.where) for written, trigger in pairs]
         return parse(content, f"{self.name} at scale {scale.name}")
 
 
@@ -134,7 +137,7 @@ def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
         raise InputError(where, "spec.minReplicaCount", least, f"at most maxReplicaCount, {most}")
     metadata = yamlfile.mapping(content, "metadata", where)
     name = str(metadata.get("name", ""))
-    parsed = triggers.parse(spec.get("triggers"), where)
+    parsed = parsing.parse(spec.get("triggers"), where)
     if not least and all(isinstance(trigger, Cpu) for trigger in parsed):
         raise InputError(where, "spec.minReplicaCount", least, "from 1, where every trigger is cpu: they can't scale from 0")
     return ScaledObject(

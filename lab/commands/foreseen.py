@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from lab import objective
 from lab.autoscaling.simulate.curve import Curve
+from lab.autoscaling.simulate.sources import only
+from lab.autoscaling.triggers.external import PersistentLag
 from lab.autoscaling.tune.late import Arrivals, late, worst_age
 from lab.commands.situation import Question
 from lab.measure.curves import BASELINE, RELIEF
@@ -71,10 +73,18 @@ def _drain(question: Question, curve: Curve) -> float:
     begin, _, phase = question.situation.profile.phases()[-1]
     if phase not in RELIEF:
         raise NoData(f"the profile does not end in a phase {' or '.join(RELIEF)}")
-    back = curve.back_at(question.scaled.lag_threshold, begin)
+    back = curve.back_at(_threshold(question), begin)
     if back is None:
         raise NoData("lag never came back to one lagThreshold")
     return back - begin
+
+
+def _threshold(question: Question) -> int:
+    """One lagThreshold, messages."""
+    trigger = only(question.scaled)
+    if isinstance(trigger, PersistentLag) and trigger.settings.rule.ages:
+        raise NoData("lagSeconds is no lag in messages that a drain could end at")
+    return question.scaled.lag_threshold
 
 
 def _above_floor_at_baseline(question: Question, curve: Curve) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import signal
@@ -73,6 +74,15 @@ def kafka_settings(text: str, clusters: str) -> dict[str, str]:
     return given
 
 
+def settle() -> None:
+    """Take what there is out of the garbage collector's rounds: with 1,000 triggers each would hold every answer up for 13 ms.
+
+    What a trigger needs is made at its first reading, has no cycles, and is freed without the collector when it is forgotten.
+    """
+    gc.collect(1)
+    gc.freeze()
+
+
 async def run(
     options: argparse.Namespace, parser: Flags, credentials: grpc.ServerCredentials | None, settings: Mapping[str, str]
 ) -> None:
@@ -84,9 +94,11 @@ async def run(
     registry, metrics = Registry(options.limit, options.forget_after, clusters=clusters), Metrics()
     scaler = service.ExternalScaler(registry, metrics)
 
-    def sampled(seconds: float, triggers: int, failed: int) -> None:
+    def sampled(seconds: float, triggers: int, failed: int, new: int) -> None:
         metrics.read(seconds, triggers, failed)
         scaler.sampled()
+        if new:
+            settle()
 
     def start(servers: str) -> Sampler:
         sampler = Sampler(servers, registry, lambda servers: GroupsReader(servers, settings=settings), sampled)

@@ -31,8 +31,8 @@ class Reader(Protocol):
 class Sampler:
     """Reads what is due until stopped, or until nothing of its cluster is asked for any more.
 
-    ``sampled`` is told after every reading: how long it took without its pauses (s), and how many triggers it was for and
-    failed for.
+    ``sampled`` is told after every reading: how long it took without its pauses (s), how many triggers it was for and failed
+    for, and how many of them were read for the first time.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Sampler:
         servers: str,
         registry: Registry,
         connect: Callable[[str], Reader],
-        sampled: Callable[[float, int, int], None],
+        sampled: Callable[[float, int, int, int], None],
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._servers, self._registry, self._connect = servers, registry, connect
@@ -96,7 +96,8 @@ class Sampler:
                 starts.add((source.group, source.topic))
         interval = min(state.settings.rule.interval_s for state in due)
         pause = min(LONGEST_PAUSE_S, SPREAD * interval * BATCH / len(waiting))
-        hurried = any(not state.tried for state in due)
+        new = sum(not state.tried for state in due)
+        hurried = new > 0
         failed, took = 0, 0.0
         try:
             if self._reader is None:
@@ -116,7 +117,7 @@ class Sampler:
             self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", left)
         else:
             self._say("")
-        self._sampled(took, len(due), failed)
+        self._sampled(took, len(due), failed, new)
 
     @staticmethod
     def _give(states: Sequence[State], answer: Answer | KafkaException, at: float) -> int:

@@ -30,6 +30,8 @@ _OWN = (
 _CONNECTION = ("scalerAddress", "enableTLS", "unsafeSsl")  # KEDA's own, for the connection; it sends them along
 FIELDS = (*_NAMED, *(f"{name}FromEnv" for name in _NAMED), *_SHARED, *_OWN, *_CONNECTION)
 LONGEST_S = 3_600
+SHORTEST_S = 0.1
+LONGEST_INTERVAL_S = 300
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,15 @@ class Settings:
         return normalized(f"persistent-lag{'-seconds' if self.rule.ages else ''}-{self.source.topic}")
 
 
-def parse(given: Mapping[str, str], where: object) -> Settings:
-    """The settings in metadata as KEDA sends it. Raises :class:`InputError` naming ``where`` and the field."""
-    metadata = Metadata.read({"metadata": dict(given)}, where, "")
+def parse(given: Mapping[str, str], where: object, place: str = "") -> Settings:
+    """The settings in metadata as KEDA sends it. Raises :class:`InputError` naming ``where`` and the field, after ``place``."""
+    metadata = Metadata.read({"metadata": dict(given)}, where, place)
     metadata.known(FIELDS)
     names = {field: _resolved(metadata, field) for field in _NAMED}
     ages = _in_seconds(metadata)
     shared = {field: metadata.content[field] for field in _SHARED if field in metadata.content}
-    trigger = kafka.parse({"type": "kafka", "metadata": names | shared}, where, "")
-    interval = metadata.whole("samplingInterval", 1, 10, 300)
+    trigger = kafka.parse({"type": "kafka", "metadata": names | shared}, where, place)
+    interval = _interval(metadata)
     size = metadata.whole("windowSize", 1, 30, 720)
     return Settings(
         Source(
@@ -80,7 +82,7 @@ def parse(given: Mapping[str, str], where: object) -> Settings:
             ages,
         ),
         Rule(
-            target=metadata.number("lagSeconds", 1) if ages else float(trigger.lag_threshold),
+            target=metadata.number("lagSeconds", SHORTEST_S) if ages else float(trigger.lag_threshold),
             sustain_s=_sustain(metadata, interval * size),
             up_s=metadata.whole("scaleUpStabilization", 0, 0, LONGEST_S),
             down_s=metadata.whole("scaleDownStabilization", 0, 0, LONGEST_S),
@@ -117,8 +119,17 @@ def _in_seconds(metadata: Metadata) -> bool:
     return ages
 
 
-def _sustain(metadata: Metadata, reach_s: int) -> int:
+def _interval(metadata: Metadata) -> float:
+    interval = metadata.number("samplingInterval", default=10)
+    if not SHORTEST_S <= interval <= LONGEST_INTERVAL_S:
+        raise metadata.error("samplingInterval", f"a number from {SHORTEST_S:g} to {LONGEST_INTERVAL_S}, as a string")
+    return interval
+
+
+def _sustain(metadata: Metadata, reach_s: float) -> int:
     sustain = metadata.whole("sustainSeconds", 0, most=LONGEST_S)
     if sustain > reach_s:
-        raise metadata.error("sustainSeconds", f"at most samplingInterval * windowSize, {reach_s}: older samples are not kept")
+        raise metadata.error(
+            "sustainSeconds", f"at most samplingInterval * windowSize, {reach_s:g}: older samples are not kept"
+        )
     return sustain

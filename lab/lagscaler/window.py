@@ -100,20 +100,28 @@ class Window:
                     signal.add(before, 0.0)
             if value is not None:
                 signal.add(at, value)
+        if self.rule.up_s or self.rule.down_s:  # otherwise no one asks what was handed over before
+            self._remember(at)
+
+    def _remember(self, at: float) -> None:
+        """Keep for the stabilizations what is handed over at ``at``; where that isn't known, nothing: who asks is told."""
         try:
-            self._plain.add(at, self._now(at))
+            self._check(at)
+            self._plain.add(at, self._now())
             sustained = self._sustain(at)
             self._sustained.add(at, sustained)
             self._raised.add(at, self._raise(at, sustained))
         except ScalerError:
-            return  # nothing to remember; who asks is told
+            return
 
     def read(self, now: float) -> Lasting:
         """The metric at ``now``. Raises :class:`ScalerError`, saying why, while it can't be known: never a guess, never 0."""
-        plain, sustained = self._now(now), self._sustain(now)
+        self._check(now)
+        plain, sustained = self._now(), self._sustain(now)
         raised = self._raise(now, sustained)
         metric = exposed(self._raised.most(now, self.rule.down_s, raised))
-        active, recent = self.active(now), self._recent(now)
+        recent = self._recent(now, plain)
+        active = recent > self.rule.activation
         unit = "s" if self.rule.ages else "messages"
         return Lasting(
             metric=metric,
@@ -133,35 +141,35 @@ class Window:
         What lasts is no sign of work: a group that keeps up has lag now and then and none that lasts. Known from the first
         sample on. Raises :class:`ScalerError` like :meth:`read` when there is no recent one.
         """
-        return self._recent(now) > self.rule.activation
+        self._check(now)
+        return self._recent(now, self._now()) > self.rule.activation
 
-    def _recent(self, now: float) -> float:
-        return self._plain.most(now, self.rule.down_s, self._now(now))
+    def _recent(self, now: float, plain: float) -> float:
+        return self._plain.most(now, self.rule.down_s, plain)
 
     def stretch(self, now: float, level: float) -> float:
         """The longest stretch above ``level`` of any one partition that is still going on, s."""
         return max((signal.stretch(now, level) for signal in self._partitions.values()), default=0.0)
 
-    def _now(self, now: float) -> float:
-        """What the last samples say without any window. Raises :class:`ScalerError` for a partition without a recent one."""
-        self._check(now)
+    def _now(self) -> float:
+        """What the last samples say without any window."""
         values = [signal.last for signal in self._partitions.values()]
         return max(values) if self.rule.ages else sum(values)
 
     def _check(self, now: float) -> None:
+        """Raise :class:`ScalerError` for a partition without a recent sample, and where there is none."""
         if not self._partitions:
             raise ScalerError("no sample yet")
+        bridged = self.rule.longest_gap_s
         for number, signal in self._partitions.items():
             last = signal.last_at
             if last is None:
                 raise ScalerError(f"partition {number}: no sample yet")
-            missing, bridged = now - last, self.rule.longest_gap_s
-            if missing > bridged:
-                raise ScalerError(f"partition {number}: no sample for {missing:.0f} s; {bridged:g} s are bridged")
+            if now - last > bridged:
+                raise ScalerError(f"partition {number}: no sample for {now - last:.0f} s; {bridged:g} s are bridged")
 
     def _sustain(self, now: float) -> float:
         """M at ``now``: what has lasted, of all partitions together."""
-        self._check(now)
         lasting = [self._eroded(number, signal, now) for number, signal in self._partitions.items()]
         total = len(lasting) * max(lasting) if self.rule.ages else sum(lasting)
         return total if self.rule.allow_idle else min(total, len(lasting) * self.rule.target)

@@ -2,12 +2,15 @@
 
 Time, proposal and decision of each sync are the controller's own log lines. What it saw is in the HPA's status: the average
 of the external metric over the replicas that existed, in thousandths rounded up. As a lag is a whole number of messages,
-it follows from the average; a sync that did not change the status saw what the one before it saw. Where a status is lost, for
-another write overtook it or a failed sync's followed, only what became of the proposal is checked.
+it follows from the average; another metric, such as what of a lag has lasted, is known to a thousandth for each replica. A
+sync that did not change the status saw what the one before it saw. Where a status is lost, for another write overtook it or a
+failed sync's followed, only what became of the proposal is checked.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,6 +23,7 @@ from lab.measure import curves
 from lab.scale import Scale
 from lab.trial.record import NoData, Record
 
+_MESSAGES = re.compile(r"s\d+-kafka-")  # the names of metrics that KEDA's kafka trigger makes: whole messages
 CROSSING_S = 2.0  # on a loaded machine a watch event arrives so much later than what it tells of was read
 
 
@@ -93,18 +97,25 @@ def _seen(spec: HpaSpec, status: Mapping[str, Any], counts: Iterable[int]) -> tu
     for existing in counts:
         if any(metric.source != "External" or metric.target != "AverageValue" for metric in spec.metrics):
             return (Seen(existing, None),)
-        totals = [_total(status, metric.name, existing) for metric in spec.metrics]
-        if all(possible for _, possible in totals):
-            choices.append(Seen(existing, tuple(observed for observed, _ in totals)))
+        totals = [_totals(status, metric.name, existing) for metric in spec.metrics]
+        choices += [Seen(existing, observed) for observed in itertools.product(*totals)]
     return tuple(choices)
 
 
-def _total(status: Mapping[str, Any], name: str, existing: int) -> tuple[tuple[int, ...] | None, bool]:
-    """The metric's total in thousandths, None for one that failed; and whether its average can be that of ``existing``."""
+def _totals(status: Mapping[str, Any], name: str, existing: int) -> list[tuple[int, ...] | None]:
+    """The totals in thousandths that the metric's average over ``existing`` replicas can be of, None for one that failed.
+
+    For messages one at most; for another metric the greatest and the least, between which there is no decision to speak of.
+    """
     told = [one["external"] for one in status.get("currentMetrics") or () if one.get("type") == "External"]
     text = next((one["current"].get("averageValue") for one in told if one["metric"]["name"] == name), None)
     if text is None:
-        return None, True
+        return [None]
     average = hpa_quantity.milli(hpa_quantity.parse(text))
-    total = average * existing // 1000 * 1000
-    return (total,), (average - 1) * existing < total or total == average == 0
+    most, below = average * existing, (average - 1) * existing
+    if average == 0:
+        return [(0,)]
+    if not _MESSAGES.match(name):
+        return [(most,), (below + 1,)] if existing > 1 else [(most,)]
+    total = most // 1000 * 1000
+    return [(total,)] if below < total else []

@@ -12,6 +12,8 @@ from lab.autoscaling.hpa import DEFAULTS, Controller
 from lab.autoscaling.simulate.curve import Curve
 from lab.autoscaling.simulate.group import Floats, Ints
 from lab.autoscaling.simulate.run import Situation, simulate
+from lab.autoscaling.simulate.sources import only
+from lab.errors import InputError
 from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.measure.calibration import Calibration
@@ -84,7 +86,12 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData("new partitions are not simulated")
     if inputs["workload"]["drain"] != "on" or inputs["workload"]["grace_s"] <= inputs["workload"]["drain_timeout"]:
         raise NoData("consumers that die without leaving the group are not simulated")
-    return simulate(situation(record, known), scaledobject.parse(policy, record.id))
+    scaled = scaledobject.parse(policy, record.id)
+    try:
+        only(scaled)
+    except InputError as refused:
+        raise NoData(f"not simulated: {refused}") from None
+    return simulate(situation(record, known), scaled)
 
 
 def compare(record: Record, known: Calibration) -> Comparison:

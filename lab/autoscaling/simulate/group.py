@@ -56,6 +56,11 @@ class Group:
         flying = self._shares * (self._throughput * self._consumers.in_flight_s)[:, None]
         return np.floor(self.backlog + flying)
 
+    def ends(self, policy: int) -> Floats:
+        """The log's end by partition in the group of one policy, messages."""
+        ends: Floats = np.floor(self.processed[policy] + self.backlog[policy])
+        return ends
+
     def step(self, seconds: float, rate: float) -> None:
         """Let ``seconds`` pass with ``rate`` messages/s arriving. A pod divides itself evenly among its backlogs."""
         most = self._consumers.rate * seconds

@@ -1,7 +1,8 @@
 """The closed loop: traffic builds lag, KEDA and the HPA see it and decide, pods start and take their partitions.
 
-It goes from event to event: a sync of an HPA, a step of the profile, a poll of KEDA's, a pod that joins or leaves, the end of a
-rebalance. Between two of them every rate is constant. Many policies on the same traffic share the steps, and so the arrays.
+It goes from event to event: a sync of an HPA, a step of the profile, a poll of KEDA's, a sample of the persistent-lag scaler's,
+a pod that joins or leaves, the end of a rebalance. Between two of them every rate is constant. Many policies on the same
+traffic share the steps, and so the arrays.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ class _Kind(IntEnum):
     ROUND = 1
     COME = 2
     GO = 3
-    POLL = 4
-    SYNC = 5
+    SAMPLE = 4
+    POLL = 5
+    SYNC = 6
 
 
 class _Loop:
@@ -83,7 +85,7 @@ class _Loop:
         ]
         self._ready = [-math.inf] * len(policies)  # when the last pod that is starting will join
         self._working = np.array([one.working for one in self._members], dtype=np.int64)
-        self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, members or rate)
+        self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, members, rate or sample)
         self._logs: list[list[Change]] = [[] for _ in policies]
         self._points: list[tuple[float, Floats, Ints, Ints]] = []
         steps = situation.profile.steps
@@ -96,6 +98,8 @@ class _Loop:
             heapq.heappush(self._due, (situation.phase_s, _Kind.SYNC, index, 0))
             if scaler.polls_every_s:
                 heapq.heappush(self._due, (0.0, _Kind.POLL, index, 0))
+            if scaler.source.samples_every_s:
+                heapq.heappush(self._due, (0.0, _Kind.SAMPLE, index, 0))
 
     def run(self) -> list[Curve]:
         """Go through to the end."""
@@ -110,6 +114,8 @@ class _Loop:
                 _, kind, index, number = heapq.heappop(self._due)
                 if kind is _Kind.RATE:
                     rate = number
+                elif kind is _Kind.SAMPLE:
+                    self._sample(now, index, int(number), lags[index])
                 elif kind in (_Kind.POLL, _Kind.SYNC):
                     self._decide(now, index, kind, lags[index])
                 else:
@@ -120,6 +126,12 @@ class _Loop:
         return [
             Curve(t, lag[:, index], replicas[:, index], working[:, index], tuple(log)) for index, log in enumerate(self._logs)
         ]
+
+    def _sample(self, now: float, index: int, number: int, lags: Floats) -> None:
+        sampled = self._scalers[index].source
+        assert sampled.samples_every_s is not None
+        sampled.sample(now, lags, self._group.ends(index))
+        heapq.heappush(self._due, ((number + 1) * sampled.samples_every_s, _Kind.SAMPLE, index, number + 1))
 
     def _decide(self, now: float, index: int, kind: _Kind, lags: Floats) -> None:
         scaler, before = self._scalers[index], int(self._wanted[index])

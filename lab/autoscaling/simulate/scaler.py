@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from lab.autoscaling import hpa, keda
 from lab.autoscaling.hpa import Controller
+from lab.autoscaling.keda import Observation
 from lab.autoscaling.scaledobject import ScaledObject
-from lab.autoscaling.triggers import lag
+from lab.autoscaling.simulate import sources
+from lab.autoscaling.simulate.group import Floats
 from lab.autoscaling.triggers.kafka import Kafka
-from lab.autoscaling.triggers.reading import Reading, exposed
+from lab.autoscaling.triggers.reading import Reading, ScalerError
 from lab.errors import InputError
-
-Floats = npt.NDArray[np.float64]
 
 
 class Scaler:
-    """One ScaledObject on a simulated group of which nothing fails; times in s from the start."""
+    """One ScaledObject on a simulated group; times in s from the start."""
 
     def __init__(self, scaled: ScaledObject, controller: Controller) -> None:
         """Raises :class:`InputError` for a trigger whose source is not simulated, and for a paused ScaledObject."""
         self.scaled, self._controller = scaled, controller
-        only = scaled.triggers[0]
-        if len(scaled.triggers) > 1 or not isinstance(only, Kafka):
-            types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
-            raise InputError(scaled.where, "spec.triggers", types, "exactly one trigger, of type kafka: no other is simulated")
-        made = keda.hpa(scaled, _named(only))
+        only = sources.only(scaled)
+        self._cache, self.source = only.common.cached, sources.source(only)
+        if isinstance(only, Kafka):
+            made = keda.hpa(scaled, _named(only))
+        else:
+            made = keda.hpa(scaled, external={0: (only.settings.metric, self.source.target)})
         if made is None:
             raise InputError(scaled.where, "metadata.annotations", "paused", "a ScaledObject that scales")
-        self._trigger, self._spec = only, hpa.parse(made, scaled.where)
+        self._spec = hpa.parse(made, scaled.where)
         self._state = hpa.State()
         self._last_active: float | None = None
-        self._cached: float | None = None
-        self._seen: Floats | None = None
-        self.replicas = scaled.start if scaled.min_replicas else 0
+        self._cached: Observation | None = None
+        self._failures = 0
+        self.replicas = scaled.start
         self.reasons: tuple[str, ...] = ()
 
     @property
@@ -44,10 +42,8 @@ class Scaler:
 
     def poll(self, now: float, lags: Floats, processed: Floats) -> int:
         """One pass of KEDA's loop: to 0 and from 0; the replicas asked for afterwards."""
-        reading = self._read(lags, processed)
-        self._cached = reading.metric
-        observed = keda.observe(self.scaled, reading, 0, self._trigger.target)
-        found = keda.state(self.scaled, [observed])
+        self._cached = self._observe(self._read(now, lags, processed))
+        found = keda.state(self.scaled, [self._cached])
         decision = keda.scale(self.scaled, found, self.replicas, now, 0.0, self._last_active)
         self._last_active = decision.last_active_s
         if decision.replicas is not None and decision.replicas != self.replicas:
@@ -56,31 +52,23 @@ class Scaler:
 
     def sync(self, now: float, lags: Floats, processed: Floats) -> int:
         """One sync of the HPA; the replicas asked for afterwards."""
-        if self._cached is None or not self._trigger.common.cached:
-            metric = self._read(lags, processed).metric
-        else:
-            metric = self._cached
-        decision, self._state = hpa.decide(
-            self._spec, self._state, self.replicas, [hpa.external(metric)], now, controller=self._controller
-        )
+        cached = self._cached if self._cache else None
+        observed = self._observe(self._read(now, lags, processed) if cached is None else cached.outcome)
+        metric = None if observed.metric is None else hpa.external(observed.metric)
+        decision, self._state = hpa.decide(self._spec, self._state, self.replicas, [metric], now, controller=self._controller)
         self.replicas, self.reasons = decision.desired, decision.reasons
         return self.replicas
 
-    def _read(self, lags: Floats, processed: Floats) -> Reading:
-        """The kafka trigger's answer for ``lags`` by partition; ``processed`` tells which partitions have committed since."""
-        trigger = self._trigger
-        if trigger.partitions is not None:
-            chosen = [number for number in sorted(trigger.partitions) if number < len(lags)]
-            lags, processed = lags[chosen], processed[chosen]
-        scaling = lags
-        if trigger.exclude_persistent:
-            committed = np.floor(processed)
-            if self._seen is not None:
-                scaling = np.where(committed == self._seen, 0.0, lags)
-            self._seen = committed
-        total = int(scaling.sum())
-        metric, reason = lag.capped(trigger, total, len(lags), int((scaling > 0).sum()))
-        return Reading(exposed(float(metric)), float(lags.sum()) > trigger.activation, (f"lag {total}", reason))
+    def _read(self, now: float, lags: Floats, processed: Floats) -> Reading | ScalerError:
+        try:
+            return self.source.read(now, lags, processed)
+        except ScalerError as error:
+            return error
+
+    def _observe(self, outcome: Reading | ScalerError) -> Observation:
+        observed = keda.observe(self.scaled, outcome, self._failures, self.source.target, replicas=self.replicas)
+        self._failures = observed.failures
+        return observed
 
 
 def _named(trigger: Kafka) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""The external trigger: a gRPC service names the metric, its target and its value (``pkg/scalers/external_scaler.go``)."""
+"""The external trigger: a gRPC service names the metric, its target and its value (``pkg/scalers/external_scaler.go``).
+
+What such a service does with its metadata is its own; of one service it is known: the lab's persistent-lag scaler.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from typing import Any
 from lab.autoscaling.triggers import common
 from lab.autoscaling.triggers.common import Common
 from lab.autoscaling.triggers.metadata import Metadata
+from lab.lagscaler import settings
+from lab.lagscaler.settings import Settings
 
+MARK = "sustainSeconds"
 _SCHEME = re.compile(r"[a-z]+://")
 _GRPC_SCHEMES = ("dns:///", "passthrough:///", "unix://")
 
@@ -28,10 +34,18 @@ class External:
         return common.external(index, name, self.common.metric_type, target)
 
 
-def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
-    """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``parseExternalScalerMetadata``.
+@dataclass(frozen=True)
+class PersistentLag(External):
+    """The lab's persistent-lag scaler, and what it makes of the metadata. A variable's name stands there for its value."""
 
-    KEDA accepts an http URL for an address, and gRPC then resolves no such host: it is refused here.
+    settings: Settings
+
+
+def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
+    """The trigger at ``place``, a :class:`PersistentLag` where it says what only that scaler knows: sustainSeconds.
+
+    Raises :class:`InputError` naming the field. Source: ``parseExternalScalerMetadata``. KEDA accepts an http URL for an
+    address, and gRPC then resolves no such host: it is refused here.
     """
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
@@ -40,4 +54,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
         raise metadata.error("scalerAddress", "HOST:PORT of a gRPC service, without http://")
     for field in ("enableTLS", "unsafeSsl"):
         metadata.flag(field)
-    return External(shared, address, dict(metadata.content))
+    sent = dict(metadata.content)
+    if MARK in sent:
+        return PersistentLag(shared, address, sent, settings.parse(sent, where, place))
+    return External(shared, address, sent)

@@ -10,7 +10,7 @@ from lab.autoscaling.scaledobject import ScaledObject
 from lab.autoscaling.simulate.run import Situation
 from lab.autoscaling.tune import fields
 from lab.autoscaling.tune.fields import Variant
-from lab.autoscaling.tune.grid import computed_threshold
+from lab.autoscaling.tune.grid import HEADROOM, computed_threshold
 from lab.autoscaling.tune.outcome import Outcome, front, outcome, steady
 
 AS_LATE, LEAST_S = 0.05, 1.0  # of the least lateness, and s at least: so much more counts as late as the best
@@ -127,6 +127,8 @@ def _reasons(
     found = []
     for field, value in chosen.variant.changes.items():
         why = f"with {fields.said(given[field])} {_difference(without[field], chosen)}"
+        if field == fields.SECONDS:
+            why += f" (objective x 0.75 = {objective_s:g} s x 0.75 = {objective_s * HEADROOM:g} s)"
         if field == fields.THRESHOLD:
             rate = situation.consumers.rate
             computed = computed_threshold(rate, objective_s)

@@ -1,4 +1,7 @@
-"""The fields of a ScaledObject that are tuned: what is in force, and the object with others. Times in s, lag in messages."""
+"""The fields of a ScaledObject that are tuned: what is in force, and the object with others. Times in s, lag in messages.
+
+Those of its bounds and behavior, the threshold of its trigger, and of the persistent-lag scaler what has to last and is held.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,17 @@ from typing import Any
 from lab.autoscaling import hpa, hpa_spec, scaledobject
 from lab.autoscaling.hpa_spec import Policy, Rules
 from lab.autoscaling.scaledobject import ScaledObject
+from lab.autoscaling.simulate.sources import only
+from lab.autoscaling.triggers.external import PersistentLag
+from lab.autoscaling.triggers.kafka import Kafka
 
-THRESHOLD, MOST = "lagThreshold", "maxReplicaCount"
+THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
 DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"
 UP_WINDOW, UP_POLICIES = "scaleUp.stabilizationWindowSeconds", "scaleUp.policies"
-FIELDS = (THRESHOLD, MOST, DOWN_WINDOW, DOWN_POLICIES, UP_WINDOW, UP_POLICIES)
-_WINDOW, _POLICIES = "stabilizationWindowSeconds", "policies"
+SUSTAIN, LEAST_OF, GREATEST_OF = "sustainSeconds", "scaleUpStabilization", "scaleDownStabilization"
+_METADATA = (THRESHOLD, SECONDS, SUSTAIN, LEAST_OF, GREATEST_OF)
 
-Value = int | tuple[Policy, ...]
+Value = float | tuple[Policy, ...]
 Changes = Mapping[str, Value]
 
 
@@ -30,20 +36,36 @@ class Variant:
 
 
 def in_force(scaled: ScaledObject) -> dict[str, Value]:
-    """The value of each of FIELDS, with the API server's and the controller's defaults where nothing is written.
+    """The value of each field that is tuned, with the API server's and the controller's defaults where nothing is written.
 
-    Raises :class:`InputError` for a ScaledObject with another trigger than one of type kafka.
+    Raises :class:`InputError` for a trigger that is not simulated.
     """
+    trigger = only(scaled)
     up, down = rules(scaled)
     window = hpa.DEFAULTS.downscale_stabilization_s if down.window_s is None else down.window_s
     return {
-        THRESHOLD: scaled.lag_threshold,
+        **_threshold(trigger),
         MOST: scaled.max_replicas,
         DOWN_WINDOW: window,
         DOWN_POLICIES: down.policies,
         UP_WINDOW: up.window_s or 0,
         UP_POLICIES: up.policies,
+        **_lasting(trigger),
     }
+
+
+def _threshold(trigger: Kafka | PersistentLag) -> dict[str, Value]:
+    if isinstance(trigger, Kafka):
+        return {THRESHOLD: trigger.lag_threshold}
+    rule = trigger.settings.rule
+    return {SECONDS: rule.target} if rule.ages else {THRESHOLD: int(rule.target)}
+
+
+def _lasting(trigger: Kafka | PersistentLag) -> dict[str, Value]:
+    if isinstance(trigger, Kafka):
+        return {}
+    rule = trigger.settings.rule
+    return {SUSTAIN: int(rule.sustain_s), LEAST_OF: int(rule.up_s), GREATEST_OF: int(rule.down_s)}
 
 
 def rules(scaled: ScaledObject) -> tuple[Rules, Rules]:
@@ -59,8 +81,8 @@ def changed(scaled: ScaledObject, changes: Changes) -> Variant:
     content = copy.deepcopy(scaled.content)
     spec = content["spec"]
     for field, value in changes.items():
-        if field == THRESHOLD:
-            spec["triggers"][0]["metadata"]["lagThreshold"] = str(value)
+        if field in _METADATA:
+            spec["triggers"][0]["metadata"][field] = said(value)
         elif field == MOST:
             spec["maxReplicaCount"] = value
         else:
@@ -73,7 +95,7 @@ def changed(scaled: ScaledObject, changes: Changes) -> Variant:
 def said(value: Value) -> str:
     """A value as people write it: policies as ``8 pods or 200 % / 30 s``."""
     if not isinstance(value, tuple):
-        return str(value)
+        return str(value) if isinstance(value, int) else f"{value:g}"
     periods = {policy.period_s for policy in value}
     if len(periods) == 1:
         return f"{' or '.join(map(_amount, value))} / {periods.pop()} s"

@@ -1,4 +1,4 @@
-"""The variants that are tried: a grid over lagThreshold, bounds, windows and policies around the given ScaledObject."""
+"""The variants that are tried: a grid over threshold, bounds, windows and policies around the given ScaledObject."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from itertools import pairwise
 from lab.autoscaling.hpa_spec import Policy
 from lab.autoscaling.scaledobject import ScaledObject
 from lab.autoscaling.simulate.run import Situation
+from lab.autoscaling.simulate.sources import only
+from lab.autoscaling.triggers.kafka import Kafka
 from lab.autoscaling.tune import fields
 from lab.autoscaling.tune.fields import Value, Variant
+from lab.lagscaler.settings import SHORTEST_S
 from lab.profile import Profile
 
 HEADROOM = 0.75  # of the objective, that lagThreshold / rate may use up: a group at rest is behind by that time
 AROUND = (0.25, 0.35, 0.5, 0.71, 1, 1.41, 2, 2.83, 4)
 WINDOWS_DOWN, WINDOWS_UP = (120, 300, 600, 900), (0, 60)
+SUSTAINED = (0, 30, 60, 120, 300)  # what has to last for the persistent-lag scaler, s, as far as its window reaches
+LEAST_OF, GREATEST_OF = (0, 60), (0, 300)  # its stabilizations
 WINDOW_STEP_S = 60  # a computed window is a multiple of it, and that much longer than what it has to outlast
 LONGEST_WINDOW = 1800  # s: what a simulation goes on after its profile, so that what a window costs is seen
 UP = ((Policy("Pods", 4, 15), Policy("Percent", 100, 15)), (Policy("Percent", 900, 15),))
@@ -34,8 +39,8 @@ def variants(scaled: ScaledObject, situation: Situation, objective_s: float, mos
     given = fields.in_force(scaled)
     values = _values(scaled, situation, objective_s)
     every = []
-    for combination in itertools.product(*(values[field] for field in fields.FIELDS)):
-        found = {field: value for field, value in zip(fields.FIELDS, combination, strict=True) if value != given[field]}
+    for combination in itertools.product(*values.values()):
+        found = {field: value for field, value in zip(values, combination, strict=True) if value != given[field]}
         every.append(found)
     every.sort(key=len)
     if len(every) > most:
@@ -59,16 +64,28 @@ def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> d
     least = max(1, scaled.min_replicas)
     values: dict[str, list[Value]] = {
         fields.THRESHOLD: [max(1, round(centre * factor)) for factor in AROUND],
+        fields.SECONDS: [max(SHORTEST_S, round(objective_s * HEADROOM * factor, 2)) for factor in AROUND],
         fields.MOST: [most for most in (partitions, min(needed, partitions)) if most >= least],
         fields.DOWN_WINDOW: [*WINDOWS_DOWN, *_outlasting(situation.profile)],
         fields.DOWN_POLICIES: list(DOWN),
         fields.UP_WINDOW: list(WINDOWS_UP),
         fields.UP_POLICIES: list(UP),
+        fields.SUSTAIN: [sustain for sustain in SUSTAINED if sustain <= _reach(scaled)],
+        fields.LEAST_OF: list(LEAST_OF),
+        fields.GREATEST_OF: list(GREATEST_OF),
     }
     for direction, rules in (("scaleUp", up), ("scaleDown", down)):
         if rules.select == "Disabled":
-            values |= {field: [] for field in fields.FIELDS if field.startswith(direction)}
-    return {field: list(dict.fromkeys([given[field], *values[field]])) for field in fields.FIELDS}
+            values |= {field: [] for field in given if field.startswith(f"{direction}.")}
+    return {field: list(dict.fromkeys([value, *values[field]])) for field, value in given.items()}
+
+
+def _reach(scaled: ScaledObject) -> float:
+    """How far back the trigger's samples go, s."""
+    trigger = only(scaled)
+    if isinstance(trigger, Kafka):
+        return 0
+    return trigger.settings.rule.size * trigger.settings.rule.interval_s
 
 
 def _outlasting(profile: Profile) -> list[int]:

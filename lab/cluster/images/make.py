@@ -47,8 +47,11 @@ CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 PROXY_PACKAGES = ("iptables", "nftables", "conntrack", "kmod")
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "dash")
 PYTHON_PACKAGES = ("python3", "libstdc++6", "zlib1g", "dash")
-POD_NEEDS = ("confluent-kafka", "numpy", "platformdirs", "prometheus-client", "pyyaml")
-POD_PARTS = ("autoscaling", "consumer", "controller", "kafka", "producer")
+POD_NEEDS = (  # with what each needs itself: they are installed without asking for more
+    "cffi", "confluent-kafka", "cryptography", "grpcio", "grpcio-health-checking", "numpy", "platformdirs",
+    "prometheus-client", "protobuf", "pyyaml", "typing-extensions",
+)  # fmt: skip
+POD_PARTS = ("autoscaling", "consumer", "controller", "kafka", "lagscaler", "producer")
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from lab.autoscaling import keda, kedaoracle, scaledobject, triggers
+from lab.autoscaling import keda, kedaoracle, scaledobject
 from lab.autoscaling.keda import State
-from lab.autoscaling.triggers import cron, lag, prometheus
+from lab.autoscaling.triggers import cron, lag, parsing, prometheus
 from lab.autoscaling.triggers.lag import Partition
 from lab.autoscaling.triggers.reading import Reading, ScalerError, exposed
 from lab.errors import InputError
@@ -43,7 +43,7 @@ def trigger_of(case):
     written = {"type": case["kind"], "metadata": case["metadata"]}
     if case["metricType"]:
         written["metricType"] = case["metricType"]
-    return triggers.parse([written], "case")[0]
+    return parsing.parse([written], "case")[0]
 
 
 # What a trigger is asked. Each pair: a case from randomness, and what the model answers to it.
@@ -358,7 +358,7 @@ VALID = {
     "prometheus": prometheus_case(Random(SEED))["metadata"],
     "cron": {"timezone": "Asia/Kolkata", "start": "0 8 * * 1-5", "end": "*/5 18 ? * *", "desiredReplicas": "5"},
     "cpu": {"value": "75"},
-    "external": {"scalerAddress": "lag-scaler:6000", "sustainSeconds": "120"},
+    "external": {"scalerAddress": "lag-scaler:6000", "queue": "jobs"},
 }
 FIELDS = {
     "kafka": [

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lab import paths
@@ -13,6 +13,7 @@ from lab.autoscaling.simulate.curve import Curve
 from lab.autoscaling.simulate.group import NOBODY, Consumers, Group
 from lab.autoscaling.simulate.rebalance import Rebalance, assigned
 from lab.autoscaling.simulate.run import Situation, simulate, simulate_many
+from lab.autoscaling.tune import late
 from lab.errors import InputError
 from lab.profile import Profile, Step
 
@@ -29,6 +30,17 @@ def lag_150(**metadata):
             content["spec"]["triggers"][0]["metadata"][field] = value
         else:
             place[field] = value
+    return scaledobject.parse(content, "test")
+
+
+def lasting(**metadata):
+    """lag-150 with the persistent-lag scaler in place of the kafka trigger, of the same threshold."""
+    content = lag_150(**{field: value for field, value in metadata.items() if field.startswith(("min", "max"))}).content
+    given = {"scalerAddress": "lag-scaler:6000", "bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}
+    given |= {"lagThreshold": "150", "sustainSeconds": "120", "allowIdleConsumers": "true"}
+    given |= {field: value for field, value in metadata.items() if not field.startswith(("min", "max"))}
+    given = {field: value for field, value in given.items() if value is not None}
+    content["spec"]["triggers"] = [{"type": "external", "metadata": given}]
     return scaledobject.parse(content, "test")
 
 
@@ -173,8 +185,131 @@ def test_when_lag_is_back(begin, expected):
     assert curve.back_at(-1) is None
 
 
+@st.composite
+def traffic(draw):
+    """Any steps of up to 40 pods' rate, some minutes each."""
+    lengths = draw(st.lists(st.integers(20, 400), min_size=1, max_size=6))
+    rates = draw(st.lists(st.integers(0, 4000), min_size=len(lengths), max_size=len(lengths)))
+    edges = np.cumsum([0, *lengths]).astype(float)
+    return Profile(tuple(Step(at, rate, "step") for at, rate in zip(edges, rates, strict=False)), float(edges[-1]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    traffic(), st.integers(1, 2000), st.sampled_from([1, 2.5, 3, 5, 7.5, 15]), st.sampled_from([P, 2 * P]), st.integers(0, 1)
+)
+def test_what_lasts_for_no_time_is_the_lag_there_is(profile, threshold, interval, most, least):
+    """sustainSeconds 0 without stabilizations, sampled at every sync: every decision is the kafka trigger's."""
+    # Without idle consumers the caps are two: the scaler's leaves no metric between P and P + 1 thresholds.
+    chosen = {"lagThreshold": str(threshold), "allowIdleConsumers": "true"}
+    chosen |= {"minReplicaCount": least, "maxReplicaCount": most}
+    windowed = lasting(**chosen, sustainSeconds="0", samplingInterval=f"{interval:g}")
+    # In one pass, so that both groups go through the same steps of time.
+    plain, sampled = simulate_many(Situation(profile, EVEN, Consumers(100.0)), [lag_150(**chosen), windowed])
+    assert sampled.changes == plain.changes
+    assert (sampled.lag == plain.lag).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(400, 20_000), st.integers(1, 60), st.integers(0, 59), st.sampled_from([60, 120, 300]))
+def test_a_spike_shorter_than_sustain_scales_nothing(spike, hold, offset, sustain):
+    """However high: what the floor of pods works off within sustainSeconds is never seen by the HPA."""
+    begin, floor = 200.0 + offset, 4 * 1000.0
+    shortage = max(0.0, spike - floor) * hold
+    drain = shortage / (floor - 300)
+    assume(hold + drain + 1 < sustain)
+    profile = Profile((Step(0, 300, "baseline"), Step(begin, spike, "spike"), Step(begin + hold, 300, "drain")), 1800.0)
+    here = Situation(profile, EVEN, Consumers(1000.0, in_flight_s=0.1), tail_s=600.0)
+    assert simulate(here, lasting(lagThreshold="150", sustainSeconds=str(sustain))).changes == []
+
+
+def test_a_spike_that_scales_the_built_in_trigger_scales_nothing():
+    """The test above has something to see: the kafka trigger of the same threshold scales out on such a spike."""
+    profile = Profile((Step(0, 300, "baseline"), Step(200, 5000, "spike"), Step(240, 300, "drain")), 1800.0)
+    here = Situation(profile, EVEN, Consumers(1000.0, in_flight_s=0.1))
+    assert simulate(here, lag_150()).replicas.max() == 12
+    assert simulate(here, lasting(sustainSeconds="60")).changes == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1200, 4000), st.sampled_from([30, 60, 120, 240]), st.sampled_from([2, 5, 10]), st.integers(0, 14))
+def test_a_step_is_answered_later_by_what_it_has_to_last(spike, sustain, interval, offset):
+    """By sustainSeconds, to an interval and a sync: the metric is what the lag was so long before, as long as it grows."""
+    here = Situation(step(100, spike, 300.0 + offset, 900, 2400), EVEN, Consumers(100.0))
+    built_in = simulate(here, lag_150()).changes[0]
+    given = {"sustainSeconds": str(sustain), "samplingInterval": str(interval), "windowSize": "120"}
+    ours = simulate(here, lasting(**given)).changes[0]
+    assert built_in[0] > 300
+    assert sustain - here.sync_s <= ours[0] - built_in[0] <= sustain + interval + here.sync_s
+
+
+def test_what_stabilizes_up_and_down():
+    """Up it adds to sustainSeconds; down it keeps the pods for its time beyond what the HPA's own window does."""
+    here = Situation(step(100, 2000, 300.0, 600, 4000), EVEN, Consumers(100.0))
+    plain, up, down = (
+        simulate(here, lasting(**{"sustainSeconds": "60"} | more))
+        for more in ({}, {"scaleUpStabilization": "60"}, {"scaleDownStabilization": "300"})
+    )
+    assert up.changes[0][0] - plain.changes[0][0] == pytest.approx(60, abs=here.sync_s)
+    gives_back = [next(at for at, before, after in one.changes if after < before) for one in (plain, down)]
+    assert gives_back[1] - gives_back[0] == pytest.approx(300, abs=3 * here.sync_s)
+
+
+def test_in_seconds_the_oldest_record_decides():
+    """lagSeconds: the same record is as old whatever the rate; half of the traffic on one partition is old there first."""
+    content = {"lagThreshold": None, "lagSeconds": "30", "sustainSeconds": "30"}
+    here = Situation(step(1000, 10_000, 300.0, 600, 4000), EVEN, Consumers(1000.0))
+    curve = simulate(here, lasting(**content))
+    assert curve.changes[0][0] > 330
+    assert curve.replicas.max() >= 22  # 24 to the HPA's tolerance
+    assert curve.replicas[-1] == 4
+    ages = late.ages(curve, late.Arrivals(here.profile))
+    age = float(np.interp(curve.changes[0][0] - 30, *ages))  # P x age / lagSeconds against the pods there are
+    assert 24 * age / 30 > 4.4
+
+
+def test_partition_limitation_limits_what_is_sampled():
+    """Two partitions of 24: at most two thresholds without idle consumers, and pods for no more."""
+    flood = Situation(step(100, 4000), EVEN, Consumers(100.0))
+    chosen = {"partitionLimitation": "0,5", "allowIdleConsumers": "false", "minReplicaCount": 1}
+    assert simulate(flood, lasting(**chosen)).replicas.max() == 2
+
+
+def test_many_policies_of_the_scaler_at_once():
+    """Each samples its own group."""
+    situation = Situation(step(180, 1800), EVEN, Consumers(100.0))
+    policies = [lasting(), lag_150(), lasting(sustainSeconds="30", samplingInterval="5")]
+    for one, curve in zip(policies, simulate_many(situation, policies), strict=True):
+        alone = simulate(situation, one)
+        assert curve.changes[:2] == alone.changes[:2]
+        assert curve.pod_minutes == pytest.approx(alone.pod_minutes, rel=0.02)
+
+
+def test_from_zero_the_scaler_wakes_the_group_at_once():
+    """Activity is the lag there is, lasting or not: a pollingInterval after the first message, as with the kafka trigger."""
+    traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
+    curve = simulate(Situation(traffic, EVEN, Consumers(100.0)), lasting(minReplicaCount=0))
+    gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
+    back = next(at for at, before, _ in curve.changes if before == 0 and at > gone)
+    assert 600 < gone < 1000
+    assert 1800 <= back <= 1860
+
+
+def test_what_can_t_be_read_holds_the_replicas_and_falls_back():
+    """partitionLimitation that leaves no partition: the HPA keeps what there is, and with a fallback goes to that."""
+    content = lasting(partitionLimitation="99").content
+    here = Situation(step(100, 4000), EVEN, Consumers(100.0))
+    assert simulate(here, scaledobject.parse(content, "test")).changes == []
+    content["spec"]["fallback"] = {"failureThreshold": 3, "replicas": 9}
+    assert simulate(here, scaledobject.parse(content, "test")).replicas[-1] == 9
+
+
 def test_what_is_not_simulated_is_refused():
-    """A second trigger is named, with its types."""
+    """A second trigger is named, with its types, and an external scaler that is not the lab's."""
+    content = lasting().content
+    content["spec"]["triggers"][0]["metadata"] = {"scalerAddress": "queue:6000"}
+    with pytest.raises(InputError, match=r"spec.triggers: \['external'\] .* external with the persistent-lag scaler's"):
+        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0)), scaledobject.parse(content, "so.yaml"))
     content = lag_150().content
     cron = {"timezone": "UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "10"}
     content["spec"]["triggers"].append({"type": "cron", "metadata": cron})

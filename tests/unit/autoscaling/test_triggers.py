@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.autoscaling import triggers
 from lab.autoscaling.scaledobject import parse
-from lab.autoscaling.triggers import cron, lag, prometheus
+from lab.autoscaling.triggers import cron, lag, parsing, prometheus
+from lab.autoscaling.triggers.external import PersistentLag
 from lab.autoscaling.triggers.lag import Partition
 from lab.autoscaling.triggers.reading import ScalerError
 from lab.errors import InputError
+from lab.lagscaler import settings as settings_of_the_scaler
 from lab.scale import Scale
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}}
@@ -23,8 +24,19 @@ CRON = {
     "metadata": {"timezone": "Europe/Berlin", "start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "desiredReplicas": "10"},
 }
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "75"}}
-EXTERNAL = {"type": "external", "metadata": {"scalerAddress": "lag-scaler:6000", "sustainSeconds": "120"}}
-EACH = {"kafka": KAFKA, "prometheus": PROMETHEUS, "cron": CRON, "cpu": CPU, "external": EXTERNAL}
+EXTERNAL = {"type": "external", "metadata": {"scalerAddress": "queue-scaler:6000", "queue": "jobs"}}
+LASTING = {
+    "type": "external",
+    "metadata": {
+        "scalerAddress": "lag-scaler:6000",
+        "bootstrapServersFromEnv": "SERVERS",
+        "consumerGroup": "enrich",
+        "topic": "events",
+        "lagThreshold": "500",
+        "sustainSeconds": "120",
+    },
+}
+EACH = {"kafka": KAFKA, "prometheus": PROMETHEUS, "cron": CRON, "cpu": CPU, "external": EXTERNAL, "lasting": LASTING}
 
 
 def one(trigger, **changed):
@@ -34,13 +46,13 @@ def one(trigger, **changed):
         content["metadata"].pop(field, None)
         if value is not None:
             content["metadata"][field] = value
-    return triggers.parse([content], "my.yaml")[0]
+    return parsing.parse([content], "my.yaml")[0]
 
 
 @pytest.mark.parametrize("kind", EACH)
 def test_the_triggers_of_the_scenarios_are_read(kind):
     """One of each type, with a name, beside the others."""
-    read = triggers.parse([trigger | {"name": name} for name, trigger in EACH.items()], "my.yaml")
+    read = parsing.parse([trigger | {"name": name} for name, trigger in EACH.items()], "my.yaml")
     assert dict(zip(EACH, read, strict=True))[kind].common.name == kind
 
 
@@ -81,6 +93,10 @@ def test_the_triggers_of_the_scenarios_are_read(kind):
         ("external", "scalerAddress", None, "scalerAddress: None is not allowed; allowed: HOST:PORT of a gRPC service"),
         ("external", "scalerAddress", "http://lag-scaler", "allowed: HOST:PORT of a gRPC service, without http://"),
         ("external", "enableTLS", "maybe", "enableTLS: 'maybe' is not allowed"),
+        ("lasting", "sustainSeconds", "301", "sustainSeconds: '301' is not allowed; allowed: at most samplingInterval * windo"),
+        ("lasting", "lagThreshold", "many", "lagThreshold: 'many' is not allowed; allowed: a whole number from 1"),
+        ("lasting", "lagTreshold", "5", "lagTreshold: '5' is not allowed; allowed: one of the fields activationLagSeconds"),
+        ("lasting", "topic", None, "topic: None is not allowed; allowed: a value, here or by topicFromEnv"),
     ],
 )
 def test_a_bad_trigger_is_one_clear_line(kind, field, value, line):
@@ -107,16 +123,26 @@ def test_a_bad_trigger_is_one_clear_line(kind, field, value, line):
 def test_what_is_beside_the_metadata_is_checked_too(trigger, line):
     """Target types, cached metrics, references to secrets."""
     with pytest.raises(InputError) as error:
-        triggers.parse([trigger], "my.yaml")
+        parsing.parse([trigger], "my.yaml")
     assert line in str(error.value)
+
+
+def test_of_external_scalers_the_labs_own_is_known():
+    """By sustainSeconds; its metadata means what the scaler makes of it, and a variable's name stands for its value."""
+    lasting = one(LASTING, scaleDownStabilization="60")
+    assert isinstance(lasting, PersistentLag)
+    assert lasting.settings == settings_of_the_scaler.parse(lasting.metadata, "my.yaml")
+    assert (lasting.settings.rule.target, lasting.settings.rule.sustain_s, lasting.settings.rule.down_s) == (500, 120, 60)
+    assert lasting.settings.source.servers == "SERVERS"
+    assert not isinstance(one(EXTERNAL), PersistentLag)
 
 
 def test_triggers_have_names_of_their_own():
     """KEDA refuses the second of a name; no trigger at all is refused too."""
     with pytest.raises(InputError, match=r"spec.triggers\[1\].name: 'a' is not allowed"):
-        triggers.parse([KAFKA | {"name": "a"}, CPU | {"name": "a"}], "my.yaml")
+        parsing.parse([KAFKA | {"name": "a"}, CPU | {"name": "a"}], "my.yaml")
     with pytest.raises(InputError, match=r"spec.triggers: \[\] is not allowed; allowed: a list of at least one trigger"):
-        triggers.parse([], "my.yaml")
+        parsing.parse([], "my.yaml")
 
 
 def test_a_cap_by_topic_needs_a_topic():
@@ -182,13 +208,27 @@ def test_annotations_pause():
         scaled([KAFKA], {f"{prefix}paused-replicas": "-1"})
 
 
-def test_several_triggers_are_read_and_refused_by_a_trial():
-    """The model takes them; a trial, which compresses its policy and asks for its lagThreshold, says which it can't run."""
-    policy = scaled([KAFKA, CPU])
-    assert len(policy.triggers) == 2
-    with pytest.raises(InputError, match=r"my.yaml: spec.triggers: \['kafka', 'cpu'\] is not allowed; allowed: exactly one"):
-        policy.compressed(Scale("test", 30, 1))
-    with pytest.raises(InputError, match="exactly one trigger, of type kafka, in a trial"):
+def test_a_scale_does_to_each_trigger_what_is_declared():
+    """Times are divided, the lag wanted per replica is multiplied; percent stay, and a time of day is refused."""
+    lasting = LASTING["metadata"] | {"lagThreshold": "1000", "lagSeconds": ""}
+    policy = scaled([KAFKA, CPU, PROMETHEUS, {"type": "external", "metadata": lasting}])
+    made = policy.compressed(Scale("test", 30, 4)).content["spec"]["triggers"]
+    assert made[0]["metadata"]["lagThreshold"] == str(4 * policy.lag_threshold)
+    assert made[1] == CPU
+    assert float(made[2]["metadata"]["threshold"]) == 4 * float(PROMETHEUS["metadata"]["threshold"])
+    wanted = {"lagThreshold": "4000", "sustainSeconds": "4", "samplingInterval": "0.334"}
+    assert made[3]["metadata"] == lasting | wanted
+    with pytest.raises(InputError, match=r"my.yaml: spec.triggers: 'cron' is not allowed; allowed: kafka, cpu, prometheus or"):
+        scaled([KAFKA, CRON]).compressed(Scale("test", 30, 1))
+
+
+def test_a_threshold_of_lag_is_the_first_trigger_that_has_one():
+    """Of the kafka trigger, or of the persistent-lag scaler; a policy without is told so."""
+    lasting = {"type": "external", "metadata": {"scalerAddress": "x:6000", "lagThreshold": "700"}}
+    assert scaled([CPU, lasting, KAFKA]).lag_threshold == 700
+    with pytest.raises(
+        InputError, match=r"spec.triggers: \['prometheus'\] is not allowed; allowed: one at least with a lagThr"
+    ):
         assert scaled([PROMETHEUS]).lag_threshold
 
 

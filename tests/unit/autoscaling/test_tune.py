@@ -210,6 +210,69 @@ class TestVariants:
             grid.variants(orders(triggers=[cpu]), situation(), 2.0)
 
 
+LASTING = {
+    "scalerAddress": "lag-scaler:6000",
+    "bootstrapServers": "b:9092",
+    "consumerGroup": "enrich",
+    "topic": "orders",
+    "sustainSeconds": "60",
+    "allowIdleConsumers": "true",
+}
+
+
+def lasting(**metadata):
+    """The example ScaledObject with the persistent-lag scaler in place of the kafka trigger."""
+    return orders(triggers=[{"type": "external", "metadata": LASTING | metadata}])
+
+
+class TestPersistentLag:
+    """The persistent-lag scaler's own fields."""
+
+    def test_its_fields_are_in_force_and_are_tried(self):
+        """Beside those every ScaledObject has; what a window of 20 samples doesn't reach is not tried."""
+        given = lasting(lagThreshold="500", samplingInterval="5", windowSize="20", scaleDownStabilization="90")
+        force = fields.in_force(given)
+        assert list(force)[:1] == [fields.THRESHOLD]
+        assert {field: force[field] for field in (fields.THRESHOLD, fields.SUSTAIN, fields.LEAST_OF, fields.GREATEST_OF)} == {
+            "lagThreshold": 500,
+            "sustainSeconds": 60,
+            "scaleUpStabilization": 0,
+            "scaleDownStabilization": 90,
+        }
+        tried = [one.changes for one in grid.variants(given, situation(), 2.0, 1000)]
+        assert sorted(one[fields.SUSTAIN] for one in tried if list(one) == [fields.SUSTAIN]) == [0, 30]
+        assert {fields.GREATEST_OF: 300} in tried
+        assert {fields.LEAST_OF: 60} in tried
+        assert {fields.THRESHOLD: 300} in tried
+
+    def test_a_disabled_direction_leaves_its_stabilization(self):
+        """They are the scaler's, not the HPA's: their names begin alike."""
+        settings = {"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}}
+        content = lasting(lagThreshold="500").content
+        content["spec"]["advanced"] = {"horizontalPodAutoscalerConfig": settings}
+        tried = grid.variants(scaledobject.parse(content, "orders.yaml"), situation(), 2.0, 1000)
+        assert {fields.GREATEST_OF: 300} in [one.changes for one in tried]
+        assert not any(field.startswith("scaleDown.") for one in tried for field in one.changes)
+
+    def test_a_threshold_in_seconds_is_tuned_in_seconds(self):
+        """Around three quarters of the objective, whatever a pod's rate; written as KEDA takes it, a string."""
+        given = lasting(lagSeconds="30")
+        assert fields.THRESHOLD not in fields.in_force(given)
+        tried = [one.changes for one in grid.variants(given, situation(), 10.0, 1000)]
+        assert {fields.SECONDS: 7.5} in tried
+        made = changed(given, {fields.SECONDS: 7.5, fields.SUSTAIN: 120}).scaled
+        assert made.content["spec"]["triggers"][0]["metadata"] == LASTING | {"lagSeconds": "7.5", "sustainSeconds": "120"}
+
+    def test_where_spikes_do_no_harm_waiting_costs_less(self):
+        """Bursts the floor works off within the objective: what has to last leaves them alone, and is recommended for that."""
+        bursts = [step for at in (300, 900, 1500) for step in (Step(at, 1500, "burst"), Step(at + 60, 200, "lull"))]
+        here = situation((Step(0, 200, "baseline"), *bursts), 2100)
+        given = lasting(lagThreshold="300", sustainSeconds="0")
+        advice = recommend(here, given, outcomes(here, grid.variants(given, here, 120.0, 60), 120.0), 120.0)
+        assert advice.chosen.pod_minutes < advice.given.pod_minutes
+        assert advice.chosen.late_s == advice.given.late_s == 0
+
+
 class TestRecommendation:
     """One policy, and why."""
 

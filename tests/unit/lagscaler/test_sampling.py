@@ -1,11 +1,15 @@
 """From Kafka's answers to what is handed over, and what happens to it when something breaks."""
 
+import gc
+import weakref
+
 import pytest
 from confluent_kafka import KafkaError
 
 from lab.autoscaling.triggers.reading import ScalerError
 from lab.errors import InputError
 from lab.kafka.lag import PartitionLag
+from lab.lagscaler.__main__ import settle
 from lab.lagscaler.registry import Full
 from lab.lagscaler.sampler import Sampler
 from lab.wait import until
@@ -274,3 +278,36 @@ def test_the_thread_reads_a_new_trigger_at_once_and_ends_with_the_last():
     scaled.registry.stop()
     until(lambda: not started[1].alive(), 10, "the thread to end")
     assert (len(started), scaled.registry.healthy()) == (2, False)
+
+
+def test_a_first_reading_is_told_and_a_failed_one_too():
+    """How many triggers a reading was for, failed for, and read for the first time."""
+    scaled, told = Scaled(), []
+    scaled.sampler = Sampler(
+        "b:9092", scaled.registry, lambda _: scaled.kafka, lambda *given: told.append(given[1:]), scaled.clock.wall
+    )
+    scaled.kafka.lags(300, 200)
+    scaled.state()
+    scaled.after(10)
+    scaled.state(topic="payments")
+    scaled.after(10)
+    scaled.after(10)
+    assert told == [(1, 0, 1), (2, 1, 1), (2, 1, 0)]
+
+
+def test_what_is_forgotten_is_freed_without_the_collector():
+    """What a trigger needs has no cycles, so it may be frozen out of the collector's rounds and is no leak for it."""
+    scaled = Scaled()
+    scaled.kafka.lags(300, 200)
+    gone = weakref.ref(scaled.state())
+    scaled.after(10)
+    before = gc.get_freeze_count()
+    settle()
+    try:
+        assert gc.get_freeze_count() > before
+        gc.disable()
+        scaled.after(901)
+        assert gone() is None
+    finally:
+        gc.enable()
+        gc.unfreeze()

@@ -75,14 +75,14 @@ def test_words_shared_with_the_kafka_trigger_mean_the_same():
         ({"lagThreshold": "0"}, "metadata.lagThreshold: '0' is not allowed; allowed: a whole number from 1"),
         ({"lagThreshold": None}, "metadata.lagThreshold: None is not allowed; allowed: either lagThreshold (messages) or"),
         ({"lagSeconds": "5"}, "metadata.lagThreshold: '500' is not allowed; allowed: either lagThreshold (messages) or"),
-        ({"lagThreshold": None, "lagSeconds": "0.5"}, "metadata.lagSeconds: '0.5' is not allowed; allowed: a number from 1"),
+        ({"lagThreshold": None, "lagSeconds": "0.05"}, "metadata.lagSeconds: '0.05' is not allowed; allowed: a number from 0"),
         ({"activationLagSeconds": "5"}, "metadata.activationLagSeconds: '5' is not allowed; allowed: nothing beside lagThresh"),
         ({"sustainSeconds": None}, "metadata.sustainSeconds: None is not allowed; allowed: a whole number from 0 to 3600"),
         (
             {"sustainSeconds": "301"},
             "metadata.sustainSeconds: '301' is not allowed; allowed: at most samplingInterval * windowSi",
         ),
-        ({"samplingInterval": "0"}, "metadata.samplingInterval: '0' is not allowed; allowed: a whole number from 1 to 300"),
+        ({"samplingInterval": "0"}, "metadata.samplingInterval: '0' is not allowed; allowed: a number from 0.1 to 300"),
         ({"windowSize": "721"}, "metadata.windowSize: '721' is not allowed; allowed: a whole number from 1 to 720"),
         (
             {"scaleDownStabilization": "1h"},

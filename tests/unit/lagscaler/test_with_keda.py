@@ -77,12 +77,16 @@ class Scaled:
         listed = client.AutoscalingV2Api(self.api).list_namespaced_horizontal_pod_autoscaler(self.namespace)
         return [metric.external.metric.name for item in listed.items for metric in item.spec.metrics]
 
-    def condition(self, kind):
-        """Status and reason of a condition of the ScaledObject."""
+    def conditions(self):
+        """The conditions of the ScaledObject, by type."""
         resource = DynamicClient(self.api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
         status = resource.get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
-        found = {item["type"]: (item.get("status"), item.get("reason")) for item in status.get("conditions", [])}
-        return found.get(kind, (None, None))
+        return {item["type"]: item for item in status.get("conditions", [])}
+
+    def condition(self, kind):
+        """Status and reason of a condition of the ScaledObject."""
+        found = self.conditions().get(kind, {})
+        return found.get("status"), found.get("reason")
 
     def scaled_to(self, replicas):
         """Wait until the Deployment is told that number."""
@@ -110,9 +114,10 @@ def test_lag_that_lasts_scales_and_what_does_not_does_not(cluster):
 
 
 def test_bad_metadata_is_on_the_scaledobjects_condition(cluster):
-    """Not Ready, and no HPA; the field is named in KEDA's log and ours."""
+    """Not Ready, and no HPA; that no metric is named is all KEDA says there: the field is named in its log and ours."""
     with running() as (address, _), Scaled(cluster, address, lagThreshold="many") as scaled:
         until(lambda: scaled.condition("Ready") == ("False", "ScaledObjectCheckFailed"), DEADLINE_S, "the condition")
+        assert "no metric specs returned from scalers" in scaled.conditions()["Ready"]["message"]
         assert scaled.metrics() == []
         assert scaled.replicas() == 1
 

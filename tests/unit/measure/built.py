@@ -8,7 +8,7 @@ from lab.trial.record import Record, write_json
 
 from .conftest import deployment, report
 
-SCALED = {"kind": "ScaledObject", "spec": {"triggers": [{"metadata": {"lagThreshold": "100"}}]}}
+SCALED = {"kind": "ScaledObject", "spec": {"triggers": [{"type": "kafka", "metadata": {"lagThreshold": "100"}}]}}
 COLUMNS = {
     "transitions": ["t", "kind", "name", "event", "object"],
     "group_events": ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"],

@@ -9,7 +9,7 @@ from . import built
 
 BOUNDS = {
     "kind": "ScaledObject",
-    "spec": {"minReplicaCount": 2, "maxReplicaCount": 4, "triggers": [{"metadata": {"lagThreshold": "100"}}]},
+    "spec": {"minReplicaCount": 2, "maxReplicaCount": 4, "triggers": [{"type": "kafka", "metadata": {"lagThreshold": "100"}}]},
 }
 POD = {"process_ms": "10", "concurrency": 1}  # 100 messages/s
 PHASES = ((0, "baseline"), (10, "spike"), (20, "drain"))

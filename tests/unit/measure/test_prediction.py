@@ -32,6 +32,13 @@ def inputs(**changes):
     return given | {"scale": asdict(scale.load("quick")), "partitions_after": None} | changes
 
 
+def with_cpu():
+    """The policy of :func:`inputs` with a second trigger."""
+    content = inputs()["policy"]
+    content["spec"]["triggers"].append({"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}})
+    return content
+
+
 def built(folder, monkeypatch, later=0.0, more=1.0):
     """A record in which happens what is predicted, ``later`` s later and with ``more`` times the lag."""
     monkeypatch.setattr(prediction, "syncs", lambda record: [])
@@ -75,6 +82,7 @@ def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
     ("changes", "reason"),
     [
         ({"policy": {"kind": "ReplicaSteps"}}, "a ReplicaSteps"),
+        ({"policy": with_cpu()}, r"spec.triggers: \['kafka', 'cpu'\]"),
         ({"partitions_after": 48}, "new partitions"),
         ({"workload": asdict(Workload(drain="off"))}, "die without leaving"),
         ({"workload": asdict(Workload(grace_s=1))}, "die without leaving"),

@@ -1,0 +1,38 @@
+"""Reads the triggers of a ScaledObject, of whichever types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lab.autoscaling.triggers import cpu, cron, external, kafka, prometheus
+from lab.errors import InputError
+
+Trigger = kafka.Kafka | prometheus.Prometheus | cron.Cron | cpu.Cpu | external.External
+
+_TYPES: dict[str, Callable[[Mapping[str, Any], object, str], Trigger]] = {
+    "kafka": kafka.parse,
+    "prometheus": prometheus.parse,
+    "cron": cron.parse,
+    "cpu": cpu.parse,
+    "external": external.parse,
+}
+
+
+def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
+    """The triggers of a ScaledObject, in their order, which is their index in the metrics' names.
+
+    Raises :class:`InputError` naming the first field that can't be used.
+    """
+    if not isinstance(triggers, list) or not triggers or not all(isinstance(trigger, dict) for trigger in triggers):
+        raise InputError(where, "spec.triggers", triggers, "a list of at least one trigger")
+    parsed: list[Trigger] = []
+    for index, trigger in enumerate(triggers):
+        place = f"spec.triggers[{index}]."
+        if trigger.get("type") not in _TYPES:
+            raise InputError(where, f"{place}type", trigger.get("type"), ", ".join(_TYPES))
+        read = _TYPES[trigger["type"]](trigger, where, place)
+        if read.common.name and read.common.name in {earlier.common.name for earlier in parsed}:
+            raise InputError(where, f"{place}name", read.common.name, "a name no other trigger has")
+        parsed.append(read)
+    return tuple(parsed)
