@@ -8,14 +8,18 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 
-from confluent_kafka import Message, Producer
+from confluent_kafka import Producer
 
+from lab import deadletter
 from lab.consumer.batch import summarize
-from lab.consumer.downstream import Receipts, Slots
+from lab.consumer.downstream import Slots, Store
 from lab.consumer.member import Member
 from lab.consumer.metrics import Metrics, serve
+from lab.consumer.retries import Consumed, Retries, seq_of
 from lab.consumer.settings import Settings, flags, settings
+from lab.deadletter import Reason
 from lab.reports import Reports, process_started
 
 log = logging.getLogger("lab.consumer")
@@ -38,16 +42,19 @@ class Program:
             }
         )
         self._reports = Reports(self._producer, chosen.reports_topic, chosen.client_id)
-        self._receipts = Receipts(self._producer, chosen.receipts_topic)
+        self._store = Store(self._producer, chosen.receipts_topic, chosen.dlq_topic)
+        self._retries = Retries(chosen.failures, chosen.backoff, chosen.dead_letters)
         self._member = Member(chosen, self._say)
         self._member.on_rebalanced = self._rebalanced
         self._member.on_commit = lambda good: self._metrics.commits.labels("ok" if good else "failed").inc()
-        self._slots = Slots(chosen.concurrency)
+        self._member.on_gone = self._retries.forget
+        self._slots = Slots(chosen.concurrency, chosen.burn_percent)
         self._stopping = threading.Event()
         self._abandon = threading.Event()
         self._subscribed = False
         self._alive_at = time.monotonic()
         self._drained_by = 0.0
+        self._signalled: float | None = None
 
     def _say(self, event: str, **fields: object) -> None:
         self._reports.say(event, **fields)
@@ -65,6 +72,7 @@ class Program:
 
     def terminate(self, *_: object) -> None:
         """SIGTERM with drain on: stop polling; give up work in flight only after the drain timeout."""
+        self._signalled = self._signalled or time.time()
         self._stopping.set()
         self._drained_by = time.monotonic() + self._settings.drain_timeout_s
         timer = threading.Timer(self._settings.drain_timeout_s, self._abandon.set)
@@ -87,12 +95,15 @@ class Program:
         abandoned = False
         while not self._stopping.is_set() and not abandoned:
             self._alive_at = time.monotonic()
-            messages = self._member.fetch(self._settings.poll_size, self._settings.batch_ms / 1000)
+            wait_s = self._retries.wait_s(time.monotonic(), self._settings.batch_ms / 1000)
+            messages = self._retries.take(self._member.fetch(self._settings.poll_size, wait_s), time.monotonic())
             size = self._settings.batch_size
             abandoned = not all(self._process(messages[at : at + size]) for at in range(0, len(messages), size))
+            self._member.hold(self._retries.stalled)
+            self._metrics.retrying.set(len(self._retries.stalled))
             self._member.commit_if_due()
         self._subscribed = False
-        self._say("draining", abandoned=abandoned)
+        self._say("draining", abandoned=abandoned, signalled=self._signalled)
         committed = self._member.leave(max(1.0, self._drained_by - time.monotonic()))
         self._say("left", committed=committed)
         self._producer.flush(10)
@@ -104,29 +115,61 @@ class Program:
             self._alive_at = time.monotonic()
         self._producer.flush(10)
 
-    def _process(self, messages: list[Message]) -> bool:
-        """Process one batch. False when the drain timeout gave it up: no receipt, no commit, someone else's work now."""
+    def _process(self, messages: Sequence[Consumed]) -> bool:
+        """Process one batch, whose failing messages take their time too.
+
+        False when the drain timeout gave it up: no receipt, no commit, someone else's work now.
+        """
         started, begun = time.time(), time.monotonic()
         self._metrics.inflight.set(len(messages))
-        rows = ((message.partition(), message.offset(), message.value()) for message in messages)
-        cost_ms, receipts = summarize(rows, self._settings.process_ms, self._settings.client_id)  # type: ignore[arg-type]
+        tried = self._retries.attempt(messages)
+        cost = self._settings.process_ms
+        rows = ((message.partition(), message.offset(), message.value()) for message in tried.good)
+        cost_ms, receipts = summarize(rows, cost, self._settings.client_id)
+        cost_ms += sum((cost.of(seq_of(message)) for message in tried.bad), 0.0)
         if not self._slots.work(cost_ms, self._abandon):
             return False
         ended = time.time()
         for receipt in receipts:
             receipt.start, receipt.end = started, ended
-        self._receipts.write(receipts)
+        self._store.write(receipts)
         for receipt in receipts:
             self._member.processed(receipt.partition, receipt.last)
+        for message, attempts in tried.recovered:
+            self._metrics.recovered.inc()
+            self._say("recovered", partition=message.partition(), offset=message.offset(), attempts=attempts + 1)
+        for message in tried.bad:
+            self._fail(message)
         self._metrics.inflight.set(0)
-        self._metrics.done(len(messages), time.monotonic() - begun)
+        self._metrics.done(len(tried.good), time.monotonic() - begun)
         return True
+
+    def _fail(self, message: Consumed) -> None:
+        """Let a message that failed wait for its next attempt, or make it a dead letter: durable, then committed past."""
+        partition, offset = message.partition(), message.offset()
+        failed = self._retries.failed(message, time.monotonic(), time.time())
+        self._metrics.failed.inc()
+        self._say("failed", partition=partition, offset=offset, attempts=failed.attempts, retry_in_s=failed.retry_in_s)
+        if failed.retry_in_s is not None:
+            return
+        error = f"processing failed, as injected: {failed.attempts} attempts"
+        replays = deadletter.replays(message.headers())
+        topic, now = self._settings.topic, time.time()
+        self._store.bury(message, Reason(error, failed.attempts, topic, partition, offset, failed.first_failure, now, replays))
+        self._member.processed(partition, offset)
+        self._retries.buried(message, time.monotonic())
+        self._metrics.dead_lettered.inc()
+        self._say("dead_lettered", partition=partition, offset=offset, attempts=failed.attempts)
 
 
 def main() -> int:
     """Run the consumer; exit 0 after an orderly leave."""
     parser = flags()
-    chosen = settings(parser.parse_args())
+    options = parser.parse_args()
+    if options.fail_rate + options.poison_rate > 1:
+        most = f"{1 - options.fail_rate:g}, which --fail-rate leaves"
+        parser.error(f"argument --poison-rate: {options.poison_rate:g} is not allowed; allowed: at most {most}")
+    chosen = settings(options)
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")
     program = Program(chosen)
     if chosen.drain:

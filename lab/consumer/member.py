@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -51,6 +51,7 @@ class Member:
         self._eager = settings.balancer == "range"
         self._consumer = Consumer(configuration(settings) | {"on_commit": self._committed})
         self._owned: set[int] = set()
+        self._held: set[int] = set()
         self._processed: dict[int, int] = {}
         self._uncommitted = False
         self._leaving = False
@@ -58,6 +59,7 @@ class Member:
         self._rebalance_began: float | None = None
         self.on_rebalanced: Callable[[int, float], None] = lambda owned, seconds: None
         self.on_commit: Callable[[bool], None] = lambda good: None
+        self.on_gone: Callable[[Collection[int]], None] = lambda partitions: None
 
     @property
     def owned(self) -> int:
@@ -87,6 +89,16 @@ class Member:
             self._processed[partition] = last + 1
             self._uncommitted = True
 
+    def hold(self, partitions: Collection[int]) -> None:
+        """Take no messages of ``partitions`` until a call without them; of all others, take them."""
+        wanted = self._owned.intersection(partitions)
+        if begin := wanted - self._held:
+            self._consumer.pause([TopicPartition(self._settings.topic, partition) for partition in begin])
+        if end := self._held - wanted:
+            self._consumer.resume([TopicPartition(self._settings.topic, partition) for partition in end])
+            self._wake(sorted(end))  # without it a resumed partition's next receipt came after 0.5 s (median of 2,249)
+        self._held = wanted
+
     def commit_if_due(self) -> None:
         """Commit processed offsets, without waiting, when the commit interval has passed."""
         now = time.monotonic()
@@ -109,6 +121,7 @@ class Member:
             self._consumer.poll(0.05)  # serves the rebalance; everything is paused
         if safe:
             self._processed.clear()
+            self._say("committed")
         self._consumer.close()
         return safe
 
@@ -164,9 +177,7 @@ class Member:
             self._rebalance_began = began
         gone = [part.partition for part in parts]
         self._commit(gone, wait=True)  # without it 17,000 to 21,000 messages are processed twice at every step
-        self._owned -= set(gone)
-        for partition in gone:
-            self._processed.pop(partition, None)
+        self._let_go(gone)
         if self._eager:
             consumer.unassign()
         else:
@@ -177,15 +188,23 @@ class Member:
 
     def _lost(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
         began = time.monotonic()
-        for part in parts:
-            self._owned.discard(part.partition)
-            self._processed.pop(part.partition, None)
+        self._let_go([part.partition for part in parts])
         if self._eager:
             consumer.unassign()
         else:
             consumer.incremental_unassign(parts)
         self._tell("lost", parts, began)
         self.on_rebalanced(len(self._owned), 0.0)
+
+    def _let_go(self, gone: Sequence[int]) -> None:
+        """Forget ``gone``: whoever owns them next begins at what is committed. One that was held must not come back so."""
+        if held := self._held.intersection(gone):
+            self._consumer.resume([TopicPartition(self._settings.topic, partition) for partition in sorted(held)])
+        self._held -= held
+        self._owned.difference_update(gone)
+        for partition in gone:
+            self._processed.pop(partition, None)
+        self.on_gone(gone)
 
     def _warm_up(self, partitions: int) -> None:
         """Take the time that loading ``partitions`` partitions' state takes; the member processes nothing meanwhile.
@@ -196,7 +215,7 @@ class Member:
             threading.Event().wait(partitions * self._settings.partition_warmup_ms / 1000)  # the simulated load itself
 
     def _wake(self, kept: Sequence[int]) -> None:
-        """Send a request to the leader of a kept partition, so that its broker thread looks at the fetchers again.
+        """Send a request to the leader of a partition that was resumed, so that its broker thread looks at the fetchers again.
 
         librdkafka pauses every kept partition for an incremental rebalance and, when it resumes them, wakes no one: a broker
         thread may sleep on for a second. It takes a low fetch.queue.backoff.ms as well (docs/upstream). With several brokers

@@ -28,6 +28,10 @@ class Metrics:
             "From a rebalance's first callback to its assignment",
             buckets=(0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30),
         )
+        self.failed = Counter("messages_failed", "Attempts at a message that failed")
+        self.recovered = Counter("messages_recovered", "Messages that failed and succeeded in a retry")
+        self.dead_lettered = Counter("messages_dead_lettered", "Messages given up, durable in the dead-letter topic")
+        self.retrying = Gauge("retrying_partitions", "Partitions that stand still while their head is retried")
         self.commits = Counter("commits", "Offset commits", ["outcome"])
         self.batch_duration = Histogram("batch_duration_seconds", "From fetch to durable receipt")
         Gauge("consume_rate", "Messages/s processed over the last second").set_function(self.rate)

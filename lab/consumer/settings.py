@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lab.flags import Flags, choice, whole
+from lab.consumer.failures import Failures, Place
+from lab.consumer.retries import Backoff
+from lab.flags import Flags, choice, number, whole
 
 BALANCERS = ("cooperative-sticky", "range", "consumer")
 
@@ -48,6 +50,7 @@ class Settings:
     reports_topic: str
     process_ms: Cost
     concurrency: int
+    burn_percent: int
     batch_ms: int
     poll_ms: int
     balancer: str
@@ -61,6 +64,10 @@ class Settings:
     offset_reset: str
     partition_warmup_ms: int
     metadata_refresh_ms: int
+    failures: Failures
+    backoff: Backoff
+    dead_letters: bool
+    dlq_topic: str
     join: bool
     pod_ip: str
     metrics_port: int
@@ -92,6 +99,7 @@ def flags() -> Flags:
         "process-ms", Cost.parse, Cost(2, 10), "processing time of a message, ms: 6 or 2-10", "6 or 2-10, 0.001 to 600,000"
     )
     parser.flag("concurrency", whole(1, 10_000), 6, "messages processed at the same time", "1 to 10,000")
+    parser.flag("burn", whole(0, 100), 0, "percent of the processing time spent computing; the rest waits", "0 to 100")
     parser.flag("batch-ms", whole(1, 60_000), 50, "how much work shares a write to the store, ms", "1 to 60,000")
     parser.flag("poll-ms", whole(1, 600_000), 50, "how much work is taken, and is in flight, at a time, ms", "1 to 600,000")
     parser.flag("balancer", choice(*BALANCERS), BALANCERS[0], "|".join(BALANCERS), f"one of {', '.join(BALANCERS)}")
@@ -117,6 +125,28 @@ def flags() -> Flags:
         "how often partitions are looked for, ms; the default is librdkafka's",
         "10 to 3,600,000",
     )
+    parser.flag("seed", whole(0, 2**63 - 1), 1, "decides which messages fail", "a whole number from 0")
+    parser.flag("fail-rate", number(0, 1), 0.0, "share of messages that fail at first, and succeed in a retry", "0 to 1")
+    parser.flag("poison-rate", number(0, 1), 0.0, "share of messages that never succeed", "0 to 1")
+    parser.flag(
+        "poison", Place.parse, "", "one message that never succeeds: 3:1000 is offset 1000 of partition 3", "PARTITION:OFFSET"
+    )
+    parser.flag(
+        "retry-ms",
+        Backoff.parse,
+        "1000,2000,4000",
+        "delay before each retry, ms",
+        "1 to 20 delays of 0 to 600,000, with commas",
+    )
+    parser.flag("retry-jitter", number(0, 1), 0.0, "a delay is drawn from its length times 1 - this to 1 + this", "0 to 1")
+    parser.flag(
+        "dlq",
+        choice("on", "off"),
+        "on",
+        "after the last retry the message is a dead letter; off: it is retried for ever, and its partition stands still",
+        "on or off",
+    )
+    parser.flag("dlq-topic", str, "dead-letters", "topic for dead letters")
     parser.flag("join", choice("on", "off"), "on", "off: start like any consumer, but stay out of the group", "on or off")
     return parser
 
@@ -131,6 +161,7 @@ def settings(options: Any) -> Settings:
         reports_topic=options.reports_topic,
         process_ms=options.process_ms,
         concurrency=options.concurrency,
+        burn_percent=options.burn,
         batch_ms=options.batch_ms,
         poll_ms=options.poll_ms,
         balancer=options.balancer,
@@ -144,6 +175,12 @@ def settings(options: Any) -> Settings:
         offset_reset=options.auto_offset_reset,
         partition_warmup_ms=options.partition_warmup_ms,
         metadata_refresh_ms=options.metadata_refresh_ms,
+        failures=Failures(
+            options.seed, options.fail_rate, options.poison_rate, options.poison, len(options.retry_ms.delays_ms)
+        ),
+        backoff=replace(options.retry_ms, jitter=options.retry_jitter),
+        dead_letters=options.dlq == "on",
+        dlq_topic=options.dlq_topic,
         join=options.join == "on",
         pod_ip=options.pod_ip,
         metrics_port=options.metrics_port,

@@ -2,9 +2,12 @@
 
 ``events/``   partition int, offset long, entity_id long, seq long, ts long (ns since the epoch), crc long
 ``receipts/`` pod string, partition int, first long, last long, count long, checksum long, start double, end double (s)
+``dead_letters/`` partition int, offset long (where the message is), topic string, attempts int, error string, first_failure
+              double, failed double (s), replays int, seq long, crc long, at_partition int, at long (where its letter is)
 
 ``crc`` is :func:`lab.event.check` of the message. entity_id and seq are unsigned on the wire and signed here: a value of
-2^63 or more fails the ingestion, as does an event that is not 256 bytes or a receipt that is not JSON.
+2^63 or more fails the ingestion, as does an event that is not 256 bytes, a receipt that is not JSON or a dead letter without
+its headers (:mod:`lab.deadletter`). Dead letters are of trials that have a topic for them.
 
 The fields are decoded in the JVM, by Java's own parser of hexadecimal: SQL's conv takes twice the CPU for them, and numpy in
 a Python worker more than that.
@@ -20,12 +23,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from lab import event
+from lab import deadletter, event
 from lab.errors import LabFault
 
 EVENTS = "partition int, offset long, entity_id long, seq long, ts long, crc long"
 RECEIPTS = "pod string, partition int, first long, last long, count long, checksum long, start double, end double"
-TABLES = {"events": EVENTS, "receipts": RECEIPTS}
+DEAD_LETTERS = (
+    "partition int, offset long, topic string, attempts int, error string, first_failure double, failed double, replays int, "
+    "seq long, crc long, at_partition int, at long"
+)
+TABLES = {"events": EVENTS, "receipts": RECEIPTS, "dead_letters": DEAD_LETTERS}
 CHECKPOINT = "_checkpoint"
 
 # A broker that is gone is told within the minute, after three tries.
@@ -37,15 +44,16 @@ _FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_
 
 @dataclass(frozen=True)
 class Topics:
-    """The two topics of a trial: what was produced, and what the consumers say they processed."""
+    """The topics of a trial: what was produced, what the consumers say they processed, and what they gave up, if they may."""
 
     events: str
     receipts: str
+    dead_letters: str | None = None
 
 
 def ingest(
     spark: SparkSession, bootstrap: str, topics: Topics, ledger: Path, every: str | None = None
-) -> tuple[StreamingQuery, StreamingQuery]:
+) -> tuple[StreamingQuery, ...]:
     """Append to ``ledger`` what the topics hold from where its checkpoint left off, from their beginning at first.
 
     Without ``every`` it takes what is there now and returns when that is on disk. With ``every`` ("5 seconds") it goes on
@@ -59,10 +67,13 @@ def ingest(
     # Each task pays for itself and for a file: one a core, not one a partition.
     events = decode_events(_stream(spark, bootstrap, topics.events)).coalesce(spark.sparkContext.defaultParallelism)
     receipts = decode_receipts(_stream(spark, bootstrap, topics.receipts))
+    tables = {"events": events, "receipts": receipts}
+    if topics.dead_letters:
+        tables["dead_letters"] = decode_dead_letters(_stream(spark, bootstrap, topics.dead_letters))
     begun: list[StreamingQuery] = []
     try:
-        begun.append(_start(events, ledger, "events", every))
-        begun.append(_start(receipts, ledger, "receipts", every))
+        for name, table in tables.items():
+            begun.append(_start(table, ledger, name, every))
         if every is None:
             for query in begun:
                 query.awaitTermination()
@@ -70,11 +81,11 @@ def ingest(
         for query in begun:
             query.stop()
         raise LabFault(f"ingesting {topics.events} and {topics.receipts} from {bootstrap}: {_reason(error)}") from error
-    return begun[0], begun[1]
+    return tuple(begun)
 
 
 def read(spark: SparkSession, ledger: Path, name: str) -> DataFrame:
-    """The table ``name`` ("events" or "receipts") of ``ledger``; empty when nothing was ingested."""
+    """The table ``name`` (one of ``TABLES``) of ``ledger``; empty when nothing was ingested."""
     folder = ledger / name
     folder.mkdir(parents=True, exist_ok=True)
     return spark.read.schema(TABLES[name]).parquet(str(folder))
@@ -95,6 +106,34 @@ def decode_receipts(records: DataFrame) -> DataFrame:
     return records.select(F.from_json(F.col("value").cast("string"), RECEIPTS, {"mode": "FAILFAST"}).alias("r")).select("r.*")
 
 
+def decode_dead_letters(records: DataFrame) -> DataFrame:
+    """The table ``dead_letters`` of Kafka records (partition, offset, value, headers)."""
+
+    def header(name: str) -> Column:
+        of_name = F.filter("headers", lambda one: one["key"] == name)
+        return F.try_element_at(of_name, F.lit(-1))["value"].cast("string")
+
+    def needed(name: str) -> Column:
+        wrong = F.format_string(f"partition %d, offset %d: a dead letter without header {name}", "partition", "offset")
+        return F.coalesce(header(name), F.raise_error(wrong))
+
+    fields = {
+        "partition": needed(deadletter.PARTITION).cast("int"),
+        "offset": needed(deadletter.OFFSET).cast("long"),
+        "topic": needed(deadletter.TOPIC),
+        "attempts": needed(deadletter.ATTEMPTS).cast("int"),
+        "error": needed(deadletter.ERROR),
+        "first_failure": needed(deadletter.FIRST_FAILURE).cast("double"),
+        "failed": needed(deadletter.TIME).cast("double"),
+        "replays": F.coalesce(header(deadletter.REPLAYS), F.lit("0")).cast("int"),
+        "seq": _big_endian(F.col("value"), 8),
+        "crc": F.crc32(F.substring("value", 1, event.IDENTITY)),
+        "at_partition": F.col("partition"),
+        "at": F.col("offset"),
+    }
+    return records.select(*(column.alias(name) for name, column in fields.items()))
+
+
 def _reason(error: PySparkException) -> str:
     """The one line that says why: the innermost cause in the JVM's stack trace, which PySpark keeps but does not print."""
     trace = getattr(error, "_stackTrace", None) or ""
@@ -109,6 +148,7 @@ def _has_data(folder: Path) -> bool:
 def _stream(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
     """What the topic holds, from its beginning; it fails rather than skip what the broker no longer has."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+    reader = reader.option("includeHeaders", "true")
     return reader.option("startingOffsets", "earliest").option("failOnDataLoss", "true").options(**_FETCH).load()
 
 

@@ -12,6 +12,13 @@ in the words of Jepsen's Kafka workload where it has one:
 * **mismatched**: a receipt that is not about the messages in its range: its checksum is not the sum of theirs, or its count
   is not the length of its range.
 * **phantom**: a receipt covers offsets the log does not have.
+* **dead**: nobody processed the message, and it is in the dead-letter topic. That is no anomaly, but what was injected must
+  say so (:mod:`lab.measure.deadletters`).
+* **both**: the message is in the dead-letter topic and a receipt covers it. At-least-once: a consumer that was killed between
+  the letter and its commit leaves a message that its successor may process.
+* **buried again**: a further dead letter about the same message, which a kill at that moment leaves too. Letters are told
+  apart by the offset of their message.
+* **stray**: a dead letter about an offset the log does not have.
 * **holes**: an offset below a partition's end is missing in the log. With an idempotent producer without transactions there
   are none; if there are, other numbers count offsets, not messages, and the record is not to be trusted.
 
@@ -44,7 +51,7 @@ class Range:
     """Offsets ``first`` to ``last`` of a partition, inclusive, with one anomaly.
 
     ``count`` is messages: for doubled the extra copies, for mismatched what the receipt claims. ``pods`` are those whose
-    receipts cover the range; for lost and unseen those whose receipts adjoin it. Sorted.
+    receipts cover the range; for lost, unseen and dead those whose receipts adjoin it. Sorted.
     """
 
     partition: int
@@ -56,7 +63,10 @@ class Range:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """The verdict on a record. Always ``produced == processed + lost_messages + unseen_messages`` when there are no holes."""
+    """The verdict on a record.
+
+    Always ``produced == processed + dead_messages + lost_messages + unseen_messages`` when there are no holes.
+    """
 
     produced: int  # messages in the topic
     processed: int  # of these, covered by at least one receipt
@@ -73,10 +83,16 @@ class Reconciliation:
     doubled: tuple[Range, ...]
     phantom: tuple[Range, ...]
     mismatched: tuple[Range, ...]
+    dead_messages: int = 0  # these are 0 in the records of before there were dead letters
+    both_messages: int = 0
+    buried_again: int = 0  # letters
+    stray_letters: int = 0
+    dead: tuple[Range, ...] = ()
+    both: tuple[Range, ...] = ()
 
     @property
     def exact(self) -> bool:
-        """Whether every message produced was processed exactly once, and no receipt says otherwise."""
+        """Whether every message produced was processed exactly once or is one dead letter, and no receipt says otherwise."""
         return not (
             self.lost_messages
             or self.unseen_messages
@@ -84,6 +100,9 @@ class Reconciliation:
             or self.phantom_messages
             or self.mismatched_receipts
             or self.holes
+            or self.both_messages
+            or self.buried_again
+            or self.stray_letters
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -97,15 +116,16 @@ class Reconciliation:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Reconciliation:
         """What :meth:`to_json` gave. Raises ``KeyError`` or ``TypeError`` for anything else."""
-        fields = {field.name: content[field.name] for field in dataclasses.fields(cls)}
+        missing = {field.name: field.default for field in dataclasses.fields(cls) if field.default is not dataclasses.MISSING}
+        fields = {field.name: (missing | dict(content))[field.name] for field in dataclasses.fields(cls)}
         for name, value in fields.items():
             if isinstance(value, list):
                 fields[name] = tuple(Range(**{**each, "pods": tuple(each["pods"])}) for each in value)
         return cls(**fields)
 
 
-def reconcile(events: DataFrame, receipts: DataFrame) -> Reconciliation:
-    """Check ``receipts`` against ``events``, both as :mod:`lab.ledger.ingest` writes them: each offset once.
+def reconcile(events: DataFrame, receipts: DataFrame, dead_letters: DataFrame | None = None) -> Reconciliation:
+    """Check ``receipts`` and ``dead_letters`` against ``events``, as :mod:`lab.ledger.ingest` writes them: each offset once.
 
     Raises :class:`LabFault` for a receipt with a field missing or with its ends the wrong way round.
     """
@@ -113,10 +133,16 @@ def reconcile(events: DataFrame, receipts: DataFrame) -> Reconciliation:
     _check_form(said)
     said = said.sort_values(["partition", "first", "last", "pod"], ignore_index=True)
     sums = _prefix_sums(events, receipts)
-    bounds = _bounds(sums, said)
+    letters = pd.DataFrame({"partition": [], "offset": []}, dtype="int64")
+    if dead_letters is not None:
+        letters = dead_letters.select("partition", "offset").toPandas()
+    dead = letters.drop_duplicates()
+    bounds = _bounds(sums, said, dead)
     produced = int(bounds["n"].sum())
-    ranges = _coverage(said, bounds)
-    lengths = (ranges["last"] - ranges["first"] + 1).groupby(ranges["kind"]).sum()
+    ranges = _coverage(said, dead, bounds)
+    stray = letters["offset"] >= letters["partition"].map(bounds["log_end"])
+    lengths = _lengths(ranges).groupby(ranges["kind"]).sum()
+    both = ranges[ranges["also_dead"] & ranges["kind"].isin(["once", "doubled"])]
     counts = ranges.groupby("kind")["count"].sum()
     mismatched = _mismatched(said, sums, bounds)
     return Reconciliation(
@@ -137,6 +163,12 @@ def reconcile(events: DataFrame, receipts: DataFrame) -> Reconciliation:
         mismatched=tuple(
             Range(each.partition, each.first, each.last, each.count, (each.pod,)) for each in _first_ones(mismatched)
         ),
+        dead_messages=int(lengths.get("dead", 0)),
+        both_messages=int(_lengths(both).sum()),
+        buried_again=len(letters) - len(dead),
+        stray_letters=int(stray.sum()),
+        dead=_named(ranges, "dead", said),
+        both=_named(both.assign(kind="both", count=_lengths(both)), "both", said),
     )
 
 
@@ -177,47 +209,69 @@ def _prefix_sums(events: DataFrame, receipts: DataFrame) -> pd.DataFrame:
     return sums.drop_duplicates(["partition", "offset"]).set_index(["partition", "offset"])
 
 
-def _bounds(sums: pd.DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:
-    """By partition: ``n`` messages, ``log_end`` (the last offset + 1), ``seen`` (the last receipt's + 1); 0 for none."""
+def _lengths(ranges: pd.DataFrame) -> pd.Series[int]:
+    """How many offsets each range has."""
+    return ranges["last"] - ranges["first"] + 1
+
+
+def _bounds(sums: pd.DataFrame, receipts: pd.DataFrame, dead: pd.DataFrame) -> pd.DataFrame:
+    """By partition: ``n`` messages, ``log_end`` (the last offset + 1), ``seen`` (the last receipt's or letter's + 1), or 0."""
     last = sums.loc[sums["is_last"]].reset_index("offset")
-    seen = receipts.groupby("partition")["last"].max() + 1
+    through = pd.concat([receipts[["partition", "last"]], dead.rename(columns={"offset": "last"})])
+    seen = through.groupby("partition")["last"].max() + 1
     columns = {"n": last["nth"], "log_end": last["offset"] + 1, "seen": seen}
     both = last.index.union(seen.index)
     return pd.DataFrame({name: column.reindex(both, fill_value=0) for name, column in columns.items()}, index=both)
 
 
-def _coverage(receipts: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
-    """Each partition's offsets, cut where their kind of coverage changes: partition, kind, first, last, count (messages)."""
-    number, known = receipts["partition"], bounds.index
+def _coverage(receipts: pd.DataFrame, dead: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
+    """Each partition's offsets, cut where their kind of coverage changes: partition, kind, also_dead, first, last, count
+    (messages)."""
+    number, known, letters = receipts["partition"], bounds.index, dead["partition"]
+    at: list[Any] = [
+        receipts["first"],
+        receipts["last"] + 1,
+        np.zeros_like(known),
+        bounds["log_end"],
+        dead["offset"],
+        dead["offset"] + 1,
+    ]
+    sizes = [len(each) for each in at]
     marks = pd.DataFrame(
         {
-            "partition": np.concatenate([number, number, known, known]),
-            "at": np.concatenate([receipts["first"], receipts["last"] + 1, np.zeros_like(known), bounds["log_end"]]),
-            "change": np.repeat([1, -1, 0], [len(receipts), len(receipts), 2 * len(known)]),
+            "partition": np.concatenate([number, number, known, known, letters, letters]),
+            "at": np.concatenate(at),
+            "change": np.repeat([1, -1, 0, 0, 0, 0], sizes),
+            "letters": np.repeat([0, 0, 0, 0, 1, -1], sizes),
         }
     )
-    marks = marks.groupby(["partition", "at"])["change"].sum().reset_index()
+    marks = marks.groupby(["partition", "at"])[["change", "letters"]].sum().reset_index()
     # A partition's changes sum to 0, so the depth needs no start anew.
-    parts = marks.assign(first=marks["at"], last=marks["at"].shift(-1, fill_value=0) - 1, depth=marks["change"].cumsum())
+    parts = marks.assign(
+        first=marks["at"],
+        last=marks["at"].shift(-1, fill_value=0) - 1,
+        depth=marks["change"].cumsum(),
+        also_dead=marks["letters"].cumsum() > 0,
+    )
     parts = parts[marks["partition"] == marks["partition"].shift(-1)].join(bounds, on="partition")
     depth, beyond = parts["depth"], parts["first"] >= parts["log_end"]
     kind = np.select(
-        [beyond & (depth > 0), beyond, depth > 1, depth == 1, parts["first"] >= parts["seen"]],
-        ["phantom", "none", "doubled", "once", "unseen"],
+        [beyond & (depth > 0), beyond, depth > 1, depth == 1, parts["also_dead"], parts["first"] >= parts["seen"]],
+        ["phantom", "none", "doubled", "once", "dead", "unseen"],
         "lost",
     )
     copies = np.where(kind == "doubled", depth - 1, 1)
     parts = parts.assign(kind=kind, count=(parts["last"] - parts["first"] + 1) * copies)
     # Neighbours of one kind are one range.
-    here = parts[["partition", "kind"]]
+    here = parts[["partition", "kind", "also_dead"]]
     run = (here != here.shift()).any(axis=1).cumsum()
-    how = {"partition": "first", "kind": "first", "first": "min", "last": "max", "count": "sum"}
+    how = dict.fromkeys(here, "first") | {"first": "min", "last": "max", "count": "sum"}
     return parts.groupby(run).agg(how)
 
 
 def _named(ranges: pd.DataFrame, kind: str, receipts: pd.DataFrame) -> tuple[Range, ...]:
     """The first NAMED ranges of ``kind``, with the pods of the receipts that cover or, of a gap, adjoin them."""
-    reach = 1 if kind in ("lost", "unseen") else 0
+    reach = 1 if kind in ("lost", "unseen", "dead") else 0
     found = []
     for each in _first_ones(ranges[ranges["kind"] == kind]):
         near = (receipts["first"] <= each.last + reach) & (receipts["last"] >= each.first - reach)

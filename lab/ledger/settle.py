@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
-from lab.ledger.ingest import CHECKPOINT, Topics, ingest, read
+from lab.ledger.ingest import CHECKPOINT, TABLES, Topics, ingest, read
 from lab.ledger.reconcile import Reconciliation, reconcile
 from lab.ledger.rollup import RATES, rates
 
@@ -21,16 +21,21 @@ LEDGER = "ledger"
 def settle(spark: SparkSession, bootstrap: str, topics: Topics, record: Path) -> Reconciliation:
     """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside.
 
-    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.ledger.rollup.rates`, sorted) and
-    ``ledger/events/*.parquet``. A continuous ingestion into the same ledger must have been stopped; it is carried on. On
-    failure everything is left as it is, to be called again. Raises :class:`LabFault`.
+    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.ledger.rollup.rates`, sorted),
+    ``ledger/events/*.parquet`` and, of a trial that has a topic for them, ``dead_letters.parquet``. A continuous ingestion into
+    the same ledger must have been stopped; it is carried on. On failure everything is left as it is, to be called again.
+    Raises :class:`LabFault`.
     """
     ledger = record / LEDGER
     ingest(spark, bootstrap, topics, ledger)
     events, receipts = read(spark, ledger, "events"), read(spark, ledger, "receipts")
-    verdict = reconcile(events, receipts)
+    dead = read(spark, ledger, "dead_letters") if topics.dead_letters else None
+    verdict = reconcile(events, receipts, dead)
     said = receipts.toArrow()
     _write(said.sort_by([(name, "ascending") for name in ("start", "partition", "first")]), record / "receipts.parquet")
+    if dead is not None:
+        order = [(name, "ascending") for name in ("failed", "partition", "offset", "at")]
+        _write(dead.toArrow().sort_by(order), record / "dead_letters.parquet")
     _write(pa.Table.from_pandas(rates(events, said.to_pandas()), RATES), record / "rates.parquet")
     (record / "reconciliation.json").write_text(json.dumps(verdict.to_json(), indent=1) + "\n")
     _close(events, ledger)
@@ -57,5 +62,7 @@ def _close(events: DataFrame, ledger: Path) -> None:
             shutil.rmtree(path)
         elif path.name not in committed:
             path.unlink()
-    shutil.rmtree(ledger / "receipts")
+    for name in TABLES:
+        if name != "events":
+            shutil.rmtree(ledger / name, ignore_errors=True)
     shutil.rmtree(ledger / CHECKPOINT)

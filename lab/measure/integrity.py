@@ -23,6 +23,8 @@ class Integrity:
     mismatched: int
     uncommitted: int
     named: tuple[str, ...]
+    dead: int = 0
+    both: int = 0
 
 
 def integrity(record: Record) -> Integrity:
@@ -35,8 +37,8 @@ def integrity(record: Record) -> Integrity:
     tally = json.loads(told.iloc[-1])
     named = [
         f"{kind}: partition {item['partition']}, {item['first']}-{item['last']} ({item['count']}): {', '.join(item['pods'])}"
-        for kind in ("lost", "unseen", "doubled", "phantom", "mismatched")
-        for item in ledger[kind]
+        for kind in ("lost", "unseen", "doubled", "phantom", "mismatched", "both")
+        for item in ledger.get(kind, ())
     ]
     uncommitted = sum(part["end"] - (part["committed"] or 0) for part in record.trial["offsets"].values())
     return Integrity(
@@ -51,4 +53,6 @@ def integrity(record: Record) -> Integrity:
         mismatched=int(ledger["mismatched_receipts"]),
         uncommitted=uncommitted,
         named=tuple(named),
+        dead=int(ledger.get("dead_messages", 0)),
+        both=int(ledger.get("both_messages", 0)),
     )

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from lab import event
+from lab import deadletter, event
+from lab.deadletter import Reason
 from lab.errors import LabFault
 from lab.kafka import broker, topics
 from lab.ledger.ingest import Topics, decode_events, ingest, read
@@ -117,6 +119,32 @@ def test_work_without_a_receipt_is_lost(session: SparkSession, kafka: str, tmp_p
     verdict = settle(session, kafka, trial.topics, tmp_path)
     assert (verdict.lost_messages, verdict.doubled_messages, verdict.unseen_messages) == (50, 0, 0)
     assert [(each.partition, each.first, each.last, each.pods) for each in verdict.lost] == [(1, 100, 149, ("a",))]
+
+
+def test_dead_letters_are_settled_with_the_rest(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A message without a receipt that has a letter is dead; its reason is in the record. One without headers is a fault."""
+    trial = Trial(kafka, "dead")
+    named = replace(trial.topics, dead_letters="dead-letters")
+    topics.create(kafka, {"dead-letters": 1})
+    trial.produce(100)
+    trial.produce(1, but=2)
+    reason = Reason("it failed", 4, trial.topics.events, 2, 100, 1.5, 2.5, 1)
+    headers = deadletter.stamped([("own", b"1")], reason)
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce("dead-letters", event.encode(7, 302, 0, bytes(232)), b"k", headers=[*headers])
+    assert producer.flush(30) == 0
+    verdict = settle(session, kafka, named, tmp_path)
+    assert verdict.exact
+    assert (verdict.produced, verdict.processed, verdict.dead_messages) == (303, 302, 1)
+    (letter,) = pd.read_parquet(tmp_path / "dead_letters.parquet").to_dict("records")
+    assert (letter["partition"], letter["offset"], letter["attempts"], letter["error"]) == (2, 100, 4, "it failed")
+    assert (letter["first_failure"], letter["failed"], letter["replays"], letter["seq"]) == (1.5, 2.5, 1, 302)
+    assert [path.name for path in (tmp_path / "ledger").iterdir()] == ["events"]
+
+    producer.produce("dead-letters", event.encode(7, 302, 0, bytes(232)), b"k", headers=[*headers[:3]])
+    assert producer.flush(30) == 0
+    with pytest.raises(LabFault, match="a dead letter without header dlq"):
+        settle(session, kafka, named, tmp_path / "again")
 
 
 def test_nothing_produced_is_a_record_too(session: SparkSession, kafka: str, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def partitions(draw: st.DrawFn) -> Partition:
     anything = st.tuples(st.integers(0, size + 4), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair)))
     ranges += draw(st.lists(anything, max_size=draw(st.sampled_from((0, 0, 0, 3)))))
     off = st.sampled_from((0, 0, 0, 0, 0, 0, 1, -1))
+    letters = draw(st.lists(st.integers(0, size + 2), max_size=draw(st.sampled_from((0, 0, 4)))))
     return Partition(
         messages,
         [
@@ -47,11 +48,12 @@ def partitions(draw: st.DrawFn) -> Partition:
             )
             for first, last in ranges
         ],
+        letters,
     )
 
 
-def tables(table: Table, cases: dict[int, Partition]) -> tuple[DataFrame, DataFrame]:
-    """The events and receipts of ``cases``."""
+def tables(table: Table, cases: dict[int, Partition]) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """The events, receipts and dead letters of ``cases``."""
     events = [
         (number, offset, 7, seq, 0, crc)
         for number, case in cases.items()
@@ -62,7 +64,12 @@ def tables(table: Table, cases: dict[int, Partition]) -> tuple[DataFrame, DataFr
         for number, case in cases.items()
         for each in case.receipts
     ]
-    return table("events", events), table("receipts", receipts)
+    letters = [
+        (number, offset, "events", 4, "x", 1.0, 2.0, 0, 0, 0, 0, at)
+        for number, case in cases.items()
+        for at, offset in enumerate(case.letters)
+    ]
+    return table("events", events), table("receipts", receipts), table("dead_letters", letters)
 
 
 @settings(max_examples=10, deadline=None)
@@ -72,7 +79,8 @@ def test_it_agrees_with_every_offset_checked_on_its_own(table: Table, cases: lis
     numbered = dict(enumerate(cases))
     verdict = reconcile(*tables(table, numbered))
     assert verdict == check(numbered)
-    assert verdict.produced == verdict.processed + verdict.lost_messages + verdict.unseen_messages
+    told = verdict.processed + verdict.dead_messages + verdict.lost_messages + verdict.unseen_messages
+    assert verdict.produced == told
     assert Reconciliation.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
 
 
@@ -110,6 +118,39 @@ def test_one_anomaly_is_named_alone(table: Table, name: str, receipts: list[Rece
     found = {kind: getattr(verdict, kind) for kind in ("lost", "unseen", "doubled", "phantom", "mismatched")}
     assert found == {kind: (named,) if kind == name else () for kind in found}
     assert not verdict.exact
+
+
+@pytest.mark.parametrize(
+    ("letters", "found", "named"),
+    [
+        ([10, 11, 12, 13, 14], {"dead_messages": 5}, {"dead": Range(3, 10, 14, 5, ("a", "b"))}),
+        ([10, 11, 13, 14], {"dead_messages": 4, "lost_messages": 1}, {"lost": Range(3, 12, 12, 1, ())}),
+        ([*range(10, 15), 12, 12], {"dead_messages": 5, "buried_again": 2}, {}),
+        ([*range(10, 15), 9], {"dead_messages": 5, "both_messages": 1}, {"both": Range(3, 9, 9, 1, ("a",))}),
+        ([*range(10, 15), 40], {"dead_messages": 5, "stray_letters": 1}, {}),
+    ],
+)
+def test_dead_letters_are_accounted_for(
+    table: Table, letters: list[int], found: dict[str, int], named: dict[str, Range]
+) -> None:
+    """Messages 10 to 14 have no receipt: those with a letter are dead, the others lost; a letter too many is told."""
+    case = Partition(log(30), [batch("a", 0, 9), batch("b", 15, 29)], letters)
+    verdict = reconcile(*tables(table, {3: case}))
+    told = {"dead_messages", "lost_messages", "unseen_messages", "both_messages", "buried_again", "stray_letters"}
+    assert {name: getattr(verdict, name) for name in told if getattr(verdict, name)} == found
+    for name, one in named.items():
+        assert getattr(verdict, name) == (one,)
+    assert verdict.exact == (found == {"dead_messages": 5})
+
+
+def test_a_record_of_before_dead_letters_reads_as_without() -> None:
+    """The fields that came later are 0 where they are not written."""
+    old: dict[str, Any] = dict.fromkeys(("produced", "processed", "receipts", "holes", "resent", "phantom_messages"), 0)
+    old |= dict.fromkeys(("lost_messages", "unseen_messages", "doubled_messages", "mismatched_receipts"), 0)
+    old |= {name: [] for name in ("lost", "unseen", "doubled", "phantom", "mismatched")}
+    verdict = Reconciliation.from_json(old)
+    assert verdict.exact
+    assert (verdict.dead_messages, verdict.dead) == (0, ())
 
 
 def test_a_hole_in_the_log_spoils_exactness(table: Table) -> None:

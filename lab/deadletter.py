@@ -1,0 +1,98 @@
+"""A dead letter's layout: the message as it was, key and value, and headers that say why it is here and where it came from.
+
+``dlq.error``           why the last attempt failed
+``dlq.attempts``        how many attempts were made
+``dlq.topic`` ``dlq.partition`` ``dlq.offset``   where the message is
+``dlq.first-failure`` ``dlq.time``   when the first and the last attempt failed, epoch s
+``dlq.replays``         how often the message had been replayed out of a dead-letter topic; absent for never
+
+All values are UTF-8 text. Headers of the message's own stay in front of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+PREFIX = "dlq."
+ERROR, ATTEMPTS, TOPIC, PARTITION, OFFSET, FIRST_FAILURE, TIME, REPLAYS = (
+    f"{PREFIX}{name}" for name in ("error", "attempts", "topic", "partition", "offset", "first-failure", "time", "replays")
+)
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a message is a dead letter. Times in epoch s."""
+
+    error: str
+    attempts: int
+    topic: str
+    partition: int
+    offset: int
+    first_failure: float
+    time: float
+    replays: int = 0
+
+    @property
+    def source(self) -> tuple[str, int, int]:
+        """Topic, partition and offset of the message: two letters with the same are copies."""
+        return self.topic, self.partition, self.offset
+
+
+def replays(headers: Headers | None) -> int:
+    """How often a message with these headers was replayed; 0 too where the header is no number: anyone may write one."""
+    text = _text(headers or (), REPLAYS) or ""
+    return int(text) if text.isdecimal() else 0
+
+
+def stamped(headers: Headers | None, reason: Reason) -> list[tuple[str, bytes]]:
+    """The headers of a dead letter: the message's own, then ``reason``; what an earlier death left is replaced."""
+    fields = {
+        ERROR: reason.error,
+        ATTEMPTS: reason.attempts,
+        TOPIC: reason.topic,
+        PARTITION: reason.partition,
+        OFFSET: reason.offset,
+        FIRST_FAILURE: f"{reason.first_failure:.6f}",
+        TIME: f"{reason.time:.6f}",
+    }
+    if reason.replays:
+        fields[REPLAYS] = reason.replays
+    own = [(name, value or b"") for name, value in headers or () if not name.startswith(PREFIX)]
+    return [*own, *((name, str(value).encode()) for name, value in fields.items())]
+
+
+def read(headers: Headers | None) -> Reason:
+    """The reason in a dead letter's headers. Raises ``ValueError``, naming the header, for a message that is none."""
+    found = {name: _text(headers or (), name) for name in (ERROR, ATTEMPTS, TOPIC, PARTITION, OFFSET, FIRST_FAILURE, TIME)}
+    for name, text in found.items():
+        if text is None:
+            raise ValueError(f"no header {name}")
+    given = {name: text or "" for name, text in found.items()}
+    try:
+        return Reason(
+            error=given[ERROR],
+            attempts=int(given[ATTEMPTS]),
+            topic=given[TOPIC],
+            partition=int(given[PARTITION]),
+            offset=int(given[OFFSET]),
+            first_failure=float(given[FIRST_FAILURE]),
+            time=float(given[TIME]),
+            replays=replays(headers),
+        )
+    except ValueError as error:
+        raise ValueError(f"a header that is no number: {error}") from None
+
+
+def again(headers: Headers) -> list[tuple[str, bytes]]:
+    """The headers with which a dead letter goes back to its topic: all it has, and one replay more."""
+    kept = [(name, value or b"") for name, value in headers if name != REPLAYS]
+    return [*kept, (REPLAYS, str(replays(headers) + 1).encode())]
+
+
+def _text(headers: Iterable[tuple[str, bytes | None]], wanted: str) -> str | None:
+    """The last header of that name, as Kafka's own clients read it."""
+    found = [value for name, value in headers if name == wanted]
+    return (found[-1] or b"").decode(errors="replace") if found else None

@@ -1,0 +1,123 @@
+"""Retrying: how long partitions stood still while their head was retried, and what the others did meanwhile."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from lab.measure.dip import Processed
+from lab.trial.record import NoData, Record
+
+OVER = ("recovered", "dead_lettered")
+LEAST_STALLS = 30  # a ratio over fewer says little: a stall is as long as a batch or two
+
+
+class Stall(NamedTuple):
+    """``pod`` stood still on ``partition`` from its head's first failure to its end, in epoch s."""
+
+    pod: str
+    partition: int
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """Attempts that failed, messages that recovered or were given up, and ``stalls`` from a first failure to its end.
+
+    Lengths in s. ``others`` is what the same pods processed of their other partitions during stalls, over what they did in as
+    long a time just before (1: a retry costs the others nothing), ``compared`` how many stalls that is of: those of pods that
+    held the same two partitions or more all the while.
+    """
+
+    failed: int
+    recovered: int
+    given_up: int
+    stalls: int
+    median_s: float
+    longest_s: float
+    others: float
+    compared: int
+
+
+def stalls(record: Record) -> list[Stall]:
+    """Every stall that came to its end where it began, in order of its end."""
+    events = record.group_events
+    chosen = events[events["event"].isin(["failed", *OVER, "revoked", "lost", "started"])]
+    open_at: dict[tuple[str, int], float] = {}
+    found = []
+    for t, pod, event, partitions, detail in chosen.sort_values("t", kind="stable")[
+        ["t", "pod", "event", "partitions", "detail"]
+    ].itertuples(index=False, name=None):
+        if event == "started":  # a container anew: what it retried before is someone's first attempt again
+            open_at = {place: at for place, at in open_at.items() if place[0] != pod}
+        elif event in ("revoked", "lost"):
+            for partition in partitions if partitions is not None else ():
+                open_at.pop((pod, int(partition)), None)
+        else:
+            told = json.loads(detail)
+            place = (str(pod), int(told["partition"]))
+            if event == "failed" and told["attempts"] == 1:
+                open_at[place] = float(t)
+            elif event in OVER and place in open_at:
+                found.append(Stall(*place, open_at.pop(place), float(t)))
+    return found
+
+
+def retrying(record: Record) -> Retrying:
+    """Measure the stalls. Raises :class:`NoData` when there were none, or too few beside which others could be seen."""
+    found = stalls(record)
+    if not found:
+        raise NoData("no message was retried to its end")
+    counts = record.group_events["event"].value_counts()
+    lengths = [stall.end - stall.start for stall in found]
+    beside = [stall for stall in found if _steady(record, stall)]
+    if len(beside) < LEAST_STALLS:
+        raise NoData(f"{len(beside)} stalls of pods that held other partitions all the while: fewer than {LEAST_STALLS}")
+    return Retrying(
+        failed=int(counts.get("failed", 0)),
+        recovered=int(counts.get("recovered", 0)),
+        given_up=int(counts.get("dead_lettered", 0)),
+        stalls=len(found),
+        median_s=median(lengths),
+        longest_s=max(lengths),
+        others=_others(record, beside),
+        compared=len(beside),
+    )
+
+
+def _steady(record: Record, stall: Stall) -> bool:
+    """Whether the pod held two partitions or more, unchanged from as long before the stall as it lasted."""
+    events = record.group_events
+    told = events[(events["pod"] == stall.pod) & events["owned"].notna()]
+    begin = 2 * stall.start - stall.end
+    before = told[told["t"] < begin]
+    during = told[told["t"].between(begin, stall.end)]
+    return during.empty and not before.empty and before["owned"].iloc[-1] >= 2
+
+
+def _others(record: Record, beside: list[Stall]) -> float:
+    """Messages of the pods' other partitions during the stalls, over those in as long a time before each."""
+    receipts = record.receipts
+    during = before = 0.0
+    for (pod, partition), group in _grouped(beside).items():
+        rows = receipts[(receipts["pod"] == pod) & (receipts["partition"] != partition)]
+        if rows.empty:
+            continue
+        done = Processed(rows)
+        for stall in group:
+            length = stall.end - stall.start
+            during += done.between(stall.start, stall.end)
+            before += done.between(stall.start - length, stall.start)
+    if not before:
+        raise NoData("the other partitions had nothing to process before the stalls")
+    return during / before
+
+
+def _grouped(beside: list[Stall]) -> dict[tuple[str, int], list[Stall]]:
+    found: dict[tuple[str, int], list[Stall]] = {}
+    for stall in beside:
+        found.setdefault((stall.pod, stall.partition), []).append(stall)
+    return found
