@@ -11,7 +11,9 @@ from lab.errors import InputError, LabFault
 COMMANDS = {
     "simulate": ("simulate", "what a ScaledObject would do on a profile, without a cluster"),
     "tune": ("tune", "the cheapest ScaledObject that is not late: variants of a given one, simulated"),
+    "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
+    "dlq": ("dlq", "the letters of a dead-letter topic, and their replay"),
     "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),
     "images": ("cluster", "make all images of a kind cluster here, for a machine that reaches no registry"),
     "down": ("cluster", "end clusters kept with --keep-cluster, and what a crash left"),

@@ -75,6 +75,11 @@ def lag(record: Record) -> pd.DataFrame:
     return chosen[["t", "value"]].rename(columns={"value": "lag"}).sort_values("t", ignore_index=True)
 
 
+def peak_lag(record: Record) -> int:
+    """The trial's highest total lag. Raises :class:`NoData` like :func:`lag`."""
+    return int(lag(record)["lag"].max())
+
+
 def objects(record: Record, kind: str, name: str | None = None) -> list[tuple[float, str, dict[str, Any]]]:
     """(time, event, object) of every watch event of ``kind`` (and ``name``), in order."""
     return [(t, event, item) for t, one, event, item in record.objects.get(kind, ()) if name in (None, one)]
@@ -140,7 +145,8 @@ def policy(record: Record) -> Bounds:
     spec = content["spec"]
     threshold: int | None = None
     if content["kind"] == "ScaledObject":
-        threshold = int(spec["triggers"][0]["metadata"].get("lagThreshold", 10))
+        written = (trigger["metadata"].get("lagThreshold") for trigger in spec["triggers"])
+        threshold = next((int(value) for value in written if value), None)
         return Bounds(int(spec.get("minReplicaCount", 0)), int(spec.get("maxReplicaCount", 100)), threshold)
     if content["kind"] in ("HorizontalPodAutoscaler", "LagController"):
         if content["kind"] == "LagController":

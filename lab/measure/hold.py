@@ -42,5 +42,5 @@ def hold(record: Record) -> Hold:
         growth=float(np.polyfit(seen["t"] - begin, seen["lag"], 1)[0]),
         behind_s=float(seen["lag"].median()) / rate,
         replicas=int(wanted.iloc[-1]),
-        peak_lag=int(lag["lag"].max()),
+        peak_lag=curves.peak_lag(record),
     )

@@ -47,12 +47,8 @@ class Tally:
 
     def delivered(self, error: KafkaError | None, _message: object) -> None:
         """Delivery callback: exactly one call for each event."""
-        if error is None:
-            self.acked += 1
-        elif error.code() in _UNKNOWN:
-            self.unknown += 1
-        else:
-            self.failed += 1
+        became = fate(error)
+        setattr(self, became, getattr(self, became) + 1)
 
     def sent_late(self, seconds: float) -> None:
         """Record how long after its due time the oldest event of a tick was handed to the client."""
@@ -65,6 +61,13 @@ class Tally:
                 round(float(value), 3) for value in np.percentile(self._late, [50, 99, 100])
             )
         return {key: value for key, value in asdict(self).items() if not key.startswith("_")}
+
+
+def fate(error: KafkaError | None) -> str:
+    """What became of an event by its delivery callback: acked, failed for certain, or unknown."""
+    if error is None:
+        return "acked"
+    return "unknown" if error.code() in _UNKNOWN else "failed"
 
 
 def configuration(bootstrap: str, client_id: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from html import escape
@@ -15,6 +16,7 @@ import yaml
 from allure_commons.types import AttachmentType
 
 from lab.measure import curves
+from lab.measure.killed import killed
 from lab.measure.overview import overview
 from lab.measure.reaction import POLICY, Reaction
 from lab.objective import Verdict
@@ -143,6 +145,7 @@ def timeline_of(record: Record) -> Timeline:
         throughput=since(_throughput(record)),
         spans=since(phases[~phases["label"].isin(["baseline", "drain", "lull"])], "start", "end"),
         marks=since(_marks(record)),
+        faults=since(_faults(record), "start", "end"),
     )
 
 
@@ -183,6 +186,15 @@ def _marks(record: Record) -> pd.DataFrame:
         if count
     ]
     return pd.DataFrame(scale + moved, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)
+
+
+def _faults(record: Record) -> pd.DataFrame:
+    """Each fault from when it struck until what it stopped went on: all of a killed consumer's partitions, by whomever."""
+    rows = [{"start": one["t"], "end": one["t"] + 1, "label": one["fault"]} for one in record.trial.get("faults") or ()]
+    if len(rows) == 1:
+        with suppress(NoData):
+            rows[0]["end"] = rows[0]["start"] + (killed(record).standstill_s or 1)
+    return pd.DataFrame(rows, columns=["start", "end", "label"])
 
 
 def _phases(record: Record) -> list[tuple[str, float]]:

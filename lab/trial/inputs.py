@@ -6,7 +6,7 @@ import copy
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -22,16 +22,22 @@ from lab.autoscaling.controller import LagController
 from lab.autoscaling.policy import Policy
 from lab.autoscaling.scaledobject import ScaledObject
 from lab.autoscaling.steps import ReplicaSteps
+from lab.autoscaling.triggers.external import External
+from lab.consumer.retries import Backoff
 from lab.consumer.settings import Cost, flags
 from lab.errors import InputError
 from lab.profile import Profile
 from lab.scale import Scale
+from lab.trial.faults import FAULTS
 
 PARTITIONS = 24
 DRAINED, REPLAYED = "drained", "replayed"
 REPARTITION = "repartition"
+PRODUCER = "producer/job"
 _POD = {"grace_s": (1, 86_400), "cpu_request_m": (1, 1000)}  # the pod's settings, not the program's; its limit is one CPU
-_SWITCHES = ("drain", "wake")
+_SWITCHES = ("drain", "wake", "dlq")
+# These came when there were records: left out at their default, so that a trial from before keeps its identity.
+_LATER = ("burn", "fail_rate", "poison_rate", "poison", "retry_ms", "retry_jitter", "dlq")
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
 _POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
 
@@ -57,6 +63,13 @@ class Workload:
     metadata_refresh_ms: int = 300_000
     grace_s: int = 30
     cpu_request_m: int = 25
+    burn: int = 0
+    fail_rate: float = 0.0
+    poison_rate: float = 0.0
+    poison: str = ""
+    retry_ms: str = "1000,2000,4000"
+    retry_jitter: float = 0.0
+    dlq: str = "on"
 
     @classmethod
     def of(cls, content: Mapping[str, Any], where: object) -> Workload:
@@ -79,6 +92,19 @@ class Workload:
                 yamlfile.whole({field: value}, field, where, *_POD[field])
             else:
                 consumer.check(field.replace("_", "-"), value, where, field)
+        if self.fail_rate + self.poison_rate > 1:
+            raise InputError(where, "poison_rate", self.poison_rate, f"at most 1 - fail_rate, {1 - self.fail_rate:g}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain data, without those of ``_LATER`` that are at their default."""
+        given = asdict(self)
+        plain = {field.name: field.default for field in fields(self)}
+        return {name: value for name, value in given.items() if name not in _LATER or value != plain[name]}
+
+    @property
+    def dead_letters(self) -> bool:
+        """Whether any of its messages may become a dead letter."""
+        return self.dlq == "on" and bool(self.fail_rate or self.poison_rate or self.poison)
 
     @property
     def rate(self) -> float:
@@ -92,7 +118,9 @@ class Inputs:
 
     ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's
     steps are through). ``partitions_after``: what the topic is grown to when the profile's phase "repartition" begins.
-    ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought.
+    ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
+    and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
+    ``fault``: what breaks when the profile's phase of that name begins (:mod:`lab.trial.faults`).
     """
 
     profile_name: str
@@ -108,6 +136,9 @@ class Inputs:
     partitions_after: int | None = None
     repetition: int = 1
     replaced: tuple[Replaced, ...] = ()
+    beside: tuple[str, ...] = ()
+    driver: str = PRODUCER
+    fault: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The inputs as plain data: what is hashed, and what trial.json keeps."""
@@ -116,7 +147,7 @@ class Inputs:
             "policy_name": self.policy_name,
             "profile": self.profile.to_dict(),
             "policy": self.policy.content,
-            "workload": asdict(self.workload),
+            "workload": self.workload.to_dict(),
             "seed": self.seed,
             "scale": asdict(self.scale),
             "runtime": self.runtime,
@@ -125,7 +156,15 @@ class Inputs:
             "partitions_after": self.partitions_after,
             "repetition": self.repetition,
         }
-        return content | ({"replaced": [asdict(one) for one in self.replaced]} if self.replaced else {})
+        if self.replaced:
+            content["replaced"] = [asdict(one) for one in self.replaced]
+        if self.beside:
+            content["beside"] = list(self.beside)
+        if self.driver != PRODUCER:
+            content["driver"] = self.driver
+        if self.fault:
+            content["fault"] = self.fault
+        return content
 
     @cached_property
     def id(self) -> str:
@@ -136,6 +175,7 @@ class Inputs:
     def environment(self, bootstrap: str, run: str) -> dict[str, str]:
         """The ConfigMap "trial" that the pods and the ScaledObject read; ``run`` makes its names unique."""
         workload = asdict(self.workload) | {"concurrency": round(self.workload.concurrency * self.scale.rate)}
+        workload["retry_ms"] = str(Backoff.parse(self.workload.retry_ms).compressed(self.scale.time))
         for name in _POD:
             del workload[name]
         policy = {}
@@ -147,6 +187,7 @@ class Inputs:
             "GROUP": f"enrich-{run}",
             "RECEIPTS_TOPIC": f"receipts-{run}",
             "REPORTS_TOPIC": f"reports-{run}",
+            "DLQ_TOPIC": f"dead-letters-{run}",
             "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
             "SEED": str(self.seed),
             **policy,
@@ -167,7 +208,8 @@ class Inputs:
             "data": environment,
         }
         exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
-        return [settings, exporter, consumer, *self._deciding(consumer)]
+        others = [item for name in self.beside for item in _beside(name, self.scale)]
+        return [settings, exporter, *others, consumer, *self._deciding(consumer)]
 
     def _deciding(self, consumer: dict[str, Any]) -> list[dict[str, Any]]:
         """What decides the replicas of ``consumer``, or stands beside it where no one does."""
@@ -175,12 +217,24 @@ class Inputs:
             return [bystander(consumer)]
         if isinstance(self.policy, LagController):
             return yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")
+        if isinstance(self.policy, ScaledObject) and any(isinstance(one, External) for one in self.policy.triggers):
+            return [lag_scaler(), self.policy.content]
         return [self.policy.content]
 
-    @staticmethod
-    def producer() -> dict[str, Any]:
+    def producer(self) -> dict[str, Any]:
         """The Job that replays the profile."""
-        return yamlfile.read(paths.MANIFESTS / "producer" / "job.yaml")
+        return yamlfile.read(_manifest(self.driver))
+
+
+def lag_scaler() -> dict[str, Any]:
+    """The persistent-lag scaler's Deployment as a trial has it: of its own, one replica, so that its record is all there is."""
+    file = paths.MANIFESTS / "lagscaler" / "lag-scaler.yaml"
+    deployment = next(item for item in yamlfile.documents(file) if item["kind"] == "Deployment")
+    del deployment["metadata"]["namespace"]
+    deployment["spec"] |= {"replicas": 1, "minReadySeconds": 0}
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["resources"]["requests"]["cpu"] = "50m"  # beside 24 consumers on two cores
+    return deployment
 
 
 def bystander(consumer: dict[str, Any]) -> dict[str, Any]:
@@ -206,6 +260,9 @@ def read(
     until: str = DRAINED,
     partitions_after: int | None = None,
     repetition: int = 1,
+    beside: Sequence[str] = (),
+    driver: str = PRODUCER,
+    fault: str | None = None,
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
@@ -219,6 +276,9 @@ def read(
         policy, replaced = _adopted(policy_name, partitions)
     else:
         policy, replaced = policies.load(_file(tuple(paths.MANIFESTS / kind for kind in _POLICIES), policy_name, "policy")), ()
+    _manifest(driver)
+    for name in beside:
+        _beside(name, scale)
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
     if partitions_after is not None:
@@ -228,6 +288,13 @@ def read(
             )
         if all(step.phase != REPARTITION for step in given.steps):
             raise InputError(profile_file, "steps", "no such phase", f"a phase {REPARTITION!r} that says when")
+    if fault is not None:
+        if fault not in FAULTS:
+            raise InputError("trial", "fault", fault, f"one of {', '.join(FAULTS)}")
+        if runtime != "binary":
+            raise InputError("trial", "fault", fault, "none on kind, whose processes are not this machine's")
+        if all(step.phase != fault for step in given.steps):
+            raise InputError(profile_file, "steps", "no such phase", f"a phase {fault!r} that says when")
     return Inputs(
         profile_name=_label(profile_name),
         policy_name=_label(policy_name),
@@ -242,6 +309,9 @@ def read(
         partitions_after=partitions_after,
         repetition=repetition,
         replaced=replaced,
+        beside=tuple(beside),
+        driver=driver,
+        fault=fault,
     )
 
 
@@ -262,6 +332,24 @@ def _label(name: str | Path) -> str:
     if isinstance(name, str):
         return name
     return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"
+
+
+def _manifest(name: str) -> Path:
+    file = paths.MANIFESTS / f"{name}.yaml"
+    if not file.is_file():
+        folder = file.parent if file.parent.is_dir() else paths.MANIFESTS
+        known = sorted(str(path.relative_to(paths.MANIFESTS).with_suffix("")) for path in folder.rglob("*.yaml"))
+        raise InputError(paths.MANIFESTS, "manifest", name, f"one of {', '.join(known)}")
+    return file
+
+
+def _beside(name: str, scale: Scale) -> list[dict[str, Any]]:
+    """The objects in manifest ``name``; those that decide replicas are checked, and compressed like the trial's own."""
+    file = _manifest(name)
+    return [
+        policies.parse(item, file).compressed(scale).content if item.get("kind") in policies.KINDS else item
+        for item in yamlfile.documents(file)
+    ]
 
 
 def _file(folders: tuple[Path, ...], name: str, kind: str) -> Path:

@@ -8,6 +8,7 @@
     group_events.parquet t, mono, pod, event, partitions, owned, seconds, created, detail (JSON)
     receipts.parquet     pod, partition, first, last, count, checksum, start, end
     rates.parquet        bin_s, t, series, pod, messages
+    dead_letters.parquet partition, offset, topic, attempts, error, first_failure, failed, replays, seq, crc, at_partition, at
     reconciliation.json  processed against produced, with every lost and doubled range
     ledger/events/       partition, offset, entity_id, seq, ts, crc: what was produced
     measures.json        the measures, as last judged
@@ -87,6 +88,19 @@ class Record:
     def rates(self) -> pd.DataFrame:
         """Messages in bins of 200 ms and 1 s."""
         return self._table("rates")
+
+    @cached_property
+    def dead_letters(self) -> pd.DataFrame:
+        """The dead-letter topic, of a trial that had one."""
+        return self._table("dead_letters")
+
+    @cached_property
+    def produced(self) -> pd.DataFrame:
+        """What was produced: partition, offset and seq of every message."""
+        folder = self.folder / "ledger" / "events"
+        if not any(folder.glob("*.parquet")):
+            raise NoData(f"{self.folder.name} has no ledger of events")
+        return pd.read_parquet(folder, columns=["partition", "offset", "seq"])
 
     @cached_property
     def objects(self) -> dict[str, list[tuple[float, str, str, dict[str, Any]]]]:

@@ -16,7 +16,6 @@ from confluent_kafka import KafkaException
 from kubernetes import client
 from pyspark.sql import SparkSession
 
-from lab.autoscaling.controller import LagController
 from lab.autoscaling.steps import ReplicaSteps
 from lab.cluster import Cluster, apply
 from lab.errors import LabFault
@@ -25,9 +24,10 @@ from lab.kafka.lag import LagReader
 from lab.ledger.ingest import Topics
 from lab.ledger.settle import settle
 from lab.progress import reporting
-from lab.trial import machine, samples, stepping
+from lab.trial import faults, machine, samples, stepping
 from lab.trial.inputs import DRAINED, REPARTITION, Inputs
 from lab.trial.listen import Listener
+from lab.trial.located import asks_scaler, located
 from lab.trial.record import Record, lines_to_parquet, write_json
 from lab.trial.watch import Transitions
 from lab.wait import until
@@ -37,6 +37,7 @@ log = logging.getLogger("lab.trial")
 SETTLE_DEADLINE_S = 90  # 10 s on a quiet machine
 END_DEADLINE_S = 120  # after the producer's last event: drain what is left, and the scale-down window
 GONE_DEADLINE_S = 60
+CONSUMER = "consumer"
 HPA_LINE = " horizontal.go:"
 GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
 Disturb = Callable[["Stage"], None]
@@ -55,10 +56,12 @@ class Stage:
         self.times: dict[str, float] = {}
         self.offsets: dict[int, dict[str, int | None]] = {}
         self.steps: list[dict[str, Any]] = []
+        self.faults: list[dict[str, Any]] = []
         self.api = cluster.api()
+        self._single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
         topics.create(
             cluster.bootstrap,
-            {self.names["TOPIC"]: inputs.partitions, self.names["RECEIPTS_TOPIC"]: 1, self.names["REPORTS_TOPIC"]: 1},
+            {self.names["TOPIC"]: inputs.partitions} | {self.names[key]: 1 for key in self._single},
         )
         self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"])
         apply.objects(
@@ -96,11 +99,19 @@ class Stage:
 
     def apply(self, wanted: list[dict[str, Any]]) -> None:
         """Apply objects in the trial's namespace and keep them as inputs of the record."""
-        fitted = [self.cluster.fit(item) for item in wanted]
+        scaler = next((pod["status"].get("podIP", "") for pod in self.transitions.pods("lag-scaler")), "")
+        placed = (located(item, self.namespace, self.cluster.prometheus_url, scaler) for item in wanted)
+        fitted = [self.cluster.fit(item) for item in placed]
         for item in fitted:
             file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
             file.write_text(yaml.safe_dump(item, sort_keys=False))
         apply.objects(self.api, fitted, self.namespace)
+
+    def ready(self, deployment: str, replicas: int | None = None) -> bool:
+        """Whether ``deployment`` has as many ready pods as it asks for, and asks for ``replicas``."""
+        field = self.transitions.field
+        asked = field("Deployment", deployment, "spec", "replicas")
+        return asked == (field("Deployment", deployment, "status", "readyReplicas") or 0) and replicas in (None, asked)
 
     def check(self) -> None:
         """Raise :class:`LabFault` when the trial can't go on: a component died, or the producer did without a word."""
@@ -131,7 +142,7 @@ class Stage:
         """Take down what the trial put up. The empty namespace goes by itself."""
         self.halt()
         client.CoreV1Api(self.api).delete_namespace(self.namespace)
-        topics.delete(self.cluster.bootstrap, [self.names[key] for key in ("TOPIC", "RECEIPTS_TOPIC", "REPORTS_TOPIC")])
+        topics.delete(self.cluster.bootstrap, [self.names[key] for key in ("TOPIC", *self._single)])
         self.api.close()
 
 
@@ -170,7 +181,9 @@ def run(
         ended = f"fault: {error}"
         raise
     finally:
-        seen = {"times": stage.times, "offsets": stage.offsets, "steps": stage.steps} if stage else {"times": {}, "offsets": {}}
+        seen: dict[str, Any] = {"times": {}, "offsets": {}}
+        if stage is not None:
+            seen = {"times": stage.times, "offsets": stage.offsets, "steps": stage.steps, "faults": stage.faults}
         write_json(folder / "trial.json", head | {"ended": ended, **seen, "finished": time.time()})
         if stage is not None:
             stage.close()
@@ -182,18 +195,23 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
     inputs, watched = stage.inputs, stage.transitions
     policy = inputs.policy
     stage.mark("settling")
-    stage.apply(inputs.manifests(stage.names))
-    beside = ("lag-exporter", "controller") if isinstance(policy, LagController) else ("lag-exporter",)
+    wanted = inputs.manifests(stage.names)
+    beside = [
+        item["metadata"]["name"] for item in wanted if item["kind"] == "Deployment" and item["metadata"]["name"] != CONSUMER
+    ]
+    stage.apply([item for item in wanted if not asks_scaler(item)])
+    if asking := [item for item in wanted if asks_scaler(item)]:
+        watched.wait(lambda: stage.ready("lag-scaler"), SETTLE_DEADLINE_S, "the lag scaler ready", stage.check)
+        stage.apply(asking)
 
     def settled() -> bool:
         owned = stage.reports.owned()
-        conditions = watched.field("HorizontalPodAutoscaler", policy.hpa or "", "status", "conditions") or []
         return (
-            (watched.field("Deployment", "consumer", "status", "readyReplicas") or 0) == policy.start
+            stage.ready(CONSUMER, policy.start)
             and len(owned) == policy.start
-            and sum(owned.values()) == inputs.partitions
-            and all((watched.field("Deployment", name, "status", "readyReplicas") or 0) == 1 for name in beside)
-            and (policy.hpa is None or any(item["type"] == "ScalingActive" and item["status"] == "True" for item in conditions))
+            and (sum(owned.values()) == inputs.partitions or policy.start == 0)
+            and all(stage.ready(name) for name in beside)
+            and _decides(stage)
         )
 
     watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {policy.start} consumers settled", stage.check)
@@ -203,6 +221,12 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
     if disturb is not None:
         disturb(stage)
     length = inputs.profile.duration
+    if inputs.fault is not None:
+        watched.wait(
+            lambda: stage.reports.last("phase", phase=inputs.fault) is not None, length + 60, "time to strike", stage.check
+        )
+        stage.faults.append(faults.inflict(stage, inputs.fault))
+        stage.mark(inputs.fault)
     if inputs.partitions_after is not None:
         watched.wait(
             lambda: stage.reports.last("phase", phase=REPARTITION) is not None, length + 60, "time to repartition", stage.check
@@ -220,6 +244,18 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
     stage.mark("ended")
     stage.offsets = {number: {"end": part.end, "committed": part.committed} for number, part in stage.lag.read().items()}
     return ended
+
+
+def _decides(stage: Stage) -> bool:
+    """Whether what decides the replicas has begun to: an HPA is inactive where there are none, and KEDA itself then says so."""
+    policy = stage.inputs.policy
+    if policy.hpa is None:
+        return True
+    kind, name, condition = (
+        ("HorizontalPodAutoscaler", policy.hpa, "ScalingActive") if policy.start else ("ScaledObject", policy.name, "Ready")
+    )
+    conditions = stage.transitions.field(kind, name, "status", "conditions") or []
+    return any(item["type"] == condition and item["status"] == "True" for item in conditions)
 
 
 def _drained(stage: Stage) -> str:
@@ -264,6 +300,8 @@ def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:
     lines_to_parquet(folder / "group_events.jsonl", folder / "group_events.parquet", GROUP_COLUMNS)
     begun = time.monotonic()
     with reporting(lambda: "Spark: ledger", every_s=10):
-        settle(spark(), stage.cluster.bootstrap, Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"]), folder)
+        letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
+        topics_of = Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], letters)
+        settle(spark(), stage.cluster.bootstrap, topics_of, folder)
     stage.times["ledger_s"] = time.monotonic() - begun
     log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.times["ledger_s"])

@@ -24,6 +24,9 @@ METRICS = (
     "rebalance_duration_seconds_sum",
     "rebalance_duration_seconds_count",
     "messages_processed_total",
+    "messages_failed_total",
+    "messages_dead_lettered_total",
+    "retrying_partitions",
     "producer_events_total",
     "process_cpu_seconds_total",
     "process_resident_memory_bytes",
@@ -34,6 +37,11 @@ METRICS = (
     "kube_horizontalpodautoscaler_status_desired_replicas",
     "keda_scaler_metrics_value",
     "keda_scaler_active",
+    "lagscaler_lag",
+    "lagscaler_lasting",
+    "lagscaler_metric",
+    "ingestion_events_total",
+    "matching_pending_requests",
 )
 CHUNK_S = 600
 

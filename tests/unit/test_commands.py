@@ -72,6 +72,24 @@ class TestSimulate:
         assert slow["late_s"] > plain["late_s"]
         assert slow["reaction_s"] > plain["reaction_s"] + 20
 
+    def test_the_persistent_lag_scaler_is_a_trigger_like_another(self, tmp_path):
+        """The committed ScaledObject; waiting for what lasts comes later. With lagSeconds there is no threshold to drain to."""
+        given = ["simulate", *THEIRS[1:], "--json", "--scaledobject"]
+        path = paths.MANIFESTS / "lagscaler" / "scaledobject.yaml"
+        slow = json.loads(lab(*given, str(path)))
+        content = yaml.safe_load(path.read_text())
+        metadata = content["spec"]["triggers"][0]["metadata"]
+        changed = tmp_path / "changed.yaml"
+        reactions = [slow["figures"]["reaction_s"]]
+        for change in ({"sustainSeconds": "0"}, {"lagThreshold": "", "lagSeconds": "30"}):
+            metadata.update(change)
+            changed.write_text(yaml.safe_dump(content))
+            found = json.loads(lab(*given, str(changed)))
+            reactions.append(found["figures"]["reaction_s"])
+        assert reactions[0] == pytest.approx(reactions[1] + 120, abs=25)
+        assert "lagSeconds" in found["missing"]["drain_s"]
+        assert slow["missing"] == {}
+
     def test_what_a_profile_does_not_show_is_no_data(self, tmp_path):
         """Steady traffic has no reaction and no drain: neither is a pass."""
         steady = tmp_path / "steady.yaml"

@@ -33,6 +33,15 @@ def test_a_port_in_use_is_one_clear_line(program):
     [
         ("consumer", ["--bootstrap-servers=x", "--process-ms=0"], {}, "argument --process-ms: '0' is not allowed"),
         ("consumer", ["--bootstrap-servers=x"], {"BALANCER": "fair"}, "argument --balancer: 'fair' is not allowed"),
+        ("consumer", ["--bootstrap-servers=x", "--retry-ms=1,2,x"], {}, "argument --retry-ms: '1,2,x' is not allowed"),
+        ("consumer", ["--bootstrap-servers=x"], {"POISON": "3"}, "argument --poison: '3' is not allowed; allowed: PARTITION:"),
+        ("consumer", ["--bootstrap-servers=x", "--fail-rate=2"], {}, "argument --fail-rate: '2' is not allowed"),
+        (
+            "consumer",
+            ["--bootstrap-servers=x", "--fail-rate=0.6", "--poison-rate=0.5"],
+            {},
+            "argument --poison-rate: 0.5 is not allowed; allowed: at most 0.4",
+        ),
         ("consumer", [], {}, "--bootstrap-servers"),
         ("producer", ["--bootstrap-servers=x", "--rate=-5"], {}, "argument --rate: '-5' is not allowed"),
         ("producer", ["--bootstrap-servers=x", "--profile=nowhere.yaml"], {}, "nowhere.yaml: (file): 'No such file"),

@@ -45,7 +45,7 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of bursty, overload, "),
+        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of bursty, catching-up, "),
         ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of bystanders, capped, "),
         ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
         ({"partitions_after": 12}, "trial: partitions_after: 12 is not allowed; allowed: more than 24"),
@@ -55,6 +55,14 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
         ({"workload": Workload(balancer="fair")}, "workload: balancer: 'fair' is not allowed; allowed: one of "),
         ({"workload": Workload(process_ms="0")}, "workload: process_ms: '0' is not allowed"),
         ({"workload": Workload(concurrency=0)}, "workload: concurrency: 0 is not allowed"),
+        ({"workload": Workload(dlq="maybe")}, "workload: dlq: 'maybe' is not allowed; allowed: on or off"),
+        ({"workload": Workload(poison="3")}, "workload: poison: '3' is not allowed; allowed: PARTITION:OFFSET"),
+        (
+            {"workload": Workload(fail_rate=0.6, poison_rate=0.5)},
+            "poison_rate: 0.5 is not allowed; allowed: at most 1 - fail_rate",
+        ),
+        ({"fault": "flood"}, "trial: fault: 'flood' is not allowed; allowed: one of sigkill"),
+        ({"fault": "sigkill"}, "steps: 'no such phase' is not allowed; allowed: a phase 'sigkill' that says when"),
     ],
 )
 def test_bad_inputs_are_one_clear_line(changes, line):
@@ -104,7 +112,64 @@ def test_the_control_starts_alike_and_never_joins():
     assert consumer["containers"][0]["resources"]["requests"]["cpu"] == "60m"
 
 
+def test_retries_are_told_at_the_trials_scale():
+    """Delays are settings of time and compressed like them; how often is not. The seed and the topic go with them."""
+    failing = read(workload=Workload(fail_rate=0.01, retry_ms="1000,2000,4000"), seed=7)
+    environment = failing.environment("127.0.0.1:1", "run")
+    assert environment["RETRY_MS"] == "33.3333,66.6667,133.333"
+    assert (environment["SEED"], environment["DLQ_TOPIC"], environment["FAIL_RATE"]) == ("7", "dead-letters-run", "0.01")
+    assert failing.workload.dead_letters
+    assert not Workload(fail_rate=0.01, dlq="off").dead_letters
+    assert not Workload().dead_letters
+
+
+def test_a_trial_of_before_there_were_dead_letters_keeps_its_identity():
+    """What came later and is not used is not in the identity, so stored records are found; what is used is."""
+    assert read().id == "step-10x-lag-7f82f15c"
+    plain = {**read().to_dict()["workload"]}
+    assert "dlq" not in plain
+    assert "fault" not in read().to_dict()
+    assert len({read(workload=Workload(**changed)).id for changed in ({}, {"poison_rate": 0.1}, {"dlq": "off"})}) == 3
+    struck = {"profile_name": "zero-loss", "policy_name": "lag"}
+    assert read(**struck).id != read(**struck, fault="sigkill").id
+
+
+def test_a_fault_is_for_processes_of_this_machine():
+    """A container on kind is none: refused before anything starts."""
+    with pytest.raises(InputError, match="fault: 'sigkill' is not allowed; allowed: none on kind"):
+        inputs.read("zero-loss", "lag", Workload(), 1, scales.load("quick"), "kind", fault="sigkill")
+
+
 def test_a_profile_in_real_time_is_not_compressed():
     """What a rebalance takes, no scale divides."""
     assert read(profile_name="saturate", policy_name="up-and-down").profile.duration == 5
     assert read(profile_name="step-10x").profile.duration == 140
+
+
+def test_what_stands_beside_and_who_drives_are_part_of_the_identity():
+    """A trial without them keeps the id it had before there were any."""
+    plain = read()
+    assert not {"beside", "driver"} & plain.to_dict().keys()
+    assert len({plain.id, read(beside=("lagscaler/lag-scaler",)).id, read(driver="kafka/broker").id}) == 3
+    for change in ({"beside": ("lagscaler/none",)}, {"driver": "lagscaler/none"}):
+        with pytest.raises(
+            InputError, match=r"manifest: 'lagscaler/none' is not allowed; allowed: one of lagscaler/lag-scaler, "
+        ):
+            read(**change)
+
+
+def test_what_decides_beside_is_compressed_like_the_trials_own():
+    """A ScaledObject beside is checked and scaled; a Deployment stays as it is."""
+    made = read(beside=("lagscaler/scaledobject", "kafka/lag-exporter")).manifests({"TOPIC": "t"})
+    (scaled,) = (item for item in made[:-1] if item["kind"] == "ScaledObject")
+    assert scaled["spec"]["pollingInterval"] == 1
+    assert scaled["spec"]["triggers"][0]["metadata"]["sustainSeconds"] == "4"
+    (exporter, again) = (item for item in made if item["metadata"]["name"] == "lag-exporter")
+    assert exporter == again
+
+
+def test_an_external_trigger_brings_its_scaler():
+    """One replica of the committed Deployment, in the trial's namespace; no other policy has it."""
+    (scaler,) = (item for item in read(policy_name="lasting-150").manifests({}) if item["metadata"]["name"] == "lag-scaler")
+    assert (scaler["kind"], scaler["spec"]["replicas"], "namespace" in scaler["metadata"]) == ("Deployment", 1, False)
+    assert all(item["metadata"]["name"] != "lag-scaler" for item in read().manifests({}))

@@ -1,0 +1,39 @@
+"""Where a ScaledObject finds what it asks, as it is applied."""
+
+import copy
+
+from lab.trial.located import asks_scaler, located
+
+SCALED = {
+    "kind": "ScaledObject",
+    "metadata": {"name": "matching", "namespace": "ridehailing"},
+    "spec": {
+        "triggers": [
+            {"type": "external", "metadata": {"scalerAddress": "lag-scaler.lag-scaler.svc:6000", "lagThreshold": "5"}},
+            {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": 'sum(x{namespace="ridehailing"})'}},
+            {"type": "kafka", "metadata": {"lagThreshold": "5"}},
+        ]
+    },
+}
+
+
+def test_a_trigger_is_given_the_address_it_asks():
+    """Scaler, Prometheus, and the namespace of a query; nothing else of the object changes, nor what was given."""
+    given = copy.deepcopy(SCALED)
+    placed = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3")
+    assert given == SCALED
+    wanted = copy.deepcopy(SCALED)
+    del wanted["metadata"]["namespace"]
+    external, prometheus, _ = wanted["spec"]["triggers"]
+    external["metadata"]["scalerAddress"] = "127.1.2.3:6000"
+    prometheus["metadata"] = {"serverAddress": "http://127.0.0.1:1", "query": 'sum(x{namespace="trial-1"})'}
+    assert placed == wanted
+
+
+def test_only_an_external_trigger_waits_for_its_scaler():
+    """What is no ScaledObject has no triggers to ask for."""
+    assert asks_scaler(SCALED)
+    assert not asks_scaler(SCALED | {"spec": {"triggers": [{"type": "kafka"}]}})
+    deployment = {"kind": "Deployment", "metadata": {"name": "x", "namespace": "ridehailing"}, "spec": {}}
+    assert not asks_scaler(deployment)
+    assert located(deployment, "trial-1", "", "")["metadata"] == {"name": "x"}
