@@ -25,12 +25,12 @@ from statistics import median
 import allure
 import pytest
 
-from lab import objective, profile
-from lab.autoscaling.tune.late import Arrivals, late
+from lab import objective
 from lab.measure.agreement import agreement
 from lab.measure.calibration import of_others
 from lab.measure.flips import stability
-from lab.measure.prediction import compare, compare_runs, recorded
+from lab.measure.lateness import behind
+from lab.measure.prediction import compare, compare_runs
 from lab.trial.inputs import REPLAYED
 from lab.trial.record import NoData, known
 from tests.experiments.workloads import light
@@ -134,16 +134,15 @@ def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
     """``lag-150-tuned`` is what ``python -m lab tune`` makes of ``lag-150`` on ``bursty``."""
     given, tuned = run(trials, "bursty", "lag-150"), run(trials, "bursty", "lag-150-tuned")
 
-    def behind(record):
-        traffic = profile.build(record.trial["inputs"]["profile"], record.id)
-        return late(recorded(record), Arrivals(traffic), objective.BEHIND.bound)
+    def late(record):
+        return behind(record, objective.BEHIND.bound)
 
     for name, record in (("as given", given), ("tuned", tuned)):
-        evidence.report(name, {"behind by more than 2 s, for (s)": behind(record), "flips": stability(record).flips})
+        evidence.report(name, {"behind by more than 2 s, for (s)": late(record), "flips": stability(record).flips})
 
     with evidence.of({"as given": given, "tuned": tuned}) as judge:
         judge(objective.TUNED_CALM, lambda: stability(tuned).flips)
-        judge(objective.TUNED_SOONER, lambda: behind(tuned) / behind(given))
+        judge(objective.TUNED_SOONER, lambda: late(tuned) / late(given))
 
     evidence.conclude(
         "tuned", "lag-150-tuned.yaml", f"behind for {behind(tuned):.1f} s instead of {behind(given):.1f} s on bursty"

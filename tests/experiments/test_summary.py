@@ -20,6 +20,7 @@ EXPERIMENTS = (
     "7_repartition",
     "8_lag_threshold",
     "9_controller",
+    "10_persistent_lag",
     "model",
 )
 RECOMMENDED = paths.MANIFESTS / "scaledobjects" / "lag-150-patient.yaml"

@@ -1,0 +1,17 @@
+"""Lateness: for how long the group was behind by more than an objective."""
+
+from __future__ import annotations
+
+from lab import profile
+from lab.autoscaling.tune.late import Arrivals, late
+from lab.measure.prediction import recorded
+from lab.trial.record import Record
+
+
+def behind(record: Record, objective_s: float) -> float:
+    """Seconds of the profile in which the oldest unprocessed event was older than ``objective_s``.
+
+    By the lag of all partitions together, so the hottest partition's may be longer. Raises :class:`NoData` without samples.
+    """
+    traffic = profile.build(record.trial["inputs"]["profile"], record.id)
+    return late(recorded(record), Arrivals(traffic), objective_s)

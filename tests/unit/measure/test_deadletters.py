@@ -1,0 +1,204 @@
+"""Dead letters against what was injected, stalls and what lay beside them, and what a kill left: on records made by hand."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from lab.consumer.failures import Failures
+from lab.measure.deadletters import dead_letters
+from lab.measure.integrity import integrity
+from lab.measure.killed import killed
+from lab.measure.retrying import retrying, stalls
+from lab.trial.record import NoData, Record
+
+from .built import assigned, given_up, receipt, record
+from .conftest import report
+
+MESSAGES = 2_000
+FAILURES = Failures(seed=3, fail_rate=0.02, poison_rate=0.01)
+WORKLOAD = {"fail_rate": 0.02, "poison_rate": 0.01, "retry_ms": "1000,2000,4000"}
+POISON = [(seq % 4, seq // 4) for seq in range(MESSAGES) if FAILURES.never(0, 0, seq)]
+NONE = {kind: [] for kind in ("lost", "unseen", "doubled", "phantom", "mismatched", "both")}
+ZERO = dict.fromkeys(
+    ("lost_messages", "unseen_messages", "doubled_messages", "phantom_messages", "mismatched_receipts", "both_messages"), 0
+)
+
+
+def letters(places, **other):
+    """Dead letters about messages at ``places``, with right reasons unless told otherwise."""
+    rows = [
+        {
+            "partition": partition,
+            "offset": offset,
+            "topic": "events",
+            "attempts": 4,
+            "error": "it failed",
+            "first_failure": 1.0,
+            "failed": 8.0,
+            "seq": offset * 4 + partition,
+        }
+        | other
+        for partition, offset in places
+    ]
+    return pd.DataFrame(rows)
+
+
+def settled(folder, table, **ledger):
+    """A record of 2,000 messages, seq by seq on four partitions, with these dead letters and this verdict of the ledger."""
+    events = [report(1, "producer", "produced", acked=MESSAGES, unknown=0, failed=0), report(2, "a", "recovered")]
+    made = record(folder, inputs={"workload": WORKLOAD, "seed": 3}, group_events=events)
+    (folder / "ledger" / "events").mkdir(parents=True)
+    rows = {"partition": [seq % 4 for seq in range(MESSAGES)], "offset": [seq // 4 for seq in range(MESSAGES)]}
+    pd.DataFrame(rows | {"seq": range(MESSAGES)}).to_parquet(folder / "ledger" / "events" / "part-0.parquet")
+    verdict = {"produced": MESSAGES, "processed": MESSAGES - len(POISON), "dead_messages": len(POISON), "buried_again": 0}
+    verdict |= {"stray_letters": 0} | ZERO | NONE | ledger
+    (folder / "reconciliation.json").write_text(json.dumps(verdict))
+    if table is not None:
+        table.to_parquet(folder / "dead_letters.parquet")
+    return made
+
+
+def test_dead_exactly_as_injected(tmp_path):
+    """Every message that was to fail for ever has its letter and no other has one: nothing is named."""
+    found = dead_letters(settled(tmp_path, letters(POISON)))
+    assert (found.injected, found.dead, found.unaccounted) == (len(POISON), len(POISON), 0)
+    assert (found.missing, found.surplus, found.unreasoned, found.named) == (0, 0, 0, ())
+    assert found.transient == sum(FAILURES.transient(seq) > 0 for seq in range(MESSAGES))
+    assert found.recovered == 1
+
+
+def test_a_difference_is_counted_and_named(tmp_path):
+    """One letter is missing and one is about a message that was not to fail."""
+    other = next((seq % 4, seq // 4) for seq in range(MESSAGES) if not FAILURES.fails(0, 0, seq, 1))
+    found = dead_letters(settled(tmp_path, letters([*POISON[1:], other]), dead_messages=len(POISON) - 1))
+    assert (found.missing, found.surplus, found.unaccounted) == (1, 1, 1)
+    assert found.named == (
+        f"injected, but no dead letter: partition {POISON[0][0]}, offset {POISON[0][1]}",
+        f"a dead letter, but not injected: partition {other[0]}, offset {other[1]}",
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"attempts": 3}, {"error": ""}, {"topic": ""}, {"first_failure": 9.0}, {"seq": MESSAGES + 1}]
+)
+def test_a_wrong_reason_is_counted(tmp_path, wrong):
+    """Each letter whose headers, or whose message, are not what they should be."""
+    assert dead_letters(settled(tmp_path, letters(POISON, **wrong))).unreasoned == len(POISON)
+
+
+def test_a_record_of_before_dead_letters_is_no_data_and_still_judged(tmp_path):
+    """It has no letters to compare; its integrity reads as without any."""
+    made = settled(tmp_path, None)
+    verdict = json.loads((tmp_path / "reconciliation.json").read_text())
+    for name in ("dead_messages", "both_messages", "buried_again", "stray_letters", "both"):
+        del verdict[name]
+    (tmp_path / "reconciliation.json").write_text(json.dumps(verdict))
+    again = Record(made.folder)
+    with pytest.raises(NoData, match="no dead_letters"):
+        dead_letters(again)
+    assert (integrity(again).dead, integrity(again).both) == (0, 0)
+
+
+def failed(t, pod, partition, attempts=1):
+    """A report of an attempt that failed."""
+    return report(t, pod, "failed", partition=partition, offset=1, attempts=attempts)
+
+
+def over(t, pod, partition, event="recovered"):
+    """A report that a head is through."""
+    return report(t, pod, event, partition=partition, offset=1, attempts=2)
+
+
+def test_a_stall_is_from_the_first_failure_to_the_end_where_it_began(tmp_path):
+    """One recovered after two failures, one dead; one taken away and one of a container that died have no end here."""
+    events = [
+        failed(10, "a", 0),
+        failed(11, "a", 0, 2),
+        over(13, "a", 0),
+        failed(20, "a", 1),
+        over(27, "a", 1, "dead_lettered"),
+    ]
+    events += [failed(30, "a", 2), given_up(31, "a", 2), over(32, "a", 2), failed(40, "b", 3), report(41, "b", "started")]
+    events += [over(42, "b", 3)]
+    found = stalls(record(tmp_path, group_events=events))
+    assert [(stall.pod, stall.partition, stall.start, stall.end) for stall in found] == [("a", 0, 10, 13), ("a", 1, 20, 27)]
+
+
+def retried(folder, during):
+    """Forty stalls of 1 s on partition 0 of a pod that does 100/s on partition 1, and ``during``/s while one lasts."""
+    events, receipts = [assigned(0, "a", 0, 1)], []
+    for number in range(40):
+        at = 10 + 3 * number
+        events += [failed(at, "a", 0), over(at + 1, "a", 0)]
+        receipts += [receipt("a", at - 1, at, 100, 1), receipt("a", at, at + 1, during, 1), receipt("a", at - 1, at, 50, 0)]
+    return record(folder, group_events=events, receipts=receipts)
+
+
+@pytest.mark.parametrize("during", [100, 40, 120])
+def test_others_are_compared_with_just_before(tmp_path, during):
+    """What the pod's other partition does during a stall, over the second before it."""
+    found = retrying(retried(tmp_path, during))
+    assert found.others == pytest.approx(during / 100)
+    assert (found.stalls, found.compared, found.median_s, found.recovered) == (40, 40, 1, 40)
+
+
+def test_a_pod_with_one_partition_says_nothing_of_others(tmp_path):
+    """Nor does one whose partitions changed meanwhile: no data."""
+    events = [assigned(0, "a", 0)]
+    for number in range(40):
+        events += [failed(10 + 3 * number, "a", 0), over(11 + 3 * number, "a", 0)]
+    receipts = [receipt("b", 0, 200, 1000, 1)]
+    with pytest.raises(NoData, match="0 stalls of pods that held other partitions"):
+        retrying(record(tmp_path, group_events=events, receipts=receipts))
+
+
+def test_nothing_retried_is_no_data(tmp_path):
+    """Not a ratio of 1."""
+    with pytest.raises(NoData, match="no message was retried"):
+        retrying(record(tmp_path, group_events=[assigned(0, "a", 0)]))
+
+
+def done(pod, partition, first, last, end):
+    """A receipt for first..last that ended at ``end``."""
+    count = last - first + 1
+    times = {"start": end - 0.1, "end": end}
+    return {"pod": pod, "partition": partition, "first": first, "last": last, "count": count, "checksum": 0} | times
+
+
+def shot(folder, doubled):
+    """A record in which a, which owned partitions 0 and 1 of three, was killed at 100; b took over at 108 and 109."""
+    receipts = [done("a", 0, 0, 9, 99.0), done("a", 0, 10, 19, 99.8), done("a", 1, 0, 9, 99.9)]
+    receipts += [done("b", 0, 10, 29, 108.0), done("b", 1, 0, 9, 109.0), done("b", 2, 0, 9, 50.0)]
+    receipts += [done("a", 2, 10, 19, 120.0), done("b", 2, 10, 19, 130.0)]  # by the container that was started anew
+    events = [assigned(0, "a", 0, 1, 2), given_up(40, "a", 2)]
+    made = record(folder, group_events=events, receipts=receipts)
+    trial = json.loads((folder / "trial.json").read_text()) | {"faults": [{"t": 100.0, "pod": "a", "fault": "sigkill"}]}
+    (folder / "trial.json").write_text(json.dumps(trial))
+    total = sum(item["count"] for item in doubled)
+    (folder / "reconciliation.json").write_text(json.dumps({"doubled": doubled, "doubled_messages": total}))
+    return made
+
+
+def range_of(partition, first, last):
+    """A doubled range."""
+    return {"partition": partition, "first": first, "last": last, "count": last - first + 1, "pods": ["a", "b"]}
+
+
+def test_what_a_kill_left_is_told_from_what_is_not_its_own(tmp_path):
+    """Two ranges are the killed pod's, the older from 0.2 s before; its partitions stood still for 9 s at most."""
+    found = killed(shot(tmp_path, [range_of(0, 10, 19), range_of(1, 0, 9)]))
+    assert (found.pod, found.partitions, found.doubled, found.unexplained) == ("a", (0, 1), 20, 0)
+    assert found.oldest_s == pytest.approx(0.2)
+    assert found.standstill_s == pytest.approx(9)
+
+
+def test_what_another_pod_doubled_is_not_the_kills(tmp_path):
+    """A partition it never processed, offsets beyond its last receipt, and what the container of its name did later."""
+    assert killed(shot(tmp_path, [range_of(2, 0, 9), range_of(0, 15, 24), range_of(2, 10, 19)])).unexplained == 10 + 5 + 10
+
+
+def test_without_a_kill_there_is_no_data(tmp_path):
+    """A trial without faults is not one in which a kill left nothing."""
+    with pytest.raises(NoData, match="0 faults"):
+        killed(record(tmp_path, receipts=[done("a", 0, 0, 9, 1.0)]))

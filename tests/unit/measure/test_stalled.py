@@ -1,0 +1,47 @@
+"""What a poison did to a group, from a record whose every number is known."""
+
+import pytest
+
+from lab.measure.stalled import stalled
+from lab.trial.record import NoData, Record, write_json
+
+from . import built
+from .conftest import deployment, report
+
+POLICY = {
+    "kind": "ScaledObject",
+    "spec": {"minReplicaCount": 3, "triggers": [{"type": "kafka", "metadata": {"lagThreshold": "250"}}]},
+}
+MOVES = [deployment(5, 3, 3), deployment(40, 6, 6), deployment(70, 3, 3)]
+
+
+def record(folder, committed, poison="1:400"):
+    """A trial from 10 to 100 s that wanted 6 replicas for 30 s of it."""
+    inputs = {"policy": POLICY, "workload": {"poison": poison}}
+    pods = [built.pod(0, "a", "ADDED")]
+    events = [report(10, "producer", "profile", start=10.0)]
+    receipts = [built.receipt("a", 20, 21, 1) | {"first": 0, "last": 0, "checksum": 0}]
+    made = built.record(folder, inputs=inputs, transitions=[*pods, *MOVES], group_events=events, receipts=receipts)
+    offsets = {"0": {"end": 500, "committed": 490}, "1": {"end": 900, "committed": committed}}
+    write_json(folder / "trial.json", made.trial | {"offsets": offsets})
+    return Record(folder)
+
+
+def test_a_stall_makes_no_progress_and_buys_pods(tmp_path):
+    """500 messages wait behind the poison; three pods above the floor for half a minute."""
+    found = stalled(record(tmp_path, 400))
+    assert (found.partition, found.progress, found.waiting, found.others) == (1, 0, 500, 10)
+    assert (found.most, found.scale_ups) == (6, 1)
+    assert found.useless == pytest.approx(1.5)
+
+
+def test_a_partition_that_moved_on_did(tmp_path):
+    """What was committed past the poison."""
+    found = stalled(record(tmp_path, 895))
+    assert (found.progress, found.waiting) == (495, 5)
+
+
+def test_without_a_poison_there_is_nothing_to_measure(tmp_path):
+    """No data."""
+    with pytest.raises(NoData, match="no poison"):
+        stalled(record(tmp_path, 400, poison=""))
