@@ -1,0 +1,34 @@
+"""``python -m lab threshold``: the lagThreshold that follows from how fast a pod is and how late a message may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.autoscaling.tune.grid import HEADROOM, computed_threshold
+from lab.commands.text import as_json
+from lab.flags import Flags, number
+
+
+def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
+    """Compute and print; returns the exit code."""
+    parser = Flags(prog=f"python -m lab {command}", description=help_text, environment=False)
+    parser.flag("rate", number(0.001, 1e6), None, "messages/s that one pod processes at most", "0.001 to 1,000,000")
+    parser.flag("slo", number(0.001, 86_400), None, "seconds within which a message is to be processed", "0.001 to 86,400")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
+    threshold = computed_threshold(options.rate, options.slo)
+    behind = threshold / options.rate
+    content = {"lagThreshold": threshold, "rate": options.rate, "slo_s": options.slo, "behind_at_rest_s": behind}
+    print(as_json(content) if options.json else _text(threshold, options.rate, options.slo, behind))
+    return 0
+
+
+def _text(threshold: int, rate: float, slo_s: float, behind_s: float) -> str:
+    lines = [
+        f'lagThreshold: "{threshold}"',
+        f"  = {rate:g} messages/s x {slo_s:g} s x {HEADROOM:g}",
+        f"  a group at rest is then behind by {behind_s:.3g} s: lagThreshold / rate",
+    ]
+    if behind_s > slo_s:
+        lines.append(f"  the least there is: a pod that slow is behind by more than {slo_s:g} s with a single message waiting")
+    return "\n".join(lines)

@@ -1,0 +1,65 @@
+"""Time lag: how long after its time each message was processed, s; what an SLO of "within so many seconds" speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from lab.measure import curves
+from lab.measure.age import ledger
+from lab.measure.hold import LAST
+from lab.trial.record import NoData, Record
+
+
+@dataclass(frozen=True)
+class TimeLag:
+    """From a message's own time to its first durable receipt, s, of those due in the last third of the spike.
+
+    ``share`` of the ``messages`` had a receipt at all; the others count with their age at the trial's end, a lower bound.
+    """
+
+    messages: int
+    median_s: float
+    p95_s: float
+    worst_s: float
+    share: float
+
+
+def timelag(record: Record) -> TimeLag:
+    """Measure the spike's last third. Raises :class:`NoData` when there was no spike, or nothing due in it."""
+    phases = curves.phases(record)
+    spikes = phases[phases["label"] == "spike"]
+    if spikes.empty:
+        raise NoData("the profile has no phase spike")
+    start, end = float(spikes["start"].iloc[0]), float(spikes["end"].iloc[-1])
+    events = ledger(record)
+    chosen = events[(events["at"] >= end - (end - start) * LAST) & (events["at"] < end)]
+    if chosen.empty:
+        raise NoData("no message was due in the spike's last third")
+    done = processed_at(chosen, record.receipts)
+    waiting = np.isnan(done)
+    late = np.where(waiting, float(record.trial["times"]["ended"]), done) - chosen["at"].to_numpy()
+    median, p95 = (float(value) for value in np.percentile(late, [50, 95]))
+    return TimeLag(len(late), median, p95, float(late.max()), 1 - float(waiting.mean()))
+
+
+def processed_at(events: pd.DataFrame, receipts: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """When each of ``events`` (partition, offset) first had a receipt, epoch s; NaN for one that has none."""
+    found = np.full(len(events), np.nan)
+    partitions, offsets = events["partition"].to_numpy(), events["offset"].to_numpy()
+    for partition, own in receipts.sort_values(["first", "end"], kind="stable").groupby("partition"):
+        places = np.flatnonzero(partitions == partition)
+        first, last, ends = (own[name].to_numpy() for name in ("first", "last", "end"))
+        if bool((first[1:] <= np.maximum.accumulate(last)[:-1]).any()):
+            # Where work was repeated receipts overlap: of all that cover an offset the earliest end counts.
+            for at, lower, upper in zip(ends, first, last, strict=True):
+                covered = places[(offsets[places] >= lower) & (offsets[places] <= upper)]
+                found[covered] = np.fmin(found[covered], at)
+        else:
+            index = np.searchsorted(first, offsets[places], side="right") - 1
+            within = (index >= 0) & (offsets[places] <= last[np.maximum(index, 0)])
+            found[places[within]] = ends[index[within]]
+    return found

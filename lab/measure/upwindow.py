@@ -1,0 +1,119 @@
+"""Up window: which of the recent recommendations an HPA followed when its metrics asked for more.
+
+``scaleUp.stabilizationWindowSeconds`` keeps the recommendations of the last so many seconds. A widespread explanation says that
+the *highest* of them decides; ``stabilizeRecommendationWithBehaviors`` in ``pkg/controller/podautoscaler/horizontal.go`` of
+Kubernetes 1.36 takes the *smallest*. The two differ at a sync where a recommendation in the window is no more than the replicas
+there are: by the one rule the HPA goes up at once, by the other it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.autoscaling.replay import Sync
+from lab.measure import curves
+from lab.measure.agreement import syncs
+from lab.trial.record import NoData, Record
+
+STABILIZED = "ScaleUpStabilized"
+
+
+@dataclass(frozen=True)
+class UpWindow:
+    """Syncs by what became of a proposal above the replicas there were; ``window_s`` as it was in force.
+
+    ``told_apart`` are those at which the two rules decide otherwise: ``stayed`` as the smallest recommendation says,
+    ``raised`` as the highest does. ``followed`` of ``beyond`` went up where every recommendation of the window asked for more,
+    and no further than the smallest. ``said`` is the controller's own reason in the HPA's status, "" if it never gave one.
+    """
+
+    window_s: int
+    asking: int
+    told_apart: int
+    stayed: int
+    raised: int
+    beyond: int
+    followed: int
+    said: str
+
+
+def upwindow(record: Record) -> UpWindow:
+    """Sort the trial's syncs. Raises :class:`NoData` without an HPA, or where its window up is 0."""
+    found = syncs(record)
+    behavior = found[0].spec.behavior if found else None
+    window = behavior.up.window_s if behavior else None
+    if not window:
+        raise NoData("no HPA with a window up")
+    return sort(found, window, _said(record))
+
+
+def sort(found: Sequence[Sync], window_s: int, said: str = "") -> UpWindow:
+    """The counts of ``found``, in order of time, with a window of ``window_s`` seconds, whose edge does not count."""
+    recent: list[tuple[float, int]] = [(found[0].at, found[0].current)] if found else []  # as the controller begins
+    asking = told_apart = stayed = raised = beyond = followed = 0
+    for sync in found:
+        if sync.proposed is None:
+            continue
+        within = [count for at, count in recent if at > sync.at - window_s]
+        recent.append((sync.at, sync.proposed))
+        if sync.proposed <= sync.current:
+            continue
+        asking += 1
+        smallest = min([sync.proposed, *within])
+        if smallest <= sync.current:
+            told_apart += 1
+            stayed += sync.desired == sync.current
+            raised += sync.desired > sync.current
+        else:
+            beyond += 1
+            followed += sync.current < sync.desired <= smallest
+    return UpWindow(window_s, asking, told_apart, stayed, raised, beyond, followed, said)
+
+
+def first_burst(record: Record) -> int:
+    """Steps up from the phase "burst" to the phase "spike": what a short burst was answered with.
+
+    Raises :class:`NoData` when the producer did not come to both.
+    """
+    begun = {phase: at for at, phase in reversed(curves.begun(record))}
+    if not {"burst", "spike"} <= begun.keys():
+        raise NoData("the profile has no burst before a spike")
+    ups = (change for change in curves.scalings(record) if change.after > change.before)
+    return sum(begun["burst"] <= change.t < begun["spike"] for change in ups)
+
+
+def first_stride(record: Record) -> float:
+    """Replicas that a period of the policies up led to, over those at its start, where the metric asked for more than that.
+
+    It is the factor the policies allow: of the first step up that they were in the way of. Times are the controller's own.
+    Raises :class:`NoData` when they never were.
+    """
+    found = syncs(record)
+    behavior = found[0].spec.behavior if found else None
+    if behavior is None:
+        raise NoData("no HPA with a behavior")
+    return stride(found, max(policy.period_s for policy in behavior.up.policies))
+
+
+def stride(found: Sequence[Sync], period_s: float) -> float:
+    """:func:`first_stride` of syncs, with policies of ``period_s`` seconds."""
+    quiet_since = float("-inf")  # a step within a period after another begins no period of its own
+    for first in found:
+        start = first.scaled_at or first.at
+        if first.desired <= first.current:
+            continue
+        begins, quiet_since = start - quiet_since >= period_s, start
+        within = [sync for sync in found if start <= (sync.scaled_at or sync.at) < start + period_s]
+        reached = max(sync.desired for sync in within)
+        if begins and any((sync.proposed or 0) > reached for sync in within):
+            return reached / first.current
+    raise NoData("the policies up were never in the way of a metric")
+
+
+def _said(record: Record) -> str:
+    for _, _, item in curves.objects(record, "HorizontalPodAutoscaler"):
+        for one in (item.get("status") or {}).get("conditions") or ():
+            if one.get("reason") == STABILIZED:
+                return str(one.get("message", ""))
+    return ""

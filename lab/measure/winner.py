@@ -1,0 +1,106 @@
+"""Winner: which of several metrics decided, told by the controller's own log and checked against the HPA's status.
+
+An HPA works out a proposal for each metric and takes the largest (``computeReplicasForMetrics`` in
+``pkg/controller/podautoscaler/horizontal.go``); its log names the metric that won, and its status holds what each one was.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from kubernetes.utils.quantity import parse_quantity
+
+from lab.autoscaling import hpa_log
+from lab.measure import curves
+from lab.trial.record import NoData, Record
+
+CPU, LAG = "cpu", "lag"
+TOLERANCE = 0.1  # the controller's default
+_METRIC = re.compile(r'"Proposing desired replicas".*? metric="((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step up: when, from and to how many replicas, the metric that ``won``, and each metric's own proposal by its status.
+
+    ``t`` is in epoch s. ``values`` are what the status held: messages per replica for lag, percent of the request for cpu.
+    """
+
+    t: float
+    before: int
+    after: int
+    won: str
+    proposals: dict[str, int]
+    values: dict[str, float]
+
+    @property
+    def largest(self) -> int:
+        """The largest of the proposals."""
+        return max(self.proposals.values())
+
+
+def steps_up(record: Record) -> list[Step]:
+    """Every step up that the HPA took since the spike began, in order.
+
+    Raises :class:`NoData` when there was none, or no HPA's log.
+    """
+    file = record.folder / "hpa.log"
+    if not file.exists():
+        raise NoData(f"{record.id} has no hpa.log")
+    text = file.read_text()
+    begun, spike = float(record.trial["begun"]), curves.zero(record)
+    lines = list(hpa_log.parse(text, begun))
+    winners = {line.t: found for line, found in _winners(text, begun)}
+    watched = [(t, item) for t, event, item in curves.objects(record, "HorizontalPodAutoscaler") if event != "DELETED"]
+    found = []
+    for logged in hpa_log.syncs(lines):
+        before, after = (logged.outcome.replicas.get(f"{name}Replicas", 0) for name in ("current", "desired"))
+        if logged.outcome.words != hpa_log.RESCALED or after <= before or logged.outcome.t < spike or not logged.proposal:
+            continue
+        # The status this sync wrote is the first that asks for what it decided.
+        wrote = next((item for t, item in watched if t >= logged.at and item["status"].get("desiredReplicas") == after), None)
+        values, proposals = _told(wrote, before) if wrote else ({}, {})
+        found.append(Step(logged.outcome.t, before, after, winners.get(logged.proposal.t, ""), proposals, values))
+    if not found:
+        raise NoData("the HPA never went up after the spike began")
+    return found
+
+
+def named(metric: str) -> str:
+    """What a metric's description in the controller's log is about: "cpu", "lag" or the words themselves."""
+    if metric.startswith("cpu resource"):
+        return CPU
+    return LAG if metric.startswith("external metric") else metric
+
+
+def _winners(text: str, begun: float) -> list[tuple[hpa_log.Line, str]]:
+    found = []
+    for line in text.splitlines():
+        if match := _METRIC.search(line):
+            found += [(one, named(match[1])) for one in hpa_log.parse(line, begun)]
+    return found
+
+
+def _told(item: dict[str, Any], replicas: int) -> tuple[dict[str, float], dict[str, int]]:
+    """(value, proposal) of each metric in an HPA's status, for ``replicas`` that were there, all of them ready."""
+    values: dict[str, float] = {}
+    proposals: dict[str, int] = {}
+    targets = {metric["type"]: metric for metric in item["spec"]["metrics"]}
+    for metric in item["status"].get("currentMetrics") or ():
+        if external := metric.get("external"):
+            target = float(parse_quantity(targets["External"]["external"]["target"]["averageValue"]))
+            values[LAG] = float(parse_quantity(external["current"]["averageValue"]))
+            ratio = values[LAG] / target
+            name = LAG
+        elif resource := metric.get("resource"):
+            target = float(targets["Resource"]["resource"]["target"]["averageUtilization"])
+            values[CPU] = float(resource["current"]["averageUtilization"])
+            ratio = values[CPU] / target
+            name = CPU
+        else:
+            continue
+        proposals[name] = replicas if abs(ratio - 1) <= TOLERANCE else math.ceil(round(ratio * replicas, 6))
+    return values, proposals

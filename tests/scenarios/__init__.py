@@ -1,0 +1,1 @@
+"""Scenarios: systems as their authors describe them, run whole."""
