@@ -27,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Experiments always leave Allure results beside their records."""
     marks = config.getoption("markexpr", "")
-    if "spike" in marks and "not spike" not in marks and not config.getoption("allure_report_dir"):
+    live = any(mark in marks and f"not {mark}" not in marks for mark in ("spike", "scenario"))
+    if live and not config.getoption("allure_report_dir"):
         config.option.allure_report_dir = str(config.getoption("--results") / "allure-results")
         config.option.clean_alluredir = True

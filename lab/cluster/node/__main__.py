@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from lab import paths
 from lab.cluster.node import environment, kubeconfig, registration, server
 from lab.cluster.node.addresses import Addresses
 from lab.cluster.node.agent import Agent, end_leftovers
@@ -116,8 +117,9 @@ async def run(chosen: Settings) -> None:
     since = datetime.now(UTC)
     async with ApiServer(address, context) as api:
         events = Recorder(api, chosen.name)
-        prober, service = Prober(chosen.run), environment.service(address)
-        tools = Tools(api, Sources(api), events, prober, chosen.images, chosen.run, chosen.backoff_base_s, service)
+        # An image carries its jars; a process finds those that the lab has fetched.
+        prober, around = Prober(chosen.run), environment.service(address) | {"ELASTIC_LAB_CACHE": str(paths.cache_dir())}
+        tools = Tools(api, Sources(api), events, prober, chosen.images, chosen.run, chosen.backoff_base_s, around)
         agent = Agent(tools, Addresses(chosen.pod_network), finish)
         https = server.Server(agent.pods, server.tls(chosen.tls_cert, chosen.tls_key, chosen.client_ca), chosen.port)
 

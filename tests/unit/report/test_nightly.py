@@ -79,6 +79,19 @@ def test_the_core_on_kind_is_run_and_judged(on_kind: list[dict[str, Any]], workf
     assert 0 < int(workflow["env"]["LEAST_KIND_TESTS"]) < int(workflow["env"]["LEAST_TESTS"])
 
 
+def test_the_real_systems_are_run_and_judged(workflow: dict[Any, Any]) -> None:
+    """Their environment exists and is run whole; its gate looks where it leaves its results, and counts its own tests."""
+    given = workflow["jobs"]["scenarios"]["steps"]
+    assert commands(given, "tox") == [["-e", "scenario", "--notest"], ["-e", "scenario"]]
+    assert "scenario" in environments()
+    (gate,) = commands(given, ".tox/scenario/bin/python")
+    assert gate == ["-m", "lab.report", "--results=results-scenarios", "--least", "$LEAST_SCENARIO_TESTS"]
+    assert "--results=results-scenarios" in (paths.PROJECT / "tox.ini").read_text(encoding="utf-8")
+    tests = (paths.PROJECT / "tests" / "scenarios").glob("test_*.py")
+    least = sum(len(re.findall(r"^def test_", file.read_text(encoding="utf-8"), re.MULTILINE)) for file in tests)
+    assert int(workflow["env"]["LEAST_SCENARIO_TESTS"]) == least
+
+
 def test_the_runtimes_are_compared_from_what_the_two_jobs_keep(workflow: dict[Any, Any]) -> None:
     """Each artifact that is fetched is one that a job keeps, and lies where the command looks for it."""
     job = workflow["jobs"]["compare"]

@@ -1,0 +1,111 @@
+"""The dashboard: how old events are when its table has them, and how often its surge multipliers are the true ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from lab.measure import curves
+from lab.measure.age import ledger
+from lab.trial.record import NoData, Record
+
+EVERY_S = 0.25  # accuracy is looked at so often
+LAST_S = 5.0  # a trial may end before the events of its last seconds are in the table: they are not judged
+Truth = Callable[[int, float], float]
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """Event time to availability in the table, s, over events due from the end of the baseline to LAST_S before the end of the
+    traffic; ``missing`` of them never came into it. ``batches`` micro-batches took ``batch_s`` s each (median)."""
+
+    median: float
+    p99: float
+    worst: float
+    missing: int
+    batches: int
+    batch_s: float
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Share of (zone, moment) whose multiplier is the true one then, from the end of the baseline to the end of the traffic.
+
+    ``table``: as the dashboard has it. ``at_best``: as a table without delay would, from the updates that were sent.
+    """
+
+    table: float
+    at_best: float
+    zones: int
+
+
+def staleness(record: Record) -> Staleness:
+    """Measure the table's delay. Raises :class:`NoData` when no batch was said."""
+    batches = _batches(record)
+    begin, end = _span(record)
+    events = ledger(record)
+    available = np.full(len(events), np.inf)
+    partition, offset = events["partition"].to_numpy(), events["offset"].to_numpy()
+    for batch in batches:
+        ends = batch["offsets"]
+        until = np.array([int(ends.get(str(number), 0)) for number in range(int(partition.max()) + 1)])
+        available = np.where(np.isinf(available) & (offset < until[partition]), batch["available"], available)
+    judged = (events["at"] >= begin) & (events["at"] < end - LAST_S)
+    ages = (available - events["at"].to_numpy())[judged.to_numpy()]
+    there = ages[np.isfinite(ages)]
+    if not len(there):
+        raise NoData("no event of the traffic came into the table")
+    return Staleness(
+        median=float(np.median(there)),
+        p99=float(np.percentile(there, 99)),
+        worst=float(there.max()),
+        missing=int(len(ages) - len(there)),
+        batches=len(batches),
+        batch_s=float(np.median([batch["batch_s"] for batch in batches])),
+    )
+
+
+def accuracy(record: Record, zones: int, truth: Truth, updates: Callable[[int], int | None]) -> Accuracy:
+    """Compare with ``truth(zone, seconds since the profile's start)``; ``updates(entity_id)``: the zone it is an update of.
+
+    Raises :class:`NoData` when no batch was said.
+    """
+    batches = _batches(record)
+    begin, end = _span(record)
+    start = curves.profile_start(record)
+    moments = np.arange(begin, end, EVERY_S)
+    true = np.array([[truth(zone, t - start) for zone in range(zones)] for t in moments])
+    seen = np.full(true.shape, np.nan)
+    for batch in batches:
+        told = {int(name.rpartition("-")[2]): value for name, value in batch["zones"].items()}
+        row = np.array([told.get(zone, np.nan) for zone in range(zones)])
+        seen[moments >= batch["available"]] = row
+    events = ledger(record)
+    at_best = np.full(true.shape, np.nan)
+    for entity_id, t in events.sort_values("at")[["entity_id", "at"]].itertuples(index=False, name=None):
+        if (zone := updates(int(entity_id))) is not None:
+            at_best[moments >= t, zone] = truth(zone, float(t) - start)
+    return Accuracy(_share(seen, true), _share(at_best, true), zones)
+
+
+def _share(shown: npt.NDArray[np.float64], true: npt.NDArray[np.float64]) -> float:
+    return float(np.isclose(shown, true, atol=0.001).mean())
+
+
+def _batches(record: Record) -> list[dict[str, Any]]:
+    events = record.group_events
+    found = [json.loads(detail) for detail in events.loc[events["event"] == "table", "detail"]]
+    if not found:
+        raise NoData("the analytics job said no batch")
+    return sorted(found, key=lambda one: float(one["available"]))
+
+
+def _span(record: Record) -> tuple[float, float]:
+    phases: pd.DataFrame = curves.phases(record)
+    return curves.zero(record), float(phases["end"].iloc[-1])

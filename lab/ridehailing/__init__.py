@@ -1,0 +1,1 @@
+"""The ride-hailing scenario's programs: ingestion, traffic, analytics, matching and the riders' API."""

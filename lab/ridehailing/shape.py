@@ -1,0 +1,29 @@
+"""How many Locust users make a profile's rate: pure.
+
+Locust's users are a closed loop: each waits for its answer, thinks, and asks again. By Little's law a rate takes
+rate x cycle users, the cycle being think time and answer time together. What the users then really make is recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+
+from lab.profile import Profile
+
+THINK_S = (0.05, 0.2)  # the text's wait_time
+CYCLE_S = sum(THINK_S) / 2  # of a user whose answers take no time
+SPAWN_RATE = 100.0  # users/s, the text's
+
+
+def rate_at(profile: Profile, seconds: float) -> float:
+    """The rate due ``seconds`` after the profile's start, events/s; before it that of its first step."""
+    index = bisect_right([step.at for step in profile.steps], seconds) - 1
+    return profile.steps[max(0, index)].rate
+
+
+def users_at(profile: Profile, seconds: float, cycle_s: float = CYCLE_S) -> int | None:
+    """The users that make the rate due then; None once the profile is over."""
+    if seconds >= profile.duration:
+        return None
+    return math.ceil(rate_at(profile, seconds) * cycle_s)

@@ -1,0 +1,286 @@
+"""Ride-hailing: a Friday evening, a nightly batch, a dashboard and a queue of riders (docs/ride-hailing.md).
+
+Hypothesis. The text's ScaledObjects do what it says of them: trip analytics keeps up with 1,400 events/s where two fixed pods
+fall behind by 1,000 a second; fare reconciliation costs nothing while there is nothing, and a minute when there is; the
+dashboard is less than 3 s old and more than 95 % of its surge multipliers are true; matching gets a pod for each 100 waiting
+riders; and HPA and KEDA live side by side, as long as no Deployment has both.
+
+Method. The manifests as their author deploys them (manifests/ridehailing), one trial for each part. The text's timeline is set
+beside what its own numbers add up to, what the model of KEDA and HPA foretells at real time, and what was measured. Events of
+the dashboard come from Locust through the HTTP ingestion service; the generator's truth is computed again from its seed.
+
+Asserted. What the text claims, each with its number, and what must hold of any trial: nothing is lost or processed twice.
+"""
+
+import allure
+import pytest
+
+from lab import objective, paths, profile, yamlfile
+from lab.autoscaling import scaledobject
+from lab.autoscaling.simulate.group import Consumers
+from lab.autoscaling.simulate.run import Situation, simulate
+from lab.errors import InputError
+from lab.measure import age, curves, dashboard, fleet, load, timeline
+from lab.measure.cost import cost
+from lab.measure.flips import stability
+from lab.measure.integrity import integrity
+from lab.measure.reaction import reaction
+from lab.objective import Objective
+from lab.producer.placement import shares
+from lab.ridehailing import claims, message
+from lab.ridehailing.city import SURGE, WEIGHTS, City
+from lab.ridehailing.shape import rate_at
+from lab.trial.inputs import REPLAYED, Workload
+from lab.trial.record import NoData
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+
+MANIFESTS = paths.MANIFESTS / "ridehailing"
+# 50 ms a message and 200 messages/s a pod: ten at a time.
+TRIPS = Workload(process_ms="50", concurrency=10, cpu_request_m=50)
+COLD_START_S = 30.0  # of a pod at real time, for the model: the text's own least (image, JVM, group)
+
+DEFICIT = Objective("growth of lag with two fixed pods", ">", 950, "messages/s", "1,400 events/s less 400, the text's 1,000")
+KEPT_UP = Objective("growth of lag at 1,400 events/s with the ScaledObject", "<", 100, "messages/s", "the group keeps up")
+IN_BOUNDS = Objective("most replicas", "<=", 20, "pods", "its partitions")
+CHEAPER = Objective("pod-minutes of a month over those of four fixed pods", "<=", 0.74, "x", "the text's -26 %")
+ASLEEP = Objective("replicas after a single event", "==", 0, "pods", "activationLagThreshold 1 asks for more than one")
+AWAKE = Objective(
+    "first event to the first receipt, at real time", "<", 60, "s", "the text's 30 to 60 s, which a batch can bear"
+)
+TEN = Objective("most replicas of the batch", "==", 10, "pods", "ceil(5,000 / 500)")
+TO_ZERO = Objective("replicas at the end", "==", 0, "pods", "nothing to do costs nothing")
+JUMP = Objective("replicas given back in the last step to zero", ">", 1, "pods", "KEDA's way to zero knows no scaleDown policy")
+STALE = Objective("p99 of the age at which events are in the table", "<", 3, "s", "the text's dashboard staleness")
+TRUE = Objective("surge multipliers that are true", ">", 95, "%", "the text's surge pricing accuracy")
+IN_TABLE = Objective("events that never came into the table", "==", 0, "events", "the dashboard sums up all of them")
+ANSWERED = Objective("requests without a certain answer", "==", 0, "requests", "202 means that the broker has it")
+FORMULA = Objective("replicas of matching off ceil(pending / 100)", "==", 0, "pods", "at rest under 500 waiting riders")
+MATCHERS = Objective("replicas of matching under 500 waiting riders", "==", 5, "pods", "the text's ceil(500 / 100)")
+ON_CPU = Objective("most replicas of the riders' API", ">", 1, "pods", "its plain HPA works beside KEDA's")
+CONTESTED = Objective("HPAs of one Deployment that say AmbiguousSelector", "==", 2, "HPAs", "both, and so neither decides")
+FROZEN = Objective("changes of the replicas of the Deployment with two HPAs", "==", 0, "steps", "they don't fight: they stop")
+
+
+def policy(name):
+    """A ScaledObject as its author deploys it, which the trial adopts."""
+    return MANIFESTS / f"{name}.yaml"
+
+
+def foretold():
+    """The timeline as the model of KEDA, HPA and group has it at real time."""
+    traffic = profile.load(paths.PROFILES / "trips.yaml")
+    scaled = scaledobject.parse(yamlfile.read(policy("trip-analytics")), policy("trip-analytics"))
+    pods = Consumers(rate=claims.POD_RATE, start_s=COLD_START_S)
+    curve = simulate(Situation(traffic, shares(traffic, 1, claims.PARTITIONS), pods, tail_s=600), scaled)
+    start = next(step.at for step in traffic.steps if step.phase != curves.BASELINE)
+    return timeline.foretold(curve, start, [row.at for row in claims.TIMELINE], lambda t: rate_at(traffic, t - 0.001))
+
+
+@allure.story("Trip analytics")
+def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence):
+    """The text's timeline row by row, with its ScaledObject, with its lagThreshold divided like the time, and with two pods."""
+    plan = {"profile": "trips", "workload": TRIPS, "partitions": claims.PARTITIONS}
+    written = trials.run(policy=policy("trip-analytics"), **plan)
+    divided = trials.run(
+        policy=policy("trip-analytics-33"),
+        **plan | {"workload": Workload(process_ms="50", concurrency=10, cpu_request_m=50, commit_interval_ms=50)},
+    )
+    fixed = trials.run(policy="two-pods", until=REPLAYED, **plan)
+    at = [row.at for row in claims.TIMELINE]
+    seen, shaped, model = timeline.moments(written, at), timeline.moments(divided, at), foretold()
+    for row, own, one, same, told in zip(claims.TIMELINE, claims.implied(claims.TIMELINE), seen, shaped, model, strict=True):
+        evidence.report(
+            f"T+{row.at:g}",
+            {
+                "rate: text": row.rate,
+                "rate: measured": one.rate,
+                "lag: text": row.lag,
+                "lag: its own rates and replicas": own,
+                "lag: model at real time": told.lag,
+                "lag: measured, threshold divided like time": same.real_lag,
+                "lag: measured, as written": one.real_lag,
+                "replicas: text": row.replicas,
+                "replicas: model at real time": told.wanted,
+                "replicas: threshold divided like time": same.wanted,
+                "replicas: as written": one.wanted,
+            },
+        )
+    for name, record in {"as written": written, "divided": divided, "two pods": fixed}.items():
+        evidence.report(
+            name,
+            {"oldest event (s, as seen)": age.oldest(record), "idle ratio": cost(record).idle_ratio}
+            | {"pod-minutes (real)": cost(record).real_pod_minutes, "flips": stability(record).flips},
+        )
+
+    with evidence.of({"as written": written, "lagThreshold / 30": divided, "two pods": fixed}) as judge:
+        judge(DEFICIT, lambda: timeline.growth(fixed, "spike"))
+        judge(KEPT_UP, lambda: timeline.growth(divided, "spike"))
+        for record in (written, divided):
+            judge(IN_BOUNDS, lambda record=record: int(curves.replicas(record)["desired"].max()))
+            judge(objective.FLOOR, lambda record=record: stability(record).above_floor_at_end)
+            judge(objective.UNPROCESSED, lambda record=record: integrity(record).produced - integrity(record).processed)
+            judge(objective.DOUBLED, lambda record=record: integrity(record).doubled)
+
+
+@allure.story("Fare reconciliation")
+def test_fares_are_reconciled_from_zero_and_back(trials, evidence):
+    """One event wakes nobody; 5,000 do, and the first waits for a pod; then all pods go at once."""
+    # 50 messages/s a pod: the batch outlasts the start of ten pods.
+    plan = {"workload": Workload(process_ms="200", concurrency=10, cpu_request_m=50), "partitions": claims.PARTITIONS}
+    single = trials.run(profile="fares-one", policy=policy("fare-reconciliation"), until=REPLAYED, **plan)
+    batch = trials.run(profile="fares", policy=policy("fare-reconciliation"), **plan)
+    slow = trials.run(profile="fares", policy=policy("fare-reconciliation-slow-down"), **plan)
+
+    def most(record):
+        return int(curves.replicas(record)["desired"].max())
+
+    def last_step(record):
+        steps = curves.scalings(record)
+        if not steps or steps[-1].after != 0:
+            raise NoData("the group did not come back to zero")
+        return steps[-1].before
+
+    for name, record in {"as written": batch, "one pod a minute": slow}.items():
+        found = reaction(record)
+        figures = {"first event to any receipt (s)": found.total_s, "the same at real time (s)": found.real_s} | found.parts
+        evidence.report(
+            name, figures | {"first event to its own receipt (s)": age.first(record), "last step": last_step(record)}
+        )
+
+    with evidence.of({"one event": single, "batch": batch, "batch, slow down": slow}) as judge:
+        judge(ASLEEP, lambda: most(single))
+        judge(AWAKE, lambda: reaction(batch).real_s)
+        judge(TEN, lambda: most(batch))
+        judge(TO_ZERO, lambda: curves.replicas(batch)["desired"].iloc[-1])
+        judge(JUMP, lambda: last_step(slow))
+        judge(objective.UNPROCESSED, lambda: integrity(batch).produced - integrity(batch).processed)
+        judge(objective.DOUBLED, lambda: integrity(batch).doubled)
+
+
+@allure.story("What it costs")
+def test_the_month_costs_less(trials, evidence):
+    """Pod-minutes of a month, from the measured evening and the measured batch."""
+    plan = {"partitions": claims.PARTITIONS}
+    evening = trials.run(profile="trips", policy=policy("trip-analytics"), workload=TRIPS, **plan)
+    batch = trials.run(
+        profile="fares",
+        policy=policy("fare-reconciliation"),
+        workload=Workload(process_ms="200", concurrency=10, cpu_request_m=50),
+        **plan,
+    )
+    times = evening.trial["times"]
+    minutes = (times["ended"] - times["settling"]) / 60 * evening.trial["inputs"]["scale"]["time"]
+    before, after = claims.monthly(4, 2, cost(evening).real_pod_minutes, minutes, cost(batch).real_pod_minutes)
+    evidence.report("month", {"before (pod-minutes)": before, "after (pod-minutes)": after, "idle": cost(evening).idle_ratio})
+
+    with evidence.of({"evening": evening, "batch": batch}) as judge:
+        judge(CHEAPER, lambda: after / before)
+
+
+@allure.story("The dashboard")
+def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
+    """Locust, ingestion, Kafka, Spark: event time to table, and the table's multipliers beside the generator's."""
+    record = trials.run(
+        profile="trips-http",
+        policy=policy("trip-analytics"),
+        # A tenth of the traffic: a pod of a tenth as many at a time.
+        workload=Workload(process_ms="50", concurrency=1, cpu_request_m=50),
+        partitions=claims.PARTITIONS,
+        until=REPLAYED,
+        beside=("ridehailing/ingestion", "ridehailing/analytics"),
+        driver="ridehailing/locust",
+    )
+    city = City(record.trial["inputs"]["seed"], 20, 500)
+
+    def update(entity_id):
+        kind, number = message.named(entity_id)
+        return number if kind == SURGE else None
+
+    def right():
+        return dashboard.accuracy(record, city.zones, city.multiplier, update)
+
+    made, delay = load.load(record), dashboard.staleness(record)
+    evidence.report(
+        "dashboard",
+        {
+            "staleness, median (s)": delay.median,
+            "staleness, p99 (s)": delay.p99,
+            "staleness, worst (s)": delay.worst,
+            "micro-batch (s)": delay.batch_s,
+            "multipliers true (%)": 100 * right().table,
+            "at best, with these updates (%)": 100 * right().at_best,
+            "oldest event of the group (s)": age.oldest(record),
+        },
+    )
+    evidence.report(
+        "Locust",
+        {"users, most": made.users, "requests/s": made.rate, "median (ms)": made.median_ms, "p99 (ms)": made.p99_ms}
+        | {f"share of {name.rpartition('/')[2]} (%)": 100 * share for name, share in load.shares(record).items()},
+    )
+    whole = sum(WEIGHTS.values())
+    evidence.report("weights of the text", {f"share of {kind} (%)": 100 * one / whole for kind, one in WEIGHTS.items()})
+
+    with evidence.of(record) as judge:
+        judge(STALE, lambda: dashboard.staleness(record).p99)
+        judge(TRUE, lambda: 100 * right().table)
+        judge(IN_TABLE, lambda: dashboard.staleness(record).missing)
+        judge(ANSWERED, lambda: integrity(record).unknown_or_failed)
+        judge(objective.DOUBLED, lambda: integrity(record).doubled)
+
+
+@allure.story("Side by side")
+def test_hpa_and_keda_live_side_by_side(trials, evidence):
+    """Riders wait for quotes and drivers: three scalers in one namespace, and a Deployment with two of them."""
+    record = trials.run(
+        profile="trips-rides",
+        policy=policy("trip-analytics"),
+        workload=TRIPS,
+        partitions=claims.PARTITIONS,
+        until=REPLAYED,
+        beside=("ridehailing/rider-api", "ridehailing/driver-matching", "ridehailing/contested"),
+        driver="ridehailing/riders",
+    )
+    hpas = ("contested-cpu", "keda-hpa-contested-lag")
+
+    def at_rest():
+        phases = curves.phases(record).set_index("label")
+        start, end = (float(phases.loc["spike", name]) for name in ("start", "end"))
+        said = fleet.said(record, "keda-hpa-driver-matching-scaler", 100, 3, 30)
+        rest = [one for one in said if start + (end - start) * 2 / 3 <= one.t <= end]
+        if not rest:
+            raise NoData("the HPA of matching said nothing in the spike's last third")
+        return rest
+
+    def ambiguous():
+        return sum(any(reason == "AmbiguousSelector" for _, _, reason, _ in fleet.conditions(record, hpa)) for hpa in hpas)
+
+    for hpa in hpas:
+        for kind, status, reason, text in fleet.conditions(record, hpa):
+            evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
+    evidence.report(
+        "matching under 500 riders",
+        {"pending, mean": sum(one.total for one in at_rest()) / len(at_rest()), "replicas": at_rest()[-1].wanted},
+    )
+    evidence.report("pod-minutes (as seen)", {app: fleet.pod_minutes(record, app) for app in ("rider-api", "driver-matching")})
+
+    with evidence.of(record) as judge:
+        judge(MATCHERS, lambda: at_rest()[-1].wanted)
+        judge(FORMULA, lambda: max(abs(one.wanted - one.formula) for one in at_rest()))
+        judge(ON_CPU, lambda: max(count for _, count in fleet.wanted(record, "rider-api")))
+        judge(CONTESTED, ambiguous)
+        judge(FROZEN, lambda: len(fleet.wanted(record, "contested")) - 1)
+        judge(ANSWERED, lambda: integrity(record).unknown_or_failed)
+
+
+@allure.story("As the text has it")
+def test_what_the_text_gets_wrong_is_said(evidence):
+    """A field KEDA does not know is refused by name; a row of the timeline that its own numbers contradict is found."""
+    file = policy("driver-matching-as-written")
+    with pytest.raises(InputError, match="metricName"):
+        scaledobject.parse(yamlfile.read(file), file)
+    wrong = [row.at for row, own in zip(claims.TIMELINE, claims.implied(claims.TIMELINE), strict=True) if row.lag < own / 1.1]
+    assert wrong == []  # never too low ...
+    high = [row.at for row, own in zip(claims.TIMELINE, claims.implied(claims.TIMELINE), strict=True) if row.lag > own * 1.1]
+    assert high == [45, 60, 90, 120, 180, 360, 480, 600]  # ... and from T+45 on too high
+    assert claims.users_for(claims.TIMELINE[4].rate, 0.125) == 175  # of the 5,000 that it starts

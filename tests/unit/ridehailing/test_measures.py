@@ -1,0 +1,206 @@
+"""The scenario's measures on records written by hand, where every number is known."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from lab.measure import age, dashboard, fleet, load, timeline
+from lab.ridehailing.message import entity
+from lab.trial.record import NoData, Record
+from tests.unit.measure import built
+from tests.unit.measure.conftest import report
+
+POLICY = {"kind": "ScaledObject", "spec": {"triggers": [{"type": "kafka", "metadata": {"lagThreshold": "100"}}]}}
+
+
+def ledger(folder, *rows):
+    """Events of (partition, offset, entity_id, seconds)."""
+    (folder / "ledger" / "events").mkdir(parents=True)
+    table = [
+        {"partition": part, "offset": offset, "entity_id": one, "seq": number, "ts": int(at * 1e9), "crc": 0}
+        for number, (part, offset, one, at) in enumerate(rows)
+    ]
+    pd.DataFrame(table).to_parquet(folder / "ledger" / "events" / "part.parquet")
+
+
+def produced(t, messages):
+    """A bin of 0.2 s of what was produced."""
+    return {"bin_s": 0.2, "t": float(t), "series": "produced", "pod": "", "messages": float(messages)}
+
+
+@pytest.fixture
+def evening(tmp_path):
+    """Baseline from 100 s, traffic from 110 at a scale of 30; lag grows by 50/s."""
+    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
+    return built.record(
+        tmp_path,
+        inputs={**content, "scale": {"time": 30}, "policy": POLICY},
+        times={"settling": 90, "ended": 135},
+        group_events=told,
+        transitions=built.replicas((95, 2, 2), (112, 7, 2), (114, 7, 7)),
+        samples=built.lags({100: 10, 110: 10, 120: 510, 130: 10}),
+        rates=[produced(108 + n * 0.2, 80 if n < 10 else 160) for n in range(60)],
+    )
+
+
+def test_moments_are_in_real_time(evening):
+    """T+60 at time / 30 is two seconds later as seen; lag is stretched by the same factor."""
+    start, later = timeline.moments(evening, [0, 60])
+    assert (start.lag, start.wanted, start.ready) == (10, 2, 2)
+    assert start.rate == pytest.approx(400)
+    assert later.rate == pytest.approx(800)
+    assert later.lag == pytest.approx(110)
+    assert later.real_lag == pytest.approx(3300)
+    assert (later.wanted, later.ready) == (7, 2)
+
+
+def test_a_moment_after_the_record_is_no_data(evening):
+    """It is not the last one there is."""
+    with pytest.raises(NoData, match="asked for 800 s"):
+        timeline.moments(evening, [800])
+
+
+def test_growth_is_the_slope_of_lag(evening):
+    """Two samples are too few to tell."""
+    with pytest.raises(NoData, match="2 samples"):
+        timeline.growth(evening, "spike")
+    with pytest.raises(NoData, match="no phase burst"):
+        timeline.growth(evening, "burst")
+
+
+def test_growth_by_least_squares(tmp_path):
+    """50 messages/s."""
+    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
+    lag = {t: 50 * (t - 110) for t in range(110, 121)}
+    record = built.record(tmp_path, inputs=content, group_events=told, samples=built.lags(lag))
+    assert timeline.growth(record, "spike") == pytest.approx(50)
+
+
+def receipt(partition, first, last, end):
+    """A receipt of a range."""
+    return {
+        "pod": "a",
+        "partition": partition,
+        "first": first,
+        "last": last,
+        "count": last - first + 1,
+        "checksum": 0,
+        "start": end - 0.1,
+        "end": end,
+    }
+
+
+def test_the_oldest_event_is_one_that_waited_or_waits(tmp_path):
+    """Processed after 3 s, or waiting at the end since 6 s."""
+    rows = [(0, 0, 1, 10.0), (0, 1, 1, 11.0), (1, 0, 1, 12.0)]
+    ledger(tmp_path, *rows)
+    done = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=[receipt(0, 0, 1, 13.0), receipt(1, 0, 0, 12.5)])
+    assert age.oldest(done) == pytest.approx(3.0)
+    assert age.first(done) == pytest.approx(3.0)
+    waiting = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=[receipt(0, 0, 1, 13.0)])
+    assert age.oldest(Record(waiting.folder)) == pytest.approx(6.0)
+
+
+def batch(t, number, offsets, zones):
+    """A report of a batch that was available at ``t``."""
+    return report(t, "analytics", "table", batch=number, available=t, rows=1, offsets=offsets, zones=zones, batch_s=0.5)
+
+
+@pytest.fixture
+def board(tmp_path):
+    """Traffic from 110 to 130; two events a zone, tables at 112 and 121; one event never came into it."""
+    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"))
+    told += [batch(112, 0, {"0": 2}, {"zone-0": 1.0}), batch(121, 1, {"0": 3, "1": 1}, {"zone-0": 1.0, "zone-1": 2.0})]
+    zone = [entity("surge-update", number) for number in range(2)]
+    ledger(
+        tmp_path,
+        (0, 0, zone[0], 105),
+        (0, 1, zone[0], 110),
+        (0, 2, zone[1], 119),
+        (1, 0, zone[1], 120),
+        (1, 1, 5, 124),
+        (1, 2, 5, 126),
+    )
+    return built.record(tmp_path, inputs=content, group_events=told)
+
+
+def test_staleness_is_event_time_to_the_batch_that_covers_it(board):
+    """2, 2 and 1 s; the event of the baseline and that of the last 5 s are not judged, one that never came is counted."""
+    found = dashboard.staleness(board)
+    assert (found.median, found.worst, found.missing, found.batches) == (2.0, 2.0, 1, 2)
+
+
+def test_accuracy_against_the_truth(board):
+    """Zone 0 is true from 112 on, zone 1 from 121, of 20 s each: 27 of 40 s; without delay it were 20 + 11."""
+
+    def update(one):
+        return one - entity("surge-update", 0) if one >= entity("surge-update", 0) else None
+
+    found = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update)
+    assert found.table == pytest.approx(27 / 40)
+    assert found.at_best == pytest.approx(31 / 40)
+    wrong = dashboard.accuracy(board, 2, lambda _zone, _t: 3.0, update)
+    assert wrong.table == 0
+
+
+def test_without_a_batch_there_is_no_staleness(tmp_path):
+    """No data, never a pass."""
+    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"))
+    with pytest.raises(NoData, match="no batch"):
+        dashboard.staleness(built.record(tmp_path, inputs=content, group_events=told))
+
+
+STATS = (
+    "Type,Name,Request Count,Failure Count,Median Response Time,Requests/s,50%,99%\n"
+    "POST,/api/events/trip-complete,30,0,8,3,8,20\nPOST,/api/events/surge-update,10,1,8,1,9,30\n,Aggregated,40,1,8,4,8,25\n"
+)
+
+
+def test_load_is_locusts(tmp_path):
+    """Its aggregated row, its shares and its most users."""
+    history = "Timestamp,User Count,Type,Name\n1,5,,Aggregated\n2,18,,Aggregated\n"
+    told = [
+        report(1, "driver", "csv", name="stats", text=STATS),
+        report(1, "driver", "csv", name="stats_history", text=history),
+    ]
+    record = built.record(tmp_path, group_events=told)
+    assert load.load(record) == load.Load(40, 1, 4.0, 8.0, 25.0, 18)
+    assert load.shares(record) == {"/api/events/trip-complete": 0.75, "/api/events/surge-update": 0.25}
+    with pytest.raises(NoData, match="/api/match"):
+        load.load(record, "/api/match")
+    with pytest.raises(NoData, match="no Locust failures"):
+        load.csv(record, "failures")
+
+
+def hpa(t, current, wanted, average, *conditions):
+    """A watch event of an HPA on an external metric."""
+    metrics = [{"type": "External", "external": {"metric": {"name": "s0"}, "current": {"averageValue": average}}}]
+    status = {"currentReplicas": current, "desiredReplicas": wanted, "currentMetrics": metrics}
+    status["conditions"] = [dict(zip(("type", "status", "reason", "message"), one, strict=True)) for one in conditions]
+    item = {"metadata": {"name": "h"}, "status": status}
+    return {"t": float(t), "kind": "HorizontalPodAutoscaler", "name": "h", "event": "MODIFIED", "object": json.dumps(item)}
+
+
+def test_what_an_hpa_said_beside_the_formula(tmp_path):
+    """490 pending over 3 pods ask for 5; within tolerance the replicas stay; the bounds hold."""
+    told = [hpa(1, 3, 5, "163334m"), hpa(2, 5, 5, "104"), hpa(3, 5, 3, "2"), hpa(4, 0, 3, "2")]
+    said = fleet.said(built.record(tmp_path, transitions=told), "h", 100, 3, 30)
+    assert [(one.current, one.wanted, one.formula) for one in said] == [(3, 5, 5), (5, 5, 5), (5, 3, 3)]
+    assert said[0].total == pytest.approx(490, abs=0.01)
+
+
+def test_conditions_are_told_once(tmp_path):
+    """In the API's own words."""
+    one = ("ScalingActive", "False", "AmbiguousSelector", "pods by selector app=x are controlled by multiple HPAs")
+    record = built.record(tmp_path, transitions=[hpa(1, 2, 2, "1", one), hpa(2, 2, 2, "1", one)])
+    assert fleet.conditions(record, "h") == [one]
+
+
+def test_pod_minutes_of_another_deployment(tmp_path):
+    """From created to gone, or to the record's end."""
+    rows = [built.pod(0, "x", "ADDED"), built.pod(60, "x", "DELETED"), built.pod(40, "y", "ADDED")]
+    record = built.record(tmp_path, times={"settling": 0, "ended": 100}, transitions=rows)
+    assert fleet.pod_minutes(record, "consumer") == pytest.approx(2.0)
+    with pytest.raises(NoData, match="no pod of other"):
+        fleet.pod_minutes(record, "other")
