@@ -285,7 +285,7 @@ LEFT_UNCOMMITTED = Objective(
     "a commit interval of 250 ms, a poll of 50 ms, and a commit on its way: what a kill leaves uncommitted",
 )
 UNBLOCKED = Objective(
-    "rate of a pod's other partitions while one retries, over just before",
+    "rate of a pod's other partitions while one retries, over the second before",
     ">=",
     0.9,
     "x",

@@ -22,8 +22,10 @@ Truth = Callable[[int, float], float]
 
 @dataclass(frozen=True)
 class Staleness:
-    """Event time to availability in the table, s, over events due from the end of the baseline to LAST_S before the end of the
-    traffic; ``missing`` of them never came into it. ``batches`` micro-batches took ``batch_s`` s each (median)."""
+    """Event time to availability in the table, s, over the events due in a span; ``missing`` of them never came into it.
+
+    All ``batches`` micro-batches of the record took ``batch_s`` s each (median).
+    """
 
     median: float
     p99: float
@@ -35,7 +37,7 @@ class Staleness:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Share of (zone, moment) whose multiplier is the true one then, from the end of the baseline to the end of the traffic.
+    """Share of (zone, moment) in a span whose multiplier is the true one then.
 
     ``table``: as the dashboard has it. ``at_best``: as a table without delay would, from the updates that were sent.
     """
@@ -45,10 +47,14 @@ class Accuracy:
     zones: int
 
 
-def staleness(record: Record) -> Staleness:
-    """Measure the table's delay. Raises :class:`NoData` when no batch was said."""
+def staleness(record: Record, phase: str | None = None) -> Staleness:
+    """The table's delay in ``phase`` of the profile, or since the baseline, but for the last LAST_S of the traffic.
+
+    Raises :class:`NoData` when no batch was said.
+    """
     batches = _batches(record)
-    begin, end = _span(record)
+    begin, end = _span(record, phase)
+    end = min(end, _span(record, None)[1] - LAST_S)
     events = ledger(record)
     available = np.full(len(events), np.inf)
     partition, offset = events["partition"].to_numpy(), events["offset"].to_numpy()
@@ -56,7 +62,7 @@ def staleness(record: Record) -> Staleness:
         ends = batch["offsets"]
         until = np.array([int(ends.get(str(number), 0)) for number in range(int(partition.max()) + 1)])
         available = np.where(np.isinf(available) & (offset < until[partition]), batch["available"], available)
-    judged = (events["at"] >= begin) & (events["at"] < end - LAST_S)
+    judged = (events["at"] >= begin) & (events["at"] < end)
     ages = (available - events["at"].to_numpy())[judged.to_numpy()]
     there = ages[np.isfinite(ages)]
     if not len(there):
@@ -71,13 +77,16 @@ def staleness(record: Record) -> Staleness:
     )
 
 
-def accuracy(record: Record, zones: int, truth: Truth, updates: Callable[[int], int | None]) -> Accuracy:
-    """Compare with ``truth(zone, seconds since the profile's start)``; ``updates(entity_id)``: the zone it is an update of.
+def accuracy(
+    record: Record, zones: int, truth: Truth, updates: Callable[[int], int | None], phase: str | None = None
+) -> Accuracy:
+    """Compare with ``truth(zone, seconds since the profile's start)`` in ``phase`` of the profile, or since the baseline.
 
-    Raises :class:`NoData` when no batch was said.
+    ``updates(entity_id)`` is the zone that an event is an update of, None for another. Raises :class:`NoData` when no batch was
+    said.
     """
     batches = _batches(record)
-    begin, end = _span(record)
+    begin, end = _span(record, phase)
     start = curves.profile_start(record)
     moments = np.arange(begin, end, EVERY_S)
     true = np.array([[truth(zone, t - start) for zone in range(zones)] for t in moments])
@@ -106,6 +115,10 @@ def _batches(record: Record) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: float(one["available"]))
 
 
-def _span(record: Record) -> tuple[float, float]:
+def _span(record: Record, phase: str | None) -> tuple[float, float]:
+    """From when to when the profile was in ``phase``, or in any but its baseline. Raises :class:`NoData` where it never was."""
     phases: pd.DataFrame = curves.phases(record)
-    return curves.zero(record), float(phases["end"].iloc[-1])
+    chosen = phases[phases["label"] == phase] if phase else phases[phases["label"] != curves.BASELINE]
+    if chosen.empty:
+        raise NoData(f"the profile has no phase {phase or 'but its baseline'}")
+    return float(chosen["start"].iloc[0]), float(chosen["end"].iloc[-1])

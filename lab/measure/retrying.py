@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ from lab.trial.record import NoData, Record
 
 OVER = ("recovered", "dead_lettered")
 LEAST_STALLS = 30  # a ratio over fewer says little: a stall is as long as a batch or two
+BEFORE_S = 1.0  # just before, it was the failing message's own partition that was being served: a moment would mislead
 
 
 class Stall(NamedTuple):
@@ -27,9 +30,9 @@ class Stall(NamedTuple):
 class Retrying:
     """Attempts that failed, messages that recovered or were given up, and ``stalls`` from a first failure to its end.
 
-    Lengths in s. ``others`` is what the same pods processed of their other partitions during stalls, over what they did in as
-    long a time just before (1: a retry costs the others nothing), ``compared`` how many stalls that is of: those of pods that
-    held the same two partitions or more all the while.
+    Lengths in s. ``others`` is the rate of the same pods' other partitions during stalls over that in the second before each
+    (1: a retry costs the others nothing; a pod that is saturated has time for more of them), ``compared`` how many stalls that
+    is of: those of pods that held the same two partitions or more all the while.
     """
 
     failed: int
@@ -40,6 +43,16 @@ class Retrying:
     longest_s: float
     others: float
     compared: int
+
+
+def partition_rate(processing_s: float, fail_rate: float, poison_rate: float, delays_s: Sequence[float]) -> float:
+    """The most messages/s one partition can give while its failing messages are waited for, whatever the replicas.
+
+    A message takes its processing, and with the share of each kind its delays: a transient failure the first 1 to all of
+    ``delays_s``, each as likely, a poison message all of them. Attempts after the first are left out: they are few.
+    """
+    upto = list(accumulate(delays_s))
+    return 1 / (processing_s + fail_rate * sum(upto) / len(upto) + poison_rate * upto[-1])
 
 
 def stalls(record: Record) -> list[Stall]:
@@ -89,17 +102,17 @@ def retrying(record: Record) -> Retrying:
 
 
 def _steady(record: Record, stall: Stall) -> bool:
-    """Whether the pod held two partitions or more, unchanged from as long before the stall as it lasted."""
+    """Whether the pod held two partitions or more, unchanged from a second before the stall to its end."""
     events = record.group_events
     told = events[(events["pod"] == stall.pod) & events["owned"].notna()]
-    begin = 2 * stall.start - stall.end
+    begin = stall.start - BEFORE_S
     before = told[told["t"] < begin]
     during = told[told["t"].between(begin, stall.end)]
     return during.empty and not before.empty and before["owned"].iloc[-1] >= 2
 
 
 def _others(record: Record, beside: list[Stall]) -> float:
-    """Messages of the pods' other partitions during the stalls, over those in as long a time before each."""
+    """Messages of the pods' other partitions during the stalls, over those that the rate before each makes in its length."""
     receipts = record.receipts
     during = before = 0.0
     for (pod, partition), group in _grouped(beside).items():
@@ -108,9 +121,8 @@ def _others(record: Record, beside: list[Stall]) -> float:
             continue
         done = Processed(rows)
         for stall in group:
-            length = stall.end - stall.start
             during += done.between(stall.start, stall.end)
-            before += done.between(stall.start - length, stall.start)
+            before += done.rate(stall.start - BEFORE_S, stall.start) * (stall.end - stall.start)
     if not before:
         raise NoData("the other partitions had nothing to process before the stalls")
     return during / before

@@ -38,6 +38,10 @@ pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature(
 MANIFESTS = paths.MANIFESTS / "ridehailing"
 # 50 ms a message and 200 messages/s a pod: ten at a time.
 TRIPS = Workload(process_ms="50", concurrency=10, cpu_request_m=50)
+# The same for a lagThreshold divided like the time: what is not committed yet weighs 30 times more, so it is committed sooner.
+SOONER = Workload(process_ms="50", concurrency=10, cpu_request_m=50, commit_interval_ms=50)
+# 50 messages/s a pod: the batch outlasts the start of ten pods.
+FARES = Workload(process_ms="200", concurrency=10, cpu_request_m=50)
 COLD_START_S = 30.0  # of a pod at real time, for the model: the text's own least (image, JVM, group)
 
 DEFICIT = Objective("growth of lag with two fixed pods", ">", 950, "messages/s", "1,400 events/s less 400, the text's 1,000")
@@ -51,8 +55,8 @@ AWAKE = Objective(
 TEN = Objective("most replicas of the batch", "==", 10, "pods", "ceil(5,000 / 500)")
 TO_ZERO = Objective("replicas at the end", "==", 0, "pods", "nothing to do costs nothing")
 JUMP = Objective("replicas given back in the last step to zero", ">", 1, "pods", "KEDA's way to zero knows no scaleDown policy")
-STALE = Objective("p99 of the age at which events are in the table", "<", 3, "s", "the text's dashboard staleness")
-TRUE = Objective("surge multipliers that are true", ">", 95, "%", "the text's surge pricing accuracy")
+STALE = Objective("p99 of the age at which events are in the table, at the peak", "<", 3, "s", "the text's dashboard staleness")
+TRUE = Objective("surge multipliers that are true, at the peak", ">", 95, "%", "the text's surge pricing accuracy")
 IN_TABLE = Objective("events that never came into the table", "==", 0, "events", "the dashboard sums up all of them")
 ANSWERED = Objective("requests without a certain answer", "==", 0, "requests", "202 means that the broker has it")
 FORMULA = Objective("replicas of matching off ceil(pending / 100)", "==", 0, "pods", "at rest under 500 waiting riders")
@@ -82,10 +86,7 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence):
     """The text's timeline row by row, with its ScaledObject, with its lagThreshold divided like the time, and with two pods."""
     plan = {"profile": "trips", "workload": TRIPS, "partitions": claims.PARTITIONS}
     written = trials.run(policy=policy("trip-analytics"), **plan)
-    divided = trials.run(
-        policy=policy("trip-analytics-33"),
-        **plan | {"workload": Workload(process_ms="50", concurrency=10, cpu_request_m=50, commit_interval_ms=50)},
-    )
+    divided = trials.run(policy=policy("trip-analytics-33"), **plan | {"workload": SOONER})
     fixed = trials.run(policy="two-pods", until=REPLAYED, **plan)
     at = [row.at for row in claims.TIMELINE]
     seen, shaped, model = timeline.moments(written, at), timeline.moments(divided, at), foretold()
@@ -126,8 +127,7 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence):
 @allure.story("Fare reconciliation")
 def test_fares_are_reconciled_from_zero_and_back(trials, evidence):
     """One event wakes nobody; 5,000 do, and the first waits for a pod; then all pods go at once."""
-    # 50 messages/s a pod: the batch outlasts the start of ten pods.
-    plan = {"workload": Workload(process_ms="200", concurrency=10, cpu_request_m=50), "partitions": claims.PARTITIONS}
+    plan = {"workload": FARES, "partitions": claims.PARTITIONS}
     single = trials.run(profile="fares-one", policy=policy("fare-reconciliation"), until=REPLAYED, **plan)
     batch = trials.run(profile="fares", policy=policy("fare-reconciliation"), **plan)
     slow = trials.run(profile="fares", policy=policy("fare-reconciliation-slow-down"), **plan)
@@ -162,13 +162,8 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence):
 def test_the_month_costs_less(trials, evidence):
     """Pod-minutes of a month, from the measured evening and the measured batch."""
     plan = {"partitions": claims.PARTITIONS}
-    evening = trials.run(profile="trips", policy=policy("trip-analytics"), workload=TRIPS, **plan)
-    batch = trials.run(
-        profile="fares",
-        policy=policy("fare-reconciliation"),
-        workload=Workload(process_ms="200", concurrency=10, cpu_request_m=50),
-        **plan,
-    )
+    evening = trials.run(profile="trips", policy=policy("trip-analytics-33"), workload=SOONER, **plan)
+    batch = trials.run(profile="fares", policy=policy("fare-reconciliation"), workload=FARES, **plan)
     times = evening.trial["times"]
     minutes = (times["ended"] - times["settling"]) / 60 * evening.trial["inputs"]["scale"]["time"]
     before, after = claims.monthly(4, 2, cost(evening).real_pod_minutes, minutes, cost(batch).real_pod_minutes)
@@ -197,22 +192,24 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
         kind, number = message.named(entity_id)
         return number if kind == SURGE else None
 
-    def right():
-        return dashboard.accuracy(record, city.zones, city.multiplier, update)
+    def right(phase):
+        return dashboard.accuracy(record, city.zones, city.multiplier, update, phase)
 
-    made, delay = load.load(record), dashboard.staleness(record)
-    evidence.report(
-        "dashboard",
-        {
-            "staleness, median (s)": delay.median,
-            "staleness, p99 (s)": delay.p99,
-            "staleness, worst (s)": delay.worst,
-            "micro-batch (s)": delay.batch_s,
-            "multipliers true (%)": 100 * right().table,
-            "at best, with these updates (%)": 100 * right().at_best,
-            "oldest event of the group (s)": age.oldest(record),
-        },
-    )
+    made = load.load(record)
+    for name, phase in {"at the peak": "spike", "in normal hours": "drain"}.items():
+        delay, share = dashboard.staleness(record, phase), right(phase)
+        evidence.report(
+            name,
+            {
+                "staleness, median (s)": delay.median,
+                "staleness, p99 (s)": delay.p99,
+                "staleness, worst (s)": delay.worst,
+                "micro-batch (s)": delay.batch_s,
+                "multipliers true (%)": 100 * share.table,
+                "at best, with these updates (%)": 100 * share.at_best,
+            },
+        )
+    evidence.report("consumer group", {"oldest event (s)": age.oldest(record)})
     evidence.report(
         "Locust",
         {"users, most": made.users, "requests/s": made.rate, "median (ms)": made.median_ms, "p99 (ms)": made.p99_ms}
@@ -222,8 +219,8 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
     evidence.report("weights of the text", {f"share of {kind} (%)": 100 * one / whole for kind, one in WEIGHTS.items()})
 
     with evidence.of(record) as judge:
-        judge(STALE, lambda: dashboard.staleness(record).p99)
-        judge(TRUE, lambda: 100 * right().table)
+        judge(STALE, lambda: dashboard.staleness(record, "spike").p99)
+        judge(TRUE, lambda: 100 * right("spike").table)
         judge(IN_TABLE, lambda: dashboard.staleness(record).missing)
         judge(ANSWERED, lambda: integrity(record).unknown_or_failed)
         judge(objective.DOUBLED, lambda: integrity(record).doubled)

@@ -26,15 +26,21 @@ from lab.measure.flips import stability
 from lab.measure.idle import idle
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
-from lab.measure.retrying import retrying
-from lab.trial.inputs import Workload
+from lab.measure.retrying import partition_rate, retrying
+from lab.trial.inputs import PARTITIONS, Workload
 from lab.trial.record import NoData, known
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
 
 POLICY = paths.MANIFESTS / "zeroloss" / "scaledobject.yaml"
 # 100 messages/s a pod. Retries as the text has them: 1, 2 and 4 s, then the dead-letter topic.
-WORKLOAD = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=0.01, poison_rate=0.001)
+SHARES = (0.01, 0.001)  # of messages that fail at first, and for ever
+WORKLOAD = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=SHARES[0], poison_rate=SHARES[1])
+
+
+def delays_s(record):
+    """The delays before each retry, as this record's scale compressed them."""
+    return [1 / record.trial["inputs"]["scale"]["time"] * delay for delay in (1, 2, 4)]
 
 
 @pytest.fixture
@@ -102,6 +108,9 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
     told('"1:1 partition-to-pod ratio during peak + buffer": most replicas of 30', lambda: stability(sustained).most_replicas)
     told("stood at, while lag was above 24 lagThresholds", lambda: cap(sustained).standing_at)
     told("for (s)", lambda: cap(sustained).standing_s)
+    told("messages/s then", lambda: cap(sustained).rate)
+    told("at most, as its retries leave", lambda: PARTITIONS * partition_rate(0.01, *SHARES, delays_s(sustained)))
+    told("and at real time", lambda: PARTITIONS * partition_rate(0.01, *SHARES, [1, 2, 4]))
     told("pods without a partition, of more than 24", lambda: idle(sustained).idle_pods)
     told('"scales beyond partition count": messages of those', lambda: idle(sustained).messages_by_surplus)
     told('"prevents rapid oscillations": flips', lambda: stability(sustained).flips)

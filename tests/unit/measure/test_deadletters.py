@@ -9,7 +9,7 @@ from lab.consumer.failures import Failures
 from lab.measure.deadletters import dead_letters
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
-from lab.measure.retrying import retrying, stalls
+from lab.measure.retrying import partition_rate, retrying, stalls
 from lab.trial.record import NoData, Record
 
 from .built import assigned, given_up, receipt, record
@@ -151,6 +151,12 @@ def test_a_pod_with_one_partition_says_nothing_of_others(tmp_path):
     receipts = [receipt("b", 0, 200, 1000, 1)]
     with pytest.raises(NoData, match="0 stalls of pods that held other partitions"):
         retrying(record(tmp_path, group_events=events, receipts=receipts))
+
+
+def test_a_partition_gives_no_more_than_its_retries_leave():
+    """10 ms and no failure: 100/s; 1 % that wait 1, 3 or 7 s and 0.1 % that wait 7 take it down to 19/s."""
+    assert partition_rate(0.01, 0, 0, [1, 2, 4]) == pytest.approx(100)
+    assert partition_rate(0.01, 0.01, 0.001, [1, 2, 4]) == pytest.approx(1 / (0.01 + 0.11 / 3 + 0.007))
 
 
 def test_nothing_retried_is_no_data(tmp_path):

@@ -140,6 +140,12 @@ def test_accuracy_against_the_truth(board):
     found = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update)
     assert found.table == pytest.approx(27 / 40)
     assert found.at_best == pytest.approx(31 / 40)
+    whole = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update, "spike")
+    assert whole == found  # the only phase but the baseline
+    baseline = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update, "baseline")
+    assert (baseline.table, baseline.at_best) == (0, pytest.approx(5 / 20))
+    with pytest.raises(NoData, match="no phase drain"):
+        dashboard.staleness(board, "drain")
     wrong = dashboard.accuracy(board, 2, lambda _zone, _t: 3.0, update)
     assert wrong.table == 0
 
