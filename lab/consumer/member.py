@@ -122,6 +122,10 @@ class Member:
         if safe:
             self._processed.clear()
             self._say("committed")
+        if not self._owned:
+            # close() alone sends no LeaveGroup for a member without partitions (docs/upstream), and a new member has none
+            # between the two rounds of a rebalance: the others would wait for it until its session is over.
+            self._consumer.unsubscribe()
         self._consumer.close()
         return safe
 

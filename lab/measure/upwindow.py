@@ -24,8 +24,8 @@ class UpWindow:
     """Syncs by what became of a proposal above the replicas there were; ``window_s`` as it was in force.
 
     ``told_apart`` are those at which the two rules decide otherwise: ``stayed`` as the smallest recommendation says,
-    ``raised`` as the highest does. ``followed`` of ``beyond`` went up where every recommendation of the window asked for more,
-    and no further than the smallest. ``said`` is the controller's own reason in the HPA's status, "" if it never gave one.
+    ``raised`` as the highest does. ``beyond`` went up where every recommendation of the window asked for more, ``followed`` of
+    them no further than the smallest. ``said`` is the controller's own reason in the HPA's status, "" if it never gave one.
     """
 
     window_s: int
@@ -65,9 +65,9 @@ def sort(found: Sequence[Sync], window_s: int, said: str = "") -> UpWindow:
             told_apart += 1
             stayed += sync.desired == sync.current
             raised += sync.desired > sync.current
-        else:
+        elif sync.desired > sync.current:  # otherwise the policies held it: a period had its pods
             beyond += 1
-            followed += sync.current < sync.desired <= smallest
+            followed += sync.desired <= smallest
     return UpWindow(window_s, asking, told_apart, stayed, raised, beyond, followed, said)
 
 
