@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lab.trial.record import NoData, Record
@@ -73,6 +74,29 @@ def lag(record: Record) -> pd.DataFrame:
     if chosen.empty:
         raise NoData("no sample of kafka_consumergroup_lag_sum")
     return chosen[["t", "value"]].rename(columns={"value": "lag"}).sort_values("t", ignore_index=True)
+
+
+def span(record: Record, phase: str) -> tuple[float, float]:
+    """When the profile's first phase of that name began and its last ended. :class:`NoData` where it has none."""
+    found = phases(record)
+    chosen = found[found["label"] == phase]
+    if chosen.empty:
+        raise NoData(f"the profile has no phase {phase}")
+    return float(chosen["start"].iloc[0]), float(chosen["end"].iloc[-1])
+
+
+def lag_within(record: Record, start: float, end: float) -> pd.DataFrame:
+    """:func:`lag` from ``start`` to ``end``. Raises :class:`NoData` for fewer than three samples."""
+    curve = lag(record)
+    seen = curve[curve["t"].between(start, end)]
+    if len(seen) < 3:
+        raise NoData(f"{len(seen)} samples of lag in {end - start:.1f} s")
+    return seen
+
+
+def slope(seen: pd.DataFrame) -> float:
+    """How fast lag grows over the samples ``seen``, messages/s (least squares)."""
+    return float(np.polyfit(seen["t"] - seen["t"].iloc[0], seen["lag"], 1)[0])
 
 
 def peak_lag(record: Record) -> int:

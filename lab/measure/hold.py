@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.trial.record import Record
 
 LAST = 1 / 3  # the part of the spike that is judged: the group has had the rest of it to react
 
@@ -25,21 +23,13 @@ class Hold:
 
 def hold(record: Record) -> Hold:
     """Measure the spike's last third. Raises :class:`NoData` when there was no spike or hardly a sample of lag in it."""
-    phases = curves.phases(record)
-    spikes = phases[phases["label"] == "spike"]
-    if spikes.empty:
-        raise NoData("the profile has no phase spike")
-    start, end = float(spikes["start"].iloc[0]), float(spikes["end"].iloc[-1])
-    begin = end - (end - start) * LAST
-    lag = curves.lag(record)
-    seen = lag[(lag["t"] >= begin) & (lag["t"] <= end)]
-    if len(seen) < 3:
-        raise NoData(f"{len(seen)} samples of lag in the spike's last {end - begin:.1f} s")
+    start, end = curves.span(record, "spike")
+    seen = curves.lag_within(record, end - (end - start) * LAST, end)
     rate = max(float(step["rate"]) for step in record.trial["inputs"]["profile"]["steps"])
     curve = curves.replicas(record)
     wanted = curve[curve["t"] <= end]["desired"]
     return Hold(
-        growth=float(np.polyfit(seen["t"] - begin, seen["lag"], 1)[0]),
+        growth=curves.slope(seen),
         behind_s=float(seen["lag"].median()) / rate,
         replicas=int(wanted.iloc[-1]),
         peak_lag=curves.peak_lag(record),

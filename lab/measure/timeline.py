@@ -69,13 +69,4 @@ def foretold(curve: Curve, start: float, at: Sequence[float], rates: Callable[[f
 
 def growth(record: Record, phase: str) -> float:
     """How fast lag grows while the profile is in ``phase``, messages/s (least squares). :class:`NoData` for under 3 samples."""
-    phases = curves.phases(record)
-    chosen = phases[phases["label"] == phase]
-    if chosen.empty:
-        raise NoData(f"the profile has no phase {phase}")
-    start, end = float(chosen["start"].iloc[0]), float(chosen["end"].iloc[-1])
-    lag = curves.lag(record)
-    seen = lag[lag["t"].between(start, end)]
-    if len(seen) < 3:
-        raise NoData(f"{len(seen)} samples of lag in the {end - start:.1f} s of {phase}")
-    return float(np.polyfit(seen["t"] - start, seen["lag"], 1)[0])
+    return curves.slope(curves.lag_within(record, *curves.span(record, phase)))

@@ -71,7 +71,7 @@ def test_growth_and_time_behind_are_those_of_the_last_third(tmp_path):
 
 def test_too_few_samples_are_no_growth(tmp_path):
     """A slope through two points of lag would be an accident."""
-    with pytest.raises(NoData, match=r"2 samples of lag in the spike.s last 1\.0 s"):
+    with pytest.raises(NoData, match=r"2 samples of lag in 1\.0 s"):
         hold(build(tmp_path, lag=[(1005, 1), (1006, 2)]))
 
 
