@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.trial.record import Record
 
 
 @dataclass(frozen=True)
@@ -19,21 +19,10 @@ class Cost:
 
 
 def cost(record: Record) -> Cost:
-    """Sum the lives of all consumer pods, from created to gone (or to the record's end)."""
-    born: dict[str, float] = {}
-    gone: dict[str, float] = {}
-    for t, event, item in curves.objects(record, "Pod"):
-        if item["metadata"].get("labels", {}).get("app") != "consumer":
-            continue
-        name = item["metadata"]["name"]
-        born.setdefault(name, t)
-        if event == "DELETED":
-            gone[name] = t
-    if not born:
-        raise NoData("no consumer pod was seen")
-    end = float(record.trial["times"]["ended"])
-    seconds = sum(gone.get(name, end) - at for name, at in born.items())
+    """Sum the lives of all consumer pods. Raises :class:`NoData` when there was none."""
+    lives = curves.lives(record)
+    seconds = sum(lives.values())
     batches = record.receipts.drop_duplicates(["pod", "start", "end"])
     busy = float((batches["end"] - batches["start"]).sum())
     factor = float(record.trial["inputs"]["scale"]["time"])
-    return Cost(seconds / 60, seconds / 60 * factor, 1 - busy / seconds, len(born))
+    return Cost(seconds / 60, seconds / 60 * factor, 1 - busy / seconds, len(lives))

@@ -12,6 +12,7 @@ import pandas as pd
 from lab.trial.record import NoData, Record
 
 BASELINE = "baseline"
+CONSUMER = "consumer"
 RELIEF = ("drain", "lull")
 
 
@@ -109,10 +110,25 @@ def objects(record: Record, kind: str, name: str | None = None) -> list[tuple[fl
     return [(t, event, item) for t, one, event, item in record.objects.get(kind, ()) if name in (None, one)]
 
 
-def replicas(record: Record) -> pd.DataFrame:
-    """The consumer Deployment's replicas as columns t, desired, current, ready; one row at every change."""
+def lives(record: Record, app: str = CONSUMER) -> dict[str, float]:
+    """How long each pod of ``app`` was there, s: from seen to gone, or to the record's end. :class:`NoData` for none."""
+    born: dict[str, float] = {}
+    gone: dict[str, float] = {}
+    for t, event, item in objects(record, "Pod"):
+        if item["metadata"].get("labels", {}).get("app") == app:
+            born.setdefault(item["metadata"]["name"], t)
+            if event == "DELETED":
+                gone[item["metadata"]["name"]] = t
+    if not born:
+        raise NoData(f"no pod of {app} was seen")
+    end = float(record.trial["times"]["ended"])
+    return {name: gone.get(name, end) - at for name, at in born.items()}
+
+
+def replicas(record: Record, deployment: str = CONSUMER) -> pd.DataFrame:
+    """The replicas of ``deployment`` as columns t, desired, current, ready; one row at every change."""
     rows: list[dict[str, Any]] = []
-    for t, _, item in objects(record, "Deployment", "consumer"):
+    for t, _, item in objects(record, "Deployment", deployment):
         status = item.get("status", {})
         row = {
             "t": t,
@@ -123,7 +139,7 @@ def replicas(record: Record) -> pd.DataFrame:
         if not rows or any(rows[-1][key] != row[key] for key in ("desired", "current", "ready")):
             rows.append(row)
     if not rows:
-        raise NoData("the consumer Deployment was never seen")
+        raise NoData(f"the {deployment} Deployment was never seen")
     return pd.DataFrame(rows)
 
 

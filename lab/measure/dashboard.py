@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from lab.measure import curves
 from lab.measure.age import ledger
@@ -117,8 +116,10 @@ def _batches(record: Record) -> list[dict[str, Any]]:
 
 def _span(record: Record, phase: str | None) -> tuple[float, float]:
     """From when to when the profile was in ``phase``, or in any but its baseline. Raises :class:`NoData` where it never was."""
-    phases: pd.DataFrame = curves.phases(record)
-    chosen = phases[phases["label"] == phase] if phase else phases[phases["label"] != curves.BASELINE]
-    if chosen.empty:
-        raise NoData(f"the profile has no phase {phase or 'but its baseline'}")
-    return float(chosen["start"].iloc[0]), float(chosen["end"].iloc[-1])
+    if phase:
+        return curves.span(record, phase)
+    phases = curves.phases(record)
+    traffic = phases[phases["label"] != curves.BASELINE]
+    if traffic.empty:
+        raise NoData("the profile has no phase but its baseline")
+    return float(traffic["start"].iloc[0]), float(traffic["end"].iloc[-1])

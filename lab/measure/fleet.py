@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lab.autoscaling import hpa_quantity
+from lab.autoscaling import hpa, hpa_quantity
 from lab.measure import curves
-from lab.trial.record import NoData, Record
-
-TOLERANCE = 0.1
+from lab.trial.record import Record
 
 
 @dataclass(frozen=True)
@@ -25,39 +23,24 @@ class Said:
 
 def pod_minutes(record: Record, app: str) -> float:
     """Lives of the pods of ``app`` together, minutes as seen. Raises :class:`NoData` when there was none."""
-    born: dict[str, float] = {}
-    gone: dict[str, float] = {}
-    for t, event, item in curves.objects(record, "Pod"):
-        if item["metadata"].get("labels", {}).get("app") == app:
-            born.setdefault(item["metadata"]["name"], t)
-            if event == "DELETED":
-                gone[item["metadata"]["name"]] = t
-    if not born:
-        raise NoData(f"no pod of {app} was seen")
-    end = float(record.trial["times"]["ended"])
-    return sum(gone.get(name, end) - at for name, at in born.items()) / 60
+    return sum(curves.lives(record, app).values()) / 60
 
 
 def wanted(record: Record, deployment: str) -> list[tuple[float, int]]:
     """(time, replicas asked for) of ``deployment``, a row at every change. Raises :class:`NoData` when it was never seen."""
-    found: list[tuple[float, int]] = []
-    for t, _, item in curves.objects(record, "Deployment", deployment):
-        count = int(item["spec"]["replicas"])
-        if not found or found[-1][1] != count:
-            found.append((t, count))
-    if not found:
-        raise NoData(f"no Deployment {deployment} was seen")
-    return found
+    curve = curves.replicas(record, deployment)
+    changed = curve[curve["desired"] != curve["desired"].shift()]
+    return [(float(t), int(count)) for t, count in changed[["t", "desired"]].itertuples(index=False, name=None)]
 
 
-def said(record: Record, hpa: str, threshold: float, least: int, most: int) -> list[Said]:
-    """Every status of ``hpa`` with a value of its external metric (AverageValue ``threshold``), in order.
+def said(record: Record, name: str, threshold: float, least: int, most: int) -> list[Said]:
+    """Every status of HPA ``name`` with a value of its external metric (AverageValue ``threshold``), in order.
 
     A status holds the average over the replicas it asks for, rounded to a milliunit; ``total`` is their product. The formula is
     ceil(total / threshold) within the bounds, or the current replicas where the ratio is within the HPA's tolerance.
     """
     found = []
-    for t, _, item in curves.objects(record, "HorizontalPodAutoscaler", hpa):
+    for t, _, item in curves.objects(record, "HorizontalPodAutoscaler", name):
         status = item.get("status", {})
         for metric in status.get("currentMetrics") or ():
             value = metric.get("external", {}).get("current", {}).get("averageValue")
@@ -66,15 +49,15 @@ def said(record: Record, hpa: str, threshold: float, least: int, most: int) -> l
                 continue
             total = float(hpa_quantity.parse(value)) * current
             ratio = total / (threshold * current)
-            asked = current if abs(ratio - 1) <= TOLERANCE else math.ceil(total / threshold)
+            asked = current if abs(ratio - 1) <= hpa.DEFAULTS.tolerance else math.ceil(total / threshold)
             found.append(Said(t, current, int(status["desiredReplicas"]), total, max(least, min(most, asked))))
     return found
 
 
-def conditions(record: Record, hpa: str) -> list[tuple[str, str, str, str]]:
-    """(type, status, reason, message) of every condition ``hpa`` ever had, each once, in order."""
+def conditions(record: Record, name: str) -> list[tuple[str, str, str, str]]:
+    """(type, status, reason, message) of every condition HPA ``name`` ever had, each once, in order."""
     found: dict[tuple[str, str, str, str], None] = {}
-    for _, _, item in curves.objects(record, "HorizontalPodAutoscaler", hpa):
+    for _, _, item in curves.objects(record, "HorizontalPodAutoscaler", name):
         for one in item.get("status", {}).get("conditions") or ():
             found[(one["type"], one["status"], one.get("reason", ""), one.get("message", ""))] = None
     return list(found)

@@ -8,10 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from lab.autoscaling.hpa import DEFAULTS
 from lab.measure import curves
 from lab.trial.record import NoData, Record
-
-TOLERANCE = 0.1  # the HPA keeps its replicas while the ratio is within 10 % (pkg/controller/podautoscaler)
 
 # In order. The name says what ends with the stamp; ``POLICY`` parts wait for KEDA and the HPA and are compressed by a scale.
 PARTS = (
@@ -69,7 +68,7 @@ def _crossing(record: Record, spike: float) -> float:
     curve = curves.replicas(record)
     before = curve[curve["t"] <= spike]
     held = int(before["desired"].iloc[-1]) if not before.empty else int(curve["desired"].iloc[0])
-    asks = threshold * held * (1 + TOLERANCE)
+    asks = threshold * held * (1 + DEFAULTS.tolerance)
     lag = curves.lag(record)
     times, values = lag["t"].to_numpy(), lag["lag"].to_numpy()
     over = np.flatnonzero((times >= spike) & (values > asks))

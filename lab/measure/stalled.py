@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lab.consumer.failures import Place
 from lab.measure import curves
 from lab.measure.cost import cost
 from lab.trial.record import NoData, Record
@@ -30,10 +31,10 @@ class Stalled:
 
 def stalled(record: Record) -> Stalled:
     """Measure the partition of the trial's poison. Raises :class:`NoData` without one, or without offsets."""
-    given = str(record.trial["inputs"]["workload"].get("poison") or "")
-    if ":" not in given:
+    place = Place.parse(record.trial["inputs"]["workload"].get("poison", ""))
+    if place is None:
         raise NoData("the workload has no poison")
-    partition, offset = map(int, given.split(":"))
+    partition, offset = place.partition, place.offset
     offsets = record.trial.get("offsets") or {}
     if str(partition) not in offsets:
         raise NoData(f"no offsets of partition {partition} at the end of the trial")

@@ -30,11 +30,7 @@ class TimeLag:
 
 def timelag(record: Record) -> TimeLag:
     """Measure the spike's last third. Raises :class:`NoData` when there was no spike, or nothing due in it."""
-    phases = curves.phases(record)
-    spikes = phases[phases["label"] == "spike"]
-    if spikes.empty:
-        raise NoData("the profile has no phase spike")
-    start, end = float(spikes["start"].iloc[0]), float(spikes["end"].iloc[-1])
+    start, end = curves.span(record, "spike")
     events = ledger(record)
     chosen = events[(events["at"] >= end - (end - start) * LAST) & (events["at"] < end)]
     if chosen.empty:

@@ -11,14 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from kubernetes.utils.quantity import parse_quantity
-
-from lab.autoscaling import hpa_log
+from lab.autoscaling import hpa, hpa_log, hpa_quantity
 from lab.measure import curves
 from lab.trial.record import NoData, Record
 
 CPU, LAG = "cpu", "lag"
-TOLERANCE = 0.1  # the controller's default
 _METRIC = re.compile(r'"Proposing desired replicas".*? metric="((?:[^"\\]|\\.)*)"')
 
 
@@ -91,8 +88,8 @@ def _told(item: dict[str, Any], replicas: int) -> tuple[dict[str, float], dict[s
     targets = {metric["type"]: metric for metric in item["spec"]["metrics"]}
     for metric in item["status"].get("currentMetrics") or ():
         if external := metric.get("external"):
-            target = float(parse_quantity(targets["External"]["external"]["target"]["averageValue"]))
-            values[LAG] = float(parse_quantity(external["current"]["averageValue"]))
+            target = float(hpa_quantity.parse(targets["External"]["external"]["target"]["averageValue"]))
+            values[LAG] = float(hpa_quantity.parse(external["current"]["averageValue"]))
             ratio = values[LAG] / target
             name = LAG
         elif resource := metric.get("resource"):
@@ -102,5 +99,5 @@ def _told(item: dict[str, Any], replicas: int) -> tuple[dict[str, float], dict[s
             name = CPU
         else:
             continue
-        proposals[name] = replicas if abs(ratio - 1) <= TOLERANCE else math.ceil(round(ratio * replicas, 6))
+        proposals[name] = replicas if abs(ratio - 1) <= hpa.DEFAULTS.tolerance else math.ceil(round(ratio * replicas, 6))
     return values, proposals
