@@ -17,13 +17,18 @@ def process():
     started = []
 
     def start(pod):
-        started.append(subprocess.Popen(["sleep", "60"], env=dict(os.environ, HOSTNAME=pod)))
-        return started[-1]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        one = subprocess.Popen(["cat"], env=dict(os.environ, HOSTNAME=pod), **pipes)
+        started.append(one)
+        one.stdin.write(b"up\n")  # the kernel shows an environment only some time after the exec that Popen waits for
+        one.stdin.flush()
+        assert one.stdout.readline() == b"up\n"
+        return one
 
     yield start
     for one in started:
         one.kill()
-        one.wait()
+        one.communicate()
 
 
 def pod(name, pid, **metadata):
