@@ -72,7 +72,7 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
         figures = {"median (s)": seconds.median, "least (s)": seconds.low, "most (s)": seconds.high, "runs": seconds.n}
         evidence.report(part, figures | {"share of the total": seconds.median / total.median})
 
-    with evidence.of({f"run {n}": run for n, run in enumerate(runs, 1)}) as judge:
+    with evidence.of({"step": runs}) as judge:
         judge(objective.REACTION, lambda: total.median)
         judge(objective.REACTION_REAL, lambda: spread([one.real_s for one in found]).median)
 
@@ -105,5 +105,5 @@ def test_the_cold_start_is_shortened(trials, evidence):
         figures["reaction (s)"] = spread([reaction(run).total_s for run in runs]).median
         evidence.report(name, figures | {"peak lag": spread([hold(run).peak_lag for run in runs]).median, "runs": len(runs)})
 
-    with evidence.of({f"{name} #{n}": run for name, runs in found.items() for n, run in enumerate(runs, 1)}) as judge:
+    with evidence.of(found) as judge:
         judge(objective.SHORTENED, lambda: starts["2 at a time"].median / starts["8 at once"].median)

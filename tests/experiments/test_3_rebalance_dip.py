@@ -54,12 +54,6 @@ def stepped(trials):
     return run
 
 
-def labelled(records):
-    """Each record by its configuration and run."""
-    many = any(len(runs) > 1 for runs in records.values())
-    return {f"{name} #{n}" if many else name: run for name, runs in records.items() for n, run in enumerate(runs, 1)}
-
-
 def figures(steps, kind):
     """What the median step of a kind cost and gained; forgone messages also as the time the group needs to make them up."""
     found, rate = summary(steps, kind).median, median(dip.after_rate for dip in steps if dip.kind == kind)
@@ -84,7 +78,7 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
     control = found["control: pods start, none joins"]
     draw(evidence, records, found)
 
-    with evidence.of(labelled(records)) as judge:
+    with evidence.of(records) as judge:
         judge(objective.DRY, lambda: sum(saturated(steps) for steps in found.values()))
         judge(objective.DIP, lambda: max(summary(woken, kind).worst.depth_1s for kind in ("up", "down")))
         judge(objective.RECOVERED, lambda: max(summary(woken, kind).worst.recovery_s for kind in ("up", "down")))
@@ -114,7 +108,7 @@ def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
     draw(evidence, records, found)
     eager, incremental = (summary(found[name], "up").median for name in names[:2])
 
-    with evidence.of(labelled(records)) as judge:
+    with evidence.of(records) as judge:
         judge(objective.DRY, lambda: sum(saturated(steps) for steps in found.values()))
         judge(objective.EAGER_PAYS, lambda: eager.forgone / incremental.forgone)
         for name, steps in found.items():

@@ -7,8 +7,8 @@ lost; and a grace period shorter than the work turns a drain into a kill.
 Method. Profile ``peak-to-floor`` on policy ``lag-150-brisk``, which has no scale-down window, so that pods are taken while they
 still work. Consumers take up to 1 s of work at a time and write it to the store as it is done. Four trials: drain on; drain
 off; commit=auto without drain; and drain on with work of 3 s and a terminationGracePeriodSeconds of 1, at half the pod's rate:
-the autoscaler begins to take pods at a lag of 150 each, which is then those 3 s. Spark reconciles every message with its receipts
-and names the ranges, with the pods that hold them.
+the autoscaler begins to take pods at a lag of 150 each, which is then those 3 s. Spark reconciles every message with its
+receipts and names the ranges, with the pods that hold them.
 
 Asserted. With drain on processed == produced and every offset is committed. Each of the other three repeats or loses messages.
 """

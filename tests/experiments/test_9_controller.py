@@ -54,7 +54,7 @@ def test_the_controller_reacts_like_keda(trials, evidence):
         figures |= {"pod-minutes": median(name, lambda record: cost(record).pod_minutes)}
         evidence.report(name, figures | {"runs": len(runs)})
 
-    with evidence.of({f"{name} #{n}": run for name, runs in found.items() for n, run in enumerate(runs, 1)}) as judge:
+    with evidence.of(found) as judge:
         judge(objective.REACTION, lambda: median(CONTROLLER, lambda record: reaction(record).total_s))
         judge(objective.REACTION_REAL, lambda: median(CONTROLLER, lambda record: reaction(record).real_s))
         judge(objective.NO_WAIT, lambda: (decided(CONTROLLER) - decided(KEDA)) / trials.scale.hpa_sync_s)
