@@ -169,10 +169,13 @@ SCALES_ON_SPIKES = Objective(
     "scale-ups of the kafka trigger on spikes that the floor works off", ">", 0, "steps", "or there is nothing to save"
 )
 IGNORES_SPIKES = Objective("scaling events on lag that does not last", "==", 0, "events", "nothing has lasted sustainSeconds")
+SPIKED = Objective("peak lag over the lagThresholds of the floor", ">", 1, "x", "or there was nothing to ignore")
+TOLD = Objective("syncs of its HPA without a metric", "==", 0, "syncs", "who is not told of lag ignores it as well")
 SCALED_UP = Objective("scale-ups", ">", 0, "steps", "or the experiment has shown nothing")
 AS_MANY = Objective(
     "most replicas over those of the kafka trigger", ">=", 0.9, "x", "a true step is answered with as many pods"
 )
+AS_MANY_TOO = Objective("the same with lagSeconds", ">=", 0.9, "x", "said as a time it is the same lag")
 LATER = Objective(
     "decision later than the kafka trigger's, over sustainSeconds",
     ">=",
@@ -193,6 +196,13 @@ LASTS_TOO = Objective(
     0,
     "steps",
     "nothing lasts longer: it is no remedy here",
+)
+AS_HIS = Objective(
+    "lag at 12:01 and 12:02 over that at 12:00, furthest from the author's",
+    "<=",
+    0.2,
+    "of it",
+    "the same table, or no comparison",
 )
 SCALES_AT_ONCE = Objective("replicas above the floor at 12:01, kafka trigger", ">", 0, "pods", "it looks at the lag of now")
 WAITS = Objective("the same, persistent-lag scaler", "==", 0, "pods", "the lag has not lasted yet")
@@ -292,3 +302,10 @@ UNBLOCKED = Objective(
     "a retry stops its own partition and no other",
 )
 PAST_P = Objective("most replicas", "<=", 25, "pods", "KEDA's own cap without allowIdleConsumers: P, or P + 1 as lag falls")
+NEAR_P = Objective(
+    "replicas it stood at, while lag was above P lagThresholds",
+    ">=",
+    22,
+    "pods",
+    "22 to 24 of 24 are within the HPA's tolerance: the cap is what held it there, and not a group that never came near",
+)

@@ -38,11 +38,9 @@ def agreement(record: Record) -> Replay:
 
 def syncs(record: Record) -> list[Sync]:
     """Every sync of the trial's HPA from its first to the end of the trial, in order."""
-    file = record.folder / "hpa.log"
-    if not file.exists():
-        raise NoData(f"{record.id} has no hpa.log")
+    text = curves.controller_log(record)
     end = float(record.trial["times"]["ended"])
-    lines = list(hpa_log.parse(file.read_text(), float(record.trial["begun"])))
+    lines = list(hpa_log.parse(text, float(record.trial["begun"])))
     history = _History(record)
     return [history.sync(logged) for logged in hpa_log.syncs(lines) if logged.outcome.t < end]
 

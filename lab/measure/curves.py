@@ -105,6 +105,14 @@ def peak_lag(record: Record) -> int:
     return int(lag(record)["lag"].max())
 
 
+def controller_log(record: Record) -> str:
+    """What kube-controller-manager said of the trial's HPA (klog, UTC). Raises :class:`NoData` for a trial without an HPA."""
+    file = record.folder / "hpa.log"
+    if not file.exists():
+        raise NoData(f"{record.id} has no hpa.log")
+    return file.read_text()
+
+
 def objects(record: Record, kind: str, name: str | None = None) -> list[tuple[float, str, dict[str, Any]]]:
     """(time, event, object) of every watch event of ``kind`` (and ``name``), in order."""
     return [(t, event, item) for t, one, event, item in record.objects.get(kind, ()) if name in (None, one)]

@@ -10,6 +10,7 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
+from lab.autoscaling import hpa_log
 from lab.measure import curves
 from lab.trial.record import NoData, Record
 
@@ -60,6 +61,19 @@ def signal(record: Record) -> Signal:
         highest=max(max(values.values()) for _, values in seen),
         utilization=_utilization(seen, start, end) if kind == RESOURCE else None,
     )
+
+
+def unanswered(record: Record) -> int:
+    """The syncs, from the profile's start to the trial's end, in which the HPA got no metric: it then decides nothing.
+
+    Raises :class:`NoData` when it had no sync at all.
+    """
+    start, end = curves.profile_start(record), float(record.trial["times"]["ended"])
+    lines = hpa_log.parse(curves.controller_log(record), float(record.trial["begun"]))
+    outcomes = [line.words for line in lines if line.words in (*hpa_log.DECIDED, hpa_log.FAILED) and start <= line.t < end]
+    if not outcomes:
+        raise NoData("no sync of an HPA in the record")
+    return outcomes.count(hpa_log.FAILED)
 
 
 def _seen(record: Record, kind: str) -> list[Seen]:

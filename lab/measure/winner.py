@@ -44,10 +44,7 @@ def steps_up(record: Record) -> list[Step]:
 
     Raises :class:`NoData` when there was none, or no HPA's log.
     """
-    file = record.folder / "hpa.log"
-    if not file.exists():
-        raise NoData(f"{record.id} has no hpa.log")
-    text = file.read_text()
+    text = curves.controller_log(record)
     begun, spike = float(record.trial["begun"]), curves.zero(record)
     lines = list(hpa_log.parse(text, begun))
     winners = {line.t: found for line, found in _winners(text, begun)}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab.measure.signal import Utilization, signal
+from lab.measure.signal import Utilization, signal, unanswered
 from lab.trial.record import NoData
 
 from . import built
@@ -78,3 +78,28 @@ def test_an_hpa_without_a_metric_is_no_data(tmp_path, events):
     """Neither an HPA that is not there nor one that sees nothing has a signal."""
     with pytest.raises(NoData, match="no HPA ever had a metric"):
         read(tmp_path, built.pod(1, "a"), *events)
+
+
+def logged(folder, *syncs):
+    """A trial of 30 s from second 100 on, whose controller said these words at these times."""
+    made = built.record(folder, inputs=INPUTS, group_events=REPORTS)
+    made.trial.update(begun=90.0, times={"ended": 130.0})
+    lines = [f'I0101 00:{int(t) // 60:02}:{t % 60:09.6f}       1 horizontal.go:1] "{words}" x="y"\n' for t, words in syncs]
+    (folder / "hpa.log").write_text("".join(lines))
+    return made
+
+
+FAILED = 'Unhandled Error" err="failed to compute desired number of replicas based on listed metrics'
+
+
+def test_syncs_without_a_metric_are_counted(tmp_path):
+    """From the profile's start to the trial's end: what comes before and after is not the traffic's."""
+    kept = "Decided not to scale"
+    syncs = [(95, FAILED), (101, kept), (110, FAILED), (111, "Successfully rescaled"), (112, FAILED), (131, FAILED)]
+    assert unanswered(logged(tmp_path, *syncs)) == 2
+
+
+def test_a_trial_without_a_sync_is_no_data(tmp_path):
+    """No sync failed, and none was made either."""
+    with pytest.raises(NoData, match="no sync"):
+        unanswered(logged(tmp_path, (95, FAILED)))
