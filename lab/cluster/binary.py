@@ -47,6 +47,11 @@ class Binary:
         """The same address: a pod is a process of this machine."""
         return self.broker.bootstrap
 
+    @property
+    def pod_prometheus_url(self) -> str:
+        """The same address."""
+        return self.prometheus_url
+
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""
         return self.plane.api()
@@ -77,7 +82,7 @@ def up(scale: Scale) -> Binary:
 
     Raises :class:`lab.errors.LabFault`, with nothing left running, when a component does not come up.
     """
-    built = build.ensure()
+    built, webhooks = build.ensure(), build.ensure(build.ADMISSION)
     jars.resolve("kafka", jars.KAFKA)
     runs.sweep()
     run, network = runs.open_run()
@@ -89,7 +94,7 @@ def up(scale: Scale) -> Binary:
             kafka = pool.submit(broker.start, run)
             plane = controlplane.start(run, built, scale, network)
             phase = "KEDA"
-            keda_port = keda.start(plane, built)
+            keda_port = keda.start(plane, built, webhooks)
             metrics.start_metrics_server(plane, built)
             phase = "Prometheus"
             url = metrics.start_prometheus(plane, built, keda_port)
@@ -100,10 +105,12 @@ def up(scale: Scale) -> Binary:
             api = plane.api()
             for name in (keda.EXTERNAL_METRICS, metrics.RESOURCE_METRICS):
                 wait_api.api_service_available(api, name, controlplane.START_DEADLINE_S, plane.check)
+            phase = "KEDA's webhooks"
+            keda.admitting(plane)
     except BaseException:
         processes.clear(run)
         raise
-    versions = {**built.versions, "kafka": broker.VERSION, "python-of-pods": platform.python_version()}
+    versions = {**built.versions, **webhooks.versions, "kafka": broker.VERSION, "python-of-pods": platform.python_version()}
     cluster = Binary(run, plane, started, url, versions, time.monotonic() - begun, watcher)
     log.info("cluster up in %.1f s", cluster.up_s)
     return cluster

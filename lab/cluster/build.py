@@ -1,8 +1,9 @@
 """Builds the real components from their pinned Go modules, once, into the user's cache.
 
-There are three sets: what the binary runtime runs, the kind command, and what a kind node made here needs besides. A finished
-set is keyed on every go.mod, go.sum and flag that went into it, so a changed pin builds anew and nothing else does. Each
-binary's module version is read back from the binary itself before it is accepted.
+There are four sets: what the binary runtime runs, KEDA's admission webhooks (a set of their own, so that they don't have all
+of it built again), the kind command, and what a kind node made here needs besides. A finished set is keyed on every go.mod,
+go.sum and flag that went into it, so a changed pin builds anew and nothing else does. Each binary's module version is read
+back from the binary itself before it is accepted.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ COMPONENTS = (
         "v0.305.0",  # the Go module version of Prometheus 3.5.0
     ),
 )
+ADMISSION = (Component("keda-webhooks", "kubernetes", f"{KEDA_MODULE}/cmd/webhooks", KEDA_MODULE, f"v{KEDA}"),)
 KIND_TOOL = (Component("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind", f"v{KIND}"),)
 # What a kind node and its own pods need besides, where no registry has their images.
 NODE_COMPONENTS = (
@@ -127,6 +129,8 @@ LDFLAGS = {
     "coredns": "-s -w",
 }
 BUILD = ("-trimpath", "-buildvcs=false", "-mod=readonly")
+# What a binary needs of its module's source besides: the folder there, and its name beside the binary.
+FILES = {"keda-operator": ("config/crd/bases", "keda-crds"), "keda-webhooks": ("config/webhooks", "keda-admission")}
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,11 @@ class Built:
     def keda_crds(self) -> Path:
         """Folder of KEDA's CustomResourceDefinition files, taken from the pinned module."""
         return self.folder / "keda-crds"
+
+    @property
+    def keda_admission(self) -> Path:
+        """File of KEDA's ValidatingWebhookConfiguration, taken from the pinned module."""
+        return self.folder / "keda-admission" / "validation_webhooks.yaml"
 
 
 def key(components: Sequence[Component] = COMPONENTS) -> str:
@@ -181,7 +190,7 @@ def _build(components: Sequence[Component]) -> Built:
     target = root / key(components)
     partial = target.with_suffix(".partial")
     partial.mkdir(parents=True, exist_ok=True)
-    log.info("first run: building %d components with %s; some ten minutes on two cores", len(components), go)
+    log.info("first run: building %d components with %s; up to two minutes each on two cores", len(components), go)
     versions: dict[str, str] = {}
     begun = time.monotonic()
     for index, component in enumerate(components, start=1):
@@ -195,11 +204,10 @@ def _build(components: Sequence[Component]) -> Built:
                 component.name,
             )
         versions[component.name] = _verified(go, output, component)
+        if component.name in FILES:
+            there, here = FILES[component.name]
+            shutil.copytree(source(component.module, component.folder) / there, partial / here, dirs_exist_ok=True)
         log.info("%s: done in %.0f s, %.0f MiB", label, time.monotonic() - started, output.stat().st_size / 2**20)
-    if any(component.module == KEDA_MODULE for component in components):
-        shutil.copytree(
-            source(KEDA_MODULE, "kubernetes") / "config" / "crd" / "bases", partial / "keda-crds", dirs_exist_ok=True
-        )
     (partial / "versions.json").write_text(json.dumps(versions, indent=1))
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)

@@ -1,39 +1,68 @@
-"""KEDA's operator and metrics adapter, as local processes of a cluster."""
+"""KEDA's operator, metrics adapter and admission webhooks, as local processes of a cluster."""
 
 from __future__ import annotations
 
+import base64
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 
 from lab import yamlfile
 from lab.cluster import aggregated, apply, processes, wait_api
 from lab.cluster.build import Built
 from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane
+from lab.wait import until
 
 NAMESPACE = "keda"
 EXTERNAL_METRICS = "v1beta1.external.metrics.k8s.io"
+_REFUSED = 'admission webhook "vscaledobject.kb.io" denied the request: '
 
 
-def start(plane: ControlPlane, built: Built) -> int:
-    """Apply KEDA's CRDs, start operator and adapter, register the external metrics API; returns the operator's metrics port."""
+def start(plane: ControlPlane, built: Built, webhooks: Built) -> int:
+    """Apply KEDA's CRDs, start its three processes, register the external metrics API and the webhooks.
+
+    Returns the operator's metrics port; :func:`admitting` waits for the webhooks.
+    """
     api = plane.api()
-    apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
+    metrics, health, service, adapter, adapter_metrics, admission = processes.free_ports(6)
+    configuration = on_loopback(yamlfile.read(webhooks.keda_admission), admission, plane.authority.cert)
+    # Before there are webhooks, so that the apiserver heeds them by the time they are there.
+    apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, configuration])
     define(api, built.keda_crds)
     folder = plane.run / "certs" / "keda"
     folder.mkdir()
     (folder / "ca.crt").write_bytes(plane.authority.cert.read_bytes())
     plane.authority.issue("keda/tls", "keda-operator", hosts=("127.0.0.1", "localhost"))
     serving = plane.authority.issue("keda/adapter", "keda-adapter", hosts=(f"adapter.{NAMESPACE}.svc", "127.0.0.1"))
-    metrics, health, service, adapter, adapter_metrics = processes.free_ports(5)
     env = dict(
         os.environ,
         POD_NAMESPACE=NAMESPACE,
         POD_NAME="keda-operator",
         WATCH_NAMESPACE="",
         KEDA_CLUSTER_OBJECT_NAMESPACE=NAMESPACE,
+    )
+    plane.daemons.append(
+        processes.start(
+            plane.run,
+            "keda-webhooks",
+            [
+                webhooks.binary("keda-webhooks"),
+                f"--kubeconfig={plane.kubeconfig}",
+                f"--cert-dir={folder}",
+                # A trial applies a Deployment and its ScaledObject at once: one that the cache has not seen is asked for.
+                "--cache-miss-to-direct-client=true",
+                "--metrics-bind-address=0",
+                "--health-probe-bind-address=0",
+                # It takes a port but no address, like the adapter's /metrics.
+                f"--port={admission}",
+            ],
+            env | {"POD_NAME": "keda-admission-webhooks"},
+        )
     )
     operator = processes.start(
         plane.run,
@@ -68,7 +97,7 @@ def start(plane: ControlPlane, built: Built) -> int:
                 f"--tls-private-key-file={serving.key}",
                 f"--cert-dir={folder}",
                 f"--metrics-service-address=127.0.0.1:{service}",
-                # Its own /metrics takes a port but no address: the one listener of the lab that is not confined to loopback.
+                # Its own /metrics takes a port but no address: it and the webhooks are the lab's listeners off loopback.
                 f"--port={adapter_metrics}",
             ],
             env | {"POD_NAME": "keda-adapter"},
@@ -76,6 +105,53 @@ def start(plane: ControlPlane, built: Built) -> int:
     )
     register(plane, EXTERNAL_METRICS, "adapter", NAMESPACE, adapter)
     return metrics
+
+
+def admitting(plane: ControlPlane) -> None:
+    """Wait until KEDA's webhooks answer: its failurePolicy is Ignore, and until then everything is let through.
+
+    They are there when they refuse what KEDA refuses, and ready when they admit the rest: without their caches they admit
+    nothing.
+    """
+    api = plane.api()
+    until(lambda: refusal(api, _idle(1), NAMESPACE) is not None, START_DEADLINE_S, "KEDA's admission webhooks", plane.check)
+    until(lambda: refusal(api, _idle(0), NAMESPACE) is None, START_DEADLINE_S, "their caches", plane.check)
+
+
+def on_loopback(configuration: Mapping[str, Any], port: int, ca: Path) -> dict[str, Any]:
+    """The same webhooks, served by a process on ``port`` with a certificate of ``ca``'s in place of a Service's pods."""
+    server = {"caBundle": base64.b64encode(ca.read_bytes()).decode()}
+    webhooks = [
+        {**webhook, "clientConfig": {"url": f"https://127.0.0.1:{port}{webhook['clientConfig']['service']['path']}", **server}}
+        for webhook in configuration["webhooks"]
+    ]
+    return {**configuration, "webhooks": webhooks}
+
+
+def refusal(api: client.ApiClient, scaled: Mapping[str, Any], namespace: str) -> str | None:
+    """What KEDA's webhook would say against creating the ScaledObject ``scaled``, in a dry run; None if it admits it.
+
+    In a dry run KEDA does not look at the requests of a cpu trigger's pods. Raises :class:`ApiException` where the refusal is
+    another's: of the apiserver's schema, say.
+    """
+    group, _, version = str(scaled["apiVersion"]).partition("/")
+    body = {**scaled, "metadata": {**scaled["metadata"], "namespace": namespace}}
+    objects = client.CustomObjectsApi(api)
+    try:
+        objects.create_namespaced_custom_object(group, version, namespace, "scaledobjects", body, dry_run="All")
+    except ApiException as error:
+        said = str(json.loads(error.body or "{}").get("message"))
+        if not said.startswith(_REFUSED):
+            raise
+        return said.removeprefix(_REFUSED)
+    return None
+
+
+def _idle(replicas: int) -> dict[str, Any]:
+    """A ScaledObject that is idle at ``replicas`` and has at least one else: KEDA refuses from 1 on, its schema does not."""
+    trigger = {"type": "kafka", "metadata": {"topic": "none", "consumerGroup": "none", "bootstrapServers": "127.0.0.1:1"}}
+    spec = {"scaleTargetRef": {"name": "none"}, "idleReplicaCount": replicas, "minReplicaCount": 1, "triggers": [trigger]}
+    return {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "none"}, "spec": spec}
 
 
 def define(api: client.ApiClient, folder: Path) -> None:

@@ -24,6 +24,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     if command == "build":
         print(build.ensure().folder)
+        print(build.ensure(build.ADMISSION).folder)
         jars.resolve("kafka", jars.KAFKA)
     elif command == "images":
         print(_images())

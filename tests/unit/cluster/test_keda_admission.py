@@ -1,0 +1,162 @@
+"""KEDA's real admission webhooks beside the lab's own checks: which of a bad ScaledObject's faults each of them sees."""
+
+import copy
+import uuid
+
+import pytest
+from kubernetes import client
+
+from lab import paths, yamlfile
+from lab.autoscaling import scaledobject
+from lab.cluster import apply, keda
+from lab.errors import InputError, LabFault
+
+CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
+KAFKA = {
+    "type": "kafka",
+    "metadata": {"bootstrapServers": "127.0.0.1:1", "consumerGroup": "g", "topic": "t", "lagThreshold": "10"},
+}
+FALLBACK = {"failureThreshold": 3, "replicas": 2}
+WEBHOOK = "vscaledobject.kb.io"
+SCHEMA = "is invalid"
+UNKNOWN = "field not declared in schema"
+POLICIES = sorted(
+    file
+    for file in paths.MANIFESTS.glob("*/*.yaml")
+    if [item["kind"] for item in yamlfile.documents(file)] == ["ScaledObject"] and "as-written" not in file.stem
+)
+
+
+def kafka(**metadata):
+    """A kafka trigger with other metadata."""
+    return {**KAFKA, "metadata": KAFKA["metadata"] | metadata}
+
+
+def scaled(name="consumer", **spec):
+    """A ScaledObject of the Deployment "consumer" with these fields of its spec."""
+    whole = {"scaleTargetRef": {"name": "consumer"}, "minReplicaCount": 1, "maxReplicaCount": 6, "triggers": [KAFKA]} | spec
+    return {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": name}, "spec": whole}
+
+
+def deployment(name, requests):
+    """A Deployment of no pods, whose container requests that much."""
+    container = {"name": "consumer", "image": "elastic-lab/consumer", "resources": {"requests": requests}}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    spec = {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture
+def namespace(cluster):
+    """A namespace with two Deployments: "consumer" requests cpu, "greedy" nothing."""
+    name, api = f"admission-{uuid.uuid4().hex[:8]}", cluster.api()
+    apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
+    apply.objects(api, [deployment("consumer", {"cpu": "10m"}), deployment("greedy", {})], name)
+    yield name
+    client.CoreV1Api(api).delete_namespace(name)
+
+
+def refused_here(content):
+    """What the lab says against it; "" for nothing."""
+    try:
+        scaledobject.parse(copy.deepcopy(content), "my.yaml")
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def refused_there(cluster, content, namespace):
+    """What the apiserver says against creating it, in the name of KEDA's schema or of its webhook; "" for nothing."""
+    try:
+        apply.objects(cluster.api(), [content], namespace)
+    except LabFault as fault:
+        return str(fault)
+    return ""
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("spec", "field", "who", "reason"),
+    [
+        ({"minReplicaCount": 7}, "minReplicaCount", SCHEMA, "minReplicaCount must be less than or equal to maxReplicaCount"),
+        ({"idleReplicaCount": 1}, "idleReplicaCount", WEBHOOK, "IdleReplicaCount=1 must be less than MinReplicaCount=1"),
+        ({"triggers": [CPU], "minReplicaCount": 0}, "minReplicaCount", WEBHOOK, "scale to zero doesn't work in this case"),
+        (
+            {"triggers": [CPU], "fallback": FALLBACK},
+            "fallback",
+            WEBHOOK,
+            "has to have the `AverageValue` type for the fallback",
+        ),
+        ({"fallback": FALLBACK | {"replicas": -1}}, "fallback.replicas", SCHEMA, "should be greater than or equal to 0"),
+        ({"triggers": [KAFKA | {"name": "a"}, CPU | {"name": "a"}]}, "name", WEBHOOK, 'triggerName "a" is defined multiple'),
+        ({"triggers": [KAFKA, CPU | {"useCachedMetrics": True}]}, "useCachedMetrics", WEBHOOK, 'not supported for "cpu"'),
+        ({"triggers": []}, "triggers", SCHEMA, "should have at least 1 items"),
+        ({"minReplicas": 1}, "minReplicas", UNKNOWN, "minReplicas"),
+    ],
+)
+def test_what_keda_refuses_the_lab_refuses(cluster, namespace, spec, field, who, reason):
+    """Whatever can be seen in the file alone: a user is told before there is a cluster."""
+    content = scaled(**spec)
+    assert field in refused_here(content)
+    said = refused_there(cluster, content, namespace)
+    assert who in said
+    assert reason in said
+
+
+@pytest.mark.cluster
+def test_a_name_too_long_for_a_label_is_refused_by_both(cluster, namespace):
+    """KEDA's HPA is keda-hpa- and the name: 63 characters are the most."""
+    content = scaled(name="c" * 55)
+    assert "at most 63 characters" in refused_here(content)
+    assert "is 64 characters long" in refused_there(cluster, content, namespace)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"triggers": [kafka(lagThreshold="0")]}, "lagThreshold"),
+        ({"triggers": [kafka(lagTreshold="5")]}, "lagTreshold"),
+        ({"triggers": [kafka(limitToPartitionsWithLag="true", allowIdleConsumers="true")]}, "limitToPartitionsWithLag"),
+        ({"idleReplicaCount": 1, "minReplicaCount": 2}, "idleReplicaCount"),
+        (yamlfile.read(paths.MANIFESTS / "ridehailing" / "driver-matching-as-written.yaml")["spec"], "metricName"),
+    ],
+)
+def test_the_lab_refuses_what_keda_lets_in(cluster, namespace, spec, field):
+    """A trigger's metadata is no one's at admission: the operator says it in a condition, or nobody does."""
+    content = scaled(**spec)
+    assert field in refused_here(content)
+    assert refused_there(cluster, content, namespace) == ""
+
+
+@pytest.mark.cluster
+def test_keda_refuses_what_only_a_cluster_shows(cluster, namespace):
+    """A cpu trigger on pods that request none, and a Deployment that another ScaledObject has."""
+    greedy = scaled(name="greedy", scaleTargetRef={"name": "greedy"}, triggers=[CPU])
+    assert refused_here(greedy) == ""
+    assert "doesn't have the cpu request defined" in refused_there(cluster, greedy, namespace)
+    assert refused_there(cluster, scaled(), namespace) == ""
+    second = scaled(name="second")
+    assert refused_here(second) == ""
+    assert "is already managed by the ScaledObject 'consumer'" in refused_there(cluster, second, namespace)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("file", POLICIES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_every_committed_policy_is_admitted(cluster, namespace, file):
+    """By the webhook that a user's cluster has."""
+    content = yamlfile.read(file)
+    content["spec"]["scaleTargetRef"] = {"name": "consumer"}
+    assert keda.refusal(cluster.api(), content, namespace) is None
+
+
+def test_the_webhooks_are_kedas_at_another_address(tmp_path):
+    """Path, rules and failurePolicy are left; the Service becomes this machine's port, with the authority to trust."""
+    ca = tmp_path / "ca.crt"
+    ca.write_bytes(b"certificate")
+    service = {"name": "keda-admission-webhooks", "namespace": "keda", "path": "/validate"}
+    theirs = {"name": "v.kb.io", "failurePolicy": "Ignore", "clientConfig": {"service": service}, "rules": [1]}
+    found = keda.on_loopback({"kind": "K", "webhooks": [theirs]}, 4443, ca)
+    there = {"url": "https://127.0.0.1:4443/validate", "caBundle": "Y2VydGlmaWNhdGU="}
+    assert found == {"kind": "K", "webhooks": [{**theirs, "clientConfig": there}]}
+    assert theirs["clientConfig"] == {"service": service}
