@@ -238,7 +238,7 @@ TUNED_SOONER = Objective(
 # Scenario payments: the advanced patterns.
 INERT = Objective("flips with inertia", "==", 0, "flips", "a window down longer than the bursts are apart")
 RESTLESS = Objective("flips without inertia", ">", 0, "flips", "or the scenario has shown nothing")
-FEWER_REBALANCES = Objective("rebalances with inertia over those without", "<", 1, "x", "what inertia is for")
+FEWER_REBALANCES = Objective("rebalance rounds with inertia over those without", "<", 1, "x", "what inertia is for")
 FEWER_MOVES = Objective(
     "partitions handed over with inertia over those without", "<", 1, "x", "each is a pause of that partition"
 )
@@ -266,7 +266,10 @@ STALL = Objective("messages of the poisoned partition committed past the poison"
 RUNAWAY = Objective(
     "most replicas on lag alone over the partitions", ">=", 1, "x", "as many pods as can own a partition, for nothing"
 )
-CONTAINED = Objective("replicas above the floor", "==", 0, "pods", "a stalled partition buys no pods")
+CONTAINED = Objective("steps up on a stalled partition", "==", 0, "steps", "it buys no pods")
+PAST_PARTITIONS = Objective(
+    "most replicas with allowIdleConsumers over the partitions and one", ">", 1, "x", "pods that can't even own a partition"
+)
 UNLIMITED = Objective("steps up with limitToPartitionsWithLag", ">", 0, "steps", "a message in flight makes a partition lag")
 MOVES_ON = Objective(
     "messages waiting on the poisoned partition", "<=", 250, "messages", "one lagThreshold: the poison is out of the way"

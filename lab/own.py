@@ -10,7 +10,8 @@ from typing import Any
 from lab import yamlfile
 from lab.errors import InputError
 from lab.measure.curves import BASELINE, RELIEF
-from lab.trial.inputs import PARTITIONS, Inputs, Workload
+from lab.trial.inputs import PARTITIONS, Inputs
+from lab.trial.workload import Workload
 
 PROFILE, POLICY = "step-10x", "lag"
 MOST_PARTITIONS = 200  # of one broker, on one machine

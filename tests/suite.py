@@ -7,10 +7,19 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
+from lab import paths
+
 
 def experiments(*options: str) -> list[str]:
     """The command that runs the experiments with ``options``."""
     return [sys.executable, "-m", "pytest", "tests/experiments", "-m", "spike", "-p", "no:cacheprovider", *options]
+
+
+def cases(*options: str) -> list[str]:
+    """The tests that pytest would run with ``options``, each case of a parametrized one for itself."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options]
+    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=True)
+    return [line for line in ran.stdout.splitlines() if "::" in line]
 
 
 def refused(module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -24,14 +24,14 @@ class Handover(NamedTuple):
 
 @dataclass(frozen=True)
 class Churn:
-    """Rebalances after the baseline had settled: rounds and their lengths in seconds, partitions handed over.
+    """Rebalances after the baseline had settled: how many, their lengths in seconds, partitions handed over.
 
-    A round is a run of handovers none of which is more than a second after the one before, whichever member reports it;
-    its length is from its first handover to its last, so it leaves out what members waited before the first. With no
-    round ``median_s`` and ``longest_s`` are None.
+    A rebalance is a run of handovers none of which is more than a second after the one before, whichever member reports it;
+    its length is from its first handover to its last, so it leaves out what members waited before the first. It may take
+    several rounds (:mod:`lab.measure.rounds`). With none ``median_s`` and ``longest_s`` are None.
     """
 
-    rounds: int
+    rebalances: int
     median_s: float | None
     longest_s: float | None
     total_s: float
@@ -45,13 +45,13 @@ def churn(record: Record) -> Churn:
     driven = record.trial["times"].get("driving")
     if driven is None:
         raise NoData("the trial never came to its driving")
-    lengths = [end - start for start, end in rounds(record, driven)]
+    lengths = [end - start for start, end in rebalances(record, driven)]
     moved = {"assigned": 0, "revoked": 0, "lost": 0}
     for change in handovers(record, driven):
         moved[change.event] += len(change.partitions)
     events = record.group_events
     return Churn(
-        rounds=len(lengths),
+        rebalances=len(lengths),
         median_s=median(lengths) if lengths else None,
         longest_s=max(lengths, default=None),
         total_s=sum(lengths),
@@ -61,8 +61,8 @@ def churn(record: Record) -> Churn:
     )
 
 
-def rounds(record: Record, start: float = -math.inf, end: float = math.inf) -> list[tuple[float, float]]:
-    """(first, last handover) of every round among the handovers from ``start`` to ``end``, in epoch s."""
+def rebalances(record: Record, start: float = -math.inf, end: float = math.inf) -> list[tuple[float, float]]:
+    """(first, last handover) of every rebalance among the handovers from ``start`` to ``end``, in epoch s."""
     times = [change.t for change in handovers(record, start, end)]
     if not times:
         return []

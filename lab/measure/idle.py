@@ -25,7 +25,7 @@ class Idle:
     members exceed the partitions by, then also those that own least: they own ``assigned_to_surplus`` partitions and began
     batches of ``messages_by_surplus`` messages, both 0 if a surplus is idle. ``pods`` names every member with its
     partitions and messages. Rates are the group's mean messages/s while it had lag, with as many Ready replicas as
-    partitions and in the settled part; None when that lasted under 1 s. ``rebalances_beyond`` are rounds from the first
+    partitions and in the settled part; None when that lasted under 1 s. ``rebalances_beyond`` are those from the first
     Ready replica too many to the stretch's end.
     """
 
@@ -71,7 +71,7 @@ def idle(record: Record) -> Idle:
         messages_by_surplus=sum(messages for _, _, messages in surplus),
         rate_at_p=mean_rate(done, [part for span in at_p for part in clipped(lagged, span)]),
         rate_beyond=mean_rate(done, clipped(lagged, (rest, end))),
-        rebalances_beyond=len(churn.rounds(record, beyond[0][0], end)),
+        rebalances_beyond=len(churn.rebalances(record, beyond[0][0], end)),
         stretch_s=end - start,
         settled_s=end - rest,
         pods=tuple(members),

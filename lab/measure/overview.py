@@ -33,7 +33,7 @@ ROW: dict[str, Callable[[Record], float | None]] = {
     "flips": lambda record: count_flips(curves.scalings(record)),
     "peak consume rate (messages/s)": _peak_rate,
     "mean consume rate while lag > 0 (messages/s)": lambda record: mean_rate(Processed(record.receipts), lagging(record)),
-    "rebalance rounds": lambda record: churn(record).rounds,
+    "rebalances": lambda record: churn(record).rebalances,
     "median rebalance (s)": lambda record: churn(record).median_s,
     "longest rebalance (s)": lambda record: churn(record).longest_s,
     "pod-minutes": lambda record: cost(record).pod_minutes,

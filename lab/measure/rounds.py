@@ -1,7 +1,8 @@
 """Rounds: each JoinGroup barrier of a classic group, from what set it off until its members were given their assignment.
 
 Every member of a cooperative group is given one at the end of each round, if only an empty one; so assignments come in
-clusters, and a cluster is the end of a round. A round that revoked something is followed by another at once.
+clusters, and a cluster is the end of a round. A round that revoked something is followed by another at once: what members see
+of both, and what :mod:`lab.measure.churn` counts, is one rebalance.
 """
 
 from __future__ import annotations

@@ -291,7 +291,7 @@ MEASURED: dict[str, Measure] = {
     "Cold start, median pod": _cold_start,
     "Replicas": _of_overview("most replicas (pods)", "scale-ups", "scale-downs", FLIPS),
     "Lag, drain, throughput": _of_overview(PEAK, DRAIN, "peak consume rate (messages/s)", RATE),
-    "Rebalance": _of_overview("rebalance rounds", "median rebalance (s)", "longest rebalance (s)"),
+    "Rebalance": _of_overview("rebalances", "median rebalance (s)", "longest rebalance (s)"),
     "Dip, scale-up": _dip("up"),
     "Dip, scale-down": _dip("down"),
     "Dip, control": _dip("control"),

@@ -13,7 +13,7 @@ import psutil
 from lab.errors import LabFault
 
 if TYPE_CHECKING:
-    from lab.trial.runner import Stage
+    from lab.trial.stage import Stage
 
 SIGKILL = "sigkill"
 _PROCESS = "process://"

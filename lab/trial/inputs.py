@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,93 +22,20 @@ from lab.autoscaling.policy import Policy
 from lab.autoscaling.scaledobject import ScaledObject
 from lab.autoscaling.steps import ReplicaSteps
 from lab.autoscaling.triggers.external import External
-from lab.consumer.retries import Backoff
-from lab.consumer.settings import Cost, flags
 from lab.errors import InputError
 from lab.profile import Profile
 from lab.scale import Scale
+from lab.trial.companions import bystander, lag_scaler
 from lab.trial.faults import FAULTS
+from lab.trial.workload import Workload
 
 PARTITIONS = 24
 DRAINED, REPLAYED = "drained", "replayed"
 REPARTITION = "repartition"
 PRODUCER = "producer/job"
-_POD = {"grace_s": (1, 86_400), "cpu_request_m": (1, 1000)}  # the pod's settings, not the program's; its limit is one CPU
-_SWITCHES = ("drain", "wake", "dlq")
-# These came when there were records: left out at their default, so that a trial from before keeps its identity.
-_LATER = ("burn", "fail_rate", "poison_rate", "poison", "retry_ms", "retry_jitter", "dlq")
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
 _POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
-
-
-@dataclass(frozen=True)
-class Workload:
-    """The consumer's settings in a trial; the words and ranges are those of ``python -m lab.consumer --help``.
-
-    Two are the pod's: ``grace_s`` its terminationGracePeriodSeconds, ``cpu_request_m`` the CPU it requests, in millicores.
-    """
-
-    process_ms: str = "2-10"
-    concurrency: int = 6
-    balancer: str = "cooperative-sticky"
-    commit: str = "manual"
-    commit_interval_ms: int = 250
-    drain: str = "on"
-    drain_timeout: int = 20
-    wake: str = "on"
-    poll_ms: int = 50
-    partition_warmup_ms: int = 0
-    auto_offset_reset: str = "earliest"
-    metadata_refresh_ms: int = 300_000
-    grace_s: int = 30
-    cpu_request_m: int = 25
-    burn: int = 0
-    fail_rate: float = 0.0
-    poison_rate: float = 0.0
-    poison: str = ""
-    retry_ms: str = "1000,2000,4000"
-    retry_jitter: float = 0.0
-    dlq: str = "on"
-
-    @classmethod
-    def of(cls, content: Mapping[str, Any], where: object) -> Workload:
-        """The workload with these settings, the others by default. Raises :class:`InputError` like :meth:`check`."""
-        types: dict[str, Any] = {field.name: type(field.default) for field in fields(cls)}
-        yamlfile.known(content, types, where)
-        # To YAML an unquoted on is true.
-        written: dict[str, Any] = {
-            name: ("off", "on")[value] if name in _SWITCHES and isinstance(value, bool) else value
-            for name, value in content.items()
-        }
-        cls(**written).check(where)
-        return cls(**{name: types[name](value) for name, value in written.items()})
-
-    def check(self, where: object = "workload") -> None:
-        """Raise :class:`InputError` for the first setting that the consumer, or its pod, would refuse."""
-        consumer = flags()
-        for field, value in asdict(self).items():
-            if field in _POD:
-                yamlfile.whole({field: value}, field, where, *_POD[field])
-            else:
-                consumer.check(field.replace("_", "-"), value, where, field)
-        if self.fail_rate + self.poison_rate > 1:
-            raise InputError(where, "poison_rate", self.poison_rate, f"at most 1 - fail_rate, {1 - self.fail_rate:g}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The settings as plain data, without those of ``_LATER`` that are at their default."""
-        given = asdict(self)
-        plain = {field.name: field.default for field in fields(self)}
-        return {name: value for name, value in given.items() if name not in _LATER or value != plain[name]}
-
-    @property
-    def dead_letters(self) -> bool:
-        """Whether any of its messages may become a dead letter."""
-        return self.dlq == "on" and bool(self.fail_rate or self.poison_rate or self.poison)
-
-    @property
-    def rate(self) -> float:
-        """Messages/s a pod processes at most: concurrency / mean processing time."""
-        return self.concurrency * 1000 / Cost.parse(self.process_ms).mean
+_NOT_IN_IMAGE = "ridehailing/"  # programs of Spark, Locust and aiohttp
 
 
 @dataclass(frozen=True)
@@ -174,10 +100,6 @@ class Inputs:
 
     def environment(self, bootstrap: str, run: str) -> dict[str, str]:
         """The ConfigMap "trial" that the pods and the ScaledObject read; ``run`` makes its names unique."""
-        workload = asdict(self.workload) | {"concurrency": round(self.workload.concurrency * self.scale.rate)}
-        workload["retry_ms"] = str(Backoff.parse(self.workload.retry_ms).compressed(self.scale.time))
-        for name in _POD:
-            del workload[name]
         policy = {}
         if isinstance(self.policy, LagController):
             policy = {"POLICY_YAML": yaml.safe_dump(self.policy.content, sort_keys=False)}
@@ -191,7 +113,7 @@ class Inputs:
             "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
             "SEED": str(self.seed),
             **policy,
-            **{name.upper(): str(value) for name, value in workload.items()},
+            **self.workload.environment(self.scale),
         }
 
     def manifests(self, environment: dict[str, str]) -> list[dict[str, Any]]:
@@ -226,28 +148,6 @@ class Inputs:
         return yamlfile.read(_manifest(self.driver))
 
 
-def lag_scaler() -> dict[str, Any]:
-    """The persistent-lag scaler's Deployment as a trial has it: of its own, one replica, so that its record is all there is."""
-    file = paths.MANIFESTS / "lagscaler" / "lag-scaler.yaml"
-    deployment = next(item for item in yamlfile.documents(file) if item["kind"] == "Deployment")
-    del deployment["metadata"]["namespace"]
-    deployment["spec"] |= {"replicas": 1, "minReadySeconds": 0}
-    container = deployment["spec"]["template"]["spec"]["containers"][0]
-    container["resources"]["requests"]["cpu"] = "50m"  # beside 24 consumers on two cores
-    return deployment
-
-
-def bystander(consumer: dict[str, Any]) -> dict[str, Any]:
-    """The Deployment ``consumer`` again, without replicas yet, whose pods start alike but never join the group."""
-    twin = copy.deepcopy(consumer)
-    twin["metadata"] = {"name": "bystander", "labels": {"app": "bystander"}}
-    twin["spec"]["replicas"] = 0
-    twin["spec"]["selector"]["matchLabels"] = {"app": "bystander"}
-    twin["spec"]["template"]["metadata"]["labels"] = {"app": "bystander"}
-    twin["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": "JOIN", "value": "off"})
-    return twin
-
-
 def read(
     profile_name: str | Path,
     policy_name: str | Path,
@@ -279,6 +179,9 @@ def read(
     _manifest(driver)
     for name in beside:
         _beside(name, scale)
+    for field, name in (("driver", driver), *(("beside", name) for name in beside)):
+        if runtime != "binary" and name.startswith(_NOT_IN_IMAGE):
+            raise InputError("trial", field, name, f"none of {_NOT_IN_IMAGE} on kind, whose image of pods lacks their programs")
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
     if partitions_after is not None:

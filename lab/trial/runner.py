@@ -4,146 +4,36 @@ from __future__ import annotations
 
 import itertools
 import logging
-import secrets
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
-from confluent_kafka import KafkaException
-from kubernetes import client
 from pyspark.sql import SparkSession
 
 from lab.autoscaling.steps import ReplicaSteps
-from lab.cluster import Cluster, apply
+from lab.cluster import Cluster
 from lab.errors import LabFault
 from lab.kafka import topics
-from lab.kafka.lag import LagReader
 from lab.ledger.ingest import Topics
 from lab.ledger.settle import settle
 from lab.progress import reporting
 from lab.trial import faults, machine, samples, stepping
 from lab.trial.inputs import DRAINED, REPARTITION, Inputs
-from lab.trial.listen import Listener
-from lab.trial.located import asks_scaler, located
+from lab.trial.located import asks_scaler
 from lab.trial.record import Record, lines_to_parquet, write_json
-from lab.trial.watch import Transitions
+from lab.trial.stage import Stage
 from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
 SETTLE_DEADLINE_S = 90  # 10 s on a quiet machine
 END_DEADLINE_S = 120  # after the producer's last event: drain what is left, and the scale-down window
-GONE_DEADLINE_S = 60
 CONSUMER = "consumer"
 HPA_LINE = " horizontal.go:"
 GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
-Disturb = Callable[["Stage"], None]
-
-
-class Stage:
-    """A trial under way: its namespace, topics, watches and record folder."""
-
-    def __init__(self, cluster: Cluster, inputs: Inputs, folder: Path) -> None:
-        self.cluster, self.inputs, self.folder = cluster, inputs, folder
-        run = f"{inputs.id}-{secrets.token_hex(2)}"  # an earlier run of the same trial may still be going away
-        self.namespace = f"trial-{run}"
-        self.names = inputs.environment(cluster.pod_bootstrap, run)
-        self.phase = "preparing"
-        self._halted = False
-        self.times: dict[str, float] = {}
-        self.offsets: dict[int, dict[str, int | None]] = {}
-        self.steps: list[dict[str, Any]] = []
-        self.faults: list[dict[str, Any]] = []
-        self.api = cluster.api()
-        self._single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
-        topics.create(
-            cluster.bootstrap,
-            {self.names["TOPIC"]: inputs.partitions} | {self.names[key]: 1 for key in self._single},
-        )
-        self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"])
-        apply.objects(
-            self.api,
-            [
-                {
-                    "apiVersion": "v1",
-                    "kind": "Namespace",
-                    "metadata": {"name": self.namespace, "labels": {"created-by": "elastic-lab"}},
-                }
-            ],
-        )
-        self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl")
-        self.reports = Listener(
-            cluster.bootstrap, self.names["REPORTS_TOPIC"], folder / "group_events.jsonl", self.transitions.notify
-        )
-
-    def mark(self, phase: str) -> None:
-        """Enter ``phase``: shown in the live line, and its time is kept."""
-        self.phase = phase
-        self.times[phase] = time.time()
-        log.info("%s: %s", self.inputs.id, phase)
-
-    def line(self) -> str:
-        """The live line: phase, lag and replicas."""
-        field = self.transitions.field
-        try:
-            lag = f"{sum(part.lag for part in self.lag.read().values()):,}"
-        except KafkaException:
-            lag = "unknown"
-        wanted = field("Deployment", "consumer", "spec", "replicas")
-        ready = field("Deployment", "consumer", "status", "readyReplicas")
-        phase = next((row["phase"] for row in reversed(self.reports.events) if row["event"] == "phase"), "")
-        return f"{self.phase} {phase}: lag {lag}, replicas {wanted} ({ready or 0} ready)"
-
-    def apply(self, wanted: list[dict[str, Any]]) -> None:
-        """Apply objects in the trial's namespace and keep them as inputs of the record."""
-        scaler = next((pod["status"].get("podIP", "") for pod in self.transitions.pods("lag-scaler")), "")
-        placed = (located(item, self.namespace, self.cluster.prometheus_url, scaler) for item in wanted)
-        fitted = [self.cluster.fit(item) for item in placed]
-        for item in fitted:
-            file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
-            file.write_text(yaml.safe_dump(item, sort_keys=False))
-        apply.objects(self.api, fitted, self.namespace)
-
-    def ready(self, deployment: str, replicas: int | None = None) -> bool:
-        """Whether ``deployment`` has as many ready pods as it asks for, and asks for ``replicas``."""
-        field = self.transitions.field
-        asked = field("Deployment", deployment, "spec", "replicas")
-        return asked == (field("Deployment", deployment, "status", "readyReplicas") or 0) and replicas in (None, asked)
-
-    def check(self) -> None:
-        """Raise :class:`LabFault` when the trial can't go on: a component died, or the producer did without a word."""
-        self.cluster.check()
-        if self.transitions.field("Job", "producer", "status", "failed") and self.reports.last("produced") is None:
-            raise LabFault("the producer ended without its tally")
-
-    def halt(self) -> None:
-        """Stop watching, then everything that runs in the namespace; returns when no pod of it is left.
-
-        So the ledger sees a store that no one writes to any more, and has the cores to itself.
-        """
-        if self._halted:
-            return
-        self._halted = True
-        self.transitions.close()
-        self.reports.close()
-        apply.delete(self.api, [*self.inputs.manifests(self.names), self.inputs.producer()], self.namespace)
-        core = client.CoreV1Api(self.api)
-        until(
-            lambda: not core.list_namespaced_pod(self.namespace).items,
-            GONE_DEADLINE_S,
-            f"pods of {self.namespace} gone",
-            self.cluster.check,
-        )
-
-    def close(self) -> None:
-        """Take down what the trial put up. The empty namespace goes by itself."""
-        self.halt()
-        client.CoreV1Api(self.api).delete_namespace(self.namespace)
-        topics.delete(self.cluster.bootstrap, [self.names[key] for key in ("TOPIC", *self._single)])
-        self.api.close()
+Disturb = Callable[[Stage], None]
 
 
 def run(

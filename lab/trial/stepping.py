@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kubernetes import client
 
 from lab.autoscaling.steps import ReplicaSteps
+from lab.trial.stage import Stage
 from lab.wait import until
-
-if TYPE_CHECKING:
-    from lab.trial.runner import Stage
 
 SETTLE_DEADLINE_S = 40  # the slowest seen is 9 s: KIP-848 with the broker's stock heartbeat
 GROUP, BYSTANDER = "consumer", "bystander"

@@ -41,8 +41,8 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
     evidence.conclude(
         "scaleDown.stabilizationWindowSeconds",
         900,
-        f"on {profile} 15 s flipped {stability(hasty).flips} times with {churn(hasty).rounds} rebalances, "
-        f"900 s not once, with {churn(tuned).rounds}",
+        f"on {profile} 15 s flipped {stability(hasty).flips} times with {churn(hasty).rebalances} rebalances, "
+        f"900 s not once, with {churn(tuned).rebalances}",
     )
 
 

@@ -1,6 +1,6 @@
 """The two workloads that most experiments share: light enough that 48 pods are not short of two cores."""
 
-from lab.trial.inputs import Workload
+from lab.trial.workload import Workload
 
 # 100 events/s a pod: 24 of them make 2,400 events/s. At work one uses some 20 millicores: a third of what it requests.
 LIGHT = {"process_ms": "5-15", "concurrency": 1, "cpu_request_m": 70}

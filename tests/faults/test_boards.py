@@ -20,7 +20,8 @@ from lab.board.panels import MARKS, PANELS
 from lab.board.source import Source, Window
 from lab.profile import Step
 from lab.trial import inputs, runner
-from lab.trial.inputs import REPLAYED, Workload
+from lab.trial.inputs import REPLAYED
+from lab.trial.workload import Workload
 
 pytestmark = pytest.mark.cluster
 

@@ -13,8 +13,8 @@ from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.trial import inputs, runner
-from lab.trial.inputs import Workload
 from lab.trial.record import NoData
+from lab.trial.workload import Workload
 
 pytestmark = pytest.mark.cluster
 

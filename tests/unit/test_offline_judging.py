@@ -9,7 +9,7 @@ import pytest
 from lab import paths
 from lab import scale as scales
 from lab.trial import inputs
-from lab.trial.inputs import Workload
+from lab.trial.workload import Workload
 from tests.suite import experiments
 
 from .measure.conftest import REPORTS, TRANSITIONS, build

@@ -13,7 +13,7 @@ from lab import scale as scales
 from lab.errors import InputError
 from lab.own import Own
 from lab.trial import inputs
-from lab.trial.inputs import Workload
+from lab.trial.workload import Workload
 from tests.suite import experiments
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"

@@ -48,6 +48,7 @@ def test_a_trial_replaces_only_what_ties_it_to_the_authors_cluster():
         ("lag-and-cpu", {"triggers"}),
         ("exclude-persistent", {"triggers"}),
         ("limit-to-lagging", {"triggers"}),
+        ("idle-consumers", {"triggers"}),
         ("persistent-lag", {"advanced", "triggers"}),
     ],
 )

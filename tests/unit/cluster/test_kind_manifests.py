@@ -5,14 +5,15 @@ import ipaddress
 import pytest
 import yaml
 
+from lab import paths, yamlfile
 from lab import scale as scales
 from lab.cluster import build, fit, metrics
 from lab.cluster.controlplane import CLIENT_RATE, hpa_flags
-from lab.cluster.images import catalog
+from lab.cluster.images import catalog, make
 from lab.cluster.kind import settings
 from lab.kafka import broker
 from lab.trial import inputs
-from lab.trial.inputs import Workload
+from lab.trial.workload import Workload
 
 PINS = {
     "keda": build.KEDA,
@@ -55,6 +56,17 @@ def test_a_container_is_confined_and_says_what_it_takes(item):
         assert held["capabilities"] == {"drop": ["ALL"]}
         assert container["resources"]["requests"].keys() == container["resources"]["limits"].keys() == {"cpu", "memory"}
         assert container["imagePullPolicy"] == "IfNotPresent"
+
+
+@pytest.mark.parametrize("file", sorted(paths.MANIFESTS.rglob("*.yaml")), ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_the_image_of_pods_has_the_programs_of_every_manifest_but_the_refused(file):
+    """What a trial on kind takes as ``beside`` or ``driver`` starts there; ridehailing/ is refused, and rightly."""
+    held = [one for item in yamlfile.documents(file) for one in catalog.containers(item) if catalog.is_lab(one["image"])]
+    parts = {word.split(".")[1] for one in held for word in one["command"] if word.startswith("lab.")}
+    if held and file.parent.name == "ridehailing":
+        assert parts == {"ridehailing"}
+    else:
+        assert parts <= set(make.POD_PARTS)
 
 
 def test_no_role_may_do_everything():

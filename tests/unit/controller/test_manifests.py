@@ -17,8 +17,8 @@ from lab.cluster.node.podspec import Images
 from lab.cluster.node.refusal import refusals
 from lab.measure import curves
 from lab.trial import inputs
-from lab.trial.inputs import Workload
 from lab.trial.record import Record, write_json
+from lab.trial.workload import Workload
 
 COMMITTED = sorted(file.stem for file in (paths.MANIFESTS / "controllers").glob("*.yaml"))
 OBJECTS = {item["kind"]: item for item in yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")}

@@ -7,8 +7,8 @@ import pytest
 
 from lab import scale as scales
 from lab.trial import inputs
-from lab.trial.inputs import Workload
 from lab.trial.record import Record, write_json
+from lab.trial.workload import Workload
 
 SPIKE, END = 1000.0, 1020.0
 

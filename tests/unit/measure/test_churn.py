@@ -1,8 +1,8 @@
-"""Rebalance rounds of a group whose every handover is known."""
+"""Rebalances of a group whose every handover is known."""
 
 import pytest
 
-from lab.measure.churn import churn, handovers, rounds
+from lab.measure.churn import churn, handovers, rebalances
 from lab.trial.record import NoData
 
 from . import built
@@ -22,19 +22,19 @@ def record(tmp_path):
     return built.record(tmp_path, times=TIMES, group_events=EVENTS)
 
 
-def test_rounds_are_runs_without_a_pause(record):
-    """Handovers up to a second apart are one round, 1.3 s apart two; settling is none."""
+def test_rebalances_are_runs_without_a_pause(record):
+    """Handovers up to a second apart are one rebalance, 1.3 s apart two; settling is none."""
     found = churn(record)
-    assert found.rounds == 2
+    assert found.rebalances == 2
     assert (found.median_s, found.longest_s, found.total_s) == pytest.approx((0.975, 1.7, 1.95))
     assert (found.revoked, found.assigned, found.commits_refused) == (3, 3, 1)
 
 
-def test_rounds_can_be_asked_of_a_stretch(record):
+def test_rebalances_can_be_asked_of_a_stretch(record):
     """All of them with the settling, or those between two times."""
-    assert rounds(record) == [(4.0, 4.5), (20.0, 21.7), (23.0, 23.25)]
-    assert rounds(record, 20.5, 23.1) == [(20.8, 21.7), (23.0, 23.0)]
-    assert rounds(record, 50) == []
+    assert rebalances(record) == [(4.0, 4.5), (20.0, 21.7), (23.0, 23.25)]
+    assert rebalances(record, 20.5, 23.1) == [(20.8, 21.7), (23.0, 23.0)]
+    assert rebalances(record, 50) == []
 
 
 def test_giving_up_nothing_is_no_handover(tmp_path):
@@ -44,10 +44,10 @@ def test_giving_up_nothing_is_no_handover(tmp_path):
 
 
 def test_a_quiet_group_has_no_length_of_a_rebalance(tmp_path):
-    """No round is a count of 0, and no median; a refused commit of the settling does not count."""
+    """No rebalance is a count of 0, and no median; a refused commit of the settling does not count."""
     quiet = built.record(tmp_path, times=TIMES, group_events=[*SETTLING, report(5.0, "a", "commit_failed")])
     found = churn(quiet)
-    assert (found.rounds, found.median_s, found.longest_s, found.total_s, found.commits_refused) == (0, None, None, 0, 0)
+    assert (found.rebalances, found.median_s, found.longest_s, found.total_s, found.commits_refused) == (0, None, None, 0, 0)
 
 
 def test_a_trial_that_never_began_has_no_churn(tmp_path):

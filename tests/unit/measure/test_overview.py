@@ -49,7 +49,7 @@ def test_the_row_is_whole_and_in_order(tmp_path):
         "flips": 1,
         "peak consume rate (messages/s)": 700,
         "mean consume rate while lag > 0 (messages/s)": pytest.approx(100),
-        "rebalance rounds": 1,
+        "rebalances": 1,
         "median rebalance (s)": 0.5,
         "longest rebalance (s)": 0.5,
         "pod-minutes": pytest.approx(100 / 60),

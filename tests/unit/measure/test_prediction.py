@@ -13,8 +13,8 @@ from lab.measure import prediction
 from lab.measure.calibration import Calibration
 from lab.measure.prediction import compare
 from lab.profile import Profile, Step
-from lab.trial.inputs import Workload
 from lab.trial.record import NoData
+from lab.trial.workload import Workload
 
 from .built import lags, record, replicas
 from .conftest import report

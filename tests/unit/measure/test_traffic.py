@@ -11,8 +11,8 @@ from lab.measure.drain import caught_up
 from lab.measure.hold import hold
 from lab.measure.repartition import repartition
 from lab.trial import inputs
-from lab.trial.inputs import Workload
 from lab.trial.record import NoData, Record, write_json
+from lab.trial.workload import Workload
 
 from .conftest import deployment, report
 

@@ -9,8 +9,8 @@ from lab import paths, profile
 from lab import scale as scales
 from lab.errors import InputError
 from lab.trial import inputs
-from lab.trial.inputs import Workload
 from lab.trial.record import find
+from lab.trial.workload import Workload
 
 
 def read(**changes):
@@ -138,6 +138,15 @@ def test_a_fault_is_for_processes_of_this_machine():
     """A container on kind is none: refused before anything starts."""
     with pytest.raises(InputError, match="fault: 'sigkill' is not allowed; allowed: none on kind"):
         inputs.read("zero-loss", "lag", Workload(), 1, scales.load("quick"), "kind", fault="sigkill")
+
+
+@pytest.mark.parametrize("how", [{"driver": "ridehailing/locust"}, {"beside": ("ridehailing/ingestion",)}])
+def test_what_the_image_of_pods_lacks_is_not_for_kind(how):
+    """Refused before anything starts, where pods would be restarted until a deadline; processes have what the lab has."""
+    (field,) = how
+    with pytest.raises(InputError, match=rf"{field}: 'ridehailing/\w+' is not allowed; allowed: none of ridehailing/ on kind"):
+        inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind", **how)
+    assert read(**how).runtime == "binary"
 
 
 def test_a_profile_in_real_time_is_not_compressed():

@@ -1,0 +1,26 @@
+"""The trials of scenario payments: its author's ScaledObjects (manifests/payments) on his payment processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fixtures.trial import Trials
+from lab import paths
+from lab.trial.inputs import REPLAYED
+from lab.trial.record import Record
+from lab.trial.workload import Workload
+
+FOLDER = paths.MANIFESTS / "payments"
+INERTIA, BARE, DEFAULTS = "as its author has it", "without inertia", "without advanced"
+
+
+def processor(**settings: Any) -> Workload:
+    """The payment processor: 166.7 payments/s a pod, 60 s of grace."""
+    return Workload(**{"process_ms": "3-9", "concurrency": 1, "cpu_request_m": 60, "grace_s": 60} | settings)
+
+
+def run(trials: Trials, profile: str, policy: str = "scaledobject", workload: Workload | None = None, **how: Any) -> Record:
+    """The record of ``profile`` on one of the author's ScaledObjects; ``how`` is that of :meth:`Trials.run`."""
+    return trials.run(
+        profile=profile, policy=FOLDER / f"{policy}.yaml", workload=workload or processor(), **{"until": REPLAYED} | how
+    )
