@@ -29,6 +29,10 @@ class Cluster(Protocol):
         """Prometheus's address, as seen from this process."""
 
     @property
+    def pod_prometheus_url(self) -> str:
+        """Prometheus's address, as seen from pods."""
+
+    @property
     def versions(self) -> dict[str, str]:
         """The version of every component."""
 

@@ -37,13 +37,6 @@ kind.up(scale.load("quick"), name="{OTHER}")
 
 
 @pytest.fixture
-def ours(cluster):
-    """The session's cluster, which must be of kind."""
-    assert cluster.runtime == "kind", "tests/kind needs --cluster kind"
-    return cluster
-
-
-@pytest.fixture
 def closed(ours):
     """The session's cluster, where its images were made here and no packet may leave."""
     if not ours.state.closed:

@@ -63,6 +63,11 @@ class Kind:
         return self.state.prometheus
 
     @property
+    def pod_prometheus_url(self) -> str:
+        """Prometheus's Service."""
+        return settings.POD_PROMETHEUS
+
+    @property
     def versions(self) -> dict[str, str]:
         """The version of every component, and where the images are from."""
         return self.state.versions

@@ -17,6 +17,7 @@ from lab.scale import Scale
 
 MADE_HERE, PULLED = "made here", "pulled"
 POD_BOOTSTRAP = "kafka-0.kafka.kafka.svc.cluster.local:9092"
+POD_PROMETHEUS = "http://prometheus.monitoring.svc.cluster.local:9090"
 PROMETHEUS_PORT, KAFKA_PORT, GRAFANA_PORT = 30090, 30092, 30030  # the node's; the host's are picked when the cluster is made
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 PARTS = (

@@ -1,0 +1,59 @@
+"""What the binary runtime, which has no Services, can't show: KEDA finds scaler and Prometheus by their names there."""
+
+import allure
+import pytest
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from lab import paths, yamlfile
+from lab.cluster import apply
+from lab.wait import until
+from tests.unit.lagscaler.test_with_keda import DEADLINE_S, Scaled
+
+pytestmark = [pytest.mark.kind, allure.epic("Runtimes"), allure.feature("kind")]
+
+NAME = "lag-scaler"  # of the Deployment, the Service and the namespace
+READY_DEADLINE_S = 60  # 5 s on a quiet machine
+
+
+@pytest.fixture
+def deployed(ours):
+    """The persistent-lag scaler by its own manifest, in its own namespace; its address is the Service's name."""
+    api = ours.api()
+    apps, core = client.AppsV1Api(api), client.CoreV1Api(api)
+    objects = yamlfile.documents(paths.MANIFESTS / "lagscaler" / "lag-scaler.yaml")
+    apply.objects(api, [ours.fit(item) for item in objects])
+
+    def ready():
+        found = apps.read_namespaced_deployment_status(NAME, NAME)
+        return found.status.ready_replicas == found.spec.replicas
+
+    def gone():
+        try:
+            core.read_namespace(NAME)
+        except ApiException as error:
+            return error.status == 404
+        return False
+
+    until(ready, READY_DEADLINE_S, "both pods of the scaler ready", ours.check)
+    yield f"{NAME}.{NAME}.svc:6000"
+    core.delete_namespace(NAME)
+    until(gone, READY_DEADLINE_S, "the scaler's namespace gone", ours.check)
+
+
+def test_lag_that_lasts_scales_by_the_deployed_scaler(ours, deployed):
+    """25 messages at 10 a pod, asked of two pods behind one name: three pods when they have lasted, one once committed."""
+    with Scaled(ours, deployed) as scaled:
+        until(lambda: scaled.metrics() == [f"s0-persistent-lag-{scaled.topic.name}"], DEADLINE_S, "the HPA")
+        scaled.topic.produce(25)
+        scaled.scaled_to(3)
+        scaled.topic.commit(25)
+        scaled.scaled_to(1)
+
+
+def test_a_prometheus_trigger_is_given_an_address_that_keda_reaches(ours):
+    """The Service's, not the port of the host's loopback that this process asks."""
+    asked = {"serverAddress": ours.pod_prometheus_url, "query": "vector(25)", "threshold": "10"}
+    with Scaled(ours, "", "prometheus", **asked) as scaled:
+        scaled.scaled_to(3)
+        assert scaled.condition("Ready")[0] == "True"
