@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -56,7 +58,12 @@ def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") 
     builder = SparkSession.builder.appName("elastic-lab ledger").master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
+    interrupt = signal.getsignal(signal.SIGINT)
     try:
         return builder.getOrCreate()
     except Exception as error:
         raise LabFault(f"Spark on {master} did not start: {str(error).splitlines()[0]}") from error
+    finally:
+        # PySpark's handler cancels jobs first, and raises when Spark is gone: Ctrl-C would then leave a cluster half ended.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)

@@ -24,7 +24,7 @@ from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
-GONE_DEADLINE_S = 60
+GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 
 
 class Stage:
@@ -117,7 +117,7 @@ class Stage:
         core = client.CoreV1Api(self.api)
         until(
             lambda: not core.list_namespaced_pod(self.namespace).items,
-            GONE_DEADLINE_S,
+            GONE_S + self.inputs.workload.grace_s,
             f"pods of {self.namespace} gone",
             self.cluster.check,
         )
