@@ -21,7 +21,7 @@ Truth = Callable[[int, float], float]
 
 @dataclass(frozen=True)
 class Staleness:
-    """Event time to availability in the table, s, over the events due in a span; ``missing`` of them never came into it.
+    """Event time to availability in the table, s, over the events due in a span; ``missing`` of them no batch ever took.
 
     All ``batches`` micro-batches of the record took ``batch_s`` s each (median).
     """
@@ -74,6 +74,18 @@ def staleness(record: Record, phase: str | None = None) -> Staleness:
         batches=len(batches),
         batch_s=float(np.median([batch["batch_s"] for batch in batches])),
     )
+
+
+def uncounted(record: Record) -> int:
+    """Events that a batch covers less those that the table then sums up, at the batch furthest from zero.
+
+    An event that comes later than the watermark, or is of a kind that the table does not know, is covered and not counted; one
+    that is counted twice makes it negative. Raises :class:`NoData` when no batch was said, or none with its events.
+    """
+    batches = [batch for batch in _batches(record) if "events" in batch]
+    if not batches:
+        raise NoData("the analytics job did not say how many events its table sums up")
+    return max((sum(map(int, batch["offsets"].values())) - int(batch["events"]) for batch in batches), key=abs)
 
 
 def accuracy(

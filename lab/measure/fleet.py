@@ -36,7 +36,7 @@ def wanted(record: Record, deployment: str) -> list[tuple[float, int]]:
 def said(record: Record, name: str, threshold: float, least: int, most: int) -> list[Said]:
     """Every status of HPA ``name`` with a value of its external metric (AverageValue ``threshold``), in order.
 
-    A status holds the average over the replicas it asks for, rounded to a milliunit; ``total`` is their product. The formula is
+    A status holds the average over its current replicas, rounded to a milliunit; ``total`` is their product. The formula is
     ceil(total / threshold) within the bounds, or the current replicas where the ratio is within the HPA's tolerance.
     """
     found = []

@@ -26,11 +26,11 @@ class Load:
 def csv(record: Record, name: str) -> pd.DataFrame:
     """Locust's file ``name`` (stats, stats_history or failures). Raises :class:`NoData` when it was not said."""
     events = record.group_events
-    for detail in events.loc[events["event"] == "csv", "detail"]:
-        content = json.loads(detail)
-        if content["name"] == name:
-            return pd.read_csv(io.StringIO(content["text"]))
-    raise NoData(f"the record has no Locust {name}")
+    said = [json.loads(detail) for detail in events.loc[events["event"] == "csv", "detail"]]
+    parts = [one["text"] for one in said if one["name"] == name]
+    if not parts:
+        raise NoData(f"the record has no Locust {name}")
+    return pd.read_csv(io.StringIO("".join(parts)))
 
 
 def load(record: Record, name: str = "Aggregated") -> Load:

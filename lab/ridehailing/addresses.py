@@ -12,7 +12,10 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
+from lab.errors import LabFault
+
 LISTENING, LEAVING = "listening", "leaving"
+LOOK_S = 0.25  # how often a client looks for what was said
 
 
 class Known:
@@ -53,12 +56,13 @@ class Follower:
                 for known in self.known.values():
                     known.take(row)
 
-    def find(self, deadline_s: float) -> list[str]:
-        """Wait until each service has said where one of its pods listens; returns those that have not by the deadline."""
+    def find(self, deadline_s: float) -> None:
+        """Wait until each service has said where one of its pods listens. Raises :class:`LabFault` with those that have not."""
         end = time.monotonic() + deadline_s
-        while (missing := [name for name, known in self.known.items() if not known.urls]) and time.monotonic() < end:
+        while missing := [name for name, known in self.known.items() if not known.urls]:
+            if time.monotonic() > end:
+                raise LabFault(f"no pod of {', '.join(missing)} has said where it listens: not within {deadline_s:g} s")
             self.follow(0.2)
-        return missing
 
     def close(self) -> None:
         """Stop following."""

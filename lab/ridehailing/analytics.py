@@ -7,7 +7,8 @@ lag, Spark sums events up in windows; neither takes anything from the other. Wha
 
 ``value`` is a zone's latest multiplier (surge-update), the mean fare (trip-complete), nothing for a driver-location. Of each
 (kind, window, place) the row of the newest batch counts. A batch is said on the reports topic only once a reader of the table
-has read it, with the end offsets that it covers: so the age at which an event came into the table can be told from the record.
+has read it, with the end offsets that it covers and how many events the table then sums up: so the age at which an event came
+into the table, and whether it did, can be told from the record.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class Dashboard:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[tuple[str, int, str], dict[str, Any]] = {}
-        self.available: dict[int, tuple[float, int, dict[str, float]]] = {}
+        self.available: dict[int, tuple[float, int, int, dict[str, float]]] = {}
 
     def write(self, rows: DataFrame, batch: int) -> None:
         """Write a micro-batch's rows, whole or not at all; then read them as the dashboard does and note the time."""
@@ -128,7 +129,9 @@ class Dashboard:
         partial.replace(file)
         for row in pq.read_table(file).to_pylist():
             self._read[row["kind"], row["window_ms"], row["place"]] = row
-        self.available[batch] = time.time(), len(content), fold(self._read)
+        at = time.time()
+        events = sum(row["events"] for row in self._read.values())
+        self.available[batch] = at, len(content), events, fold(self._read)
 
 
 def progress(query: StreamingQuery, after: int) -> list[tuple[int, dict[str, int], float]]:
@@ -150,8 +153,9 @@ def follow(query: StreamingQuery, dashboard: Dashboard, say: Callable[..., None]
     while query.isActive and not stop.wait(0.1):
         for batch, offsets, seconds in progress(query, last):
             if batch in dashboard.available:
-                at, rows, zones = dashboard.available.pop(batch)
-                say("table", batch=batch, available=at, rows=rows, offsets=offsets, zones=zones, batch_s=seconds)
+                at, rows, events, zones = dashboard.available.pop(batch)
+                said = {"batch": batch, "available": at, "rows": rows, "events": events, "zones": zones}
+                say("table", **said, offsets=offsets, batch_s=seconds)
                 last = batch
 
 

@@ -1,7 +1,8 @@
 """``python -m lab.ridehailing.ingestion``: takes the city's events over HTTP and puts them on the topic.
 
 POST /api/events/{driver-location|trip-complete|surge-update}    202 once the broker has it, acks=all
-                                                                 422 and one line for a field that can't be used
+                                                                 422 and one line for a field that can't be used, 413 for
+                                                                 a body of more than 4,096 bytes
                                                                  503 it is certainly not on the topic
                                                                  504 nobody knows: to be counted apart, not sent again
 """
@@ -23,6 +24,7 @@ from lab.ridehailing.message import SEQ, Message, read
 from lab.ridehailing.publish import ACKED, FAILED, UNKNOWN, Publisher
 
 SERVICE = "ingestion"
+MOST_BYTES = 4096  # of a body
 _STATUS = {ACKED: 202, FAILED: 503, UNKNOWN: 504}
 REFUSED = "refused"
 EVENTS = Counter("ingestion_events", "Events by kind and what became of them", ["kind", "outcome"])
@@ -43,23 +45,27 @@ def application(publisher: Publishes) -> web.Application:
         try:
             if kind not in WEIGHTS:
                 raise InputError("/api/events", "kind", kind, f"one of {', '.join(WEIGHTS)}")
-            message = read(kind, await _body(request), request.headers.get(SEQ))
+            message = read(kind, await body(request), request.headers.get(SEQ))
         except InputError as error:
             EVENTS.labels(kind if kind in WEIGHTS else "other", REFUSED).inc()
             return web.json_response({"error": str(error)}, status=404 if kind not in WEIGHTS else 422)
+        except web.HTTPRequestEntityTooLarge:
+            EVENTS.labels(kind, REFUSED).inc()
+            raise
         became = await publisher.publish(message)
         EVENTS.labels(kind, became).inc()
         return web.json_response({"event": became}, status=_STATUS[became])
 
-    app = web.Application(client_max_size=4096)
+    app = web.Application(client_max_size=MOST_BYTES)
     app.router.add_post("/api/events/{kind}", take)
     return app
 
 
-async def _body(request: web.Request) -> Any:
+async def body(request: web.Request) -> Any:
+    """The JSON of a request. Raises :class:`InputError` for what is none: no text, no JSON, or nested too deep."""
     try:
         return json.loads(await request.text())
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, LookupError, RecursionError) as error:
         raise InputError(request.path, "(body)", str(error), "a JSON object") from None
 
 

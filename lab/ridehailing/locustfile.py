@@ -20,7 +20,7 @@ from locust.exception import StopUser
 
 from lab.producer.send import Tally
 from lab.profile import build
-from lab.ridehailing.addresses import Follower
+from lab.ridehailing.addresses import LOOK_S, Follower
 from lab.ridehailing.city import DRIVER, SURGE, TRIP, WEIGHTS, City
 from lab.ridehailing.message import SEQ
 from lab.ridehailing.shape import SPAWN_RATE, THINK_S, users_at
@@ -31,7 +31,7 @@ START: float = GIVEN["start"]
 END = START + PROFILE.duration
 ANSWERS_S = 15.0  # for requests under way when the profile is over
 CITY = City(GIVEN["seed"], GIVEN["zones"], GIVEN["drivers"])
-FIND_S, FOLLOW_S = 10.0, 0.25
+FIND_S = 10.0
 
 random.seed(GIVEN["seed"])  # Locust draws tasks and waits from it
 numbers, turns, rides = itertools.count(), itertools.count(), itertools.count()
@@ -39,11 +39,11 @@ tally = Tally()
 follower = Follower(GIVEN["bootstrap"], GIVEN["reports_topic"], tuple(GIVEN["services"]))
 
 
-def pod(service: str) -> str:
-    """The URL of any pod of ``service``; waits while none is known."""
+def pod(service: str, refused: str = "") -> str:
+    """The URL of any pod of ``service``, where there are several not of the one that ``refused``; waits while none is known."""
     while not (urls := follower.known[service].urls):
-        gevent.sleep(FOLLOW_S)
-    return random.choice(urls)
+        gevent.sleep(LOOK_S)
+    return random.choice([url for url in urls if url != refused] or urls)
 
 
 class ProfileShape(LoadTestShape):
@@ -84,13 +84,23 @@ class _User(FastHttpUser):
             tally.unknown += 1
 
     def post(self, service: str, path: str, body: dict[str, Any], seq: int) -> None:
-        """POST ``body`` to any pod of ``service``; never again, whatever becomes of it."""
-        url = f"{pod(service)}{path}"
+        """POST ``body`` to any pod of ``service``; never again, unless a connection was refused: then nobody has it.
+
+        What no pod took by the profile's end is failed. Locust counts every refusal as a failure of its own.
+        """
+        url = pod(service)
         if time.time() >= END:
             raise StopUser
         tally.sent += 1
-        with self.client.post(url, json=body, name=path, headers={SEQ: str(seq)}, catch_response=True) as answer:
-            self.count(answer.status_code)
+        while True:
+            with self.client.post(f"{url}{path}", json=body, name=path, headers={SEQ: str(seq)}, catch_response=True) as answer:
+                status = answer.status_code
+                refused = isinstance(getattr(answer, "error", None), ConnectionRefusedError)  # answers have no error
+            if not refused or time.time() >= END:
+                break
+            gevent.sleep(LOOK_S)
+            url = pod(service, url)
+        self.count(503 if refused else status)
 
 
 class EventProducer(_User):
@@ -134,14 +144,13 @@ class Rider(_User):
 
 @events.init.add_listener  # type: ignore[untyped-decorator]
 def _follow(**_: Any) -> None:
-    follower.find(FIND_S)
-
     def on() -> None:
         while True:
             follower.follow()
-            gevent.sleep(FOLLOW_S)
+            gevent.sleep(LOOK_S)
 
     gevent.spawn(on)
+    follower.find(FIND_S)
 
 
 @events.quitting.add_listener  # type: ignore[untyped-decorator]

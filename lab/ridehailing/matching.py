@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from lab.errors import InputError
 from lab.flags import whole
 from lab.ridehailing import service
 from lab.ridehailing.city import MATCH
-from lab.ridehailing.ingestion import Publishes
+from lab.ridehailing.ingestion import MOST_BYTES, Publishes, body
 from lab.ridehailing.message import SEQ, read
 from lab.ridehailing.publish import ACKED, FAILED, UNKNOWN, Publisher
 
@@ -39,17 +38,17 @@ def application(publisher: Publishes, slots: int, match_s: float) -> web.Applica
         with PENDING.track_inprogress():
             begun = time.monotonic()
             try:
-                body, seq = json.loads(await request.text()), request.headers.get(SEQ)
-                read(MATCH, body | {"waited_ms": 0}, seq)  # nobody waits in order to be refused
-            except (InputError, ValueError, TypeError) as error:
+                asked, seq = await body(request), request.headers.get(SEQ)
+                read(MATCH, asked | {"waited_ms": 0}, seq)  # nobody waits in order to be refused
+            except (InputError, TypeError) as error:
                 return web.json_response({"error": str(error)}, status=422)
             async with free:
                 await asyncio.sleep(match_s)  # the search itself
             waited = round((time.monotonic() - begun) * 1000)
-            became = await publisher.publish(read(MATCH, body | {"waited_ms": waited}, seq))
+            became = await publisher.publish(read(MATCH, asked | {"waited_ms": waited}, seq))
         return web.json_response({"event": became, "waited_ms": waited}, status=_STATUS[became])
 
-    app = web.Application(client_max_size=4096)
+    app = web.Application(client_max_size=MOST_BYTES)
     app.router.add_post("/api/match", match)
     return app
 

@@ -17,10 +17,11 @@ from confluent_kafka import Producer
 from lab.consumer.metrics import serve
 from lab.flags import Flags, whole
 from lab.reports import Reports, process_started
-from lab.ridehailing.addresses import LEAVING, LISTENING
+from lab.ridehailing.addresses import LEAVING, LISTENING, LOOK_S
 
 log = logging.getLogger("lab.ridehailing")
-SHUTDOWN_S = 5.0  # for requests under way
+LINGER_S = 2 * LOOK_S  # after LEAVING, until every client has read it: a closed port would refuse those who have not
+SHUTDOWN_S = 12.0  # for requests under way; aiohttp waits so long twice, and the pod's grace of 30 s must not end before
 
 
 def flags(prog: str, description: str | None) -> Flags:
@@ -63,6 +64,7 @@ async def listening(options: Any, service: str, app: web.Application) -> AsyncIt
         yield url
     finally:
         say(LEAVING, service=service)
+        await asyncio.sleep(LINGER_S)
         await runner.cleanup()
 
 

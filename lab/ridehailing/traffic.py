@@ -21,7 +21,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from lab import yamlfile
-from lab.errors import InputError
+from lab.errors import InputError, LabFault
 from lab.flags import Flags, choice, number, whole
 from lab.profile import Profile, build
 from lab.reports import Reports, process_started
@@ -34,7 +34,7 @@ SERVICES = {"EventProducer": ("ingestion",), "Rider": ("rider-api", "driver-matc
 FIND_S = 10.0  # services are ready, and have said where they are, before a trial drives them
 STOP_S = 20  # for requests under way when the profile is over
 CSV = ("stats", "stats_history", "failures")
-MOST_BYTES = 900_000  # what one record of the reports topic takes
+PART = 250_000  # characters of a file in one report: as JSON less than the 1 MB that a topic takes
 
 
 def flags() -> Flags:
@@ -59,8 +59,13 @@ def command(user: str, prefix: Path) -> list[str]:
     return [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), *text, *csv, f"--stop-timeout={STOP_S}", user]
 
 
+def parts(text: str) -> list[str]:
+    """A file's ``text`` as one report after the other takes it; an empty one is one empty part."""
+    return [text[start : start + PART] for start in range(0, len(text), PART)] or [""]
+
+
 def main() -> int:
-    """Drive the profile; exit 0 when every request was answered for certain, 1 when not, 2 on bad input."""
+    """Drive the profile; exit 0 when every request was answered for certain, 1 when not or on a fault, 2 on bad input."""
     options = flags().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
@@ -72,11 +77,13 @@ def main() -> int:
     producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who, "acks": "all"})
     reports = Reports(producer, options.reports_topic, who)
     follower = Follower(options.bootstrap_servers, options.reports_topic, SERVICES[options.traffic_user])
-    missing = follower.find(FIND_S)
-    follower.close()
-    if missing:
-        print(f"python -m lab.ridehailing.traffic: no pod of {', '.join(missing)} has said where it listens", file=sys.stderr)
-        return 2
+    try:
+        follower.find(FIND_S)
+    except LabFault as fault:
+        print(f"python -m lab.ridehailing.traffic: {fault}", file=sys.stderr)
+        return 1
+    finally:
+        follower.close()
     start = time.time() + options.start_in
     users = [users_at(profile, step.at, options.cycle_s) for step in profile.steps]
     log.info("%s to %s %s users along the profile", min(filter(None, users)), max(filter(None, users)), options.traffic_user)
@@ -130,8 +137,9 @@ def _drive(options: Any, profile: Profile, start: float, folder: Path, reports: 
     for name in CSV:
         file = folder / f"locust_{name}.csv"
         if file.exists():
-            reports.say("csv", name=name, text=file.read_text()[:MOST_BYTES])
-            producer.flush(10)
+            for text in parts(file.read_text()):
+                reports.say("csv", name=name, text=text)
+                producer.flush(10)
     if not told.exists():
         return {"sent": 0, "acked": 0, "failed": 0, "unknown": 0, "completed": False, "why": "Locust left no tally"}
     tally: dict[str, Any] = json.loads(told.read_text())

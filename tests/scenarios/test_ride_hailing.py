@@ -9,17 +9,26 @@ Method. The manifests as their author deploys them (manifests/ridehailing), one 
 beside what its own numbers add up to, what the model of KEDA and HPA foretells at real time, and what was measured. Events of
 the dashboard come from Locust through the HTTP ingestion service; the generator's truth is computed again from its seed.
 
-Asserted. What the text claims, each with its number, and what must hold of any trial: nothing is lost or processed twice.
+Asserted. What the text claims, each with its number, and what must hold of any trial: nothing is lost or processed twice. Not
+asserted are the text's figures of normal hours (staleness < 1 s, accuracy > 95 %): they are reported, and do not hold here. The
+first takes micro-batches shorter than two cores make, the second more updates of a zone than normal hours have.
 """
+
+import copy
+import uuid
 
 import allure
 import pytest
+import yaml
+from kubernetes import client
+from kubernetes.dynamic import DynamicClient
 
 from lab import objective, paths, profile, yamlfile
 from lab.autoscaling import scaledobject
 from lab.autoscaling.simulate.group import Consumers
 from lab.autoscaling.simulate.run import Situation, simulate
-from lab.errors import InputError
+from lab.cluster import apply, keda
+from lab.errors import InputError, LabFault
 from lab.measure import age, curves, dashboard, fleet, load, timeline
 from lab.measure.cost import cost
 from lab.measure.flips import stability
@@ -30,8 +39,10 @@ from lab.producer.placement import shares
 from lab.ridehailing import claims, message
 from lab.ridehailing.city import SURGE, WEIGHTS, City
 from lab.ridehailing.shape import rate_at
-from lab.trial.inputs import REPLAYED, Workload
+from lab.trial.inputs import REPLAYED
 from lab.trial.record import NoData
+from lab.trial.workload import Workload
+from lab.wait import until
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
@@ -46,8 +57,12 @@ COLD_START_S = 30.0  # of a pod at real time, for the model: the text's own leas
 
 DEFICIT = Objective("growth of lag with two fixed pods", ">", 950, "messages/s", "1,400 events/s less 400, the text's 1,000")
 KEPT_UP = Objective("growth of lag at 1,400 events/s with the ScaledObject", "<", 100, "messages/s", "the group keeps up")
-IN_BOUNDS = Objective("most replicas", "<=", 20, "pods", "its partitions")
+FORETOLD = Objective("peak lag, foretold at real time", "<", 35_000, "messages", "the highest of the text's own table")
+FIRST_STEP = Objective("first step after T+0, at real time", "<", 45, "s", "the text's T+45")
+RECOVERED = Objective("lag at T+600 over what the floor may hold", "<=", 1, "x", "as written it catches up, two pods don't")
 CHEAPER = Objective("pod-minutes of a month over those of four fixed pods", "<=", 0.74, "x", "the text's -26 %")
+SINGLE = Objective("events of the batch of one", "==", 1, "events", "or there was nothing to wake for")
+WAITING = Objective("of them without a commit at the end", "==", 1, "events", "it is there, and nobody comes for it")
 ASLEEP = Objective("replicas after a single event", "==", 0, "pods", "activationLagThreshold 1 asks for more than one")
 AWAKE = Objective(
     "first event to the first receipt, at real time", "<", 60, "s", "the text's 30 to 60 s, which a batch can bear"
@@ -57,13 +72,33 @@ TO_ZERO = Objective("replicas at the end", "==", 0, "pods", "nothing to do costs
 JUMP = Objective("replicas given back in the last step to zero", ">", 1, "pods", "KEDA's way to zero knows no scaleDown policy")
 STALE = Objective("p99 of the age at which events are in the table, at the peak", "<", 3, "s", "the text's dashboard staleness")
 TRUE = Objective("surge multipliers that are true, at the peak", ">", 95, "%", "the text's surge pricing accuracy")
-IN_TABLE = Objective("events that never came into the table", "==", 0, "events", "the dashboard sums up all of them")
+COVERED = Objective("events that no batch of the table took", "==", 0, "events", "the dashboard has read all of them")
+IN_TABLE = Objective("events that batches took and the table does not sum up", "==", 0, "events", "none late, none unknown")
+WEIGHED = Objective("a task's share off the text's 5 : 3 : 1, the furthest", "<", 3, "% points", "six times what chance allows")
 ANSWERED = Objective("requests without a certain answer", "==", 0, "requests", "202 means that the broker has it")
+FAILED = Objective("requests that Locust counts as failed", "==", 0, "requests", "of every kind, quotes too")
 FORMULA = Objective("replicas of matching off ceil(pending / 100)", "==", 0, "pods", "at rest under 500 waiting riders")
 MATCHERS = Objective("replicas of matching under 500 waiting riders", "==", 5, "pods", "the text's ceil(500 / 100)")
 ON_CPU = Objective("most replicas of the riders' API", ">", 1, "pods", "its plain HPA works beside KEDA's")
 CONTESTED = Objective("HPAs of one Deployment that say AmbiguousSelector", "==", 2, "HPAs", "both, and so neither decides")
 FROZEN = Objective("changes of the replicas of the Deployment with two HPAs", "==", 0, "steps", "they don't fight: they stop")
+
+ADMISSION_S = 30  # for KEDA's webhook to have seen an object that was just applied: milliseconds, and a busy machine
+OWNED = "the workload 'contested' of type 'apps/v1.Deployment' is already managed by the hpa 'contested-cpu'"
+
+
+@pytest.fixture
+def admitted(request):
+    """A namespace of a cluster whose KEDA has its admission webhooks: its API client and its name."""
+    if request.config.getoption("--from-records"):
+        pytest.skip("asks a running KEDA")
+    api = request.getfixturevalue("cluster").api()
+    if not client.AdmissionregistrationV1Api(api).list_validating_webhook_configuration().items:
+        pytest.skip("this runtime's KEDA has no admission webhooks")
+    namespace = f"admission-{uuid.uuid4().hex[:8]}"
+    apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
+    yield api, namespace
+    client.CoreV1Api(api).delete_namespace(namespace)
 
 
 def policy(name):
@@ -71,33 +106,56 @@ def policy(name):
     return MANIFESTS / f"{name}.yaml"
 
 
+@pytest.fixture
+def divided(tmp_path, scale):
+    """The text's ScaledObject with its lagThreshold divided like the scale divides the time."""
+    content = yamlfile.read(policy("trip-analytics"))
+    lag_threshold = round(int(content["spec"]["triggers"][0]["metadata"]["lagThreshold"]) / scale.time)
+    content["spec"]["triggers"][0]["metadata"]["lagThreshold"] = str(lag_threshold)
+    file = tmp_path / f"trip-analytics-{lag_threshold}.yaml"
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
+    return file
+
+
 def foretold():
-    """The timeline as the model of KEDA, HPA and group has it at real time."""
+    """The evening's curve and its timeline as the model of KEDA, HPA and group has them at real time."""
     traffic = profile.load(paths.PROFILES / "trips.yaml")
     scaled = scaledobject.parse(yamlfile.read(policy("trip-analytics")), policy("trip-analytics"))
     pods = Consumers(rate=claims.POD_RATE, start_s=COLD_START_S)
     curve = simulate(Situation(traffic, shares(traffic, 1, claims.PARTITIONS), pods, tail_s=600), scaled)
     start = next(step.at for step in traffic.steps if step.phase != curves.BASELINE)
-    return timeline.foretold(curve, start, [row.at for row in claims.TIMELINE], lambda t: rate_at(traffic, t - 0.001))
+    return curve, timeline.foretold(curve, start, [row.at for row in claims.TIMELINE], lambda t: rate_at(traffic, t - 0.001))
 
 
 @allure.story("Trip analytics")
-def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence):
+def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, divided):
     """The text's timeline row by row, with its ScaledObject, with its lagThreshold divided like the time, and with two pods."""
     plan = {"profile": "trips", "workload": TRIPS, "partitions": claims.PARTITIONS}
     written = trials.run(policy=policy("trip-analytics"), **plan)
-    divided = trials.run(policy=policy("trip-analytics-33"), **plan | {"workload": SOONER})
+    shaped = trials.run(policy=divided, **plan | {"workload": SOONER})
     fixed = trials.run(policy="two-pods", until=REPLAYED, **plan)
     at = [row.at for row in claims.TIMELINE]
-    seen, shaped, model = timeline.moments(written, at), timeline.moments(divided, at), foretold()
-    for row, own, one, same, told in zip(claims.TIMELINE, claims.implied(claims.TIMELINE), seen, shaped, model, strict=True):
+
+    def first_step(record):
+        steps = [step.t for step in curves.scalings(record) if step.after > step.before]
+        if not steps:
+            raise NoData("the group was never scaled up")
+        return (steps[0] - curves.zero(record)) * record.trial["inputs"]["scale"]["time"]
+
+    def recovered(record):
+        bounds = curves.policy(record)
+        return timeline.moments(record, at[-1:])[0].lag / (bounds.lag_threshold * bounds.floor)
+
+    curve, model = foretold()
+    seen, alike, own = timeline.moments(written, at), timeline.moments(shaped, at), claims.implied(claims.TIMELINE)
+    for row, own_lag, one, same, told in zip(claims.TIMELINE, own, seen, alike, model, strict=True):
         evidence.report(
             f"T+{row.at:g}",
             {
                 "rate: text": row.rate,
                 "rate: measured": one.rate,
                 "lag: text": row.lag,
-                "lag: its own rates and replicas": own,
+                "lag: its own rates and replicas": own_lag,
                 "lag: model at real time": told.lag,
                 "lag: measured, threshold divided like time": same.real_lag,
                 "lag: measured, as written": one.real_lag,
@@ -107,18 +165,20 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence):
                 "replicas: as written": one.wanted,
             },
         )
-    for name, record in {"as written": written, "divided": divided, "two pods": fixed}.items():
+    for name, record in {"as written": written, "divided": shaped, "two pods": fixed}.items():
         evidence.report(
             name,
             {"oldest event (s, as seen)": age.oldest(record), "idle ratio": cost(record).idle_ratio}
             | {"pod-minutes (real)": cost(record).real_pod_minutes, "flips": stability(record).flips},
         )
 
-    with evidence.of({"as written": written, "lagThreshold / 30": divided, "two pods": fixed}) as judge:
+    with evidence.of({"as written": written, "lagThreshold divided": shaped, "two pods": fixed}) as judge:
         judge(DEFICIT, lambda: timeline.growth(fixed, "spike"))
-        judge(KEPT_UP, lambda: timeline.growth(divided, "spike"))
-        for record in (written, divided):
-            judge(IN_BOUNDS, lambda record=record: int(curves.replicas(record)["desired"].max()))
+        judge(KEPT_UP, lambda: timeline.growth(shaped, "spike"))
+        judge(FORETOLD, lambda: float(curve.lag.max()))
+        judge(FIRST_STEP, lambda: first_step(shaped))
+        judge(RECOVERED, lambda: recovered(written))
+        for record in (written, shaped):
             judge(objective.FLOOR, lambda record=record: stability(record).above_floor_at_end)
             judge(objective.UNPROCESSED, lambda record=record: integrity(record).produced - integrity(record).processed)
             judge(objective.DOUBLED, lambda record=record: integrity(record).doubled)
@@ -149,6 +209,8 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence):
         )
 
     with evidence.of({"one event": single, "batch": batch, "batch, slow down": slow}) as judge:
+        judge(SINGLE, lambda: integrity(single).produced)
+        judge(WAITING, lambda: integrity(single).uncommitted)
         judge(ASLEEP, lambda: most(single))
         judge(AWAKE, lambda: reaction(batch).real_s)
         judge(TEN, lambda: most(batch))
@@ -159,10 +221,10 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence):
 
 
 @allure.story("What it costs")
-def test_the_month_costs_less(trials, evidence):
+def test_the_month_costs_less(trials, evidence, divided):
     """Pod-minutes of a month, from the measured evening and the measured batch."""
     plan = {"partitions": claims.PARTITIONS}
-    evening = trials.run(profile="trips", policy=policy("trip-analytics-33"), workload=SOONER, **plan)
+    evening = trials.run(profile="trips", policy=divided, workload=SOONER, **plan)
     batch = trials.run(profile="fares", policy=policy("fare-reconciliation"), workload=FARES, **plan)
     times = evening.trial["times"]
     minutes = (times["ended"] - times["settling"]) / 60 * evening.trial["inputs"]["scale"]["time"]
@@ -195,6 +257,10 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
     def right(phase):
         return dashboard.accuracy(record, city.zones, city.multiplier, update, phase)
 
+    def off_weight():
+        asked, whole = load.shares(record), sum(WEIGHTS.values())
+        return max(100 * abs(asked.get(f"/api/events/{kind}", 0.0) - one / whole) for kind, one in WEIGHTS.items())
+
     made = load.load(record)
     for name, phase in {"at the peak": "spike", "in normal hours": "drain"}.items():
         delay, share = dashboard.staleness(record, phase), right(phase)
@@ -221,8 +287,11 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
     with evidence.of(record) as judge:
         judge(STALE, lambda: dashboard.staleness(record, "spike").p99)
         judge(TRUE, lambda: 100 * right("spike").table)
-        judge(IN_TABLE, lambda: dashboard.staleness(record).missing)
+        judge(COVERED, lambda: dashboard.staleness(record).missing)
+        judge(IN_TABLE, lambda: dashboard.uncounted(record))
+        judge(WEIGHED, off_weight)
         judge(ANSWERED, lambda: integrity(record).unknown_or_failed)
+        judge(FAILED, lambda: load.load(record).failures)
         judge(objective.DOUBLED, lambda: integrity(record).doubled)
 
 
@@ -268,6 +337,50 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
         judge(CONTESTED, ambiguous)
         judge(FROZEN, lambda: len(fleet.wanted(record, "contested")) - 1)
         judge(ANSWERED, lambda: integrity(record).unknown_or_failed)
+        judge(FAILED, lambda: load.load(record).failures)
+
+
+@allure.story("Side by side")
+def test_keda_refuses_a_deployment_that_an_hpa_has(admitted):
+    """HPA first: its ScaledObject is refused. ScaledObject first: the HPA is let in, and every later edit of it is refused."""
+    api, namespace = admitted
+    deployment, contested, scaled = yamlfile.documents(policy("contested"))
+    deployment["spec"]["replicas"] = 0
+    hpa = copy.deepcopy(contested)
+    del hpa["metadata"]["annotations"]
+    edited = copy.deepcopy(scaled)
+    edited["spec"]["maxReplicaCount"] = 7
+
+    def said(of=scaled):
+        return keda.refusal(api, of, namespace)
+
+    def edit():
+        try:
+            apply.objects(api, [edited], namespace)
+        except LabFault as refused:
+            return str(refused)
+        return ""
+
+    def taken():
+        resource = DynamicClient(api).resources.get(api_version=scaled["apiVersion"], kind=scaled["kind"])
+        return bool(resource.get(name=scaled["metadata"]["name"], namespace=namespace).metadata.finalizers)
+
+    apply.objects(api, [deployment, hpa], namespace)
+    until(lambda: said() is not None, ADMISSION_S, "the refusal")
+    assert said() == OWNED
+    apply.objects(api, [contested], namespace)
+    until(lambda: said() is None, ADMISSION_S, "the annotation that lets it through")
+
+    apply.delete(api, [contested], namespace)
+    apply.objects(api, [scaled], namespace)
+    until(taken, ADMISSION_S, "KEDA's finalizer")
+    apply.objects(api, [hpa], namespace)
+    until(lambda: edit() != "", ADMISSION_S, "the refusal of an edit")
+    assert OWNED in edit()
+    allure.attach(edit(), "KEDA's refusal of the edit", allure.attachment_type.TEXT)
+
+    for name in ("driver-matching-as-written", "fare-reconciliation-as-written"):
+        assert said(yamlfile.read(policy(name))) is None  # what the text gets wrong is not KEDA's to see here
 
 
 @allure.story("As the text has it")

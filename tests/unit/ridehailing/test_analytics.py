@@ -65,8 +65,8 @@ def test_a_batch_is_a_file_and_a_reader_sees_it(rows, tmp_path):
     board = analytics.Dashboard(tmp_path)
     board.write(rows, 7)
     assert pq.read_table(tmp_path / "batch-00000007.parquet").num_rows == 5
-    at, count, zones = board.available[7]
-    assert (at > 0, count, zones) == (True, 5, {"zone-1": 3.0, "zone-2": 1.1})
+    at, count, events, zones = board.available[7]
+    assert (at > 0, count, events, zones) == (True, 5, len(EVENTS), {"zone-1": 3.0, "zone-2": 1.1})
 
 
 def test_the_newest_window_of_a_zone_counts():

@@ -10,11 +10,12 @@ from lab.autoscaling.triggers import lag
 from lab.cluster.node.podspec import Images
 from lab.cluster.node.refusal import refusals
 from lab.errors import InputError
+from lab.ridehailing import service
 from lab.trial import inputs
-from lab.trial.inputs import Workload
+from lab.trial.workload import Workload
 
 FOLDER = paths.MANIFESTS / "ridehailing"
-POLICIES = ("trip-analytics", "trip-analytics-33", "fare-reconciliation", "fare-reconciliation-slow-down")
+POLICIES = ("trip-analytics", "fare-reconciliation", "fare-reconciliation-slow-down")
 BESIDE = ("ingestion", "analytics", "rider-api", "driver-matching", "contested")
 LONGEST = 63  # a namespace
 
@@ -33,6 +34,21 @@ def test_the_process_node_runs_every_pod(name, item, tmp_path):
     assert [str(one) for one in refusals(template, Images({"elastic-lab": tmp_path}))] == []
     module = template["spec"]["containers"][0]["command"][2]
     assert (paths.PROJECT / f"{module.replace('.', '/')}.py").is_file()
+
+
+@pytest.mark.parametrize("name", ["ingestion", "rider-api", "driver-matching"])
+def test_a_pods_grace_outlasts_the_requests_under_way(name):
+    """What clients have not heard yet, then twice the time that aiohttp waits, then what the producer flushes."""
+    pod = yamlfile.documents(FOLDER / f"{name}.yaml")[0]["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] > service.LINGER_S + 2 * service.SHUTDOWN_S + 2
+
+
+def test_a_shutdown_outlasts_the_queue_of_a_matching_pod():
+    """A third of 500 riders at ten matches a second: all are found a driver before the pod goes."""
+    pod = yamlfile.documents(FOLDER / "driver-matching.yaml")[0]["spec"]["template"]["spec"]
+    given = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+    queue_s = 500 / 3 * int(given["MATCH_MS"]) / 1000 / int(given["SLOTS"])
+    assert queue_s < 2 * service.SHUTDOWN_S
 
 
 @pytest.mark.parametrize("name", POLICIES)

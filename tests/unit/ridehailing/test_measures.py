@@ -102,9 +102,9 @@ def test_the_oldest_event_is_one_that_waited_or_waits(tmp_path):
     assert age.oldest(Record(waiting.folder)) == pytest.approx(6.0)
 
 
-def batch(t, number, offsets, zones):
+def batch(t, number, offsets, zones, **more):
     """A report of a batch that was available at ``t``."""
-    return report(t, "analytics", "table", batch=number, available=t, rows=1, offsets=offsets, zones=zones, batch_s=0.5)
+    return report(t, "analytics", "table", batch=number, available=t, rows=1, offsets=offsets, zones=zones, batch_s=0.5, **more)
 
 
 @pytest.fixture
@@ -157,6 +157,21 @@ def test_without_a_batch_there_is_no_staleness(tmp_path):
         dashboard.staleness(built.record(tmp_path, inputs=content, group_events=told))
 
 
+@pytest.mark.parametrize(("events", "uncounted"), [((2, 4), 0), ((2, 3), 1), ((1, 4), 1), ((2, 6), -2)])
+def test_what_is_covered_is_counted(tmp_path, events, uncounted):
+    """Two and then four events are covered: one that the watermark dropped is missing, one counted twice is too many."""
+    first = batch(112, 0, {"0": 2}, {}, events=events[0])
+    second = batch(121, 1, {"0": 3, "1": 1}, {}, events=events[1])
+    record = built.record(tmp_path, group_events=[first, second])
+    assert dashboard.uncounted(record) == uncounted
+
+
+def test_a_table_that_did_not_say_its_events_is_no_data(tmp_path):
+    """Its offsets alone don't tell what it counts."""
+    with pytest.raises(NoData, match="how many events"):
+        dashboard.uncounted(built.record(tmp_path, group_events=[batch(112, 0, {"0": 2}, {})]))
+
+
 STATS = (
     "Type,Name,Request Count,Failure Count,Median Response Time,Requests/s,50%,99%\n"
     "POST,/api/events/trip-complete,30,0,8,3,8,20\nPOST,/api/events/surge-update,10,1,8,1,9,30\n,Aggregated,40,1,8,4,8,25\n"
@@ -164,10 +179,10 @@ STATS = (
 
 
 def test_load_is_locusts(tmp_path):
-    """Its aggregated row, its shares and its most users."""
+    """Its aggregated row, its shares and its most users; a file that came in parts is one."""
     history = "Timestamp,User Count,Type,Name\n1,5,,Aggregated\n2,18,,Aggregated\n"
     told = [
-        report(1, "driver", "csv", name="stats", text=STATS),
+        *(report(1, "driver", "csv", name="stats", text=text) for text in (STATS[:70], STATS[70:])),
         report(1, "driver", "csv", name="stats_history", text=history),
     ]
     record = built.record(tmp_path, group_events=told)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lab import paths, profile
 from lab.profile import Profile, Step
-from lab.ridehailing import claims
+from lab.ridehailing import claims, traffic
 from lab.ridehailing.addresses import Known
 from lab.ridehailing.shape import CYCLE_S, rate_at, users_at
 
@@ -72,10 +72,28 @@ def test_the_evening_is_the_timelines():
     assert [rate_at(evening, 90 + row.at - 0.001) for row in claims.TIMELINE] == [row.rate for row in claims.TIMELINE]
 
 
+def test_the_dashboards_ramp_is_a_tenth_of_the_timelines():
+    """From T+0 to T+60, in the same time."""
+    tenth = profile.load(paths.PROFILES / "trips-http.yaml")
+    rows = [row for row in claims.TIMELINE if row.at <= 60]
+    assert [10 * rate_at(tenth, 25 + row.at - 0.001) for row in rows] == [row.rate for row in rows]
+    assert 10 * rate_at(tenth, 25 + 60) == 1400
+
+
 def test_a_batch_is_5000_and_a_single_one_is_one():
     """What the fares' profiles send."""
     assert profile.load(paths.PROFILES / "fares.yaml").total == 5000
     assert profile.load(paths.PROFILES / "fares-one.yaml").total == 1
+
+
+@pytest.mark.parametrize("length", [0, 1, traffic.PART, traffic.PART + 1, 3 * traffic.PART])
+def test_a_file_is_reported_whole(length):
+    """In parts that a topic takes, none of it cut."""
+    text = "".join(chr(ord("a") + number % 26) for number in range(length))
+    made = traffic.parts(text)
+    assert "".join(made) == text
+    assert made
+    assert max(map(len, made)) <= traffic.PART
 
 
 def test_pods_come_and_go():
