@@ -34,8 +34,11 @@ class GroupsReader:
     """Reads the lag of many groups of one cluster through one admin connection. Reads do not overlap: one thread at a time."""
 
     def __init__(self, bootstrap: str, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None) -> None:
-        # What goes wrong is raised, not logged. ``settings`` are the client library's own, for TLS and SASL.
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2, **(settings or {})})
+        # What goes wrong is raised, not logged. To ask for a topic makes none. ``settings`` are the client library's own, for
+        # TLS and SASL.
+        own: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 2}
+        own["allow.auto.create.topics"] = False
+        self._admin = AdminClient(own | dict(settings or {}))
         self._timeout = timeout_s
 
     def read(

@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 import grpc
 from confluent_kafka import KafkaException
@@ -27,6 +28,7 @@ from lab.lagscaler.sampler import Sampler
 from lab.lagscaler.settings import cluster
 
 log = logging.getLogger("lab.lagscaler")
+HEALTH_S = 1.0  # how often gRPC's health service is told
 GRACE_S = 2.0  # for calls under way at the end; streams are for ever and don't count
 # Sampling keeps a core busy for as long as a reading takes. An answer must get its turn within less than Python's 5 ms.
 SWITCH_S = 0.0001
@@ -83,6 +85,13 @@ def settle() -> None:
     gc.freeze()
 
 
+async def tell(checks: health.aio.HealthServicer, healthy: bool) -> None:
+    """Have gRPC's health service say what /healthz says."""
+    answer = health_pb2.HealthCheckResponse
+    for name in ("", service.NAME):
+        await checks.set(name, answer.SERVING if healthy else answer.NOT_SERVING)
+
+
 async def run(
     options: argparse.Namespace, parser: Flags, credentials: grpc.ServerCredentials | None, settings: Mapping[str, str]
 ) -> None:
@@ -112,8 +121,7 @@ async def run(
     server.add_generic_rpc_handlers((scaler.handler(),))
     checks = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)
-    for name in ("", service.NAME):
-        await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
+    await tell(checks, registry.healthy())
     address = f"{options.pod_ip}:{options.grpc_port}"
     try:
         port = server.add_secure_port(address, credentials) if credentials else server.add_insecure_port(address)
@@ -125,7 +133,10 @@ async def run(
     await server.start()
     serving = True
     log.info("serving on %s:%d, %s", options.pod_ip, port, "TLS" if credentials else "plaintext")
-    await stop.wait()
+    while not stop.is_set():
+        await tell(checks, registry.healthy())
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), HEALTH_S)
     serving = False
     await checks.enter_graceful_shutdown()
     await server.stop(GRACE_S)

@@ -59,7 +59,7 @@ class Registry:
             found.asked_at = self.clock()
             return found
         where = f"ScaledObject {namespace}/{name}"
-        made = State(parse(metadata, where), self.clock())
+        made = State(parse(metadata, where, resolved=True), self.clock())
         servers = made.settings.source.servers
         if self._clusters and servers not in self._clusters:
             raise InputError(where, "metadata.bootstrapServers", servers, f"of --clusters: {' '.join(sorted(self._clusters))}")
@@ -70,10 +70,12 @@ class Registry:
                 if (space, other) == (namespace, name) and state.settings.source == made.settings.source:
                     made.adopt(state)
             self._states[key] = made
-            if self._start is not None and servers not in self._samplers:
-                self._samplers[servers] = self._start(servers)
-            elif self._start is not None:
-                self._samplers[servers].wake()
+            if self._start is not None:
+                sampler = self._samplers.get(servers)
+                if sampler is None or not sampler.alive():
+                    self._samplers[servers] = self._start(servers)
+                else:
+                    sampler.wake()
         return made
 
     def of(self, servers: str) -> list[State]:

@@ -106,15 +106,17 @@ class Sampler:
             while waiting:
                 begun = self._registry.clock()
                 for pair, answer in next(answers).items():
-                    failed += self._give(waiting.pop(pair), answer, begun)
+                    failed += self._give(waiting[pair], answer, begun)
+                    del waiting[pair]
                 took += self._registry.clock() - begun
                 if waiting and not hurried:
                     hurried = self._woken.wait(pause)
         except KafkaException as error:
-            left = [state for states in waiting.values() for state in states]
-            failed += len(left)
             took += self._registry.clock() - begun
-            self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", left)
+            failed += self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", waiting)
+        except Exception as error:  # what is not foreseen costs this reading, and never those to come
+            self._reader = None
+            failed += self._fault(f"the reading of Kafka at {self._servers} failed: {error!r}", waiting, error)
         else:
             self._say("")
         self._sampled(took, len(due), failed, new)
@@ -129,13 +131,16 @@ class Sampler:
                 state.take(at, answer)
         return len(states) if isinstance(answer, KafkaException) else 0
 
-    def _fault(self, reason: str, due: Sequence[State]) -> None:
-        for state in due:
+    def _fault(self, reason: str, waiting: Mapping[tuple[str, str], Sequence[State]], bug: Exception | None = None) -> int:
+        """Tell those still waiting why; returns how many they are."""
+        left = [state for states in waiting.values() for state in states]
+        for state in left:
             state.fail(reason)
-        self._say(reason)
+        self._say(reason, bug)
+        return len(left)
 
-    def _say(self, fault: str) -> None:
-        """Log a fault of the whole cluster when it comes and when it goes."""
+    def _say(self, fault: str, bug: Exception | None = None) -> None:
+        """Log a fault of the whole cluster when it comes and when it goes; where it is a ``bug``, whence it came too."""
         if fault != self._said:
-            log.warning("%s", fault or f"Kafka at {self._servers} answers again")
+            log.warning("%s", fault or f"Kafka at {self._servers} answers again", exc_info=bug)
             self._said = fault

@@ -11,6 +11,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -100,13 +101,15 @@ class ExternalScaler:
         return pb.IsActiveResponse(result=state.is_active(self._registry.clock()))
 
     async def _activity(self, state: State) -> AsyncIterator[pb.IsActiveResponse]:
-        """At once what is known, then every change of it, as soon as it is sampled."""
+        """At once what is known, then every change of it, as soon as it is sampled; nothing while nothing is known."""
         said: bool | None = None
         while True:
             news = self._news
-            if state.active is not None and state.active != said:
-                said = state.active
-                yield pb.IsActiveResponse(result=said)
+            with suppress(ScalerError):
+                active = state.is_active(self._registry.clock())
+                if active != said:
+                    said = active
+                    yield pb.IsActiveResponse(result=said)
             await asyncio.wait([news])
 
     async def _specs(self, state: State) -> AsyncIterator[pb.GetMetricSpecResponse]:

@@ -8,7 +8,8 @@ authenticationRef are for the connection to the scaler and never sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lab.autoscaling.triggers import kafka
@@ -31,6 +32,10 @@ _CONNECTION = ("scalerAddress", "enableTLS", "unsafeSsl")  # KEDA's own, for the
 FIELDS = (*_NAMED, *(f"{name}FromEnv" for name in _NAMED), *_SHARED, *_OWN, *_CONNECTION)
 LONGEST_S = 3_600
 SHORTEST_S = 0.1
+MOST_INTERVALS = 3_600  # that a stabilization may span: each is a sample to keep, and to look at with every question
+_TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+_SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+LONGEST_GROUP = 255  # Kafka has no such limit, but a group's name is in every metric of it
 LONGEST_INTERVAL_S = 300
 
 
@@ -62,11 +67,14 @@ class Settings:
         return normalized(f"persistent-lag{'-seconds' if self.rule.ages else ''}-{self.source.topic}")
 
 
-def parse(given: Mapping[str, str], where: object, place: str = "") -> Settings:
-    """The settings in metadata as KEDA sends it. Raises :class:`InputError` naming ``where`` and the field, after ``place``."""
+def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved: bool = False) -> Settings:
+    """The settings in metadata as KEDA sends it. Raises :class:`InputError` naming ``where`` and the field, after ``place``.
+
+    ``resolved`` says that ``...FromEnv`` fields hold their variables' values; in a manifest they hold the variables' names.
+    """
     metadata = Metadata.read({"metadata": dict(given)}, where, place)
     metadata.known(FIELDS)
-    names = {field: _resolved(metadata, field) for field in _NAMED}
+    names = {field: _name(metadata, field, resolved) for field in _NAMED}
     ages = _in_seconds(metadata)
     shared = {field: metadata.content[field] for field in _SHARED if field in metadata.content}
     trigger = kafka.parse({"type": "kafka", "metadata": names | shared}, where, place)
@@ -84,8 +92,8 @@ def parse(given: Mapping[str, str], where: object, place: str = "") -> Settings:
         Rule(
             target=metadata.number("lagSeconds", SHORTEST_S) if ages else float(trigger.lag_threshold),
             sustain_s=_sustain(metadata, interval * size),
-            up_s=metadata.whole("scaleUpStabilization", 0, 0, LONGEST_S),
-            down_s=metadata.whole("scaleDownStabilization", 0, 0, LONGEST_S),
+            up_s=_stabilization(metadata, "scaleUpStabilization", interval),
+            down_s=_stabilization(metadata, "scaleDownStabilization", interval),
             interval_s=interval,
             size=size,
             activation=metadata.number("activationLagSeconds", 0, 0) if ages else float(trigger.activation),
@@ -100,11 +108,32 @@ def cluster(servers: str) -> str:
     return ",".join(sorted(part.strip() for part in servers.split(",")))
 
 
-def _resolved(metadata: Metadata, field: str) -> str:
+def _name(metadata: Metadata, field: str, resolved: bool) -> str:
+    """What ``field`` names. One that Kafka's client can't take would end the reading of all others on the cluster."""
     named = metadata.named(field)
     if not named.given:
         raise metadata.error(field, f"a value, here or by {field}FromEnv from a variable that the target's container has")
-    return named.literal or named.variable
+    value = named.literal or named.variable
+    allows, allowed = _NAMES[field]
+    if (named.literal or resolved) and not allows(value):
+        raise metadata.error(field if named.literal else f"{field}FromEnv", allowed)
+    return value
+
+
+def _servers(value: str) -> bool:
+    found = [_SERVER.fullmatch(part.strip()) for part in value.split(",")]
+    return all(server is not None and 0 < int(server[2]) < 65_536 for server in found)
+
+
+def _printable(value: str) -> bool:
+    return value.isprintable() and len(value) <= LONGEST_GROUP
+
+
+_NAMES: dict[str, tuple[Callable[[str], object], str]] = {
+    "bootstrapServers": (_servers, "HOST:PORT, with a comma between two"),
+    "consumerGroup": (_printable, f"{LONGEST_GROUP} printable characters at most"),
+    "topic": (_TOPIC.fullmatch, "a topic's name: up to 249 of A-Z a-z 0-9 . _ -"),
+}
 
 
 def _in_seconds(metadata: Metadata) -> bool:
@@ -124,6 +153,13 @@ def _interval(metadata: Metadata) -> float:
     if not SHORTEST_S <= interval <= LONGEST_INTERVAL_S:
         raise metadata.error("samplingInterval", f"a number from {SHORTEST_S:g} to {LONGEST_INTERVAL_S}, as a string")
     return interval
+
+
+def _stabilization(metadata: Metadata, field: str, interval: float) -> int:
+    span = metadata.whole(field, 0, 0, LONGEST_S)
+    if span > MOST_INTERVALS * interval:
+        raise metadata.error(field, f"at most {MOST_INTERVALS} times samplingInterval, {MOST_INTERVALS * interval:g}")
+    return span
 
 
 def _sustain(metadata: Metadata, reach_s: float) -> int:

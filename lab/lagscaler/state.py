@@ -16,6 +16,7 @@ from lab.lagscaler.window import Lasting, Window
 
 Told = TypeVar("Told")
 UNCOMMITTED = 1.0  # as KEDA counts a partition without a commit under offsetResetPolicy latest: enough to wake the group
+UNCOMMITTED_S = 1e-6  # the same for ages: it wakes the group and asks for no replica, however many partitions there are
 
 
 class State:
@@ -25,12 +26,12 @@ class State:
         self.settings = settings
         self.asked_at = asked_at  # when KEDA last asked
         self.streams = 0  # how many streams of KEDA's are open
-        self.active: bool | None = None  # as of the last sample; None while it can't be known
         self.tried = False  # whether a first reading has been tried
         self.slot: int | None = None  # the sampling interval, counted from the epoch, of the last reading
         self._fault = ""
         self._window = Window(settings.rule)
         self._ends: dict[int, Ends] = {}
+        self._end: dict[int, int] = {}  # where each partition's log ended when it last answered
         self._lock = threading.Lock()
 
     @property
@@ -63,6 +64,7 @@ class State:
             self._window.adopt(other._window)
             for number, ends in other._ends.items():
                 self._of(number).adopt(ends)
+            self._end |= other._end
 
     def take(self, at: float, answer: Answer) -> None:
         """Take Kafka's answer to a reading begun at ``at``."""
@@ -74,11 +76,11 @@ class State:
         faults = [f"partition {number}: {lag.args[0].str()}" for number, lag in kept.items() if isinstance(lag, KafkaException)]
         with self._lock:
             self._fault = faults[0] if faults else ""
-            for gone in self._ends.keys() - kept.keys():
-                del self._ends[gone]
             self._window.add(at, {number: self._value(number, lag, at) for number, lag in kept.items()})
+            for gone in self._end.keys() - self._window.partitions:
+                del self._end[gone]
+                self._ends.pop(gone, None)
             self.tried = True
-            self._settle(at)
 
     def fail(self, reason: str) -> None:
         """Note that a reading failed, which is said when the last one has grown too old."""
@@ -107,26 +109,25 @@ class State:
         with self._lock:
             return self._window.stretch(now, self.settings.rule.target)
 
-    def _settle(self, at: float) -> None:
-        try:
-            self.active = self._window.active(at)
-        except ScalerError:
-            self.active = None
-
     def _of(self, number: int) -> Ends:
         rule = self.settings.rule
         return self._ends.setdefault(number, Ends(rule.size * rule.interval_s))
 
     def _value(self, number: int, lag: PartitionLag | KafkaException, at: float) -> float | None:
-        """The sample of one partition, in the unit of the threshold; None without an answer."""
+        """The sample of one partition, in the unit of the threshold; None without an answer, or where it says too little."""
         if isinstance(lag, KafkaException):
             return None
+        if lag.end < self._end.get(number, 0):  # another log under the same name: nothing has lasted across the two
+            self._window.restart(number)
+        self._end[number] = lag.end
         source = self.settings.source
-        if source.ages:
-            ends = self._of(number)
-            ends.add(at, lag.end)
-        if lag.committed is None and source.offset_reset == "latest":
-            return UNCOMMITTED
-        if source.ages:
-            return ends.age((lag.start or 0) if lag.committed is None else lag.committed)
-        return float(lag.lag)
+        uncommitted = lag.committed is None and source.offset_reset == "latest"
+        if not source.ages:
+            return UNCOMMITTED if uncommitted else float(lag.lag)
+        ends = self._of(number)
+        ends.add(at, lag.end)
+        if uncommitted:
+            return UNCOMMITTED_S
+        if lag.lag and len(ends) == 1:  # one sample of the end says nothing of when the record was written
+            return None
+        return ends.age((lag.start or 0) if lag.committed is None else lag.committed)

@@ -13,7 +13,8 @@ most d changes H by at most P * d, and between samples H moves no faster than th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from lab.autoscaling.triggers.reading import Reading, ScalerError, exposed
@@ -57,8 +58,9 @@ class Lasting(Reading):
 class Window:
     """The samples of one ScaledObject, by partition: at most size + 2 of each, and those of the stabilizations.
 
-    A partition that was not there at the sample before had no lag then; one that is gone is forgotten. A rebalance changes
-    nothing: a partition's samples are its own, whoever consumes it, and the lag a rebalance makes must last like any other.
+    A partition that was not there at the sample before had no lag then; one that is gone is bridged like one that did not
+    answer, as a broker may not know all of them yet, and then forgotten. A rebalance changes nothing: a partition's samples
+    are its own, whoever consumes it, and the lag a rebalance makes must last like any other.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -70,15 +72,42 @@ class Window:
         self._read_at: float | None = None
 
     def adopt(self, other: Window) -> None:
-        """Begin with the samples of ``other``, whose rule was another: what was seen stays seen when a threshold is edited."""
+        """Begin with the samples of ``other``, whose rule was another: what was seen stays seen when a threshold is edited.
+
+        What it handed over stays handed over, as far as both rules have that stabilization and this one allows as much.
+        """
         for number, signal in other._partitions.items():
-            mine = self._partitions[number] = self._signal(self.rule.size * self.rule.interval_s)
-            for at, value in signal.samples():
-                mine.add(at, value)
+            self._partitions[number] = self._copied(signal, self.rule.size * self.rule.interval_s)
+        if self.rule.up_s:
+            self._sustained = self._copied(other._sustained, self.rule.up_s, self._most)
+        if self.rule.down_s:
+            self._raised = self._copied(other._raised, self.rule.down_s, self._most)
+            self._plain = self._copied(other._plain, self.rule.down_s)
         self._read_at = other._read_at
+
+    def restart(self, number: int) -> None:
+        """Forget what was seen of a partition, which goes on as one that was never seen: not as a new one, that had no lag."""
+        if number in self._partitions:
+            self._partitions[number] = self._signal(self.rule.size * self.rule.interval_s)
+
+    def _copied(self, signal: Signal, horizon_s: float, most: float = math.inf) -> Signal:
+        copy = self._signal(horizon_s)
+        for at, value in signal.samples():
+            copy.add(at, min(value, most))
+        return copy
 
     def _signal(self, horizon_s: float) -> Signal:
         return Signal(horizon_s, self.rule.longest_gap_s)
+
+    @property
+    def partitions(self) -> Set[int]:
+        """The partitions that count."""
+        return self._partitions.keys()
+
+    @property
+    def _most(self) -> float:
+        """The most that may be handed over: without idle consumers no more than all partitions' targets."""
+        return math.inf if self.rule.allow_idle else len(self._partitions) * self.rule.target
 
     @property
     def samples(self) -> int:
@@ -90,13 +119,15 @@ class Window:
         """Take one reading of all the topic's partitions; None for one that did not answer."""
         before = self._read_at
         self._read_at = at
-        for gone in self._partitions.keys() - values.keys():
-            del self._partitions[gone]
+        for absent in self._partitions.keys() - values.keys():
+            last = self._partitions[absent].last_at
+            if last is None or at - last >= self.rule.longest_gap_s:
+                del self._partitions[absent]
         for number, value in values.items():
             signal = self._partitions.get(number)
             if signal is None:
                 signal = self._partitions[number] = self._signal(self.rule.size * self.rule.interval_s)
-                if before is not None and at - before <= self.rule.longest_gap_s:
+                if before is not None:  # where that is too long ago, the signal forgets it with the next sample
                     signal.add(before, 0.0)
             if value is not None:
                 signal.add(at, value)
@@ -172,7 +203,7 @@ class Window:
         """M at ``now``: what has lasted, of all partitions together."""
         lasting = [self._eroded(number, signal, now) for number, signal in self._partitions.items()]
         total = len(lasting) * max(lasting) if self.rule.ages else sum(lasting)
-        return total if self.rule.allow_idle else min(total, len(lasting) * self.rule.target)
+        return min(total, self._most)
 
     def _eroded(self, number: int, signal: Signal, now: float) -> float:
         """E of one partition. One that was seen at 0 needs no longer history: nothing has lasted through that."""

@@ -116,6 +116,157 @@ def test_a_restart_in_the_middle_of_a_window_says_nothing_until_it_has_seen_it()
     assert (other.metric(fresh), fresh.is_active(other.clock())) == (0, False)
 
 
+def in_seconds(scaled, name="consumer", **changes):
+    """A trigger whose threshold is an age, 5 s unless told otherwise."""
+    given = {key: value for key, value in METADATA.items() if key != "lagThreshold"}
+    return scaled.registry.state("shop", name, given | {"lagSeconds": "5"} | changes)
+
+
+def unknown(scaled, state):
+    """Whether neither the metric nor the activity is answered."""
+    for ask in (state.read, state.is_active):
+        with pytest.raises(ScalerError):
+            ask(scaled.clock())
+    return True
+
+
+def test_a_restart_in_seconds_is_no_zero():
+    """One sample of the log's end says nothing of how old a record is; a group without lag is answered at once."""
+    scaled = Scaled()
+    state = in_seconds(scaled)
+    for index in range(4):
+        scaled.kafka.answers["enrich", "orders"] = {0: PartitionLag(100_000 + 100 * index, 1000)}
+        scaled.after(10)
+        if not index:
+            assert unknown(scaled, state)
+        else:
+            assert state.is_active(scaled.clock())
+            with pytest.raises(ScalerError, match="seen for less than"):
+                state.read(scaled.clock())
+    scaled.after(10)
+    assert scaled.metric(state) > 5
+    idle, other = Scaled(), Scaled()
+    fresh = in_seconds(idle)
+    idle.kafka.lags(0, 0)
+    idle.after(10)
+    assert (idle.metric(fresh), fresh.is_active(idle.clock())) == (0, False)
+    never = in_seconds(other)
+    other.kafka.answers["enrich", "orders"] = {0: PartitionLag(900, None, 0)}
+    other.after(10)
+    assert unknown(other, never)
+
+
+@pytest.mark.parametrize("ages", [False, True])
+def test_a_topic_made_again_within_three_intervals_begins_anew(ages):
+    """Nothing has lasted across two logs, and nothing says that there was no lag."""
+    scaled = Scaled()
+    state = in_seconds(scaled) if ages else scaled.state()
+    for index in range(5):
+        scaled.kafka.answers["enrich", "orders"] = {0: PartitionLag(10_300 + 10 * index, 10_000)}
+        scaled.after(10)
+    assert scaled.metric(state) > 0
+    for index in range(5):
+        scaled.kafka.answers["enrich", "orders"] = {0: PartitionLag(400 + index, None, 0)}
+        scaled.after(10)
+        if index < (4 if ages else 3):
+            with pytest.raises(ScalerError, match=r"seen for less than|no sample yet"):
+                state.read(scaled.clock())
+    assert scaled.metric(state) > 0
+
+
+def test_a_topic_made_again_after_an_edit_begins_anew_too(lagging):
+    """Where its partitions' logs ended is kept with their samples."""
+    scaled, _ = lagging
+    edited = scaled.state(lagThreshold="50")
+    scaled.kafka.answers["enrich", "orders"] = {number: PartitionLag(400, None, 0) for number in range(2)}
+    scaled.after(10)
+    with pytest.raises(ScalerError, match="seen for less than"):
+        edited.read(scaled.clock())
+
+
+def test_ages_of_an_edited_trigger_go_on():
+    """The log has stopped growing: from its ends before the edit it is known since when."""
+    scaled = Scaled()
+    state = in_seconds(scaled)
+    for index in range(10):
+        end = 1000 + 100 * index
+        scaled.kafka.answers["enrich", "orders"] = {0: PartitionLag(end, end - 300)}
+        scaled.after(10)
+    edited = in_seconds(scaled, lagSeconds="6")
+    for _ in range(2):
+        scaled.after(10)
+        assert edited.read(scaled.clock()).now == state.read(scaled.clock()).now
+    assert edited.read(scaled.clock()).now == pytest.approx(50)
+
+
+def test_a_partition_that_is_gone_leaves_nothing_behind():
+    """Neither samples nor ends, when it is no longer bridged."""
+    scaled = Scaled()
+    state = in_seconds(scaled)
+    scaled.kafka.lags(300, 200)
+    scaled.after(10)
+    scaled.after(10)
+    before = state.samples
+    scaled.kafka.lags(300)
+    for _ in range(3):
+        scaled.after(10)
+    assert state.samples == before // 2 + 2 * 3
+    assert (state._ends.keys(), state._end.keys()) == ({0}, {0})
+
+
+def test_a_group_that_never_committed_in_seconds():
+    """latest: it is woken, and no replica more is asked for, however small the threshold and however many the partitions."""
+    scaled = Scaled()
+    state = in_seconds(scaled, lagSeconds="0.1", offsetResetPolicy="latest")
+    answer = {number: PartitionLag(1000, 1000) for number in range(999)} | {999: PartitionLag(0, None)}
+    scaled.kafka.answers["enrich", "orders"] = answer
+    for _ in range(5):
+        scaled.after(10)
+    assert state.is_active(scaled.clock())
+    assert scaled.metric(state) <= 0.1
+
+
+def test_what_is_not_foreseen_costs_one_reading():
+    """Nothing is raised, Kafka is connected to anew, and whoever was asking is told why."""
+    scaled, connected = Scaled(), []
+    connect = lambda servers: connected.append(servers) or scaled.kafka  # noqa: E731
+    scaled.sampler = Sampler("b:9092", scaled.registry, connect, lambda *_: None, scaled.clock.wall)
+    scaled.kafka.lags(300, 200)
+    state, read = scaled.state(), scaled.kafka.read
+
+    def broken(*_):
+        raise ValueError("embedded null character")
+
+    scaled.kafka.read = broken
+    scaled.after(10)
+    with pytest.raises(ScalerError, match=r"no sample yet \(the reading of Kafka at b:9092 failed: ValueError\('embedded"):
+        state.read(scaled.clock())
+    scaled.kafka.read = read
+    scaled.after(10)
+    assert state.is_active(scaled.clock())
+    assert connected == ["b:9092"] * 2
+
+
+def test_a_thread_that_died_is_replaced():
+    """With the next trigger of its cluster; until then the process is not healthy."""
+    scaled, started = Scaled(), []
+
+    class Dead:
+        def __init__(self, alive):
+            self.alive, self.woken = (lambda: alive), 0
+
+        def wake(self):
+            self.woken += 1
+
+    scaled.registry.sampled_by(lambda _: started.append(Dead(bool(started))) or started[-1])
+    scaled.state()
+    assert not scaled.registry.healthy()
+    scaled.state("second")
+    assert scaled.registry.healthy()
+    scaled.state("third")
+    assert [sampler.woken for sampler in started] == [0, 1]
+
+
 @pytest.mark.parametrize("step", [-7200, -8, 8, 7200])
 def test_a_step_of_the_wall_clock_changes_no_window(lagging, step):
     """Samples are stamped by the monotonic clock; the wall only says when to read, so that replicas read together."""
@@ -156,7 +307,9 @@ def test_a_trigger_that_is_edited_keeps_what_was_seen(lagging):
 def test_what_keda_no_longer_asks_for_is_forgotten(lagging):
     """After --forget-after; an open stream is a question. Without triggers the cluster is let go."""
     scaled, state = lagging
-    assert scaled.state() is state
+    for _ in range(3):  # asked for again and again it stays for ever
+        scaled.after(600)
+        assert scaled.state() is state
     other = scaled.state("other")
     other.streams += 1
     scaled.after(901)
@@ -175,6 +328,12 @@ def test_the_number_of_triggers_is_bounded():
     assert (scaled.state("a"), scaled.state("b")) == kept
     with pytest.raises(InputError, match=r"ScaledObject shop/a: metadata.lagThreshold: '-1'"):
         scaled.state("a", lagThreshold="-1")
+
+
+def test_a_variables_value_is_checked_as_a_name():
+    """KEDA sends the value, whatever the target's container has there."""
+    with pytest.raises(InputError, match=r"metadata.topicFromEnv: 'a\\x00b' is not allowed; allowed: a topic's name"):
+        Scaled().state(topic="", topicFromEnv="a\0b")
 
 
 def test_only_the_clusters_of_this_process_may_be_named():
@@ -212,8 +371,7 @@ def test_a_group_that_never_committed():
 def test_in_seconds_the_oldest_record_of_any_partition_counts():
     """10 messages/s each: 300 behind is 30 s old, on two partitions 60 s, of which each replica may hold lagSeconds."""
     scaled = Scaled()
-    given = {key: value for key, value in METADATA.items() if key != "lagThreshold"}
-    state = scaled.registry.state("shop", "consumer", given | {"lagSeconds": "5", "offsetResetPolicy": "latest"})
+    state = in_seconds(scaled, offsetResetPolicy="latest")
     for index in range(10):
         end = 1000 + 100 * index
         scaled.kafka.answers["enrich", "orders"] = {0: PartitionLag(end, end - 300), 1: PartitionLag(end, end - 10)}
@@ -221,7 +379,7 @@ def test_in_seconds_the_oldest_record_of_any_partition_counts():
     read = state.read(scaled.clock())
     assert read.now == pytest.approx(30)
     assert read.metric == pytest.approx(2 * 30)
-    edited = scaled.registry.state("shop", "consumer", given | {"lagSeconds": "6", "offsetResetPolicy": "latest"})
+    edited = in_seconds(scaled, lagSeconds="6", offsetResetPolicy="latest")
     assert edited.read(scaled.clock()).metric == read.metric
 
 

@@ -1,18 +1,21 @@
 """The gRPC service as KEDA's client uses it: all five methods, both number fields, and the status of what can't be answered."""
 
 import asyncio
+import itertools
 import queue
 import threading
 
 import grpc
 import pytest
+from confluent_kafka import KafkaError
 from prometheus_client import CollectorRegistry, generate_latest
 
 from lab.lagscaler import externalscaler_pb2 as pb
 from lab.lagscaler.metrics import Metrics, Triggers
 from lab.lagscaler.service import NAME, ExternalScaler
+from lab.wait import until
 from tests.unit.lagscaler.client import Client
-from tests.unit.lagscaler.fakes import METADATA, Scaled
+from tests.unit.lagscaler.fakes import METADATA, Scaled, error
 
 
 class Served(Scaled):
@@ -152,7 +155,46 @@ def test_activity_is_pushed_when_it_is_sampled(served):
     service.after(10)
     assert next(stream).result is True
     service.after(2000)
-    assert len(service.registry.all()) == 1
+    ((_, _, state),) = service.registry.all()
+    stream.cancel()
+    until(lambda: not state.streams, 10, "the stream to be over")
+    service.after(2000)
+    assert service.registry.all() == []
+
+
+def test_activity_that_is_unchanged_is_not_pushed_again(served):
+    """KEDA would act on each."""
+    service, client = served
+    stream, said = client.stream_active(wait=False), []
+    listening = threading.Thread(target=lambda: said.extend(itertools.islice((answer.result for answer in stream), 2)))
+    listening.start()
+    until(lambda: service.state().streams, 10, "the stream")
+    for _ in range(3):
+        service.after(10)
+        client.active()  # the loop has had its turn
+    service.kafka.lags(0, 0)
+    service.after(10)
+    listening.join(10)
+    assert said == [True, False]
+    stream.cancel()
+
+
+def test_activity_is_not_pushed_while_it_is_not_known(served):
+    """A stream opened in an outage is not told what was true before it; it is told as soon as Kafka answers."""
+    service, client = served
+    service.kafka.lags(0, 0)
+    service.after(10)
+    service.kafka.down = error(KafkaError._TRANSPORT)
+    for _ in range(4):
+        service.after(10)
+    stream = client.stream_active(wait=False)
+    until(lambda: service.state().streams, 10, "the stream")
+    with pytest.raises(grpc.RpcError):
+        client.active()
+    service.kafka.down = None
+    service.kafka.lags(7, 0)
+    service.after(10)
+    assert next(stream).result is True
     stream.cancel()
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lab.autoscaling.triggers import external
 from lab.errors import InputError
 from lab.lagscaler.settings import Source, parse
 from lab.lagscaler.window import Rule
@@ -17,11 +18,21 @@ GIVEN = {
 
 
 def test_what_the_seed_writes_is_understood():
-    """Its quick start, with the defaults of its table; the same cluster in another order is the same cluster."""
+    """Its quick start with what it lacks, and the defaults of its table; the same cluster in another order is the same."""
     settings = parse(GIVEN, "x")
     assert settings.source == Source("b1:9092,b2:9092", "enrich", "orders.v1", "latest", None, False)
     assert settings.rule == Rule(500, 120, 0, 0, 10, 30, 0, ages=False, allow_idle=False)
     assert settings.metric == "persistent-lag-orders-v1"
+
+
+def test_the_seeds_quick_start_as_written_is_refused():
+    """It says of no cluster where it is, and its address is a URL, which gRPC resolves to no host."""
+    written = GIVEN | {"scalerAddress": "http://lag-scaler.default.svc.cluster.local"}
+    with pytest.raises(InputError, match=r"scalerAddress: 'http://.* is not allowed; allowed: HOST:PORT"):
+        external.parse({"type": "external", "metadata": written}, "x", "")
+    del written["bootstrapServers"]
+    with pytest.raises(InputError, match=r"bootstrapServers: None is not allowed"):
+        parse(written, "x")
 
 
 @pytest.mark.parametrize(
@@ -44,6 +55,24 @@ def test_a_variable_arrives_resolved_under_its_fields_name():
     assert parse(from_env, "x").source.topic == "payments"
     assert parse(from_env, "x").source.servers == "b:9092"
     assert parse(from_env | {"topic": "orders"}, "x").source.topic == "orders"
+
+
+def test_names_are_checked_where_they_are_names():
+    """A manifest has a variable's name there, KEDA sends its value."""
+    given = {key: value for key, value in GIVEN.items() if key != "bootstrapServers"} | {"bootstrapServersFromEnv": "SERVERS"}
+    assert parse(given, "x").source.servers == "SERVERS"
+    with pytest.raises(InputError, match=r"metadata.bootstrapServersFromEnv: 'SERVERS' is not allowed; allowed: HOST:PORT"):
+        parse(given, "x", resolved=True)
+    for address in ("b:1", "b-1.kafka.svc:65535", "10.0.0.1:9092", "[::1]:9092"):
+        assert parse(given | {"bootstrapServersFromEnv": address}, "x", resolved=True).source.servers == address
+    for topic in ("a", "x" * 249, "_Schemas.v1-2", "..."):
+        assert parse(GIVEN | {"topic": topic}, "x").source.topic == topic
+
+
+def test_a_stabilization_of_an_hour_is_possible_from_a_second_on():
+    """It is as many samples as are kept for it."""
+    hour = {"scaleUpStabilization": "3600", "scaleDownStabilization": "3600", "samplingInterval": "1", "sustainSeconds": "30"}
+    assert parse(GIVEN | hour, "x").rule.up_s == parse(GIVEN | hour, "x").rule.down_s == 3600
 
 
 def test_a_threshold_in_seconds():
@@ -88,6 +117,31 @@ def test_words_shared_with_the_kafka_trigger_mean_the_same():
             {"scaleDownStabilization": "1h"},
             "metadata.scaleDownStabilization: '1h' is not allowed; allowed: a whole number from",
         ),
+        (
+            {"scaleUpStabilization": "3601"},
+            "metadata.scaleUpStabilization: '3601' is not allowed; allowed: a whole number from",
+        ),
+        (
+            {"scaleUpStabilization": "361", "samplingInterval": "0.1", "sustainSeconds": "3"},
+            "metadata.scaleUpStabilization: '361' is not allowed; allowed: at most 3600 times samplingInterval, 360",
+        ),
+        (
+            {"scaleDownStabilization": "361", "samplingInterval": "0.1", "sustainSeconds": "3"},
+            "metadata.scaleDownStabilization: '361' is not allowed; allowed: at most 3600 times samplingInterval, 360",
+        ),
+        (
+            {"lagThreshold": None, "lagSeconds": "5", "activationLagSeconds": "-1"},
+            "metadata.activationLagSeconds: '-1' is not allowed; allowed: a number from 0",
+        ),
+        ({"topic": "a\0b"}, "metadata.topic: 'a\\x00b' is not allowed; allowed: a topic's name: up to 249 of"),
+        ({"topic": "x" * 250}, f"metadata.topic: '{'x' * 250}' is not allowed; allowed: a topic's name"),
+        ({"topic": ".."}, "metadata.topic: '..' is not allowed; allowed: a topic's name"),
+        ({"consumerGroup": "a\0b"}, "metadata.consumerGroup: 'a\\x00b' is not allowed; allowed: 255 printable characters"),
+        ({"consumerGroup": "x" * 256}, f"metadata.consumerGroup: '{'x' * 256}' is not allowed; allowed: 255 printable"),
+        ({"bootstrapServers": "b:9092,,"}, "metadata.bootstrapServers: 'b:9092,,' is not allowed; allowed: HOST:PORT, with a"),
+        ({"bootstrapServers": "nonsense://x"}, "metadata.bootstrapServers: 'nonsense://x' is not allowed; allowed: HOST:PORT"),
+        ({"bootstrapServers": "b:65536"}, "metadata.bootstrapServers: 'b:65536' is not allowed; allowed: HOST:PORT"),
+        ({"bootstrapServers": "b"}, "metadata.bootstrapServers: 'b' is not allowed; allowed: HOST:PORT"),
         ({"partitionLimitation": "3-1"}, "metadata.partitionLimitation: '3-1' is not allowed"),
         ({"offsetResetPolicy": "none"}, "metadata.offsetResetPolicy: 'none' is not allowed; allowed: latest or earliest"),
         ({"lagTreshold": "5"}, "metadata.lagTreshold: '5' is not allowed; allowed: one of the fields activationLagSeconds"),

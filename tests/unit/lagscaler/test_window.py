@@ -268,8 +268,56 @@ def test_new_partitions_had_no_lag_and_gone_ones_are_forgotten():
     window.add(now + 10, {0: 500, 1: 70})
     window.add(now + 20, {0: 500, 1: 70})
     assert window.read(now + 20).metric == 570
-    window.add(now + 30, {0: 500})
-    assert window.read(now + 30).metric == 500
+    for later, there in ((30, 570), (40, 570), (50, 500)):
+        window.add(now + later, {0: 500})
+        assert window.read(now + later).metric == there, "a partition missing from an answer is bridged, then forgotten"
+    assert window.partitions == {0}
+
+
+def test_a_partition_that_is_back_within_three_intervals_was_never_gone():
+    """A broker that doesn't know of all partitions yet drops nothing, and nothing has to last anew."""
+    window, now = filled([{0: 300, 1: 200}] * 13 + [{0: 300}] + [{0: 300, 1: 200}])
+    assert window.read(now).metric == 500
+
+
+def test_a_new_partition_after_a_gap_is_not_said_to_have_had_no_lag():
+    """What it had at a sample too long ago is not known."""
+    window, now = filled([{0: 500}] * 13)
+    window.add(now + 31, {0: 0, 1: 500})
+    with pytest.raises(ScalerError, match="partition 1: seen for less than"):
+        window.read(now + 31)
+
+
+def edited(window, **changes):
+    """The window of the same trigger with ``changes`` in its rule."""
+    made = Window(rule(**changes))
+    made.adopt(window)
+    return made
+
+
+def test_an_edit_keeps_what_was_handed_over_and_what_has_been_waited_for():
+    """scaleDownStabilization holds through an edit of the threshold, and scaleUpStabilization is not begun anew."""
+    window, now = filled([500] * 20 + [0] * 5, up_s=30, down_s=300)
+    assert window.read(now).metric == 500
+    assert edited(window, target=50, up_s=30, down_s=300).read(now).metric == 500
+    assert edited(window, up_s=30).read(now).metric == 0
+    window, now = filled([500] * 20, up_s=60)
+    assert edited(window, target=50, up_s=60).read(now + 5).metric == 500
+
+
+def test_an_edit_hands_over_no_more_than_the_new_rule_allows():
+    """Without idle consumers what is held is no more than the partitions times the new target."""
+    window, now = filled([{0: 500, 1: 500}] * 20 + [{0: 0, 1: 0}], down_s=300, allow_idle=False)
+    assert window.read(now).metric == 200
+    assert edited(window, target=50, down_s=300, allow_idle=False).read(now).metric == 100
+
+
+def test_after_an_edit_a_new_partition_had_no_lag_either():
+    """The time of the last reading is kept too."""
+    window, now = filled([{0: 500}] * 13)
+    window = edited(window, target=50)
+    window.add(now + 10, {0: 500, 1: 70})
+    assert window.read(now + 10).metric == 500
 
 
 def test_samples_are_bounded():
