@@ -6,7 +6,8 @@
 ``dlq.first-failure`` ``dlq.time``   when the first and the last attempt failed, epoch s
 ``dlq.replays``         how often the message had been replayed out of a dead-letter topic; absent for never
 
-All values are UTF-8 text. Headers of the message's own stay in front of them.
+All values are UTF-8 text. Headers of the message's own stay in front of them. The message's timestamp is not kept: a letter
+has that of its own writing, so that retention counts from there.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def replays(headers: Headers | None) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def stamped(headers: Headers | None, reason: Reason) -> list[tuple[str, bytes]]:
+def stamped(headers: Headers | None, reason: Reason) -> list[tuple[str, bytes | None]]:
     """The headers of a dead letter: the message's own, then ``reason``; what an earlier death left is replaced."""
     fields = {
         ERROR: reason.error,
@@ -60,7 +61,7 @@ def stamped(headers: Headers | None, reason: Reason) -> list[tuple[str, bytes]]:
     }
     if reason.replays:
         fields[REPLAYS] = reason.replays
-    own = [(name, value or b"") for name, value in headers or () if not name.startswith(PREFIX)]
+    own = [(name, value) for name, value in headers or () if not name.startswith(PREFIX)]
     return [*own, *((name, str(value).encode()) for name, value in fields.items())]
 
 
@@ -86,9 +87,9 @@ def read(headers: Headers | None) -> Reason:
         raise ValueError(f"a header that is no number: {error}") from None
 
 
-def again(headers: Headers) -> list[tuple[str, bytes]]:
+def again(headers: Headers) -> list[tuple[str, bytes | None]]:
     """The headers with which a dead letter goes back to its topic: all it has, and one replay more."""
-    kept = [(name, value or b"") for name, value in headers if name != REPLAYS]
+    kept = [(name, value) for name, value in headers if name != REPLAYS]
     return [*kept, (REPLAYS, str(replays(headers) + 1).encode())]
 
 

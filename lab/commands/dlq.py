@@ -9,49 +9,68 @@ from datetime import UTC, datetime
 
 from lab.commands.text import as_json, table
 from lab.flags import Flags
-from lab.kafka.deadletters import COPY, REPLAYED, WAITING, DeadLetters, Letter, states
+from lab.kafka.deadletters import COPY, DONE, FOREIGN, GONE, NAMED, WAITING, DeadLetters, Entry, Foreign, Replay, states
 
 ACTIONS = ("list", "replay")
 HEAD = ("letter", "message", "attempts", "replays", "failed (UTC)", "state", "error")
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """List or replay; returns the exit code: 1 when a replayed message was not acknowledged."""
+    """List or replay; returns the exit code: 1 when something waits still or could not be sent at all."""
     parser = Flags(f"python -m lab {command}", help_text, environment=False)
     parser.add_argument("action", choices=ACTIONS, help="list the letters, or send those that wait back to their topics")
     parser.flag("bootstrap-servers", str, None, "Kafka's address")
     parser.flag("topic", str, None, "the dead-letter topic")
-    parser.flag(
-        "group", str, None, "whose offsets say what was replayed [default: the topic's name and -replay]", optional=True
+    text = "whose offsets say what was replayed, until Kafka forgets them: 7 days after the last replay, unless the broker's "
+    text += "offsets.retention.minutes says otherwise [default: the topic's name and -replay]"
+    parser.flag("group", str, None, text, optional=True)
+    text = (
+        "replay from the beginning of each partition in which the group has no offset: its first replay, or, after Kafka has "
     )
+    text += "forgotten the group, all letters once more; without it, such a replay is refused"
+    parser.add_argument("--from-beginning", action="store_true", help=text)
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     options = parser.parse_args(arguments)
-    with closing(DeadLetters(options.bootstrap_servers, options.topic, options.group or f"{options.topic}-replay")) as dead:
+    group = options.group or f"{options.topic}-replay"
+    with closing(DeadLetters(options.bootstrap_servers, options.topic, group)) as dead:
         if options.action == "list":
-            letters = dead.letters()
-            print(_listed(letters, states(letters, dead.committed()), options.json))
+            entries, committed = dead.entries(), dead.committed()
+            known = states(entries, committed, dead.there(entries))
+            print(_listed(entries, known, options.json))
+            unmarked = sorted({entry.partition for entry in entries} - set(committed))
+            if unmarked and not options.json:
+                where = ", ".join(map(str, unmarked))
+                print(f"\n{group} has no offset in partition {where}: a first replay takes --from-beginning")
             return 0
-        tally, found = dead.replay()
+        replay = dead.replay(options.from_beginning)
+    print(_told(replay, options.json))
+    return 1 if replay.left or replay.passed_over else 0
+
+
+def _told(replay: Replay, plain: bool) -> str:
+    tally, found = replay.tally, replay.states
     counts = {"sent": tally.sent, "acknowledged": tally.acked, "failed": tally.failed, "unknown": tally.unknown}
-    if options.json:
-        print(as_json(counts | {"letters": found}))
-    else:
-        told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        print(
-            f"{sum(found.values()):,} letters: {found[WAITING]:,} waited, {found[REPLAYED]:,} were replayed before, "
-            f"{found[COPY]:,} are copies\n{told}"
-        )
-    return 0 if tally.acked == tally.sent == found[WAITING] else 1
-
-
-def _listed(letters: Sequence[Letter], known: Sequence[str], plain: bool) -> str:
+    named = [*replay.named[:NAMED], *([f"and {more:,} more"] if (more := len(replay.named) - NAMED) > 0 else [])]
     if plain:
-        rows = zip(letters, known, strict=True)
-        return as_json([{"letter": [one.partition, one.offset], "state": state} | asdict(one.reason) for one, state in rows])
-    lines = [HEAD]
-    for one, state in zip(letters, known, strict=True):
+        return as_json(counts | {"left": replay.left, "passed_over": replay.passed_over, "letters": found, "named": named})
+    kinds = f"{found[WAITING]:,} waited, {found[DONE]:,} were done with before, {found[COPY]:,} are copies, "
+    kinds += f"{found[GONE]:,} have no topic to go back to, {found[FOREIGN]:,} are no dead letters"
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    return "\n".join([f"{sum(found.values()):,} letters: {kinds}", f"{told}; {replay.left:,} wait for the next replay", *named])
+
+
+def _listed(entries: Sequence[Entry], known: Sequence[str], plain: bool) -> str:
+    rows, lines = [], [HEAD]
+    for one, state in zip(entries, known, strict=True):
+        row: dict[str, object] = {"letter": [one.partition, one.offset], "state": state}
+        cells = (f"{one.partition}/{one.offset}", "", "", "", "", state)
+        if isinstance(one, Foreign):
+            rows.append(row | {"error": one.why})
+            lines.append((*cells, one.why))
+            continue
         why = one.reason
         at = datetime.fromtimestamp(why.time, UTC).isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
         place = f"{why.topic}/{why.partition}/{why.offset}"
-        lines.append((f"{one.partition}/{one.offset}", place, str(why.attempts), str(why.replays), at, state, why.error))
-    return table(lines, numbers=(2, 3))
+        rows.append(row | asdict(why))
+        lines.append((cells[0], place, str(why.attempts), str(why.replays), at, state, why.error))
+    return as_json(rows) if plain else table(lines, numbers=(2, 3))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pandas as pd
+import yaml
 
 from lab.consumer.failures import Failures, Place
 from lab.consumer.retries import Backoff
 from lab.measure.integrity import integrity
-from lab.trial.record import Record
+from lab.trial.record import NoData, Record
 
 NAMED = 20  # messages named of each kind; totals count all
 
@@ -59,6 +60,14 @@ def retries(record: Record) -> int:
     return Failures().retries if given is None else len(Backoff.parse(given).delays_ms)
 
 
+def topic(record: Record) -> str:
+    """The trial's topic, as it was applied. Raises :class:`NoData` when the record does not hold that."""
+    file = record.folder / "inputs" / "configmap-trial.yaml"
+    if not file.exists():
+        raise NoData(f"{record.folder.name} has no {file.name}")
+    return str(yaml.safe_load(file.read_text())["data"]["TOPIC"])
+
+
 def dead_letters(record: Record) -> DeadLetters:
     """Compare the dead-letter topic with what was injected. Raises :class:`NoData` when the trial had none, or no ledger."""
     whole, ledger, letters = integrity(record), record.reconciliation, record.dead_letters
@@ -70,7 +79,8 @@ def dead_letters(record: Record) -> DeadLetters:
     found = _places(letters)
     missing, surplus = sorted(wanted - found), sorted(found - wanted)
     about = letters.merge(produced, how="left", on=["partition", "offset"], suffixes=("", "_there"))
-    wrong = (letters["attempts"] != failures.retries + 1) | (letters["error"] == "") | (letters["topic"] == "")
+    wrong = (letters["attempts"] != failures.retries + 1) | (letters["error"] == "")
+    wrong |= letters["topic"] != topic(record)
     wrong |= (letters["first_failure"] > letters["failed"]) | (about["seq"] != about["seq_there"])
     return DeadLetters(
         produced=whole.produced,

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from lab import deadletter
 from lab.deadletter import Reason
 
-own = st.lists(st.tuples(st.text(max_size=8).filter(lambda name: not name.startswith("dlq.")), st.binary(max_size=8)))
+own = st.lists(
+    st.tuples(st.text(max_size=8).filter(lambda name: not name.startswith("dlq.")), st.none() | st.binary(max_size=8))
+)
 reasons = st.builds(
     Reason,
     st.text(max_size=40),

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import uuid
+from collections import Counter
+from contextlib import closing
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -13,6 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from lab import deadletter, event
 from lab.consumer.failures import Failures
 from lab.kafka import topics
+from lab.kafka.deadletters import COPY, WAITING, DeadLetters, states
 from lab.kafka.lag import LagReader
 from lab.wait import until
 
@@ -58,10 +61,10 @@ class Group:
             f"committed but of {waiting}",
         )
 
-    def read(self, kind):
-        """(value, headers) of every message that a topic of one partition holds now."""
+    def read(self, kind, number=0):
+        """(value, headers) of every message that partition ``number`` of a topic holds now."""
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "test"})
-        whole = TopicPartition(self.names[kind], 0, 0)
+        whole = TopicPartition(self.names[kind], number, 0)
         _, end = consumer.get_watermark_offsets(whole, timeout=10)
         consumer.assign([whole])
         rows = []
@@ -158,20 +161,42 @@ def test_a_retry_survives_a_rebalance(group, balancer):
         assert covered == list(range(20 if number == 0 else EACH))
 
 
-def test_a_kill_loses_nothing(group):
-    """SIGKILL in the middle of retries: the successor repeats what was not committed, and all is processed or dead."""
-    flags = ["--fail-rate=0.2", "--poison-rate=0.1", "--session-timeout-ms=6000", "--commit-interval-ms=100"]
-    killed = group.start("a", *flags)
+def test_a_kill_loses_nothing_and_its_letters_are_replayed_once(group):
+    """SIGKILL after letters were written and before they are committed past: they are doubled, and no message is lost.
+
+    The dead-letter tool tells the copies: each message goes back once.
+    """
+    flags = ["--fail-rate=0.2", "--poison-rate=0.1", "--session-timeout-ms=6000"]
+    killed = group.start("a", *flags, "--commit-interval-ms=60000")
     until(lambda: len(group.read("dead-letters")) > 3, 30, "some are dead")
     killed.kill()
-    group.start("b", *flags)
+    killed.wait()
+    written = [deadletter.read(headers).source[1:] for _, headers in group.read("dead-letters")]
+    committed = group.committed()
+    assert all(offset >= committed[number] for number, offset in written)  # the first commit comes before any retry is over
+    successor = group.start("b", *flags, "--commit-interval-ms=100")
     group.wait()
-    dead = [
-        (reason.partition, reason.offset) for reason in (deadletter.read(headers) for _, headers in group.read("dead-letters"))
-    ]
+    successor.send_signal(signal.SIGTERM)
+    assert successor.wait(30) == 0
+    dead = [deadletter.read(headers).source[1:] for _, headers in group.read("dead-letters")]
     failures = Failures(1, 0.2, 0.1)
     poison = {(seq % PARTITIONS, seq // PARTITIONS) for seq in range(PARTITIONS * EACH) if failures.never(0, 0, seq)}
     assert set(dead) == poison
+    assert len(dead) == len(poison) + len(written)
     for number, ranges in group.receipts().items():
         covered = {offset for begin, end in ranges for offset in range(begin, end + 1)}
         assert covered == {offset for offset in range(EACH) if (number, offset) not in poison}
+
+    with closing(DeadLetters(group.bootstrap, group.names["dead-letters"], f"replay-{group.name}")) as letters:
+        entries = letters.entries()
+        listed = Counter(states(entries, letters.committed(), letters.there(entries)))
+        assert listed == {WAITING: len(poison), COPY: len(dead) - len(poison)}
+        assert letters.replay(from_beginning=True).tally.acked == len(poison)
+        assert letters.replay().tally.sent == 0
+    back = [
+        deadletter.read(headers).source[1:]
+        for number in range(PARTITIONS)
+        for _, headers in group.read("events", number)
+        if deadletter.replays(headers)
+    ]
+    assert sorted(back) == sorted(poison)

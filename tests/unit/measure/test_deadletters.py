@@ -49,6 +49,8 @@ def settled(folder, table, **ledger):
     events = [report(1, "producer", "produced", acked=MESSAGES, unknown=0, failed=0), report(2, "a", "recovered")]
     made = record(folder, inputs={"workload": WORKLOAD, "seed": 3}, group_events=events)
     (folder / "ledger" / "events").mkdir(parents=True)
+    (folder / "inputs").mkdir()
+    (folder / "inputs" / "configmap-trial.yaml").write_text("data: {TOPIC: events}")
     rows = {"partition": [seq % 4 for seq in range(MESSAGES)], "offset": [seq // 4 for seq in range(MESSAGES)]}
     pd.DataFrame(rows | {"seq": range(MESSAGES)}).to_parquet(folder / "ledger" / "events" / "part-0.parquet")
     verdict = {"produced": MESSAGES, "processed": MESSAGES - len(POISON), "dead_messages": len(POISON), "buried_again": 0}
@@ -80,11 +82,27 @@ def test_a_difference_is_counted_and_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"attempts": 3}, {"error": ""}, {"topic": ""}, {"first_failure": 9.0}, {"seq": MESSAGES + 1}]
+    "wrong",
+    [
+        {"attempts": 3},
+        {"error": ""},
+        {"topic": ""},
+        {"topic": "events-of-others"},
+        {"first_failure": 9.0},
+        {"seq": MESSAGES + 1},
+    ],
 )
 def test_a_wrong_reason_is_counted(tmp_path, wrong):
     """Each letter whose headers, or whose message, are not what they should be."""
     assert dead_letters(settled(tmp_path, letters(POISON, **wrong))).unreasoned == len(POISON)
+
+
+def test_without_the_trials_topic_there_is_no_data(tmp_path):
+    """No letter's source can be told right or wrong."""
+    made = settled(tmp_path, letters(POISON))
+    (tmp_path / "inputs" / "configmap-trial.yaml").unlink()
+    with pytest.raises(NoData, match="no configmap-trial"):
+        dead_letters(made)
 
 
 def test_a_record_of_before_dead_letters_is_no_data_and_still_judged(tmp_path):
