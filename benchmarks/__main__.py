@@ -159,12 +159,13 @@ def reconciliation(bootstrap: str) -> None:
     spark.stop()
 
 
-def main() -> None:
-    """Run the benchmarks named on the command line, or all."""
+def main() -> int:
+    """Run the benchmarks named on the command line, or all; 1 where an objective was breached."""
     known = ("producer", "consumer", "up", "reconcile", "lagscaler", "simulate")
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("which", nargs="*", choices=[*known, []], help=f"of {', '.join(known)}; default: all")
     which = parser.parse_args().which or known
+    held = True
     if "simulate" in which:
         simulate.main(show)
     if "up" in which:
@@ -175,7 +176,7 @@ def main() -> None:
         started = broker.start(run)
         try:
             if "lagscaler" in which:
-                lagscaler.measure(started.bootstrap, show)
+                held = lagscaler.measure(started.bootstrap, show)
             if set(which) & {"producer", "consumer", "reconcile"}:
                 producer(started.bootstrap)  # the others read what it wrote
             if set(which) & {"consumer", "reconcile"}:
@@ -186,7 +187,8 @@ def main() -> None:
             started.stop()
             processes.clear(run)
             guard.communicate()
+    return 0 if held else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -26,6 +26,7 @@ def test_ports_and_variables_are_the_programs(monkeypatch):
     options = flags().parse_args([])
     assert (options.pod_ip, options.tls_cert, options.tls_key) == ("of POD_IP", "of TLS_CERT", "of TLS_KEY")
     assert options.tls_client_ca == "of TLS_CLIENT_CA"
+    assert (options.kafka_settings, options.clusters) == ("of KAFKA_SETTINGS", "of CLUSTERS")
     assert {port["name"]: port["containerPort"] for port in container["ports"]} == {
         "grpc": options.grpc_port,
         "metrics": options.metrics_port,

@@ -1,6 +1,7 @@
-"""The program: bad flags, TLS both ways, the health service."""
+"""The program: bad flags, TLS both ways, the health service, a login to Kafka."""
 
 import contextlib
+import json
 import socket
 import subprocess
 import sys
@@ -8,12 +9,16 @@ import urllib.request
 
 import grpc
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from lab.cluster.certs import Authority
+from lab.cluster import processes, runs
 from lab.errors import InputError
+from lab.kafka import broker as brokers
+from lab.kafka import topics
 from lab.lagscaler import tls
 from lab.lagscaler.service import NAME
+from lab.wait import until
 from tests.unit.lagscaler.client import Client
 from tests.unit.lagscaler.fakes import METADATA
 
@@ -34,19 +39,12 @@ def running(*flags):
             if "serving on" in line:
                 break
         address = line.split("serving on ")[1].split(",")[0]
-        yield address, f"http://127.0.0.1:{metrics}"
+        yield address, f"http://{address.rpartition(':')[0]}:{metrics}"
         process.terminate()
         assert process.wait(END_S) == 0
     finally:
         process.kill()
         process.stderr.close()
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    """An authority, and a certificate for loopback."""
-    made = Authority(tmp_path_factory.mktemp("certs"))
-    return made, made.issue("tls", "lag-scaler", hosts=("127.0.0.1", "localhost"))
 
 
 def test_health_metrics_and_a_kafka_that_is_not_there():
@@ -132,6 +130,59 @@ def test_bad_flags_are_one_line_and_nothing_starts(flags, line):
     assert line in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
     assert "secret" not in ran.stderr
+
+
+@pytest.fixture(scope="module")
+def login():
+    """A broker's address where a client must log in, with a topic "orders" of which all is committed."""
+    run, _ = runs.open_run()
+    guard = processes.guard(run)
+    try:
+        open_, closed, controller = (f"127.0.0.1:{port}" for port in processes.free_ports(3))
+        listeners = {"PLAINTEXT": open_, "LOGIN": closed}
+        user = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_scaler="right";'
+        more = {
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.name.login.sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.login.plain.sasl.jaas.config": user,
+        }
+        text = brokers.properties(brokers.data(run), listeners, listeners, controller)
+        brokers.launch(run, open_, text + "".join(f"{name}={value}\n" for name, value in more.items()))
+        topics.create(open_, {"orders": 1})
+        consumer = Consumer({"bootstrap.servers": open_, "group.id": METADATA["consumerGroup"]})
+        consumer.commit(offsets=[TopicPartition("orders", 0, 0)], asynchronous=False)
+        consumer.close()
+        yield closed
+    finally:
+        processes.clear(run)
+        guard.communicate()
+
+
+@pytest.mark.cluster
+def test_kafka_settings_log_in_to_kafka(login, monkeypatch):
+    """As a pod is told them, from a Secret. A wrong password is UNAVAILABLE with Kafka's reason, and is not shown."""
+    metadata = METADATA | {"bootstrapServers": login}
+    name = f"persistent-lag-{METADATA['topic']}"
+    settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "scaler"}
+    monkeypatch.setenv("CLUSTERS", login)
+    monkeypatch.setenv("KAFKA_SETTINGS", json.dumps(settings | {"sasl.password": "right"}))
+    with running() as (address, _), Client(address) as client:
+        assert client.metrics(metadata, name).metricValues[0].metricValueFloat == 0
+        with pytest.raises(grpc.RpcError) as elsewhere:
+            client.metrics(metadata | {"bootstrapServers": "127.0.0.1:9"}, name)
+        assert elsewhere.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    monkeypatch.setenv("KAFKA_SETTINGS", json.dumps(settings | {"sasl.password": "wrong"}))
+    with running() as (address, _), Client(address) as client:
+        until(lambda: "(Kafka at" in _refusal(client, metadata, name), END_S, "Kafka's reason")
+        assert "wrong" not in _refusal(client, metadata, name)
+
+
+def _refusal(client, metadata, name):
+    """Why there is no metric."""
+    with pytest.raises(grpc.RpcError) as refused:
+        client.metrics(metadata, name)
+    assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+    return refused.value.details()
 
 
 @pytest.mark.parametrize("flag", ["grpc-port", "metrics-port"])
