@@ -58,6 +58,15 @@ class Topic:
                 raise
             return None
 
+    def active(self, client):
+        """Whether the scaler says that there is work; None for an error."""
+        try:
+            return client.active(self.metadata).result
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.UNAVAILABLE:
+                raise
+            return None
+
     def error(self, client):
         """What the scaler says is wrong; empty for nothing."""
         try:
