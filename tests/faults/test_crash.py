@@ -109,7 +109,9 @@ def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
     command = experiments("-k", "a_10x_spike", f"--results={tmp_path}")
     said = tmp_path / "session.log"
     with said.open("wb") as output:
-        process = subprocess.Popen(command, cwd=paths.PROJECT, stdout=output, stderr=subprocess.STDOUT)
+        # As in a terminal: what runs in a shell's background is started with SIGINT ignored, and hands that on.
+        heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+        process = subprocess.Popen(command, cwd=paths.PROJECT, stdout=output, stderr=subprocess.STDOUT, **heeding)
 
     def driving():
         assert process.poll() is None, said.read_text()[-2000:]
