@@ -76,6 +76,18 @@ def unanswered(record: Record) -> int:
     return outcomes.count(hpa_log.FAILED)
 
 
+def polled(record: Record, value: float) -> float:
+    """For how long KEDA's own polls read ``value``, in its polling intervals: about how many of them did.
+
+    Raises :class:`NoData` when none did, or the policy is not KEDA's.
+    """
+    samples = record.samples
+    read = samples[(samples["metric"] == "keda_scaler_metrics_value") & (samples["value"] == value)]["t"]
+    if read.empty:
+        raise NoData(f"no poll of KEDA's read {value:g}")
+    return float(read.max() - read.min()) / float(record.trial["inputs"]["policy"]["spec"].get("pollingInterval", 30))
+
+
 def _seen(record: Record, kind: str) -> list[Seen]:
     """(time, value of each metric of ``kind``) whenever the HPA's status told one."""
     found = []

@@ -101,13 +101,13 @@ def replay(
     """Send every event of ``profile`` at its time; a late one is caught up, never skipped.
 
     ``started(phase, at)`` is called when the first event of a phase is handed over, with that phase's due time (epoch
-    seconds). ``start`` is when the profile begins, epoch seconds. Ends at the profile's end or when ``stop`` is set.
+    seconds). ``start`` is when the profile begins, epoch seconds. Ends at the profile's end, which may be long after its last
+    event, or when ``stop`` is set.
     """
     zero = time.monotonic() + (start - time.time())  # the profile's start on the clock that never jumps
     clock = time.monotonic
     phases = profile.phases()
-    while tally.sent < profile.total and not stop.is_set():
-        now = clock() - zero
+    while not stop.is_set() and ((now := clock() - zero) < profile.duration or tally.sent < profile.total):
         while phases and phases[0][0] <= now:
             at, _, phase = phases.pop(0)
             started(phase, start + at)

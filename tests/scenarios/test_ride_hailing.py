@@ -34,6 +34,7 @@ from lab.measure.cost import cost
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
+from lab.measure.signal import polled
 from lab.objective import Objective
 from lab.producer.placement import shares
 from lab.ridehailing import claims, message
@@ -63,6 +64,7 @@ RECOVERED = Objective("lag at T+600 over what the floor may hold", "<=", 1, "x",
 CHEAPER = Objective("pod-minutes of a month over those of four fixed pods", "<=", 0.74, "x", "the text's -26 %")
 SINGLE = Objective("events of the batch of one", "==", 1, "events", "or there was nothing to wake for")
 WAITING = Objective("of them without a commit at the end", "==", 1, "events", "it is there, and nobody comes for it")
+POLLED = Objective("polls of KEDA's that read a lag of one", ">=", 10, "polls", "it has looked, and looked again")
 ASLEEP = Objective("replicas after a single event", "==", 0, "pods", "activationLagThreshold 1 asks for more than one")
 AWAKE = Objective(
     "first event to the first receipt, at real time", "<", 60, "s", "the text's 30 to 60 s, which a batch can bear"
@@ -211,6 +213,7 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence):
     with evidence.of({"one event": single, "batch": batch, "batch, slow down": slow}) as judge:
         judge(SINGLE, lambda: integrity(single).produced)
         judge(WAITING, lambda: integrity(single).uncommitted)
+        judge(POLLED, lambda: polled(single, 1))
         judge(ASLEEP, lambda: most(single))
         judge(AWAKE, lambda: reaction(batch).real_s)
         judge(TEN, lambda: most(batch))

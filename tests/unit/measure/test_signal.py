@@ -2,9 +2,10 @@
 
 import json
 
+import pandas as pd
 import pytest
 
-from lab.measure.signal import Utilization, signal, unanswered
+from lab.measure.signal import Utilization, polled, signal, unanswered
 from lab.trial.record import NoData
 
 from . import built
@@ -103,3 +104,14 @@ def test_a_trial_without_a_sync_is_no_data(tmp_path):
     """No sync failed, and none was made either."""
     with pytest.raises(NoData, match="no sync"):
         unanswered(logged(tmp_path, (95, FAILED)))
+
+
+def test_polls_of_kedas_are_counted_by_what_they_read(tmp_path):
+    """A value of 1 that is there from second 110 to 116, asked for every 2 s: three intervals; and one that never was."""
+    made = built.record(tmp_path, inputs=INPUTS, group_events=REPORTS)
+    made.trial["inputs"]["policy"]["spec"]["pollingInterval"] = 2
+    rows = [{"t": 100.0 + t, "metric": "keda_scaler_metrics_value", "value": float(10 <= t <= 16)} for t in range(30)]
+    pd.DataFrame(rows).to_parquet(made.folder / "samples.parquet")
+    assert polled(made, 1) == 3
+    with pytest.raises(NoData, match="read 7"):
+        polled(made, 7)
