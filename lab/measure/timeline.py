@@ -67,6 +67,10 @@ def foretold(curve: Curve, start: float, at: Sequence[float], rates: Callable[[f
     ]
 
 
-def growth(record: Record, phase: str) -> float:
-    """How fast lag grows while the profile is in ``phase``, messages/s (least squares). :class:`NoData` for under 3 samples."""
-    return curves.slope(curves.lag_within(record, *curves.span(record, phase)))
+def growth(record: Record, phase: str, last: float = 1.0) -> float:
+    """How fast lag grows in the ``last`` part (0 to 1) of the profile's ``phase``, messages/s (least squares).
+
+    Raises :class:`NoData` for fewer than three samples.
+    """
+    start, end = curves.span(record, phase)
+    return curves.slope(curves.lag_within(record, end - last * (end - start), end))

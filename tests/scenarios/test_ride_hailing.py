@@ -10,8 +10,8 @@ beside what its own numbers add up to, what the model of KEDA and HPA foretells 
 the dashboard come from Locust through the HTTP ingestion service; the generator's truth is computed again from its seed.
 
 Asserted. What the text claims, each with its number, and what must hold of any trial: nothing is lost or processed twice. Not
-asserted are the text's figures of normal hours (staleness < 1 s, accuracy > 95 %): they are reported, and do not hold here. The
-first takes micro-batches shorter than two cores make, the second more updates of a zone than normal hours have.
+asserted are the text's figures of normal hours (staleness < 1 s, accuracy > 95 %): they are reported. Accuracy has held in no
+session, since it takes more updates of a zone than normal hours have; staleness in one, where two cores made shorter batches.
 """
 
 import copy
@@ -57,7 +57,9 @@ FARES = Workload(process_ms="200", concurrency=10, cpu_request_m=50)
 COLD_START_S = 30.0  # of a pod at real time, for the model: the text's own least (image, JVM, group)
 
 DEFICIT = Objective("growth of lag with two fixed pods", ">", 950, "messages/s", "1,400 events/s less 400, the text's 1,000")
-KEPT_UP = Objective("growth of lag at 1,400 events/s with the ScaledObject", "<", 100, "messages/s", "the group keeps up")
+KEPT_UP = Objective(
+    "growth of lag with the ScaledObject, in the second half of 1,400 events/s", "<", 0, "messages/s", "it catches up by then"
+)
 FORETOLD = Objective("peak lag, foretold at real time", "<", 35_000, "messages", "the highest of the text's own table")
 FIRST_STEP = Objective("first step after T+0, at real time", "<", 45, "s", "the text's T+45")
 RECOVERED = Objective("lag at T+600 over what the floor may hold", "<=", 1, "x", "as written it catches up, two pods don't")
@@ -176,7 +178,7 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, divided):
 
     with evidence.of({"as written": written, "lagThreshold divided": shaped, "two pods": fixed}) as judge:
         judge(DEFICIT, lambda: timeline.growth(fixed, "spike"))
-        judge(KEPT_UP, lambda: timeline.growth(shaped, "spike"))
+        judge(KEPT_UP, lambda: timeline.growth(shaped, "spike", last=0.5))
         judge(FORETOLD, lambda: float(curve.lag.max()))
         judge(FIRST_STEP, lambda: first_step(shaped))
         judge(RECOVERED, lambda: recovered(written))

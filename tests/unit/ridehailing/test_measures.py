@@ -70,11 +70,16 @@ def test_growth_is_the_slope_of_lag(evening):
 
 
 def test_growth_by_least_squares(tmp_path):
-    """50 messages/s."""
+    """50 messages/s; of a lag that rises and falls none over all of it, and the fall over its last half."""
     content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
     lag = {t: 50 * (t - 110) for t in range(110, 121)}
+    falling = {t: 50 * min(t - 110, 120 - t) for t in range(110, 121)}
     record = built.record(tmp_path, inputs=content, group_events=told, samples=built.lags(lag))
     assert timeline.growth(record, "spike") == pytest.approx(50)
+    (tmp_path / "fell").mkdir()
+    record = built.record(tmp_path / "fell", inputs=content, group_events=told, samples=built.lags(falling))
+    assert timeline.growth(record, "spike") == pytest.approx(0)
+    assert timeline.growth(record, "spike", last=0.5) == pytest.approx(-50)
 
 
 def receipt(partition, first, last, end):
