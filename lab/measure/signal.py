@@ -85,7 +85,7 @@ def polled(record: Record, value: float) -> float:
     read = samples[(samples["metric"] == "keda_scaler_metrics_value") & (samples["value"] == value)]["t"]
     if read.empty:
         raise NoData(f"no poll of KEDA's read {value:g}")
-    return float(read.max() - read.min()) / float(record.trial["inputs"]["policy"]["spec"].get("pollingInterval", 30))
+    return float(read.max() - read.min()) / float(record.trial["inputs"]["policy"]["spec"]["pollingInterval"])
 
 
 def _seen(record: Record, kind: str) -> list[Seen]:
