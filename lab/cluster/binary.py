@@ -77,13 +77,24 @@ class Binary:
         runs.keep(self.run, self.watcher)
 
 
+def prepare() -> build.Built:
+    """Build the components and fetch the jars of Kafka and of Spark's connector, each only if it is not there yet.
+
+    The jars are fetched while Go compiles. Raises :class:`lab.errors.LabFault` when a part can't be had.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        fetched = pool.submit(lambda: (jars.resolve("kafka", jars.KAFKA), jars.spark_kafka()))
+        built = build.ensure()
+        fetched.result()
+    return built
+
+
 def up(scale: Scale) -> Binary:
     """Build what is missing, clear leftovers, start everything, and return when every API answers.
 
     Raises :class:`lab.errors.LabFault`, with nothing left running, when a component does not come up.
     """
-    built, webhooks = build.ensure(), build.ensure(build.ADMISSION)
-    jars.resolve("kafka", jars.KAFKA)
+    built = prepare()
     runs.sweep()
     run, network = runs.open_run()
     watcher = processes.guard(run)
@@ -94,7 +105,7 @@ def up(scale: Scale) -> Binary:
             kafka = pool.submit(broker.start, run)
             plane = controlplane.start(run, built, scale, network)
             phase = "KEDA"
-            keda_port = keda.start(plane, built, webhooks)
+            keda_port = keda.start(plane, built)
             metrics.start_metrics_server(plane, built)
             phase = "Prometheus"
             url = metrics.start_prometheus(plane, built, keda_port)
@@ -110,7 +121,7 @@ def up(scale: Scale) -> Binary:
     except BaseException:
         processes.clear(run)
         raise
-    versions = {**built.versions, **webhooks.versions, "kafka": broker.VERSION, "python-of-pods": platform.python_version()}
+    versions = {**built.versions, "kafka": broker.VERSION, "python-of-pods": platform.python_version()}
     cluster = Binary(run, plane, started, url, versions, time.monotonic() - begun, watcher)
     log.info("cluster up in %.1f s", cluster.up_s)
     return cluster

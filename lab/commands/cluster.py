@@ -6,8 +6,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from lab import jars
-from lab.cluster import build, docker, runs
+from lab.cluster import binary, docker, runs
 from lab.cluster.images import catalog, make
 from lab.cluster.kind import settings
 from lab.flags import Flags
@@ -23,9 +22,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     Flags(f"python -m lab {command}", help_text, environment=False).parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     if command == "build":
-        print(build.ensure().folder)
-        print(build.ensure(build.ADMISSION).folder)
-        jars.resolve("kafka", jars.KAFKA)
+        print(binary.prepare().folder)
     elif command == "images":
         print(_images())
     else:
