@@ -54,15 +54,19 @@ def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) 
     broker's 44 MB, and says so in the log); later ones read the cache. Raises :class:`LabFault` when there is no Java or
     the repository can't be reached.
     """
+    target = folder(name, coordinates, exclude)
+    if not target.exists():
+        target.parent.mkdir(exist_ok=True)
+        with FileLock(target.parent / "lock"):
+            if not target.exists():
+                _fetch(name, coordinates, exclude, target)
+    return sorted(target.glob("*.jar"))
+
+
+def folder(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) -> Path:
+    """Where :func:`resolve` keeps the jars of these coordinates."""
     digest = hashlib.sha256(repr((tuple(coordinates), tuple(exclude))).encode()).hexdigest()[:12]
-    root = paths.cache_dir() / "jars"
-    folder = root / f"{name}-{digest}"
-    if not folder.exists():
-        root.mkdir(exist_ok=True)
-        with FileLock(root / "lock"):
-            if not folder.exists():
-                _fetch(name, coordinates, exclude, folder)
-    return sorted(folder.glob("*.jar"))
+    return paths.cache_dir() / "jars" / f"{name}-{digest}"
 
 
 def spark_kafka() -> list[Path]:
@@ -119,15 +123,15 @@ def _version(command: str, options: list[str]) -> int | None:
     return int(found[1]) if found and result.returncode == 0 else None
 
 
-def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], folder: Path) -> None:
-    """Resolve into a folder beside ``folder`` and move it there when Ivy has succeeded."""
+def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], target: Path) -> None:
+    """Resolve into a folder beside ``target`` and move it there when Ivy has succeeded."""
     import pyspark
 
     ivy = next(iter(sorted((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))), None)
     if ivy is None:
         raise LabFault(f"jars for {name}: PySpark {pyspark.__version__} carries no Ivy")
     cache = paths.cache_dir() / "ivy"
-    partial = folder.with_name(f"{folder.name}.partial")
+    partial = target.with_name(f"{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     log.info("first run: fetching the jars for %s (%s); about a minute", name, ", ".join(coordinates))
@@ -152,7 +156,7 @@ def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], folder
         shutil.rmtree(partial, ignore_errors=True)
         raise LabFault(f"jars for {name}: {_reason(result.stdout + result.stderr)}")
     size = sum(jar.stat().st_size for jar in jars) / 2**20
-    partial.rename(folder)
+    partial.rename(target)
     log.info("fetched %d jars for %s, %.0f MiB, in %.0f s", len(jars), name, size, time.monotonic() - begun)
 
 

@@ -164,13 +164,17 @@ def key(components: Sequence[Component] = COMPONENTS) -> str:
     return digest.hexdigest()[:16]
 
 
+def folder(components: Sequence[Component] = COMPONENTS) -> Path:
+    """Where the finished build for the current pins is, or will be."""
+    return paths.cache_dir() / "components" / key(components)
+
+
 def built(components: Sequence[Component] = COMPONENTS) -> Built | None:
     """The finished build for the current pins, or None."""
-    folder = paths.cache_dir() / "components" / key(components)
-    manifest = folder / "versions.json"
+    manifest = folder(components) / "versions.json"
     if not manifest.exists():
         return None
-    return Built(folder, json.loads(manifest.read_text()))
+    return Built(manifest.parent, json.loads(manifest.read_text()))
 
 
 def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
@@ -185,8 +189,7 @@ def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
 
 def _build(components: Sequence[Component]) -> Built:
     go = go_command()
-    root = paths.cache_dir() / "components"
-    target = root / key(components)
+    target = folder(components)
     partial = target.with_suffix(".partial")
     partial.mkdir(parents=True, exist_ok=True)
     log.info("first run: building %d components with %s; up to two minutes each on two cores", len(components), go)
@@ -214,9 +217,9 @@ def _build(components: Sequence[Component]) -> Built:
     return Built(target, versions)
 
 
-def source(module: str, folder: str) -> Path:
-    """Where the source of ``module`` lies, at the version that ``folder``'s go.mod pins; downloaded if need be."""
-    told = json.loads(run_go([go_command(), "mod", "download", "-json", module], MODULES / folder, module))
+def source(module: str, graph: str) -> Path:
+    """Where the source of ``module`` lies, at the version that the go.mod of ``graph`` pins; downloaded if need be."""
+    told = json.loads(run_go([go_command(), "mod", "download", "-json", module], MODULES / graph, module))
     return Path(told["Dir"])
 
 

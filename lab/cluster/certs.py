@@ -26,13 +26,13 @@ class Pair:
 
 
 class Authority:
-    """The cluster's one certificate authority. Keys are EC P-256, which are made in a millisecond."""
+    """A certificate authority. Keys are EC P-256, which are made in a millisecond."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _subject("elastic-lab", None)
+        self._name = _subject("elastic-lab")
         builder = _builder(self._name, self._name, self._key.public_key())
         certificate = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(
             self._key, hashes.SHA256()
@@ -42,11 +42,14 @@ class Authority:
         self.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         _write_key(self.key, self._key)
 
-    def issue(self, file: str, name: str, organization: str | None = None, hosts: Sequence[str] = ()) -> Pair:
-        """A certificate for ``name``, good for client and server use, valid for ``hosts`` (names or addresses)."""
+    def issue(self, file: str, name: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> Pair:
+        """A certificate for ``name``, good for client and server use, valid for ``hosts`` (names or addresses).
+
+        The API server takes ``name`` for the user and ``groups`` for the groups that the user is in.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH])
-        builder = _builder(_subject(name, organization), self._name, key.public_key()).add_extension(usage, critical=False)
+        builder = _builder(_subject(name, *groups), self._name, key.public_key()).add_extension(usage, critical=False)
         if hosts:
             builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
         pair = Pair(self.folder / f"{file}.crt", self.folder / f"{file}.key")
@@ -76,11 +79,9 @@ class Authority:
         return file
 
 
-def _subject(name: str, organization: str | None) -> x509.Name:
-    attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
-    if organization:
-        attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
-    return x509.Name(attributes)
+def _subject(name: str, *groups: str) -> x509.Name:
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name), *organizations])
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:

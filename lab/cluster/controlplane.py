@@ -7,9 +7,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kubernetes import client, config
 
+from lab import paths, yamlfile
 from lab.cluster import processes, wait_api
 from lab.cluster.build import Built
 from lab.cluster.certs import Authority, Pair
@@ -18,6 +20,7 @@ from lab.scale import Scale
 NODE = "lab-node"
 LAB_IMAGE = "elastic-lab"
 CONTROLLERS = "kube-controller-manager"
+RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 START_DEADLINE_S = 60  # 5 s on a quiet machine; CI's cores may be taken by a build
 
 # The controller-manager's defaults, s; the scale divides them like every other time.
@@ -50,6 +53,7 @@ class ControlPlane:
     run: Path
     server: str
     authority: Authority
+    kubelet: Authority
     admin: Pair
     kubeconfig: Path
     daemons: list[processes.Daemon]
@@ -68,9 +72,30 @@ class ControlPlane:
         for daemon in self.daemons:
             daemon.check()
 
-    def as_admin(self) -> list[str]:
-        """The three kubeconfig flags that delegate authentication and authorization to the apiserver."""
-        return [f"--{kind}kubeconfig={self.kubeconfig}" for kind in ("", "authentication-", "authorization-")]
+    def kubeconfig_of(self, user: str, *groups: str) -> Path:
+        """A kubeconfig of a component's own: it is ``user``, in ``groups``, and may do what RBAC gives them."""
+        name = user.replace(":", "-")
+        return self.authority.kubeconfig(
+            self.run / "certs" / f"{name}.kubeconfig", self.server, self.authority.issue(name, user, groups)
+        )
+
+    def service_account(self, namespace: str, name: str) -> Path:
+        """The kubeconfig of a component that runs as a service account where it is a pod, with its groups."""
+        prefix = "system:serviceaccounts"
+        return self.kubeconfig_of(f"system:serviceaccount:{namespace}:{name}", prefix, f"{prefix}:{namespace}")
+
+
+def delegating(kubeconfig: Path) -> list[str]:
+    """The three flags of a component that lets the API server authenticate and authorize those who ask it."""
+    return [f"--{kind}kubeconfig={kubeconfig}" for kind in ("", "authentication-", "authorization-")]
+
+
+def rights(part: str) -> list[dict[str, Any]]:
+    """The namespace, the service accounts and the RBAC of ``manifests/<part>.yaml``: those a kind cluster is given too."""
+    found = [item for item in yamlfile.documents(paths.MANIFESTS / f"{part}.yaml") if item["kind"] in RIGHTS]
+    named = {item["metadata"]["namespace"] for item in found if item["kind"] == "ServiceAccount"} - {"kube-system"}
+    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in sorted(named)]
+    return [*namespaces, *found]
 
 
 def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPlane:
@@ -82,22 +107,27 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
     authority = Authority(certs)
     hosts = ("localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc")
     serving = authority.issue("apiserver", "kube-apiserver", hosts=hosts)
-    admin = authority.issue("admin", "elastic-lab", "system:masters")
-    kubelet_client = authority.issue("kubelet-client", "kube-apiserver-kubelet-client", "system:masters")
-    front_proxy = authority.issue("front-proxy", "front-proxy-client")
+    admin = authority.issue("admin", "elastic-lab", ("system:masters",))
     node_serving = authority.issue("node", NODE, hosts=("127.0.0.1",))
+    # As with kubeadm, etcd and the front proxy have authorities of their own: a client certificate of the cluster's opens
+    # neither. So has the node's server, which asks for no more than a certificate.
+    store, proxies, kubelet = (Authority(certs / name) for name in ("etcd", "front-proxy", "kubelet"))
+    front_proxy = proxies.issue("client", "front-proxy-client")
+    kubelet_client = kubelet.issue("client", "kube-apiserver-kubelet-client")
+    etcd_serving = store.issue("server", "etcd", hosts=("127.0.0.1",))
+    etcd_of_apiserver = store.issue("client", "kube-apiserver")
     signing = authority.service_account_key()
     etcd_client, etcd_peer, api_port, kcm, scheduler, node = processes.free_ports(6)
     server = f"https://127.0.0.1:{api_port}"
     kubeconfig = authority.kubeconfig(run / "kubeconfig", server, admin)
-    plane = ControlPlane(run, server, authority, admin, kubeconfig, [])
+    plane = ControlPlane(run, server, authority, kubelet, admin, kubeconfig, [])
 
     def launch(name: str, *command: str | Path, env: Mapping[str, str] | None = None) -> processes.Daemon:
         daemon = processes.start(run, name, command, env)
         plane.daemons.append(daemon)
         return daemon
 
-    etcd_url, peer_url = f"http://127.0.0.1:{etcd_client}", f"http://127.0.0.1:{etcd_peer}"
+    etcd_url, peer_url = f"https://127.0.0.1:{etcd_client}", f"https://127.0.0.1:{etcd_peer}"
     launch(
         "etcd",
         built.binary("etcd"),
@@ -107,6 +137,18 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
         f"--listen-peer-urls={peer_url}",
         f"--initial-advertise-peer-urls={peer_url}",
         f"--initial-cluster=default={peer_url}",
+        *(
+            f"--{prefix}{flag}"
+            for prefix in ("", "peer-")
+            for flag in (
+                "client-cert-auth=true",
+                f"trusted-ca-file={store.cert}",
+                f"cert-file={etcd_serving.cert}",
+                f"key-file={etcd_serving.key}",
+            )
+        ),
+        "--enable-grpc-gateway=false",
+        f"--cors={etcd_url}",  # empty would be every origin, like the default
         "--unsafe-no-fsync",
         "--log-level=error",
     )
@@ -114,6 +156,10 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
         "kube-apiserver",
         built.binary("kube-apiserver"),
         f"--etcd-servers={etcd_url}",
+        f"--etcd-cafile={store.cert}",
+        f"--etcd-certfile={etcd_of_apiserver.cert}",
+        f"--etcd-keyfile={etcd_of_apiserver.key}",
+        "--anonymous-auth=false",
         f"--secure-port={api_port}",
         "--bind-address=127.0.0.1",
         "--endpoint-reconciler-type=none",
@@ -125,9 +171,10 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
         f"--service-account-key-file={signing}",
         f"--service-account-signing-key-file={signing}",
         "--service-cluster-ip-range=127.255.0.0/16",
-        "--authorization-mode=RBAC",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
         "--allow-privileged",
-        f"--requestheader-client-ca-file={authority.cert}",
+        f"--requestheader-client-ca-file={proxies.cert}",
         "--requestheader-allowed-names=front-proxy-client",
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         "--requestheader-group-headers=X-Remote-Group",
@@ -141,10 +188,12 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
         "--disable-admission-plugins=TaintNodesByCondition",
     )
     wait_api.ready(plane.server, authority.cert, admin, START_DEADLINE_S, apiserver.check)
+    manager, scheduling = (plane.kubeconfig_of(f"system:{name}") for name in (CONTROLLERS, "kube-scheduler"))
     launch(
         CONTROLLERS,
         built.binary(CONTROLLERS),
-        *plane.as_admin(),
+        *delegating(manager),
+        "--use-service-account-credentials=true",
         f"--service-account-private-key-file={signing}",
         f"--root-ca-file={authority.cert}",
         f"--cluster-signing-cert-file={authority.cert}",
@@ -158,7 +207,7 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
     launch(
         "kube-scheduler",
         built.binary("kube-scheduler"),
-        *plane.as_admin(),
+        *delegating(scheduling),
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
         f"--secure-port={scheduler}",
@@ -169,14 +218,14 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
         sys.executable,
         "-m",
         "lab.cluster.node",
-        f"--kubeconfig={kubeconfig}",
+        f"--kubeconfig={plane.kubeconfig_of(f'system:node:{NODE}', 'system:nodes')}",
         f"--name={NODE}",
         f"--port={node}",
         f"--pod-network={pod_network}",
         f"--run={run}",
         f"--tls-cert={node_serving.cert}",
         f"--tls-key={node_serving.key}",
-        f"--client-ca={authority.cert}",
+        f"--client-ca={kubelet.cert}",
         f"--image={LAB_IMAGE}={Path(sys.executable).parent}",
     )
     return plane

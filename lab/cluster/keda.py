@@ -15,7 +15,7 @@ from kubernetes.client.exceptions import ApiException
 from lab import yamlfile
 from lab.cluster import aggregated, apply, processes, wait_api
 from lab.cluster.build import Built
-from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane
+from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating, rights
 from lab.wait import until
 
 NAMESPACE = "keda"
@@ -32,7 +32,8 @@ def start(plane: ControlPlane, built: Built) -> int:
     metrics, health, service, adapter, adapter_metrics, admission = processes.free_ports(6)
     configuration = on_loopback(yamlfile.read(built.keda_admission), admission, plane.authority.cert)
     # Before there are webhooks, so that the apiserver heeds them by the time they are there.
-    apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, configuration])
+    apply.objects(api, [*rights("keda/keda"), *rights("keda/webhooks"), configuration])
+    its = {name: plane.service_account(NAMESPACE, f"keda-{name}") for name in ("operator", "adapter", "webhooks")}
     define(api, built.keda_crds)
     folder = plane.run / "certs" / "keda"
     folder.mkdir()
@@ -52,7 +53,7 @@ def start(plane: ControlPlane, built: Built) -> int:
             "keda-webhooks",
             [
                 built.binary("keda-webhooks"),
-                f"--kubeconfig={plane.kubeconfig}",
+                f"--kubeconfig={its['webhooks']}",
                 f"--cert-dir={folder}",
                 # A trial applies a Deployment and its ScaledObject at once: one that the cache has not seen is asked for.
                 "--cache-miss-to-direct-client=true",
@@ -69,7 +70,7 @@ def start(plane: ControlPlane, built: Built) -> int:
         "keda-operator",
         [
             built.binary("keda-operator"),
-            f"--kubeconfig={plane.kubeconfig}",
+            f"--kubeconfig={its['operator']}",
             "--leader-elect=false",
             "--enable-cert-rotation=false",
             f"--cert-dir={folder}",
@@ -87,9 +88,8 @@ def start(plane: ControlPlane, built: Built) -> int:
             "keda-adapter",
             [
                 built.binary("keda-adapter"),
-                f"--kubeconfig={plane.kubeconfig}",
-                f"--lister-kubeconfig={plane.kubeconfig}",
-                *plane.as_admin()[1:],
+                *delegating(its["adapter"]),
+                f"--lister-kubeconfig={its['adapter']}",
                 f"--secure-port={adapter}",
                 "--bind-address=127.0.0.1",
                 f"--client-ca-file={plane.authority.cert}",

@@ -10,12 +10,13 @@ from pathlib import Path
 import yaml
 
 from lab import paths, yamlfile
-from lab.cluster import processes
+from lab.cluster import apply, processes
 from lab.cluster.build import Built
-from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane
+from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating, rights
 from lab.cluster.keda import register
 from lab.wait import until
 
+NAMESPACE = "monitoring"
 RESOURCE_METRICS = "v1beta1.metrics.k8s.io"
 STATE_RESOURCES = "deployments,horizontalpodautoscalers,jobs,pods,replicasets"
 
@@ -24,13 +25,15 @@ def start_metrics_server(plane: ControlPlane, built: Built) -> None:
     """Start metrics-server on the node's /metrics/resource and register the resource metrics API."""
     serving = plane.authority.issue("metrics-server", "metrics-server", hosts=("metrics-server.kube-system.svc",))
     port = processes.free_ports(1)[0]
+    apply.objects(plane.api(), rights("metrics-server/metrics-server"))
+    asking = plane.kubelet.issue("metrics-server", "metrics-server")
     plane.daemons.append(
         processes.start(
             plane.run,
             "metrics-server",
             [
                 built.binary("metrics-server"),
-                *plane.as_admin(),
+                *delegating(plane.service_account("kube-system", "metrics-server")),
                 f"--secure-port={port}",
                 "--bind-address=127.0.0.1",
                 f"--tls-cert-file={serving.cert}",
@@ -39,8 +42,8 @@ def start_metrics_server(plane: ControlPlane, built: Built) -> None:
                 "--kubelet-preferred-address-types=InternalIP",
                 "--kubelet-use-node-status-port",
                 f"--kubelet-certificate-authority={plane.authority.cert}",
-                f"--kubelet-client-certificate={plane.admin.cert}",
-                f"--kubelet-client-key={plane.admin.key}",
+                f"--kubelet-client-certificate={asking.cert}",
+                f"--kubelet-client-key={asking.key}",
                 "--metric-resolution=10s",  # the least it takes, and it must exceed the time-out of a request
                 "--kubelet-request-timeout=5s",
             ],
@@ -52,13 +55,14 @@ def start_metrics_server(plane: ControlPlane, built: Built) -> None:
 def start_prometheus(plane: ControlPlane, built: Built, keda_port: int) -> str:
     """Start kube-state-metrics and Prometheus; returns Prometheus's URL once it is ready."""
     state, telemetry, port = processes.free_ports(3)
+    apply.objects(plane.api(), [*rights("kube-state-metrics/kube-state-metrics"), *rights("prometheus/deployment")])
     plane.daemons.append(
         processes.start(
             plane.run,
             "kube-state-metrics",
             [
                 built.binary("kube-state-metrics"),
-                f"--kubeconfig={plane.kubeconfig}",
+                f"--kubeconfig={plane.service_account(NAMESPACE, 'kube-state-metrics')}",
                 "--host=127.0.0.1",
                 f"--port={state}",
                 "--telemetry-host=127.0.0.1",
@@ -69,7 +73,7 @@ def start_prometheus(plane: ControlPlane, built: Built, keda_port: int) -> str:
     )
     settings = plane.run / "prometheus.yml"
     targets = {"kube-state-metrics": f"127.0.0.1:{state}", "keda": f"127.0.0.1:{keda_port}"}
-    settings.write_text(prometheus_settings(targets, plane.kubeconfig))
+    settings.write_text(prometheus_settings(targets, plane.service_account(NAMESPACE, "prometheus")))
     daemon = processes.start(
         plane.run,
         "prometheus",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from lab.cluster import binary, docker, runs
+from lab.cluster import binary, bundle, docker, runs
 from lab.cluster.images import catalog, make
 from lab.cluster.kind import settings
 from lab.flags import Flags
@@ -19,10 +20,15 @@ PROVES = (
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """Run ``command``; returns the exit code."""
-    Flags(f"python -m lab {command}", help_text, environment=False).parse_args(arguments)
+    parser = Flags(f"python -m lab {command}", help_text, environment=False)
+    if command == "build":
+        way = parser.add_mutually_exclusive_group()
+        way.add_argument("--export", type=Path, metavar="FILE", help="build, then write everything into one file")
+        way.add_argument("--import", dest="bundle", type=Path, metavar="FILE", help="take everything from such a file")
+    options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     if command == "build":
-        print(binary.prepare().folder)
+        _build(options.export, options.bundle)
     elif command == "images":
         print(_images())
     else:
@@ -30,6 +36,17 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
         runs.clear_all()
         print(f"{standing - len(runs.all_runs())} clusters ended")
     return 0
+
+
+def _build(export: Path | None, bundle_file: Path | None) -> None:
+    """Build what is missing, or take it from ``bundle_file``; write the bundle ``export`` if that is asked for."""
+    if bundle_file is not None:
+        taken = bundle.read(bundle_file)
+        print(f"{bundle_file}: {', '.join(map(str, taken)) or 'nothing that was not there already'}")
+        return
+    print(binary.prepare().folder)
+    if export is not None:
+        print(f"{export}: {bundle.write(export) / 2**20:,.0f} MiB")
 
 
 def _images() -> str:

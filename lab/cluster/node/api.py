@@ -22,6 +22,7 @@ log = logging.getLogger("lab.node")
 
 DEADLINE_S = 30.0
 WATCH_S = 240
+RELATED_S, RELATED_RETRY_S = 1.0, 0.02  # the authorizer's own watch of pods is milliseconds behind the node's
 CONNECTIONS = 16  # a scale-up's writes share these; each new one costs a TLS handshake on both sides
 STRATEGIC = "application/strategic-merge-patch+json"
 
@@ -151,14 +152,24 @@ class ApiServer:
                     yield event["type"], event["object"]
 
     async def data(self, kind: Kind, namespace: str, name: str) -> Mapping[str, str] | None:
-        """The values of a ConfigMap or Secret, None when there is no such object."""
+        """The values of a ConfigMap or Secret, None when there is no such object.
+
+        The node authorizer lets a node read what its pods refer to, once it has seen the pod itself: for
+        :data:`RELATED_S` seconds a refusal may be early, and the object is asked for again.
+        """
         plural = "configmaps" if kind == "ConfigMap" else "secrets"
-        try:
-            found = await self.request("GET", f"/api/v1/namespaces/{namespace}/{plural}/{name}")
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise
+        loop = asyncio.get_running_loop()
+        early_until = loop.time() + RELATED_S
+        while True:
+            try:
+                found = await self.request("GET", f"/api/v1/namespaces/{namespace}/{plural}/{name}")
+                break
+            except ApiError as error:
+                if error.status == 404:
+                    return None
+                if error.status != 403 or loop.time() > early_until:
+                    raise
+            await asyncio.sleep(RELATED_RETRY_S)
         values: Mapping[str, str] = found.get("data") or {}
         if kind == "Secret":
             return {key: base64.b64decode(value).decode(errors="replace") for key, value in values.items()}
