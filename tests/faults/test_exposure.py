@@ -1,0 +1,204 @@
+"""Who may act through a running cluster: every listening socket tried without credentials, every identity beyond its rights."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+from collections import defaultdict
+
+import psutil
+import pytest
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient
+
+from lab.cluster import processes
+
+pytestmark = pytest.mark.cluster
+
+# What a listener answers one who has no credentials. docs/decisions/21 says why each may be as it is.
+SHUT = "shut: TLS asks for a client certificate"
+KNOWN = "known: 401 or 403 for all but its health"
+READ = "read: figures and health, nothing that writes"
+JUDGES = "judges: TLS, an admission review is answered and nothing is kept"
+OPEN = "open: Kafka without a login"
+
+# The listeners of each component, in no order: a port is chosen when the cluster starts.
+LISTENERS = {
+    "etcd": (SHUT, SHUT),
+    "kube-apiserver": (KNOWN,),
+    "kube-controller-manager": (KNOWN,),
+    "kube-scheduler": (KNOWN,),
+    "node": (SHUT,),
+    "metrics-server": (KNOWN,),
+    "keda-operator": (READ, READ, SHUT),
+    "keda-adapter": (KNOWN, READ),
+    "keda-webhooks": (JUDGES,),
+    "kube-state-metrics": (READ, READ),
+    "prometheus": (READ,),
+    "kafka": (OPEN, OPEN),
+}
+# KEDA takes a port for these and no address: they listen on every address of the machine.
+EVERYWHERE = {("keda-adapter", READ), ("keda-webhooks", JUDGES)}
+WRITES = (
+    ("POST", "/"),
+    ("PUT", "/"),
+    ("DELETE", "/"),
+    ("POST", "/-/quit"),
+    ("POST", "/-/reload"),
+    ("POST", "/api/v1/admin/tsdb/delete_series?match[]=up"),
+    ("POST", "/api/v1/write"),
+    ("POST", "/api/v1/namespaces"),
+    ("POST", "/v3/kv/put"),
+)
+HEALTH = ("/healthz", "/readyz", "/livez")
+
+
+def listening(cluster):
+    """The addresses that each of the cluster's processes listens on, by the component's name."""
+    names = {item.process.pid: item.name for item in [*cluster.plane.daemons, cluster.broker.daemon]}
+    found = defaultdict(set)
+    for process in processes.remembered(cluster.run):
+        for one in [process, *process.children(recursive=True)]:
+            for entry in one.net_connections("inet"):
+                if entry.status == psutil.CONN_LISTEN:
+                    found[names.get(process.pid, process.name())].add((entry.laddr.ip, entry.laddr.port))
+    return found
+
+
+def asked(port, method="GET", path="/", tls=False):
+    """The status and body of one request without credentials; None where the connection itself is refused."""
+    context = ssl._create_unverified_context() if tls else None
+    kind = http.client.HTTPSConnection if tls else http.client.HTTPConnection
+    connection = kind("127.0.0.1", port, timeout=5, **({"context": context} if tls else {}))
+    try:
+        connection.request(method, path, body=b"{}" if method != "GET" else None)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def behaviour(port):
+    """Which of the behaviours the listener on ``port`` shows, found by asking it."""
+    if (plain := asked(port, path="/metrics")) and plain[0] == 400 and b"HTTPS" in plain[1].upper():
+        plain = None  # a Go server says in plain text that it wants TLS
+    if plain is not None:
+        refused = [asked(port, *write) for write in WRITES]
+        assert all(answer is None or answer[0] >= 400 or answer[1] == asked(port)[1] for answer in refused), refused
+        return READ
+    if (closed := asked(port, path="/healthz", tls=True)) is not None:
+        answers = [asked(port, *write, tls=True) for write in (*WRITES, ("GET", "/metrics"), ("GET", "/api/v1/secrets"))]
+        if all(answer is not None and answer[0] in (401, 403) for answer in answers):
+            return KNOWN
+        assert all(answer is not None and answer[0] == 404 for answer in answers), answers
+        assert closed[0] == 404, closed
+        judged = asked(port, "POST", "/validate-keda-sh-v1alpha1-scaledobject", tls=True)
+        assert judged is not None
+        assert b"allowed" in judged[1], judged
+        return JUDGES
+    return SHUT if _asks_for_certificate(port) else OPEN
+
+
+def _asks_for_certificate(port):
+    """Whether a TLS client that has none is told so: with TLS 1.3 by the first read after the handshake."""
+    try:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+            ssl._create_unverified_context().wrap_socket(plain) as wrapped,
+        ):
+            wrapped.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            wrapped.recv(1)
+    except ssl.SSLError as error:
+        return "certificate required" in str(error).replace("_", " ").lower()
+    except OSError:
+        return False
+    return False
+
+
+def test_every_listener_is_one_that_is_known_and_does_what_is_said_of_it(cluster):
+    """The table above is the whole cluster: no socket more, none elsewhere, and none does more without credentials."""
+    found = listening(cluster)
+    shown = {name: sorted(behaviour(port) for _, port in found[name]) for name in found}
+    for name in sorted(found):
+        for address, port in sorted(found[name]):
+            print(f"{name:24} {address}:{port:<6} {behaviour(port)}")
+    assert shown == {name: sorted(wanted) for name, wanted in LISTENERS.items()}
+    elsewhere = {(name, behaviour(port)) for name in found for address, port in found[name] if not address.startswith("127.")}
+    assert elsewhere == EVERYWHERE
+
+
+def test_etcd_answers_no_certificate_but_the_apiservers(cluster):
+    """A client certificate of the cluster's own authority, which every component has, does not open etcd."""
+    plane = cluster.plane
+    ports = [port for _, port in listening(cluster)["etcd"]]
+    context = ssl._create_unverified_context()
+    context.load_cert_chain(plane.admin.cert, plane.admin.key)
+    for port in ports:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+        with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+            connection.request("POST", "/v3/kv/range", body=b'{"key": "AA=="}', headers={"Origin": "http://elsewhere"})
+            connection.getresponse()
+    own = ssl._create_unverified_context()
+    store = plane.run / "certs" / "etcd"
+    own.load_cert_chain(store / "client.crt", store / "client.key")
+    answers = []
+    for port in ports:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=own)
+        connection.request("POST", "/v3/kv/range", body=b'{"key": "AA=="}', headers={"Origin": "http://elsewhere"})
+        answer = connection.getresponse()
+        answers.append((answer.status, answer.headers.get("Access-Control-Allow-Origin")))
+    assert set(answers) == {(404, None)}, "no JSON gateway, and no word to a page of another origin"
+
+
+# One act for each identity that is not its own, and that its component on a kind cluster would be denied too.
+DENIED = {
+    "system-kube-controller-manager": ("ScaledObject", "keda.sh/v1alpha1", "create"),
+    "system-kube-scheduler": ("Deployment", "apps/v1", "create"),
+    "system-node-lab-node": ("Secret", "v1", "list"),
+    "system-serviceaccount-keda-keda-operator": ("Pod", "v1", "create"),
+    "system-serviceaccount-keda-keda-adapter": ("ScaledObject", "keda.sh/v1alpha1", "delete"),
+    "system-serviceaccount-keda-keda-webhooks": ("ScaledObject", "keda.sh/v1alpha1", "delete"),
+    "system-serviceaccount-kube-system-metrics-server": ("Secret", "v1", "list"),
+    "system-serviceaccount-monitoring-kube-state-metrics": ("Secret", "v1", "list"),
+    "system-serviceaccount-monitoring-prometheus": ("Pod", "v1", "create"),
+}
+BODY = {"metadata": {"name": "not-mine", "namespace": "default"}, "spec": {}}
+
+
+@pytest.mark.parametrize("identity", DENIED)
+def test_a_component_may_not_do_what_is_not_its_work(cluster, identity):
+    """The act is denied by RBAC or the node authorizer, and the session's own identity is not."""
+    kind, version, verb = DENIED[identity]
+
+    def act(kubeconfig):
+        dynamic = DynamicClient(config.new_client_from_config(str(kubeconfig)))
+        resource = everything.resources.get(api_version=version, kind=kind)
+        path = f"/{resource.urls['namespaced_base'].lstrip('/')}".format(namespace="default")
+        body = {"apiVersion": version, "kind": kind, **BODY}
+        how = {"list": ("GET", path, None), "create": ("POST", path, body), "delete": ("DELETE", f"{path}/none", None)}[verb]
+        dynamic.client.call_api(how[1], how[0], body=how[2], auth_settings=["BearerToken"], query_params=[("dryRun", "All")])
+
+    everything = DynamicClient(cluster.api())
+    with pytest.raises(ApiException) as denied:
+        act(cluster.plane.run / "certs" / f"{identity}.kubeconfig")
+    assert denied.value.status == 403
+    assert identity.split("-")[-1] in denied.value.body
+    try:
+        act(cluster.plane.kubeconfig)
+    except ApiException as error:
+        assert error.status in (404, 422), error.body  # not there, not whole: but allowed
+
+
+def test_the_identities_are_enough(cluster):
+    """After a cluster has come up, no component's log has a refusal that lasted: each can do its own work."""
+    assert {file.stem for file in (cluster.plane.run / "certs").glob("*.kubeconfig")} == set(DENIED)
+    core = client.CoreV1Api(cluster.api())
+    assert core.read_namespace("keda").status.phase == "Active"
+    for daemon in cluster.plane.daemons:
+        text = daemon.log.read_text(errors="replace")
+        refused = [line for line in text.splitlines() if "orbidden" in line and "is forbidden: User" in line]
+        assert len(refused) < 3, f"{daemon.name}: {refused[:3]}"
