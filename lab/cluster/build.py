@@ -110,7 +110,7 @@ COMPONENTS = (
     ),
     Component(
         "prometheus",
-        "kubernetes",
+        "prometheus",
         f"{_PROMETHEUS}/cmd/prometheus",
         _PROMETHEUS,
         f"v0.{PROMETHEUS.replace('.', '', 1)}",
