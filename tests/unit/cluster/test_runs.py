@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import psutil
 import pytest
 
 from lab import paths, wholefile
 from lab.cluster import identity, mark, podnetwork, processes, runs
+from lab.cluster.kind import state
 from lab.errors import LabFault
 from lab.wait import until
 
@@ -33,7 +35,7 @@ def dead():
     def left():
         code = "from lab.cluster import processes, runs; run = runs.open_run(); processes.start(run, 'one', ['sleep', '300']);"
         ran = subprocess.run([sys.executable, "-c", f"{code} print(run)"], capture_output=True, text=True, check=True)
-        return type(paths.PROJECT)(ran.stdout.strip())
+        return Path(ran.stdout.strip())
 
     return left
 
@@ -357,3 +359,31 @@ def test_an_entry_says_what_the_owner_is(register):
     entry = json.loads((runs.open_run() / runs.OWNER).read_text())
     assert identity.read(entry) == identity.of(os.getpid())
     assert set(entry) == {"kept", "pid", "ticks", "boot"}
+
+
+def test_what_kind_starts_is_marked():
+    """The kind command is a script of the run's: what it starts is ended before its cluster is deleted."""
+    run = runs.open_run()
+    state.leave_commands(run, "/usr/bin/env")
+    printed = subprocess.run([str(run / "kind")], capture_output=True, text=True, check=True).stdout
+    assert f"{mark.VARIABLE}={run.resolve()}\n" in printed
+
+
+@pytest.mark.parametrize(("code", "there"), [(0, False), (1, True)])
+def test_what_can_not_be_undone_is_kept_for_the_next_start(dead, code, there):
+    """A kind cluster that Docker does not delete now is still known."""
+    run = dead()
+    (run / processes.END).write_text(f"#!/bin/sh\nexit {code}\n")
+    (run / processes.END).chmod(0o700)
+    pid = child(run)
+    assert runs.sweep() == 1
+    assert not running(pid)
+    assert run.exists() == there
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff"])
+def test_a_torn_state_of_kind_is_no_cluster(content):
+    """No start stumbles over it."""
+    run = runs.open_run()
+    (run / state.STATE).write_bytes(content)
+    assert state.read(run) is None
