@@ -35,7 +35,7 @@ def stat(pid: int) -> Stat | None:
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()  # the name before it may hold anything
-    if fields[0] in _ENDED:
+    if len(fields) < 20 or fields[0] in _ENDED:
         return None
     return Stat(session=int(fields[3]), ticks=int(fields[19]), kernel=bool(int(fields[6]) & _KERNEL_THREAD))
 

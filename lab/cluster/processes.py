@@ -114,7 +114,7 @@ def end_all(run: Path) -> int:
     while (found := living(run, leaders)) or not calm:
         now = time.monotonic()
         if now - begun > GIVE_UP_S:
-            raise LabFault(f"{run.name}: {', '.join(f'{one.name()} ({one.pid})' for one in found)} can't be ended")
+            raise LabFault(f"{run.name}: the processes {', '.join(str(one.pid) for one in found)} can't be ended")
         for process in found:
             with contextlib.suppress(psutil.NoSuchProcess):
                 if process not in kill_at:

@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -62,7 +63,8 @@ def start(work: Callable[[Path], Made]) -> tuple[Made, Path, subprocess.Popen[by
     """Open a run, guard it, and return what ``work`` makes in it, the run and its guard.
 
     A port that was free may be taken by the time a component binds it: then all is ended and ``work`` is done again in another
-    run, at most three times in all. Raises what ``work`` raises, with nothing left running.
+    run, at most three times in all. Raises what ``work`` raises, and :class:`LabFault` for an OSError such as that of a full
+    disk, with nothing left running.
     """
     for attempt in range(1, ATTEMPTS + 1):
         run = open_run()
@@ -75,6 +77,8 @@ def start(work: Callable[[Path], Made]) -> tuple[Made, Path, subprocess.Popen[by
             processes.clear(run)
             if watcher is not None:
                 processes.dismiss(watcher)
+            if isinstance(error, OSError):
+                raise LabFault(f"{run.name}: {error}") from error
             if taken is None or attempt == ATTEMPTS or not isinstance(error, LabFault):
                 raise
             log.warning("%s found its port taken: starting again (%d of %d)", taken, attempt + 1, ATTEMPTS)
@@ -161,7 +165,15 @@ def clusters() -> list[Path]:
 
 def _folders(root: Path) -> list[Path]:
     """This user's folders in the register."""
-    return sorted(folder for folder in root.iterdir() if folder.is_dir() and folder.stat().st_uid == os.geteuid())
+    return sorted(entry for entry in root.iterdir() if _is_own_folder(entry))
+
+
+def _is_own_folder(entry: Path) -> bool:
+    try:
+        found = entry.stat()
+    except OSError:  # its session removes it meanwhile
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _locked(root: Path | None = None) -> AbstractContextManager[None]:

@@ -354,6 +354,18 @@ def test_another_fault_is_not_tried_again():
     assert len(attempts) == 1
 
 
+def test_a_disk_that_fills_meanwhile_is_one_line(register):
+    """A component's file that can't be written is a fault of the lab, after which nothing is left."""
+
+    def work(run):
+        processes.start(run, "one", SLEEP)
+        raise OSError(28, "No space left on device", "/x")
+
+    with pytest.raises(LabFault, match=r"No space left on device: '/x'"):
+        runs.start(work)
+    assert not list(register.glob("*-*"))
+
+
 def test_an_entry_says_what_the_owner_is(register):
     """Pid, ticks and boot: no wall clock in it."""
     entry = json.loads((runs.open_run() / runs.OWNER).read_text())
