@@ -1,69 +1,29 @@
-"""The register of runs: whatever a session leaves of itself, the next start finds it, ends it and removes it, and only it."""
+"""The register of runs: whatever a session leaves of itself, the next start finds it and removes it, and only it."""
 
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import psutil
 import pytest
 
-from lab import paths, wholefile
-from lab.cluster import identity, mark, podnetwork, processes, runs
+from lab import wholefile
+from lab.cluster import identity, podnetwork, processes, runs
 from lab.cluster.kind import state
 from lab.errors import LabFault
-from lab.wait import until
 
-SLEEP = ["sleep", "300"]
+from .run_harness import SLEEP, child, dead, register, running
 
-
-@pytest.fixture(autouse=True)
-def register(tmp_path, monkeypatch):
-    """A register of the test's own; returns its folder."""
-    monkeypatch.setenv("ELASTIC_LAB_CACHE", str(tmp_path / "cache"))
-    return paths.state_dir()
-
-
-@pytest.fixture
-def dead():
-    """A function that opens a run whose session is gone, with one process that still runs."""
-
-    def left():
-        code = "from lab.cluster import processes, runs; run = runs.open_run(); processes.start(run, 'one', ['sleep', '300']);"
-        ran = subprocess.run([sys.executable, "-c", f"{code} print(run)"], capture_output=True, text=True, check=True)
-        return Path(ran.stdout.strip())
-
-    return left
-
-
-@pytest.fixture
-def bystander():
-    """A process that the lab did not start."""
-    process = subprocess.Popen(SLEEP)
-    yield process
-    process.kill()
-    process.wait()
+__all__ = ["dead", "register"]
 
 
 def step(monkeypatch, seconds):
     """Step the wall clock, as psutil sees it: it dates a process by its ticks since the boot and the boot's wall time."""
     boot = psutil._pslinux.boot_time
     monkeypatch.setattr(psutil._pslinux, "boot_time", lambda: boot() + seconds)
-
-
-def running(pid):
-    """Whether a process runs; one that has ended and is not fetched yet does not."""
-    return identity.of(pid) is not None
-
-
-def child(run):
-    """The pid of the one process recorded in ``run``."""
-    (process,) = processes.remembered(run)
-    return process.pid
 
 
 @pytest.mark.parametrize("seconds", [-5, 5])
@@ -139,132 +99,6 @@ def test_a_removal_that_was_cut_short_is_carried_on(monkeypatch, register, dead)
         runs.sweep()
     assert [path.name for path in register.glob("*-*")] == [f"{run.name}.dead"]
     assert runs.all_runs() == []
-    runs.sweep()
-    assert not list(register.glob("*-*"))
-
-
-def test_what_no_file_names_is_found_by_its_mark(dead, bystander):
-    """What a process of the run started, in a session of its own, or with no environment; a bystander is left alone."""
-    run = dead()
-    processes.forget(run, child(run))
-    script = "setsid sleep 301 & env -i sleep 302 & exec sleep 303"
-    shell = subprocess.Popen(["sh", "-c", script], env=mark.environment(run), start_new_session=True)
-    until(lambda: len(family(shell.pid)) == 3, 10, "the shell's children")
-    pids = family(shell.pid)
-    try:
-        assert runs.sweep() == 4
-        shell.wait()
-        assert not any(map(running, pids))
-        assert bystander.poll() is None
-    finally:
-        for pid in filter(running, pids):
-            os.kill(pid, signal.SIGKILL)
-
-
-def family(pid):
-    """A process and its children, once each runs its own program."""
-    return [one.pid for one in (psutil.Process(pid), *psutil.Process(pid).children()) if one.name() == "sleep"]
-
-
-def test_what_runs_without_its_folder_is_ended(dead, bystander):
-    """Someone removed the folder of a run with everything in it."""
-    run = dead()
-    pid = child(run)
-    processes.shutil.rmtree(run)
-    assert runs.sweep() == 1
-    assert not running(pid)
-    assert bystander.poll() is None
-
-
-def test_a_process_that_changes_its_program_is_found(monkeypatch):
-    """For a moment its environment is empty: it is asked again."""
-    run = runs.open_run()
-    pid = processes.start(run, "one", SLEEP).process.pid
-    answers = {pid: 3}
-    read = mark.Path.read_bytes
-
-    def empty_at_first(path):
-        asked = int(path.parent.name) if path.name == "environ" else 0
-        answers[asked] = answers.get(asked, 0) - 1
-        return b"" if answers[asked] >= 0 else read(path)
-
-    monkeypatch.setattr(mark.Path, "read_bytes", empty_at_first)
-    assert pid in mark.marked()[run.resolve()]
-    monkeypatch.undo()
-    processes.clear(run)
-
-
-NODE = """
-import signal, subprocess, sys, time
-def end(*_):
-    for _ in range(4):
-        subprocess.Popen(["sleep", "304"], start_new_session=True)
-        time.sleep(1)
-    open(sys.argv[1], "w").close()
-    sys.exit()
-signal.signal(signal.SIGTERM, end)
-print("ready", flush=True)
-signal.pause()
-"""
-
-
-def test_a_node_has_its_time_to_stop_and_what_it_starts_meanwhile_is_ended(tmp_path):
-    """It is not killed after 3 s, and no list of processes made before is taken for all there are."""
-    run = runs.open_run()
-    daemon = processes.start(run, processes.NODE, [sys.executable, "-c", NODE, tmp_path / "stopped"])
-    until(lambda: b"ready" in daemon.log.read_bytes(), 10, "the node's handler")
-    assert processes.clear(run) == 5
-    assert (tmp_path / "stopped").exists()
-    assert run.resolve() not in mark.marked()
-
-
-def full_disk(work):
-    """What ``work`` prints in a process that can write no byte into any file, and the register's folder after it."""
-    code = f"""
-import asyncio, json, os, resource, sys
-from pathlib import Path
-from lab.cluster import processes, runs
-from lab.cluster.node import process
-from lab.errors import LabFault
-cache, run = Path(sys.argv[1]), runs.open_run()
-resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-try:
-    {work}
-except (LabFault, OSError) as error:
-    print(type(error).__name__, error)
-"""
-    command = [sys.executable, "-c", code, os.environ["ELASTIC_LAB_CACHE"]]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
-
-
-@pytest.mark.parametrize(
-    ("work", "fault"),
-    [
-        ("processes.start(run, 'one', ['sleep', '305'])", "LabFault one can't be started: "),
-        (
-            "asyncio.run(process.Process.start(['sleep', '305'], env=os.environ, cwd='/', log=cache / 'l', run=run, name='n'))",
-            "OSError ",
-        ),
-        (
-            "asyncio.run(process.run_to_end(['sleep', '305'], env=os.environ, cwd='/', timeout_s=9, run=run, name='n'))",
-            "OSError ",
-        ),
-    ],
-    ids=["daemon", "pod", "probe"],
-)
-def test_with_a_full_disk_nothing_runs_that_is_not_recorded(register, work, fault):
-    """What can't be recorded is ended; the next start finds an owner's file that is whole."""
-    assert full_disk(work).startswith(fault)
-    assert not mark.marked().keys() & {run.resolve() for run in runs.all_runs()}
-    assert [list((run / "pids").iterdir()) for run in runs.all_runs()] == [[]]
-    assert runs.sweep() == 0
-    assert not list(register.glob("*-*"))
-
-
-def test_with_a_full_disk_no_run_is_opened(register):
-    """One line says why, and no folder is left that a later start would have to guess about."""
-    assert full_disk("runs.open_run()").startswith(f"LabFault no run can be registered in {register}: ")
-    assert len(runs.all_runs()) == 1
     runs.sweep()
     assert not list(register.glob("*-*"))
 
@@ -371,26 +205,6 @@ def test_an_entry_says_what_the_owner_is(register):
     entry = json.loads((runs.open_run() / runs.OWNER).read_text())
     assert identity.read(entry) == identity.of(os.getpid())
     assert set(entry) == {"kept", "pid", "ticks", "boot"}
-
-
-def test_what_kind_starts_is_marked():
-    """The kind command is a script of the run's: what it starts is ended before its cluster is deleted."""
-    run = runs.open_run()
-    state.leave_commands(run, "/usr/bin/env")
-    printed = subprocess.run([str(run / "kind")], capture_output=True, text=True, check=True).stdout
-    assert f"{mark.VARIABLE}={run.resolve()}\n" in printed
-
-
-@pytest.mark.parametrize(("code", "there"), [(0, False), (1, True)])
-def test_what_can_not_be_undone_is_kept_for_the_next_start(dead, code, there):
-    """A kind cluster that Docker does not delete now is still known."""
-    run = dead()
-    (run / processes.END).write_text(f"#!/bin/sh\nexit {code}\n")
-    (run / processes.END).chmod(0o700)
-    pid = child(run)
-    assert runs.sweep() == 1
-    assert not running(pid)
-    assert run.exists() == there
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff"])
