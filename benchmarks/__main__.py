@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from confluent_kafka import KafkaException
 
 from benchmarks import lagscaler, simulate
 from lab import jars, scale
-from lab.cluster import binary, build, controlplane, processes, runs
+from lab.cluster import binary, build, controlplane, podnetwork, processes, runs
 from lab.kafka import broker, topics
 from lab.kafka.lag import LagReader
 from lab.ledger import session
@@ -128,11 +129,10 @@ def cluster_up() -> None:
         cluster = binary.up(chosen)
         whole.append(cluster.up_s)
         cluster.down()
-        run, network = runs.open_run()
-        begun = time.monotonic()
-        controlplane.start(run, built, chosen, network)
-        alone.append(time.monotonic() - begun)
-        processes.clear(run)
+        with runs.guarded() as run, contextlib.closing(podnetwork.claim()) as pods:
+            begun = time.monotonic()
+            controlplane.start(run, built, chosen, pods)
+            alone.append(time.monotonic() - begun)
     print(f"cluster up, s: {', '.join(f'{value:.1f}' for value in whole)}")
     show("cluster up, median", sorted(whole)[1], sorted(alone)[1], "s", "the control plane alone")
 
@@ -171,9 +171,7 @@ def main() -> int:
     if "up" in which:
         cluster_up()
     if set(which) - {"up", "simulate"}:
-        run, _ = runs.open_run()
-        guard = processes.guard(run)
-        started = broker.start(run)
+        started, run, guard = runs.start(broker.start)
         try:
             if "lagscaler" in which:
                 held = lagscaler.measure(started.bootstrap, show)
@@ -186,7 +184,7 @@ def main() -> int:
         finally:
             started.stop()
             processes.clear(run)
-            guard.communicate()
+            processes.dismiss(guard)
     return 0 if held else 1
 
 

@@ -14,15 +14,13 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from filelock import FileLock
-
-from lab import paths
+from lab import lock, paths
+from lab.cluster import mark, runs
 from lab.errors import LabFault
 from lab.progress import reporting
 
@@ -57,7 +55,7 @@ def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) 
     target = folder(name, coordinates, exclude)
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
-        with FileLock(target.parent / "lock"):
+        with lock.held(target.parent / "lock", "it fetches jars"):
             if not target.exists():
                 _fetch(name, coordinates, exclude, target)
     return sorted(target.glob("*.jar"))
@@ -140,15 +138,15 @@ def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], target
     def progress() -> str:
         return f"fetching the jars for {name}: {sum(1 for _ in cache.glob('cache/*/*/*s/*.jar'))} in the cache"
 
-    with tempfile.TemporaryDirectory(prefix="elastic-lab-ivy-") as scratch, reporting(progress):
-        wanted = Path(scratch) / "ivy.xml"
+    with runs.guarded() as scratch, reporting(progress):
+        wanted = scratch / "ivy.xml"
         wanted.write_text(_ivy(name, coordinates, exclude))
         # fmt: off
         result = subprocess.run(
             [java(), f"-Divy.default.ivy.user.dir={cache}", "-cp", str(ivy), "org.apache.ivy.Main",
              "-cache", str(cache / "cache"), "-ivy", str(wanted), "-confs", "default", "-types", "jar", "bundle",
              "-retrieve", f"{partial}/[artifact]-[revision](-[classifier]).[ext]"],
-            capture_output=True, text=True, check=False,
+            capture_output=True, text=True, check=False, env=mark.environment(scratch),
         )
         # fmt: on
     jars = sorted(partial.glob("*.jar"))

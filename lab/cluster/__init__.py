@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from kubernetes import client
+if TYPE_CHECKING:  # a guard starts with every run, and needs none of this
+    from kubernetes import client
 
-from lab.cluster.fit import Fit
+    from lab.cluster.fit import Fit
 
 
 class Cluster(Protocol):

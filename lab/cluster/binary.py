@@ -14,7 +14,7 @@ import psutil
 from kubernetes import client
 
 from lab import jars
-from lab.cluster import build, controlplane, fit, keda, metrics, processes, runs, wait_api
+from lab.cluster import build, controlplane, fit, keda, metrics, podnetwork, processes, runs, wait_api
 from lab.cluster.fit import Fit
 from lab.kafka import broker
 from lab.progress import reporting
@@ -34,6 +34,7 @@ class Binary:
     versions: dict[str, str]
     up_s: float
     watcher: subprocess.Popen[bytes]
+    pods: podnetwork.Claim
     runtime: str = "binary"
     fit: Fit = fit.BINARY
 
@@ -70,11 +71,13 @@ class Binary:
         begun = time.monotonic()
         _stop(self.run, [*self.plane.daemons, self.broker.daemon])
         processes.dismiss(self.watcher)
+        self.pods.close()
         log.info("cluster down in %.1f s", time.monotonic() - begun)
 
     def keep(self) -> None:
         """Leave the cluster running for ``kubectl --kubeconfig``; ``python -m lab down`` ends it."""
         runs.keep(self.run, self.watcher)
+        self.pods.close()
 
 
 def prepare() -> build.Built:
@@ -89,6 +92,15 @@ def prepare() -> build.Built:
     return built
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """What has come up of a cluster."""
+
+    plane: controlplane.ControlPlane
+    broker: broker.Broker
+    prometheus_url: str
+
+
 def up(scale: Scale) -> Binary:
     """Build what is missing, clear leftovers, start everything, and return when every API answers.
 
@@ -96,41 +108,49 @@ def up(scale: Scale) -> Binary:
     """
     built = prepare()
     runs.sweep()
-    run, network = runs.open_run()
-    watcher = processes.guard(run)
     begun = time.monotonic()
-    phase = "control plane"
+    pods = podnetwork.claim()
     try:
-        with ThreadPoolExecutor(1) as pool, reporting(lambda: f"cluster: waiting for {phase}", every_s=10):
-            kafka = pool.submit(broker.start, run)
-            plane = controlplane.start(run, built, scale, network)
-            phase = "KEDA"
-            keda_port = keda.start(plane, built)
-            metrics.start_metrics_server(plane, built)
-            phase = "Prometheus"
-            url = metrics.start_prometheus(plane, built, keda_port)
-            runs.note_prometheus(run, url)
-            phase = "Kafka"
-            started = kafka.result()
-            phase = "aggregated APIs"
-            api = plane.api()
-            for name in (keda.EXTERNAL_METRICS, metrics.RESOURCE_METRICS):
-                wait_api.api_service_available(api, name, controlplane.START_DEADLINE_S, plane.check)
-            phase = "KEDA's webhooks"
-            keda.admitting(plane)
+        parts, run, watcher = runs.start(lambda run: _start(run, built, scale, pods))
     except BaseException:
-        processes.clear(run)
+        pods.close()
         raise
     versions = {**built.versions, "kafka": broker.VERSION, "python-of-pods": platform.python_version()}
-    cluster = Binary(run, plane, started, url, versions, time.monotonic() - begun, watcher)
+    up_s = time.monotonic() - begun
+    cluster = Binary(run, parts.plane, parts.broker, parts.prometheus_url, versions, up_s, watcher, pods)
     log.info("cluster up in %.1f s", cluster.up_s)
     return cluster
+
+
+def _start(run: Path, built: build.Built, scale: Scale, pods: podnetwork.Claim) -> _Parts:
+    """Start every component in ``run``; returns when all answer."""
+    phase = "control plane"
+    with ThreadPoolExecutor(1) as pool, reporting(lambda: f"cluster: waiting for {phase}", every_s=10):
+        kafka = pool.submit(broker.start, run)
+        plane = controlplane.start(run, built, scale, pods)
+        phase = "KEDA"
+        keda_port = keda.start(plane, built)
+        metrics.start_metrics_server(plane, built)
+        phase = "Prometheus"
+        url = metrics.start_prometheus(plane, built, keda_port)
+        runs.note_prometheus(run, url)
+        phase = "Kafka"
+        started = kafka.result()
+        phase = "aggregated APIs"
+        api = plane.api()
+        for name in (keda.EXTERNAL_METRICS, metrics.RESOURCE_METRICS):
+            wait_api.api_service_available(api, name, controlplane.START_DEADLINE_S, plane.check)
+        phase = "KEDA's webhooks"
+        keda.admitting(plane)
+    return _Parts(plane, started, url)
 
 
 def _stop(run: Path, daemons: list[processes.Daemon]) -> None:
     """Dependents first, then the apiserver, then etcd: all at once would leave the apiserver holding its port."""
     last = {"kube-apiserver", "etcd"}
-    processes.end([psutil.Process(item.process.pid) for item in daemons if item.name not in last and _lives(item)], grace_s=5)
+    processes.end(
+        [psutil.Process(item.process.pid) for item in daemons if item.name not in last and _lives(item)], processes.NODE_GRACE_S
+    )
     for name in ("kube-apiserver", "etcd"):
         for item in daemons:
             if item.name == name and _lives(item):

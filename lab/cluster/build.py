@@ -21,9 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
-from lab import paths
+from lab import lock, paths
+from lab.cluster import mark, runs
 from lab.errors import LabFault
 from lab.progress import reporting
 
@@ -182,12 +181,17 @@ def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
 
     Raises :class:`LabFault` when there is no Go to build with, a module can't be fetched, or a version is not the pinned one.
     """
-    with FileLock(paths.cache_dir() / "components.lock"):
+    with lock.held(paths.cache_dir() / "components.lock", "it builds components"):
         done = built(components)
-        return done if done is not None else _build(components)
+        if done is not None:
+            return done
+        for partial in (paths.cache_dir() / "components").glob("*.partial"):  # of a build that was cut short
+            shutil.rmtree(partial)
+        with runs.guarded() as run:
+            return _build(components, run)
 
 
-def _build(components: Sequence[Component]) -> Built:
+def _build(components: Sequence[Component], run: Path) -> Built:
     go = go_command()
     target = folder(components)
     partial = target.with_suffix(".partial")
@@ -201,9 +205,21 @@ def _build(components: Sequence[Component]) -> Built:
         label = f"building {component.name} {component.version} ({index} of {len(components)})"
         with reporting(lambda label=label: label, every_s=15):  # type: ignore[misc]
             run_go(
-                [go, "build", *BUILD, "-tags", component.tags, "-ldflags", component.ldflags, "-o", str(output), component.package],
+                [
+                    go,
+                    "build",
+                    *BUILD,
+                    "-tags",
+                    component.tags,
+                    "-ldflags",
+                    component.ldflags,
+                    "-o",
+                    str(output),
+                    component.package,
+                ],
                 MODULES / component.folder,
                 component.name,
+                run,
             )
         versions[component.name] = _verified(go, output, component)
         if component.name in FILES:
@@ -232,10 +248,15 @@ def _verified(go: str, binary: Path, component: Component) -> str:
     return component.version
 
 
-def run_go(command: list[str], folder: Path, name: str) -> str:
-    """Run a Go ``command`` in the module in ``folder``; returns its output. Raises :class:`LabFault` that names ``name``."""
+def run_go(command: list[str], folder: Path, name: str, run: Path | None = None) -> str:
+    """Run a Go ``command`` in the module in ``folder``; returns its output. Raises :class:`LabFault` that names ``name``.
+
+    A command of minutes is a process of ``run``, by whose guard it is ended when the session dies.
+    """
     environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
     environment.setdefault("GOMAXPROCS", str(os.cpu_count() or 1))
+    if run is not None:
+        environment = mark.environment(run, environment)
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         reason = next((line for line in reversed(result.stderr.splitlines()) if line.strip()), "no output")

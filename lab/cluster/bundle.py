@@ -18,9 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from filelock import FileLock
 
-from lab import jars, paths
+from lab import jars, lock, paths
 from lab.cluster import build
 from lab.errors import InputError, LabFault
 from lab.progress import reporting
@@ -131,7 +130,7 @@ def _unpack(file: Path, tar: tarfile.TarFile, wanted: dict[str, str], target: Pa
 
 def _move(source: Path, target: Path) -> bool:
     """Move a folder to its place in the cache; False when it is there already."""
-    with FileLock(paths.cache_dir() / "components.lock"):
+    with lock.held(paths.cache_dir() / "components.lock", "it builds components"):
         if target.exists():
             return False
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from kubernetes import client, config
 
 from lab import paths, yamlfile
-from lab.cluster import processes, wait_api
+from lab.cluster import podnetwork, processes, wait_api
 from lab.cluster.build import Built
 from lab.cluster.certs import Authority, Pair
 from lab.scale import Scale
@@ -98,10 +98,10 @@ def rights(part: str) -> list[dict[str, Any]]:
     return [*namespaces, *found]
 
 
-def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPlane:
+def start(run: Path, built: Built, scale: Scale, pods: podnetwork.Claim) -> ControlPlane:
     """Start the control plane under ``run`` and wait until its API answers.
 
-    ``pod_network`` is the first two octets of the pods' own loopback addresses (``127.77``).
+    ``pods`` is the network of the pods' own loopback addresses; the node holds it too.
     """
     certs = run / "certs"
     authority = Authority(certs)
@@ -122,8 +122,10 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
     kubeconfig = authority.kubeconfig(run / "kubeconfig", server, admin)
     plane = ControlPlane(run, server, authority, kubelet, admin, kubeconfig, [])
 
-    def launch(name: str, *command: str | Path, env: Mapping[str, str] | None = None) -> processes.Daemon:
-        daemon = processes.start(run, name, command, env)
+    def launch(
+        name: str, *command: str | Path, env: Mapping[str, str] | None = None, inherited: Sequence[int] = ()
+    ) -> processes.Daemon:
+        daemon = processes.start(run, name, command, env, inherited=inherited)
         plane.daemons.append(daemon)
         return daemon
 
@@ -152,7 +154,7 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
         "--unsafe-no-fsync",
         "--log-level=error",
     )
-    apiserver = launch(
+    launch(
         "kube-apiserver",
         built.binary("kube-apiserver"),
         f"--etcd-servers={etcd_url}",
@@ -187,7 +189,7 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
         "--kubelet-preferred-address-types=InternalIP,Hostname",
         "--disable-admission-plugins=TaintNodesByCondition",
     )
-    wait_api.ready(plane.server, authority.cert, admin, START_DEADLINE_S, apiserver.check)
+    wait_api.ready(plane.server, authority.cert, admin, START_DEADLINE_S, plane.check)
     manager, scheduling = (plane.kubeconfig_of(f"system:{name}") for name in (CONTROLLERS, "kube-scheduler"))
     launch(
         CONTROLLERS,
@@ -214,18 +216,19 @@ def start(run: Path, built: Built, scale: Scale, pod_network: str) -> ControlPla
         *(f"--{name}={value}" for name, value in CLIENT_RATE.items()),
     )
     launch(
-        "node",
+        processes.NODE,
         sys.executable,
         "-m",
         "lab.cluster.node",
         f"--kubeconfig={plane.kubeconfig_of(f'system:node:{NODE}', 'system:nodes')}",
         f"--name={NODE}",
         f"--port={node}",
-        f"--pod-network={pod_network}",
+        f"--pod-network={pods.prefix}",
         f"--run={run}",
         f"--tls-cert={node_serving.cert}",
         f"--tls-key={node_serving.key}",
         f"--client-ca={kubelet.cert}",
         f"--image={LAB_IMAGE}={Path(sys.executable).parent}",
+        inherited=(pods.fileno,),
     )
     return plane

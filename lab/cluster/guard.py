@@ -8,15 +8,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lab.cluster.processes import clear
+from lab.cluster import runs
 
 
 def main() -> None:
     """Block until stdin closes, then clear the run folder named on the command line."""
     run = Path(sys.argv[1])
     sys.stdin.read()
-    if run.exists():
-        clear(run)
+    runs.abandon(run)
 
 
 if __name__ == "__main__":

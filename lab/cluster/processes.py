@@ -1,7 +1,8 @@
-"""Processes the lab starts: recorded by pid and start time, so that only the lab's own are ever ended.
+"""Processes the lab starts: recorded, and marked in their environment, so that all of them and only they are ever ended.
 
 A run folder holds one small file for each process. Whoever ends them (an orderly stop, the guard after a crash, the sweep
-at the next start) reads the same files, and a pid that now belongs to another process is left alone.
+at the next start) reads the same files, and a pid that now belongs to another process is left alone. What has no file, such
+as what a pod started, is found by its mark.
 """
 
 from __future__ import annotations
@@ -9,32 +10,46 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
+from lab import wholefile
+from lab.cluster import identity, mark
 from lab.errors import LabFault
 
 log = logging.getLogger("lab.cluster")
 
 LOWEST_PORT = 15_000
 END = "end"
+DEAD = ".dead"
+NODE = "node"
+GRACE_S = 3.0
+NODE_GRACE_S = 8.0  # the node gives its pods 2 s, and waits up to 7 s for them
+LOOK_S = 0.25  # what is being ended may start something meanwhile
+CALM_S = 0.05  # a process that was just forked shows its mark only once its program runs
+GIVE_UP_S = 30.0
 
 
 def remember(run: Path, pid: int, name: str) -> None:
-    """Record in ``run`` that the lab started process ``pid``."""
+    """Record in ``run`` that the lab started process ``pid``. Raises OSError when it can't, with nothing half recorded."""
+    found = identity.of(pid)
+    if found is None:
+        return
     folder = run / "pids"
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(psutil.NoSuchProcess):
-        entry = {"pid": pid, "name": name, "created": psutil.Process(pid).create_time()}
-        (folder / str(pid)).write_text(json.dumps(entry))
+    folder.mkdir(exist_ok=True)
+    wholefile.write(folder / str(pid), json.dumps({"name": name, **asdict(found)}))
 
 
 def forget(run: Path, pid: int) -> None:
@@ -42,17 +57,18 @@ def forget(run: Path, pid: int) -> None:
     (run / "pids" / str(pid)).unlink(missing_ok=True)
 
 
-def remembered(run: Path) -> list[psutil.Process]:
-    """The recorded processes that still live and still are the ones recorded."""
+def remembered(run: Path, name: str = "") -> list[psutil.Process]:
+    """The recorded processes whose name begins with ``name``, that still live and still are the ones recorded."""
     found = []
-    for file in sorted((run / "pids").glob("*")):
+    for file in sorted((run / "pids").glob("[0-9]*")):
         try:
+            process = psutil.Process(int(file.name))
             entry = json.loads(file.read_text())
-            process = psutil.Process(int(entry["pid"]))
-            if abs(process.create_time() - float(entry["created"])) < 0.05 and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except (psutil.NoSuchProcess, ValueError, KeyError, OSError):
+        except (psutil.NoSuchProcess, ValueError, OSError):
             continue
+        recorded = identity.read(entry)
+        if recorded and recorded.pid == process.pid and identity.lives(recorded) and str(entry.get("name")).startswith(name):
+            found.append(process)
     return found
 
 
@@ -69,17 +85,75 @@ def end(processes: Iterable[psutil.Process], grace_s: float) -> None:
     psutil.wait_procs(alive, timeout=5)
 
 
-def clear(run: Path) -> int:
-    """End every process recorded in ``run``, remove the folder, and return how many had to be ended.
+def living(run: Path, leaders: set[int]) -> list[psutil.Process]:
+    """The processes of ``run``: those recorded, those with its mark, and all in the sessions that such a one leads.
 
-    What a runtime made that is not a process is undone by the command it left as ``run/end``.
+    ``leaders`` are the sessions seen so far, and are added to: a session goes on when its leader is gone.
     """
-    processes = remembered(run)
-    end(processes, grace_s=3)
-    if (run / END).exists():
-        subprocess.run([str(run / END)], stdin=subprocess.DEVNULL, check=False)
-    shutil.rmtree(run, ignore_errors=True)
-    return len(processes)
+    pids = {process.pid for process in remembered(run)} | mark.marked().get(run.resolve(), set())
+    pids.discard(os.getpid())
+    stats = {pid: stat for pid in psutil.pids() if (stat := identity.stat(pid))}
+    leaders |= {pid for pid in pids if pid in stats and stats[pid].session == pid}
+    pids |= {pid for pid, stat in stats.items() if stat.session in leaders and pid != os.getpid()}
+    found = []
+    for pid in pids & stats.keys():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+    return found
+
+
+def end_all(run: Path) -> int:
+    """End every process of ``run``, and what these start meanwhile; returns how many there were.
+
+    Each gets SIGTERM, and SIGKILL when its grace is over. Raises :class:`LabFault` when one is still there after 30 s.
+    """
+    node = set(remembered(run, NODE))
+    kill_at: dict[psutil.Process, float] = {}
+    leaders: set[int] = set()
+    begun, calm = time.monotonic(), False
+    while (found := living(run, leaders)) or not calm:
+        now = time.monotonic()
+        if now - begun > GIVE_UP_S:
+            raise LabFault(f"{run.name}: the processes {', '.join(str(one.pid) for one in found)} can't be ended")
+        for process in found:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process not in kill_at:
+                    kill_at[process] = now + (NODE_GRACE_S if process in node else GRACE_S)
+                    process.terminate()
+                elif now >= kill_at[process]:
+                    process.kill()
+        calm = not found
+        if found:
+            psutil.wait_procs(found, timeout=LOOK_S)
+        else:
+            threading.Event().wait(CALM_S)
+    return len(kill_at)
+
+
+def clear(run: Path) -> int:
+    """End every process of ``run``, remove the folder, and return how many had to be ended.
+
+    What a runtime made that is not a process is undone by the command it left as ``run/end``. What can't be ended or undone
+    is said in the log, and the folder stays for the next start.
+    """
+    try:
+        count = end_all(run)
+    except LabFault as fault:
+        log.warning("%s", fault)
+        return 0
+    if (run / END).exists() and subprocess.run([str(run / END)], stdin=subprocess.DEVNULL, check=False).returncode != 0:
+        log.warning("%s: %s failed; the next start tries again", run.name, END)
+        return count
+    remove(run)
+    return count
+
+
+def remove(run: Path) -> None:
+    """Remove a run folder of which nothing runs. Its name says first that it is dead, so a removal cut short is carried on."""
+    dead = run if run.suffix == DEAD else run.with_name(f"{run.name}{DEAD}")
+    with contextlib.suppress(FileNotFoundError):
+        run.rename(dead)
+    shutil.rmtree(dead, ignore_errors=True)
 
 
 def free_ports(count: int) -> list[int]:
@@ -118,23 +192,41 @@ class Daemon:
 
 
 def start(
-    run: Path, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd: Path | None = None
+    run: Path,
+    name: str,
+    command: Sequence[str | Path],
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    inherited: Sequence[int] = (),
 ) -> Daemon:
-    """Start ``command`` in a session of its own, logging to ``run/logs``, and remember its pid."""
+    """Start ``command`` in a session of its own, marked, logging to ``run/logs``, and remember its pid.
+
+    ``inherited`` are descriptors that stay open in it. Raises :class:`LabFault`, and nothing runs, when it can't be started
+    or recorded.
+    """
     logs = run / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
     file = logs / f"{name}.log"
-    with file.open("ab") as output:
-        process = subprocess.Popen(
-            [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=dict(env) if env is not None else None,
-            cwd=cwd,
-            start_new_session=True,
-        )
-    remember(run, process.pid, name)
+    try:
+        logs.mkdir(exist_ok=True)
+        with file.open("ab") as output:
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=mark.environment(run, env),
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=inherited,
+            )
+        try:
+            remember(run, process.pid, name)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    except OSError as error:
+        raise LabFault(f"{name} can't be started: {error}") from error
     return Daemon(name, process, file)
 
 
@@ -153,6 +245,14 @@ def last_line(file: Path) -> str:
     return (telling or lines or ["its log is empty"])[-1][:500]
 
 
+def port_taken(run: Path) -> str | None:
+    """The component of ``run`` whose log says that its port was taken between being chosen and being bound; else None."""
+    for file in sorted((run / "logs").glob("*.log")):
+        if b"address already in use" in file.read_bytes().lower():
+            return file.stem
+    return None
+
+
 def guard(run: Path) -> subprocess.Popen[bytes]:
     """Start a watcher that clears ``run`` once this process is gone, however it went (it sees its stdin close)."""
     return subprocess.Popen(
@@ -160,6 +260,7 @@ def guard(run: Path) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env=mark.unmarked(),  # it ends what is marked, and must not end itself
         start_new_session=True,
     )
 

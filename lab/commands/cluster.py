@@ -32,9 +32,9 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     elif command == "images":
         print(_images())
     else:
-        standing = len(runs.all_runs())
+        standing = runs.clusters()
         runs.clear_all()
-        print(f"{standing - len(runs.all_runs())} clusters ended")
+        print(f"{sum(not run.exists() for run in standing)} clusters ended")
     return 0
 
 

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lab import jars
-from lab.cluster import processes
+from lab.cluster import mark, processes
 from lab.errors import LabFault
 from lab.wait import until
 
@@ -116,6 +116,7 @@ def launch(run: Path, bootstrap: str, text: str) -> Broker:
         [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(settings), "--ignore-formatted"],
         capture_output=True,
         text=True,
+        env=mark.environment(run),
         check=False,
     )
     if formatted.returncode != 0:

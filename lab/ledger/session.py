@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from lab import jars
+from lab.cluster import mark, processes, runs
 from lab.errors import LabFault
 
 # A ledger is short stages of new code: when there were 150, on 800,000 events, C2 cost more than it saved (31 s against 14 s).
@@ -34,8 +33,8 @@ def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") 
         return active
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(Path(jars.java(for_spark=True)).resolve().parent.parent)
-    scratch = Path(tempfile.mkdtemp(prefix="elastic-lab-spark-"))
-    atexit.register(shutil.rmtree, scratch, ignore_errors=True)  # before Spark registers its own, so it runs after it
+    scratch = runs.open_run()
+    atexit.register(processes.clear, scratch)  # before Spark registers its own, so it runs after it
     logging = scratch / "log4j2.properties"
     logging.write_text(jars.log4j(log_level))
     settings = {
@@ -60,7 +59,8 @@ def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") 
         builder = builder.config(name, value)
     interrupt = signal.getsignal(signal.SIGINT)
     try:
-        return builder.getOrCreate()
+        with mark.inherited(scratch):  # PySpark takes no other environment for its JVM
+            return builder.getOrCreate()
     except Exception as error:
         raise LabFault(f"Spark on {master} did not start: {str(error).splitlines()[0]}") from error
     finally:

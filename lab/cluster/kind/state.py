@@ -10,7 +10,8 @@ from pathlib import Path
 
 from kubernetes import client, config
 
-from lab.cluster import docker, network, processes
+from lab import wholefile
+from lab.cluster import docker, mark, network, processes
 from lab.cluster.images import catalog
 from lab.cluster.kind.settings import GRAFANA_PORT, KAFKA_PORT, MADE_HERE, PROMETHEUS_PORT, versions
 from lab.errors import LabFault
@@ -63,15 +64,15 @@ class State:
 
     def write(self, run: Path) -> None:
         """Keep it in the run folder."""
-        (run / STATE).write_text(json.dumps(asdict(self)))
+        wholefile.write(run / STATE, json.dumps(asdict(self)))
 
 
 def read(run: Path) -> State | None:
-    """The state in a run folder; None when it is not a kind cluster's."""
-    file = run / STATE
-    if not file.exists():
+    """The state in a run folder; None when it holds none that can be read: it is not a kind cluster's."""
+    try:
+        content = json.loads((run / STATE).read_text())
+    except (OSError, ValueError):
         return None
-    content = json.loads(file.read_text())
     return State(**{**content, "ports": {int(inside): outside for inside, outside in content["ports"].items()}})
 
 
@@ -84,7 +85,8 @@ def api(run: Path) -> client.ApiClient:
 def leave_commands(run: Path, command: str) -> None:
     """Put ``kind``, on the lab's own network and logged, and ``end``, which takes the cluster down, into the run folder."""
     (run / "kind").write_text(
-        f"#!/bin/sh\nexport KIND_EXPERIMENTAL_DOCKER_NETWORK={network.NAME}\nexec '{command}' \"$@\" 2>>'{run}/kind.log'\n"
+        f"#!/bin/sh\nexport KIND_EXPERIMENTAL_DOCKER_NETWORK={network.NAME} {mark.VARIABLE}='{run.resolve()}'\n"
+        f"exec '{command}' \"$@\" 2>>'{run}/kind.log'\n"
     )
     (run / processes.END).write_text(f"#!/bin/sh\nexec '{sys.executable}' -m lab.cluster.kind.end '{run}'\n")
     for name in ("kind", processes.END):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -86,14 +85,7 @@ class Agent:
 
 def end_leftovers(run: Path) -> int:
     """End the pods' processes that an earlier node process has left in ``run``, and return how many there were."""
-    left = []
-    for process in processes.remembered(run):
-        try:
-            name = json.loads((run / "pids" / str(process.pid)).read_text())["name"]
-        except (OSError, ValueError, KeyError):
-            continue
-        if name.startswith("pod/"):
-            left.append(process)
+    left = processes.remembered(run, "pod/")
     processes.end(left, STOP_GRACE_S)
     for process in left:
         kill_session(process.pid)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from lab.cluster import processes
+from lab.cluster import mark, processes
 
 OUTPUT_KEPT = 1024
 GONE_S = 1.0
@@ -37,18 +37,26 @@ class Process:
     async def start(
         cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, log: Path, run: Path, name: str
     ) -> Process:
-        """Start ``command`` with its output appended to ``log``; raises OSError when it can't be executed."""
+        """Start ``command``, marked, with its output appended to ``log``.
+
+        Raises OSError, and nothing runs, when it can't be executed or recorded.
+        """
         with log.open("ab") as output:
             child = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=env,
+                env=mark.environment(run, env),
                 cwd=cwd,
                 start_new_session=True,
             )
-        processes.remember(run, child.pid, name)
+        try:
+            processes.remember(run, child.pid, name)
+        except OSError:
+            kill_session(child.pid)
+            await child.wait()
+            raise
         return cls(child, run)
 
     async def wait(self) -> int:
@@ -119,18 +127,21 @@ def sessions() -> dict[int, list[int]]:
 async def run_to_end(
     command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, timeout_s: float, run: Path, name: str
 ) -> tuple[int, str]:
-    """Run ``command`` and return its code and the start of its output; raises TimeoutError, after killing it."""
+    """Run ``command``, marked, and return its code and the start of its output.
+
+    Raises TimeoutError, after killing it, and OSError when it can't be executed or recorded.
+    """
     child = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env=env,
+        env=mark.environment(run, env),
         cwd=cwd,
         start_new_session=True,
     )
-    processes.remember(run, child.pid, name)
     try:
+        processes.remember(run, child.pid, name)
         async with asyncio.timeout(timeout_s):  # not wait_for: before Python 3.12 it may swallow a cancellation
             output, _ = await child.communicate()
         return child.returncode or 0, output[:OUTPUT_KEPT].decode(errors="replace").strip()

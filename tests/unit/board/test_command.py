@@ -5,11 +5,10 @@ import os
 import socket
 import subprocess
 
-import psutil
 import pytest
 
 from lab.board.__main__ import flags, main
-from lab.cluster import processes, runs
+from lab.cluster import identity, processes, runs
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +34,7 @@ def said(capsys):
 
 def running(url):
     """Register a run with a live process, as a cluster does."""
-    run, _ = runs.open_run()
+    run = runs.open_run()
     processes.remember(run, os.getpid(), "prometheus")
     runs.note_prometheus(run, url)
     return run
@@ -52,7 +51,7 @@ def test_the_newest_live_cluster_is_found():
     assert runs.prometheus() is None
     running("http://127.0.0.1:1")
     last = running("http://127.0.0.1:2")
-    gone, _ = runs.open_run()
+    gone = runs.open_run()
     runs.note_prometheus(gone, "http://127.0.0.1:3")
     assert runs.prometheus() == "http://127.0.0.1:2"
     processes.forget(last, os.getpid())
@@ -67,7 +66,7 @@ def test_what_was_noted_outlives_being_kept():
     assert watcher.returncode is not None
     entry = json.loads((run / "owner.json").read_text())
     assert (entry["kept"], entry["prometheus"], entry["pid"]) == (True, "http://127.0.0.1:1", os.getpid())
-    assert abs(entry["created"] - psutil.Process().create_time()) < 0.05
+    assert identity.read(entry) == identity.of(os.getpid())
 
 
 def test_a_prometheus_that_does_not_answer_is_one_line(capsys):

@@ -67,6 +67,7 @@ def test_the_environment_is_what_the_pod_says_and_no_more(tmp_path: Path, monkey
                 "HOSTNAME": "pod",
                 "LANG": "C.UTF-8",
                 "TZ": "UTC",
+                "ELASTIC_LAB_RUN": str(tmp_path.resolve()),
                 **SERVICE,
                 "PLAIN": "a",
                 "JOINED": "a-m-$(UNKNOWN)-$(PLAIN)",

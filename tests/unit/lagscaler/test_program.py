@@ -135,7 +135,7 @@ def test_bad_flags_are_one_line_and_nothing_starts(flags, line):
 @pytest.fixture(scope="module")
 def login():
     """A broker's address where a client must log in, with a topic "orders" of which all is committed."""
-    run, _ = runs.open_run()
+    run = runs.open_run()
     guard = processes.guard(run)
     try:
         open_, closed, controller = (f"127.0.0.1:{port}" for port in processes.free_ports(3))
