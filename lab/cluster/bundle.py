@@ -18,7 +18,6 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-
 from lab import jars, lock, paths
 from lab.cluster import build
 from lab.errors import InputError, LabFault
