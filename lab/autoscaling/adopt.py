@@ -2,8 +2,8 @@
 
 Replaced are the scale target, the triggers' servers, group and topic as far as they name them (plain or FromEnv), how they log
 in (authenticationRef and :mod:`lab.autoscaling.triggers.login`), the namespace, and what only an API server, kubectl or KEDA
-writes. Everything else stays as it was written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches are
-what is on trial. Where a scaler or a Prometheus is, a trial says when it applies the object (:mod:`lab.trial.located`).
+writes. Everything else stays as it was written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches
+are what is on trial. Where a scaler or a Prometheus is, a trial says when it applies the object (:mod:`lab.trial.located`).
 """
 
 from __future__ import annotations
