@@ -51,7 +51,10 @@ _MSK_IAM = "aws_msk_iam"
 _PASSWORDS = ("none", "plaintext", "scram_sha256", "scram_sha512")
 _SASL = {KAFKA: (*_PASSWORDS, "oauthbearer", "gssapi"), APACHE: (*_PASSWORDS, _MSK_IAM)}
 _VERSION = re.compile(r"0\.\d+\.\d+\.\d+|[1-9]\d*\.\d+\.\d+")
-_PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+_PART = {  # the one reads numbers, the other JSON, which has no leading zeros
+    KAFKA: re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?"),
+    APACHE: re.compile(r"\s*(0|[1-9]\d{0,8})\s*(?:-\s*(0|[1-9]\d{0,8})\s*)?"),
+}
 _MOST_PARTITIONS = 1_000_000
 
 
@@ -121,7 +124,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
         zero_on_invalid=flags["scaleToZeroOnInvalidOffset"],
         limit_to_lagging=flags["limitToPartitionsWithLag"],
         even=flags["ensureEvenDistributionOfPartitions"],
-        partitions=_partitions(metadata) if named["topic"].given else None,
+        partitions=_partitions(metadata, kind) if named["topic"].given else None,
     )
 
 
@@ -161,14 +164,14 @@ def _connection(metadata: Metadata, kind: str, shared: Common) -> None:
         raise metadata.error("version", "a version of Kafka such as 1.0.0")
 
 
-def _partitions(metadata: Metadata) -> frozenset[int] | None:
+def _partitions(metadata: Metadata, kind: str) -> frozenset[int] | None:
     """The partitions ``1,2,10-12`` names; None for all. Source: ``parsePartitionLimitation``."""
     text = metadata.content.get("partitionLimitation", "")
     if not text:
         return None
     chosen: set[int] = set()
     for part in text.split(","):
-        found = _PART.fullmatch(part)
+        found = _PART[kind].fullmatch(part)
         least = int(found[1]) if found else 1
         most = int(found[2] or found[1]) if found else 0
         if not least <= most or most - least >= _MOST_PARTITIONS:
