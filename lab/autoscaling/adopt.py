@@ -63,7 +63,7 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
 
     def take(place: dict[str, Any], field: str, prefix: str, ours: Any = None) -> None:
         if field in place:
-            found.append(Replaced(f"{prefix}{field}", login.shown(field, place.pop(field)), ours))
+            found.append(Replaced(f"{prefix}{field}", login.printable(field, place.pop(field)), ours))
 
     metadata = content["metadata"]
     take(metadata, "namespace", "metadata.")

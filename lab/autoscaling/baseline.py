@@ -42,37 +42,37 @@ def baseline(policy: Policy, partitions: int) -> Baseline:
     floor = Baseline(policy.start, FLOOR)
     if not isinstance(policy, ScaledObject):
         return floor
-    asked = _of_lag(policy)
-    if not asked.triggers or policy.switches.paused:
+    on_lag = _of_lag(policy)
+    if not on_lag.triggers or policy.switches.paused:
         return floor
     names = {"BOOTSTRAP_SERVERS": "b", "GROUP": "g", "TOPIC": "t"}
     external = {
         index: (one.settings.metric, one.settings.rule.target)
-        for index, one in enumerate(asked.triggers)
+        for index, one in enumerate(on_lag.triggers)
         if isinstance(one, PersistentLag)
     }
-    made = keda.hpa(asked, names, external)
-    assert made is not None, "not paused, and each trigger names its metric"
-    spec, state = hpa.parse(made, policy.where), hpa.State()
+    its_hpa = keda.hpa(on_lag, names, external)
+    assert its_hpa is not None, "not paused, and each trigger names its metric"
+    spec, state = hpa.parse(its_hpa, policy.where), hpa.State()
     replicas, now, why = policy.start, 0.0, FLOOR
     for _ in range(MOST_DECISIONS):
         now += LATER_S
         try:
-            found = [_reading(trigger, partitions, replicas) for trigger in asked.triggers]
+            readings = [_reading(trigger, partitions, replicas) for trigger in on_lag.triggers]
         except ScalerError as error:
             return Baseline(replicas, str(error))
         before = replicas
         if not replicas:
-            observed = [keda.Observation(one.metric, one.active, False, 0, one.reasons) for one in found]
-            decision = keda.scale(asked, keda.state(asked, observed), replicas, now, 0.0, None)
+            observations = [keda.Observation(one.metric, one.active, False, 0, one.reasons) for one in readings]
+            decision = keda.scale(on_lag, keda.state(on_lag, observations), replicas, now, 0.0, None)
             replicas = replicas if decision.replicas is None else decision.replicas
         else:
-            metrics = [hpa.external(one.metric) for one in found]
-            decided, state = hpa.decide(spec, state, replicas, metrics, now)
-            replicas = decided.desired
+            metrics = [hpa.external(one.metric) for one in readings]
+            sync, state = hpa.decide(spec, state, replicas, metrics, now)
+            replicas = sync.desired
         if replicas == before:
             break
-        why = "; ".join(("no commit yet", *(reason for one in found for reason in one.reasons)))
+        why = "; ".join(("no commit yet", *(reason for one in readings for reason in one.reasons)))
     return Baseline(replicas, why)
 
 

@@ -170,8 +170,8 @@ def _one(content: Mapping[str, Any], where: object) -> Mapping[str, Any]:
         return content
     items = content.get("items")
     if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], dict):
-        found = f"{len(items)} items" if isinstance(items, list) else items
-        raise InputError(where, "items", found, "one ScaledObject: ask kubectl for it by name")
+        value = f"{len(items)} items" if isinstance(items, list) else items
+        raise InputError(where, "items", value, "one ScaledObject: ask kubectl for it by name")
     return items[0]
 
 
@@ -261,11 +261,11 @@ def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
 
 def _strings(metadata: Mapping[str, Any], field: str, where: object) -> Mapping[str, Any]:
     """The labels or annotations in ``field``."""
-    found = _optional(metadata, field, where, "metadata.")
-    for key, value in found.items():
+    words = _optional(metadata, field, where, "metadata.")
+    for key, value in words.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise InputError(where, f"metadata.{field}.{key}", value, "a string: quote it")
-    return found
+    return words
 
 
 def _optional(content: Mapping[str, Any], field: str, where: object, prefix: str) -> Mapping[str, Any]:

@@ -85,10 +85,10 @@ def run(
 def _drive(stage: Stage, disturb: Disturb | None) -> str:
     """Settle the baseline, replay the profile, wait for the end; returns how it ended."""
     inputs, watched = stage.inputs, stage.transitions
-    policy, begun = inputs.policy, inputs.baseline.replicas
+    policy, replicas = inputs.policy, inputs.baseline.replicas
     stage.mark("settling")
-    if begun != policy.start:
-        log.info("%s: baseline of %d, not the floor of %d: %s", inputs.id, begun, policy.start, inputs.baseline.why)
+    if replicas != policy.start:
+        log.info("%s: baseline of %d, not the floor of %d: %s", inputs.id, replicas, policy.start, inputs.baseline.why)
     wanted = inputs.manifests(stage.names)
     beside = [
         item["metadata"]["name"] for item in wanted if item["kind"] == "Deployment" and item["metadata"]["name"] != CONSUMER
@@ -101,14 +101,14 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
     def settled() -> bool:
         owned = stage.reports.owned()
         return (
-            stage.ready(CONSUMER, begun)
-            and len(owned) == begun
-            and (sum(owned.values()) == inputs.partitions or begun == 0)
+            stage.ready(CONSUMER, replicas)
+            and len(owned) == replicas
+            and (sum(owned.values()) == inputs.partitions or replicas == 0)
             and all(stage.ready(name) for name in beside)
             and _decides(stage)
         )
 
-    watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {begun} consumers settled", stage.check)
+    watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {replicas} consumers settled", stage.check)
     stage.mark("driving")
     stage.apply([inputs.producer()])
     watched.wait(lambda: stage.reports.last("profile") is not None, SETTLE_DEADLINE_S, "producer started", stage.check)
@@ -142,14 +142,14 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
 
 def _decides(stage: Stage) -> bool:
     """Whether what decides the replicas has begun to: an HPA is inactive where there are none, and KEDA itself then says so."""
-    policy, begun = stage.inputs.policy, stage.inputs.baseline.replicas
+    policy, replicas = stage.inputs.policy, stage.inputs.baseline.replicas
     if policy.hpa is None:
         return True
     desired = stage.transitions.field("HorizontalPodAutoscaler", policy.hpa, "status", "desiredReplicas")
-    if begun not in (policy.start, desired):
+    if replicas not in (policy.start, desired):
         return False
     kind, name, condition = (
-        ("HorizontalPodAutoscaler", policy.hpa, "ScalingActive") if begun else ("ScaledObject", policy.name, "Ready")
+        ("HorizontalPodAutoscaler", policy.hpa, "ScalingActive") if replicas else ("ScaledObject", policy.name, "Ready")
     )
     conditions = stage.transitions.field(kind, name, "status", "conditions") or []
     return any(item["type"] == condition and item["status"] == "True" for item in conditions)

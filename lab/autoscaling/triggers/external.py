@@ -18,7 +18,7 @@ from lab.lagscaler.settings import Settings
 
 MARK = "sustainSeconds"
 FIELDS = ("scalerAddress", *login.GRPC)  # KEDA's own; whatever else is written is for the service
-REFUSED = login.of_reference("caCert", "tlsClientCert", "tlsClientKey")
+REFUSALS = login.of_reference("caCert", "tlsClientCert", "tlsClientKey")
 _SCHEME = re.compile(r"[a-z]+://")
 _GRPC_SCHEMES = ("dns:///", "passthrough:///", "unix://")
 
@@ -51,7 +51,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
     """
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known((*FIELDS, *metadata.content), REFUSED)
+    metadata.known((*FIELDS, *metadata.content), REFUSALS)
     address = metadata.text("scalerAddress", "HOST:PORT of a gRPC service")
     if _SCHEME.match(address) and not address.startswith(_GRPC_SCHEMES):
         raise metadata.error("scalerAddress", "HOST:PORT of a gRPC service, without http://")

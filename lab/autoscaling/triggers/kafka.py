@@ -39,7 +39,7 @@ FIELDS = {KAFKA: (*_SHARED, "fullMetadata", "version", "unsafeSsl", "saslTokenPr
 _SECRETS = ("username", "password", "ca", "cert", "key", "keyPassword")
 _TOKENS = ("scopes", "oauthTokenEndpointUri", "oauthExtensions")
 _KERBEROS = ("keytab", "ccacheName", "realm", "kerberosConfig", "kerberosServiceName", "kerberosDisableFAST")
-REFUSED = {
+REFUSALS = {
     KAFKA: login.of_reference(*_SECRETS, *_TOKENS, *_KERBEROS),
     APACHE: login.of_reference(*_SECRETS),
 }
@@ -100,7 +100,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
     """
     shared = common.read(trigger, where, place)
     metadata, kind = Metadata.read(trigger, where, place), trigger["type"]
-    metadata.known(FIELDS[kind], REFUSED[kind])
+    metadata.known(FIELDS[kind], REFUSALS[kind])
     named = {field: metadata.named(field) for field in NAMED}
     for field in ("bootstrapServers", "consumerGroup"):
         if not named[field].given:

@@ -22,7 +22,7 @@ BY_HAND = {
     "credentialsFromEnvFile": "gcp/gcp_common.go",
 }
 FROM_REFERENCE = "nothing: KEDA takes it from the TriggerAuthentication of an authenticationRef, and not from here"
-HIDDEN = "(not shown)"
+MASK = "(not shown)"
 _SECRETS = ("apiKey", "awsAccessKeyID", "customHeaders")
 
 
@@ -31,6 +31,6 @@ def of_reference(*fields: str) -> dict[str, str]:
     return dict.fromkeys(fields, FROM_REFERENCE)
 
 
-def shown(field: str, value: object, secrets: Iterable[str] = _SECRETS) -> object:
+def printable(field: str, value: object, secrets: Iterable[str] = _SECRETS) -> object:
     """``value`` as it may be printed and kept; what may be a secret is neither."""
-    return HIDDEN if value is not None and field in secrets else value
+    return MASK if value is not None and field in secrets else value

@@ -55,20 +55,20 @@ class Metadata:
             if not isinstance(field, str):
                 raise InputError(where, f"{prefix}{field}", value, "a field whose name is a string: quote it")
             if not isinstance(value, str):
-                raise InputError(where, f"{prefix}{field}", login.shown(field, value), "a string: quote it")
+                raise InputError(where, f"{prefix}{field}", login.printable(field, value), "a string: quote it")
         return cls({field: value.strip() for field, value in content.items()}, where, prefix)
 
     def known(self, allowed: Iterable[str], mistaken: Mapping[str, str] | None = None) -> None:
         """Refuse the first field that is not ``allowed``; ``mistaken`` says what to write instead of a common error."""
         for field in self.content:
             if mistaken and field in mistaken:
-                value = login.HIDDEN if mistaken[field] == login.FROM_REFERENCE else self.content[field]
+                value = login.MASK if mistaken[field] == login.FROM_REFERENCE else self.content[field]
                 raise InputError(self.where, f"{self.prefix}{field}", value, mistaken[field])
         yamlfile.known(self.content, allowed, self.where, self.prefix)
 
     def error(self, field: str, allowed: str) -> InputError:
         """The error that says that what ``field`` holds is not ``allowed``."""
-        return InputError(self.where, f"{self.prefix}{field}", login.shown(field, self.content.get(field)), allowed)
+        return InputError(self.where, f"{self.prefix}{field}", login.printable(field, self.content.get(field)), allowed)
 
     def text(self, field: str, allowed: str) -> str:
         """The words in ``field``, which must be there."""

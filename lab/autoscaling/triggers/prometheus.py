@@ -29,7 +29,7 @@ FIELDS = (
 )
 _PASSWORDS = ("bearerToken", "token", "username", "password", "cert", "key", "ca", "customAuthHeader", "customAuthValue")
 _OAUTH = ("oauthTokenURI", "scopes", "scope", "clientID", "clientSecret", "endpointParams")
-REFUSED = login.of_reference(*_PASSWORDS, *_OAUTH) | {
+REFUSALS = login.of_reference(*_PASSWORDS, *_OAUTH) | {
     "metricName": "nothing: KEDA ignores metricName, and calls the metric s<index>-prometheus"
 }
 _MODES = ("apiKey", "basic", "tls", "bearer", "custom", "oauth")
@@ -64,7 +64,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
     """
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known(FIELDS, REFUSED)
+    metadata.known(FIELDS, REFUSALS)
     server = metadata.text("serverAddress", "the URL of a Prometheus server")
     if not server.startswith(("http://", "https://")):
         raise metadata.error("serverAddress", "a URL that begins with http:// or https://")

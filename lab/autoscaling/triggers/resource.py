@@ -13,7 +13,7 @@ from lab.autoscaling.triggers.metadata import Metadata
 
 CPU, MEMORY = "cpu", "memory"
 FIELDS = ("value", "containerName")
-REFUSED = {"type": "nothing: KEDA 2.18 removed it; write metricType beside metadata"}
+REFUSALS = {"type": "nothing: KEDA 2.18 removed it; write metricType beside metadata"}
 _AMOUNTS = {
     CPU: (re.compile(r"(\d+(?:\.\d{1,3})?)(m?)"), "cores above 0, such as 2, 0.5 or 500m"),
     MEMORY: (re.compile(r"(\d{1,15})(|k|M|G|T|Ki|Mi|Gi|Ti)"), "whole bytes above 0, such as 500Mi or 2G"),
@@ -51,7 +51,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Resource:
     """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``parseResourceMetadata``."""
     shared = common.read(trigger, where, place, resource=True, cacheable=False)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known(FIELDS, REFUSED)
+    metadata.known(FIELDS, REFUSALS)
     if shared.metric_type == "Utilization":
         value = str(metadata.whole("value", 1, most=2**31 - 1))
     else:

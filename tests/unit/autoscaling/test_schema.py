@@ -11,13 +11,13 @@ from lab.errors import InputError
 pytestmark = pytest.mark.cluster  # the module comes with what a cluster is built of
 
 FIELDS = {
-    "kafka": (kafka.FIELDS["kafka"], kafka.REFUSED["kafka"]),
-    "apache-kafka": (kafka.FIELDS["apache-kafka"], kafka.REFUSED["apache-kafka"]),
-    "prometheus": (prometheus.FIELDS, prometheus.REFUSED),
+    "kafka": (kafka.FIELDS["kafka"], kafka.REFUSALS["kafka"]),
+    "apache-kafka": (kafka.FIELDS["apache-kafka"], kafka.REFUSALS["apache-kafka"]),
+    "prometheus": (prometheus.FIELDS, prometheus.REFUSALS),
     "cron": (cron.FIELDS, {}),
-    "cpu": (resource.FIELDS, resource.REFUSED),
-    "memory": (resource.FIELDS, resource.REFUSED),
-    "external": (external.FIELDS, external.REFUSED),
+    "cpu": (resource.FIELDS, resource.REFUSALS),
+    "memory": (resource.FIELDS, resource.REFUSALS),
+    "external": (external.FIELDS, external.REFUSALS),
 }
 NOT_KEDAS = {
     "prometheus": {"metricName"}
