@@ -126,7 +126,7 @@ def _same(theirs: ScaledObject, field: str) -> None:
     first: tuple[int, frozenset[str]] | None = None
     for index, trigger in enumerate(theirs.content["spec"]["triggers"]):
         metadata = trigger["metadata"]
-        literal, variable = str(metadata.get(field, "")), str(metadata.get(f"{field}FromEnv", ""))
+        literal, variable = (metadata.get(key, "").strip() for key in (field, f"{field}FromEnv"))
         names = frozenset(part.strip() for part in literal.split(",")) if literal else frozenset({f"${variable}"})
         if trigger["type"] not in LAG or not (literal or variable):
             continue

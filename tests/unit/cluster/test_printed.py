@@ -30,7 +30,7 @@ def written(bootstrap, topic):
         "pollingInterval": 15,
         "minReplicaCount": 1,
         "maxReplicaCount": 6,
-        "fallback": {"failureThreshold": 3, "replicas": 2},
+        "fallback": {"failureThreshold": 3, "replicas": 2, "behavior": "static"},  # the CRD writes this default
         "advanced": {"horizontalPodAutoscalerConfig": {"behavior": {}}},
         "triggers": [
             {"type": "apache-kafka", "name": "lag", "metadata": kafka | {"awsRegion": "eu-west-1"}},
