@@ -65,7 +65,7 @@ def day(partitions: int) -> Situation:
     pods = min(partitions, 100)
     rates = [pods * RATE / 2 * (0.625 - 0.375 * math.cos(2 * math.pi * hour / 24)) for hour in range(24)]
     steps = tuple(Step(hour * HOUR, rate, "baseline" if hour < 6 else "day") for hour, rate in enumerate(rates))
-    return Situation(Profile(steps, DAY), np.full(partitions, 1 / partitions), Consumers(RATE))
+    return Situation(Profile(steps, DAY), np.full(partitions, 1 / partitions), Consumers(RATE, 3.0))
 
 
 def scaled(partitions: int, threshold: int = 150) -> ScaledObject:
@@ -107,7 +107,7 @@ def plain() -> dict[int, float]:
 def by_policies() -> dict[int, float]:
     """Seconds for so many policies at once on the committed step, by their number."""
     traffic = load(paths.PROFILES / f"{PROFILE}.yaml")
-    situation = Situation(traffic, np.full(FEW, 1 / FEW), Consumers(RATE))
+    situation = Situation(traffic, np.full(FEW, 1 / FEW), Consumers(RATE, 3.0))
     every = [scaled(FEW, 50 + number) for number in range(max(POLICIES))]
     return {count: seconds(lambda count=count: simulate_many(situation, every[:count])) for count in POLICIES}
 

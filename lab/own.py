@@ -63,6 +63,8 @@ def told(inputs: Inputs) -> list[str]:
         f"{policy.min_replicas} pods {policy.min_replicas * pod:,.0f}/s, {at_work} pods on {inputs.partitions} partitions "
         f"{at_work * pod:,.0f}/s",
     ]
+    if inputs.baseline.replicas != policy.start:
+        lines.append(f"baseline of {inputs.baseline.replicas}, not the floor of {policy.start}: {inputs.baseline.why}")
     phases = [phase for _, _, phase in inputs.profile.phases()]
     if all(phase == BASELINE for phase in phases):
         lines.append(f"the profile never leaves its phase {BASELINE}: reaction and drain will be no data")

@@ -36,8 +36,9 @@ def load(name: str) -> Scale:
     file = paths.PROFILES / "scales.yaml"
     scales = yamlfile.read(file)
     if name not in scales:
-        raise InputError(file, "scale", name, f"one of {', '.join(scales)}")
-    yamlfile.known(scales[name], ("time", "rate"), file, f"{name}.")
-    time = yamlfile.number(scales[name], "time", file, 1, 100, prefix=f"{name}.")
-    rate = yamlfile.number(scales[name], "rate", file, 0.01, 100, prefix=f"{name}.")
+        raise InputError(file, "scale", name, f"one of {', '.join(map(str, scales))}")
+    chosen = yamlfile.mapping(scales, name, file)
+    yamlfile.known(chosen, ("time", "rate"), file, f"{name}.")
+    time = yamlfile.number(chosen, "time", file, 1, 100, prefix=f"{name}.")
+    rate = yamlfile.number(chosen, "rate", file, 0.01, 100, prefix=f"{name}.")
     return Scale(name, time, rate)

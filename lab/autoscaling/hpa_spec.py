@@ -113,9 +113,9 @@ def present(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _metric(content: Mapping[str, Any], where: object, prefix: str) -> Metric:
     source = content.get("type")
-    if source not in _KNOWN_TARGETS:
+    if not isinstance(source, str) or source not in _KNOWN_TARGETS:
         raise InputError(where, f"{prefix}type", source, " or ".join(_KNOWN_TARGETS))
-    field = str(source).lower()
+    field = source.lower()
     yamlfile.known(content, ("type", field), where, prefix)
     body = _mapping(content, field, where, prefix)
     if source == "External":
@@ -130,7 +130,7 @@ def _metric(content: Mapping[str, Any], where: object, prefix: str) -> Metric:
         name = body.get("name")
         if name != "cpu":
             raise InputError(where, f"{prefix}{field}.name", name, "cpu")
-    return _target(_mapping(body, "target", where, f"{prefix}{field}."), str(source), name, where, f"{prefix}{field}.target.")
+    return _target(_mapping(body, "target", where, f"{prefix}{field}."), source, name, where, f"{prefix}{field}.target.")
 
 
 def _target(content: Mapping[str, Any], source: str, name: str, where: object, prefix: str) -> Metric:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.autoscaling.scaledobject import ScaledObject
-from lab.autoscaling.triggers.cpu import Cpu
 from lab.autoscaling.triggers.external import External
 from lab.autoscaling.triggers.reading import Reading, ScalerError
+from lab.autoscaling.triggers.resource import Resource
 
 OWNER = "scaledobject.keda.sh/name"
 
@@ -118,7 +118,7 @@ def observe(
 
 
 def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> State:
-    """What the scale loop makes of one observation per trigger, in their order; None for cpu, which KEDA never queries.
+    """What the scale loop makes of one observation per trigger, in their order; None for cpu and memory, which it never asks.
 
     A trigger in fallback counts as active. Source: ``scaleHandler.getScaledObjectState`` and ``getScalerState``.
     """
@@ -133,8 +133,8 @@ def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> S
         for index, one in enumerate(observations)
         if one is not None
     ]
-    if all(isinstance(trigger, Cpu) for trigger in scaled.triggers):
-        return State(True, False, ("every trigger is cpu: always active",))
+    if all(isinstance(trigger, Resource) for trigger in scaled.triggers):
+        return State(True, False, ("every trigger is cpu or memory: always active",))
     return State(bool(active), bool(failed), tuple(reasons))
 
 
@@ -237,7 +237,7 @@ def hpa(
         "metrics": known,
     }
     behavior = _behavior(scaled)
-    if behavior:
+    if behavior is not None:
         spec["behavior"] = behavior
     return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": scaled.hpa}, "spec": spec}
 
@@ -257,14 +257,15 @@ def _metric(
     return metric
 
 
-def _behavior(scaled: ScaledObject) -> dict[str, Any]:
-    """The behavior block, in which a pause of one direction disables it."""
+def _behavior(scaled: ScaledObject) -> dict[str, Any] | None:
+    """The behavior block, in which a pause of one direction disables it. KEDA passes an empty one on, which gets defaults."""
     settings = (scaled.content["spec"].get("advanced") or {}).get("horizontalPodAutoscalerConfig") or {}
-    behavior: dict[str, Any] = copy.deepcopy(settings.get("behavior") or {})
+    behavior: dict[str, Any] | None = copy.deepcopy(settings.get("behavior"))
     for paused, direction in (
         (scaled.switches.scale_in_paused, "scaleDown"),
         (scaled.switches.scale_out_paused, "scaleUp"),
     ):
         if paused:
-            behavior.setdefault(direction, {})["selectPolicy"] = "Disabled"
+            behavior = behavior or {}
+            behavior[direction] = dict(behavior.get(direction) or {}) | {"selectPolicy": "Disabled"}
     return behavior

@@ -46,6 +46,6 @@ def load(path: Path) -> Policy:
 def parse(content: Mapping[str, Any], where: object) -> Policy:
     """The policy in ``content``, whose source ``where`` names. Raises :class:`InputError` like :func:`load`."""
     kind = content.get("kind")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(where, "kind", kind, f"one of {', '.join(KINDS)}")
     return KINDS[kind](content, where)

@@ -16,10 +16,10 @@ from lab import yamlfile
 from lab.autoscaling import behavior, hpa_spec
 from lab.autoscaling.triggers import parsing
 from lab.autoscaling.triggers.compress import compressed
-from lab.autoscaling.triggers.cpu import Cpu
 from lab.autoscaling.triggers.external import External
 from lab.autoscaling.triggers.kafka import Kafka
 from lab.autoscaling.triggers.parsing import Trigger
+from lab.autoscaling.triggers.resource import Resource
 from lab.errors import InputError
 from lab.scale import Scale
 
@@ -35,11 +35,13 @@ _SPEC = (
     "advanced",
     "triggers",
 )
+_ADVANCED = ("restoreToOriginalReplicaCount", "horizontalPodAutoscalerConfig", "scalingModifiers")
 _TARGET = ("name", "kind", "apiVersion", "envSourceContainerName")
 _MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount"}
 _FALLBACKS = ("static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower")
 _ANNOTATIONS = "autoscaling.keda.sh/"
 _SWITCHES = ("paused", "paused-scale-in", "paused-scale-out", "force-activation")
+_NEVER_ZERO = "from 1, where every trigger is cpu or memory: they can't scale from 0"
 _LONGEST_NAME = 63
 _MOST = 100_000
 
@@ -122,11 +124,15 @@ class ScaledObject:
 
 
 def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
-    """The ScaledObject in ``content``, whose source ``where`` names. Raises :class:`InputError` for a field it can't use."""
+    """The ScaledObject in ``content``, whose source ``where`` names. Raises :class:`InputError` for a field it can't use.
+
+    As ``kubectl get -o yaml`` prints it: a List of one is that one, and an empty block counts as absent.
+    """
+    content = _one(content, where)
     for field, wanted in (("apiVersion", "keda.sh/v1alpha1"), ("kind", "ScaledObject")):
         if content.get(field) != wanted:
             raise InputError(where, field, content.get(field), wanted)
-    spec = yamlfile.mapping(content, "spec", where)
+    spec = hpa_spec.present(yamlfile.mapping(content, "spec", where))
     for wrong, right in _MISTAKEN.items():
         if wrong in spec:
             raise InputError(where, f"spec.{wrong}", spec[wrong], f"{right}: KEDA ignores {wrong}")
@@ -138,8 +144,8 @@ def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
     metadata = yamlfile.mapping(content, "metadata", where)
     name = str(metadata.get("name", ""))
     parsed = parsing.parse(spec.get("triggers"), where)
-    if not least and all(isinstance(trigger, Cpu) for trigger in parsed):
-        raise InputError(where, "spec.minReplicaCount", least, "from 1, where every trigger is cpu: they can't scale from 0")
+    if not least and all(isinstance(trigger, Resource) for trigger in parsed):
+        raise InputError(where, "spec.minReplicaCount", least, _NEVER_ZERO)
     return ScaledObject(
         name=name,
         target=_target(spec, where),
@@ -156,6 +162,17 @@ def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
         where=str(where),
         content=copy.deepcopy(dict(content)),
     )
+
+
+def _one(content: Mapping[str, Any], where: object) -> Mapping[str, Any]:
+    """``content``, or the one item of the List that it is: kubectl prints one where no name is asked for."""
+    if (content.get("apiVersion"), content.get("kind")) != ("v1", "List"):
+        return content
+    items = content.get("items")
+    if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], dict):
+        value = f"{len(items)} items" if isinstance(items, list) else items
+        raise InputError(where, "items", value, "one ScaledObject: ask kubectl for it by name")
+    return items[0]
 
 
 def _target(spec: Mapping[str, Any], where: object) -> str:
@@ -188,8 +205,8 @@ def _fallback(spec: Mapping[str, Any], parsed: tuple[Trigger, ...], where: objec
     if chosen not in _FALLBACKS:
         others = "; scalingModifiers are not modelled" if chosen == "scalingModifiers" else ""
         raise InputError(where, "spec.fallback.behavior", chosen, f"one of {', '.join(_FALLBACKS)}{others}")
-    if all(isinstance(trigger, Cpu) for trigger in parsed):
-        raise InputError(where, "spec.fallback", dict(fallback), "none, where every trigger is cpu: KEDA refuses it")
+    if all(isinstance(trigger, Resource) for trigger in parsed):
+        raise InputError(where, "spec.fallback", dict(fallback), "none, where every trigger is cpu or memory: KEDA refuses it")
     return Fallback(
         yamlfile.whole(fallback, "failureThreshold", where, 0, _MOST, prefix="spec.fallback."),
         yamlfile.whole(fallback, "replicas", where, 0, _MOST, prefix="spec.fallback."),
@@ -200,12 +217,13 @@ def _fallback(spec: Mapping[str, Any], parsed: tuple[Trigger, ...], where: objec
 def _advanced(spec: Mapping[str, Any], name: str, where: object) -> str:
     """Check the advanced block; the name of the HPA that KEDA makes. Source: ``getHPAName`` and ``verifyName``."""
     advanced = _optional(spec, "advanced", where, "spec.")
-    if "scalingModifiers" in advanced:
-        given = advanced["scalingModifiers"]
-        raise InputError(where, "spec.advanced.scalingModifiers", given, "nothing: a formula over triggers is not modelled")
-    yamlfile.known(advanced, ("restoreToOriginalReplicaCount", "horizontalPodAutoscalerConfig"), where, "spec.advanced.")
-    restore = advanced.get("restoreToOriginalReplicaCount", False)
-    if not isinstance(restore, bool):
+    modifiers = _optional(advanced, "scalingModifiers", where, "spec.advanced.")
+    if any(modifiers.values()):  # KEDA's own updates write an empty block where there is none
+        field = "spec.advanced.scalingModifiers"
+        raise InputError(where, field, dict(modifiers), "nothing: a formula over triggers is not modelled")
+    yamlfile.known(advanced, _ADVANCED, where, "spec.advanced.")
+    restore = advanced.get("restoreToOriginalReplicaCount")
+    if not isinstance(restore, bool | None):
         raise InputError(where, "spec.advanced.restoreToOriginalReplicaCount", restore, "true or false")
     settings = _optional(advanced, "horizontalPodAutoscalerConfig", where, "spec.advanced.")
     base = "spec.advanced.horizontalPodAutoscalerConfig."
@@ -219,7 +237,8 @@ def _advanced(spec: Mapping[str, Any], name: str, where: object) -> str:
 
 def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
     """The annotations KEDA acts on. Source: ``NeedToBePausedByAnnotation`` and the like in ``scaledobject_types.go``."""
-    annotations = _optional(metadata, "annotations", where, "metadata.")
+    annotations = _strings(metadata, "annotations", where)
+    _strings(metadata, "labels", where)
     known = (*_SWITCHES, "paused-replicas")
     own = {key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)}
     prefix = f"metadata.annotations.{_ANNOTATIONS}"
@@ -238,6 +257,15 @@ def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
         scale_out_paused=on["paused-scale-out"],
         forced=on["force-activation"],
     )
+
+
+def _strings(metadata: Mapping[str, Any], field: str, where: object) -> Mapping[str, Any]:
+    """The labels or annotations in ``field``."""
+    words = _optional(metadata, field, where, "metadata.")
+    for key, value in words.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InputError(where, f"metadata.{field}.{key}", value, "a string: quote it")
+    return words
 
 
 def _optional(content: Mapping[str, Any], field: str, where: object, prefix: str) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")
 DRAWABLE = f"FILE{', FILE'.join(PICTURES)} in a folder that is there"
 WORDS = {  # what each time of Consumers is, for --help
-    "start_s": "from a decision until a new pod joins the group",
+    "start_s": "from a decision until a new pod joins the group; must be given or calibrated",
     "start_each_s": "between pods that start together, where they share cores",
     "stop_s": "from a decision until a pod has left",
     "notice_s": "until every member knows of a rebalance and has rejoined",
@@ -128,7 +128,7 @@ def read(options: argparse.Namespace) -> Question:
         situation=situation,
         profile_name=Path(options.profile).stem,
         objective_s=options.objective_s,
-        known=f"times as measured in {', '.join(record.id for record in known)}" if known else "times as assumed or given",
+        known=f"times as measured in {', '.join(record.id for record in known)}" if known else "times as given or assumed",
     )
 
 
@@ -176,8 +176,12 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
     if "rate" not in asked:
         allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
         raise InputError("command line", "--pod-rate", None, allowed)
-    start = measured.consumers if measured else Consumers(rate=asked["rate"])
-    return replace(start, **asked), options.partitions or partitions
+    if measured:
+        return replace(measured.consumers, **asked), options.partitions or partitions
+    if "start_s" not in asked:
+        allowed = "0 to 3600 s from a decision until a new pod joins the group, or a --calibrate that measures it"
+        raise InputError("command line", "--start-s", None, allowed)
+    return Consumers(**asked), options.partitions or partitions
 
 
 def save(draw: Callable[[], Any], file: Path) -> None:

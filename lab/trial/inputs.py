@@ -17,6 +17,7 @@ from lab import paths, profile, yamlfile
 from lab.autoscaling import policy as policies
 from lab.autoscaling import scaledobject
 from lab.autoscaling.adopt import Replaced, adopt
+from lab.autoscaling.baseline import Baseline, baseline
 from lab.autoscaling.controller import LagController
 from lab.autoscaling.policy import Policy
 from lab.autoscaling.scaledobject import ScaledObject
@@ -97,6 +98,11 @@ class Inputs:
         """Names and the hash of everything: equal inputs, equal id."""
         digest = hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.profile_name}-{self.policy_name}-{digest}"
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """The replicas that the trial's traffic finds, and why so many."""
+        return baseline(self.policy, self.partitions)
 
     def environment(self, bootstrap: str, run: str) -> dict[str, str]:
         """The ConfigMap "trial" that the pods and the ScaledObject read; ``run`` makes its names unique."""

@@ -7,6 +7,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def run(
     head = {
         "id": inputs.id,
         "inputs": inputs.to_dict(),
+        "baseline": asdict(inputs.baseline),
         "scale": str(inputs.scale),
         "versions": {**cluster.versions, **machine.packages()},
         "machine": machine.describe(),
@@ -83,8 +85,10 @@ def run(
 def _drive(stage: Stage, disturb: Disturb | None) -> str:
     """Settle the baseline, replay the profile, wait for the end; returns how it ended."""
     inputs, watched = stage.inputs, stage.transitions
-    policy = inputs.policy
+    policy, replicas = inputs.policy, inputs.baseline.replicas
     stage.mark("settling")
+    if replicas != policy.start:
+        log.info("%s: baseline of %d, not the floor of %d: %s", inputs.id, replicas, policy.start, inputs.baseline.why)
     wanted = inputs.manifests(stage.names)
     beside = [
         item["metadata"]["name"] for item in wanted if item["kind"] == "Deployment" and item["metadata"]["name"] != CONSUMER
@@ -97,14 +101,14 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
     def settled() -> bool:
         owned = stage.reports.owned()
         return (
-            stage.ready(CONSUMER, policy.start)
-            and len(owned) == policy.start
-            and (sum(owned.values()) == inputs.partitions or policy.start == 0)
+            stage.ready(CONSUMER, replicas)
+            and len(owned) == replicas
+            and (sum(owned.values()) == inputs.partitions or replicas == 0)
             and all(stage.ready(name) for name in beside)
             and _decides(stage)
         )
 
-    watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {policy.start} consumers settled", stage.check)
+    watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {replicas} consumers settled", stage.check)
     stage.mark("driving")
     stage.apply([inputs.producer()])
     watched.wait(lambda: stage.reports.last("profile") is not None, SETTLE_DEADLINE_S, "producer started", stage.check)
@@ -138,11 +142,14 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
 
 def _decides(stage: Stage) -> bool:
     """Whether what decides the replicas has begun to: an HPA is inactive where there are none, and KEDA itself then says so."""
-    policy = stage.inputs.policy
+    policy, replicas = stage.inputs.policy, stage.inputs.baseline.replicas
     if policy.hpa is None:
         return True
+    desired = stage.transitions.field("HorizontalPodAutoscaler", policy.hpa, "status", "desiredReplicas")
+    if replicas not in (policy.start, desired):
+        return False
     kind, name, condition = (
-        ("HorizontalPodAutoscaler", policy.hpa, "ScalingActive") if policy.start else ("ScaledObject", policy.name, "Ready")
+        ("HorizontalPodAutoscaler", policy.hpa, "ScalingActive") if replicas else ("ScaledObject", policy.name, "Ready")
     )
     conditions = stage.transitions.field(kind, name, "status", "conditions") or []
     return any(item["type"] == condition and item["status"] == "True" for item in conditions)

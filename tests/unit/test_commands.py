@@ -15,7 +15,7 @@ from tests.unit.measure.built import lags, profile, record, replicas
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 ORDERS, ENRICHER, PEAK = (str(EXAMPLES / f"{name}.yaml") for name in ("orders", "enricher", "evening-peak"))
-THEIRS = [f"--scaledobject={ORDERS}", f"--workload={ENRICHER}", f"--profile={PEAK}"]
+THEIRS = [f"--scaledobject={ORDERS}", f"--workload={ENRICHER}", f"--profile={PEAK}", "--start-s=3"]
 
 
 def lab(*arguments):
@@ -94,7 +94,7 @@ class TestSimulate:
         """Steady traffic has no reaction and no drain: neither is a pass."""
         steady = tmp_path / "steady.yaml"
         steady.write_text("{kind: steady, rate: 150, duration: 600}\n")
-        given = ["simulate", f"--scaledobject={ORDERS}", f"--profile={steady}", "--pod-rate=100"]
+        given = ["simulate", f"--scaledobject={ORDERS}", f"--profile={steady}", "--pod-rate=100", "--start-s=3"]
         text = lab(*given)
         assert "? reaction at real time: no data (the profile has no phase baseline that something follows)" in text
         content = json.loads(lab(*given, "--json"))
@@ -189,6 +189,13 @@ class TestBadInput:
         """No rate is made up."""
         line = refused(capsys, "simulate", f"--scaledobject={ORDERS}", f"--profile={PEAK}")
         assert line.startswith("lab: command line: --pod-rate: None is not allowed; allowed: messages/s a pod processes, or")
+
+    @pytest.mark.parametrize("command", ["simulate", "tune"])
+    def test_how_long_a_pod_takes_to_start_is_not_assumed(self, capsys, command):
+        """A default flatters: an image that is pulled takes twenty times as long as a process."""
+        line = refused(capsys, command, *(one for one in THEIRS if not one.startswith("--start-s")))
+        assert line.startswith("lab: command line: --start-s: None is not allowed; allowed: 0 to 3600 s from a decision until")
+        assert "--calibrate" in line
 
     @pytest.mark.parametrize("command", ["simulate", "tune"])
     def test_a_trigger_that_is_not_simulated_is_named(self, capsys, command, tmp_path):

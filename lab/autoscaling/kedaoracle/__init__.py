@@ -27,6 +27,7 @@ from lab.errors import LabFault
 _KEDA_FILES = (
     "scaler.go",
     "kafka_scaler.go",
+    "apache_kafka_scaler.go",
     "prometheus_scaler.go",
     "cron_scaler.go",
     "cpu_memory_scaler.go",

@@ -36,7 +36,7 @@ const externalMetricType = "External"
 type oracleCase struct {
 	Kind string `json:"kind"`
 
-	// A trigger: kafka, prometheus, cron, cpu, external.
+	// A trigger: kafka, apache-kafka, prometheus, cron, cpu, memory, external.
 	Index       int                 `json:"index"`
 	Metadata    map[string]string   `json:"metadata"`
 	Environment map[string]string   `json:"environment"`
@@ -86,7 +86,11 @@ func canonical(specs []v2.MetricSpec) []v2.MetricSpec {
 		}
 		for _, quantity := range []*resource.Quantity{target.AverageValue, target.Value} {
 			if quantity != nil {
-				*quantity = *resource.NewDecimalQuantity(*quantity.AsDec(), resource.DecimalSI)
+				format := resource.DecimalSI
+				if quantity.Format == resource.BinarySI {
+					format = quantity.Format
+				}
+				*quantity = *resource.NewDecimalQuantity(*quantity.AsDec(), format)
 			}
 		}
 	}
@@ -135,12 +139,14 @@ func answered(t *testing.T, one *oracleCase, broker *fakeBroker) answer {
 	switch one.Kind {
 	case "kafka":
 		return kafkaAnswer(config, one.Calls, broker)
+	case "apache-kafka":
+		return apacheAnswer(config, one.Calls)
 	case "cron":
 		return cronAnswer(t, config, one.At)
 	case "prometheus":
 		return prometheusAnswer(config, one.Elements)
-	case "cpu":
-		return cpuAnswer(config)
+	case "cpu", "memory":
+		return resourceAnswer(config)
 	case "external":
 		return externalAnswer(config, one.Name, one.Target)
 	case "scale":
@@ -194,14 +200,14 @@ func prometheusAnswer(config *scalersconfig.ScalerConfig, elements []string) (ou
 	return out
 }
 
-func cpuAnswer(config *scalersconfig.ScalerConfig) (out answer) {
+func resourceAnswer(config *scalersconfig.ScalerConfig) (out answer) {
 	defer func() {
 		// KEDA parses the quantity with MustParse.
 		if reason := recover(); reason != nil {
 			out = answer{Refused: fmt.Sprint(reason)}
 		}
 	}()
-	scaler, err := NewCPUMemoryScaler(v1.ResourceCPU, config)
+	scaler, err := NewCPUMemoryScaler(v1.ResourceName(config.TriggerType), config)
 	if err != nil {
 		return answer{Refused: err.Error()}
 	}

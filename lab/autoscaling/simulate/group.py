@@ -29,8 +29,8 @@ class Consumers:
     """
 
     rate: float
+    start_s: float
     balancer: str = "cooperative-sticky"
-    start_s: float = 3.0
     start_each_s: float = 0.0
     stop_s: float = 1.0
     notice_s: float = 0.5

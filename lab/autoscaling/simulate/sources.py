@@ -20,7 +20,8 @@ from lab.lagscaler.age import Ends
 from lab.lagscaler.window import Window
 
 SIMULATED = (
-    "exactly one trigger, of type kafka, or external with the persistent-lag scaler's sustainSeconds: no other is simulated"
+    "exactly one trigger, of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds: "
+    "no other is simulated"
 )
 
 

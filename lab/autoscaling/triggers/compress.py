@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from lab.autoscaling.triggers.cpu import Cpu
 from lab.autoscaling.triggers.cron import Cron
 from lab.autoscaling.triggers.external import External
 from lab.autoscaling.triggers.kafka import Kafka
 from lab.autoscaling.triggers.parsing import Trigger
 from lab.autoscaling.triggers.prometheus import Prometheus
+from lab.autoscaling.triggers.resource import Resource
 from lab.errors import InputError
 from lab.scale import Scale
 
@@ -21,7 +21,7 @@ _DECIMAL_S = ("samplingInterval", "lagSeconds", "activationLagSeconds")
 
 
 def compressed(content: Mapping[str, Any], trigger: Trigger, scale: Scale, where: object) -> dict[str, Any]:
-    """The trigger ``content``, which was read as ``trigger``, at ``scale``; cpu stays as it is, in percent of a request.
+    """The trigger ``content``, which was read as ``trigger``, at ``scale``; cpu and memory stay as they are.
 
     Raises :class:`InputError` for cron: a time of day is no length.
     """
@@ -43,10 +43,8 @@ def compressed(content: Mapping[str, Any], trigger: Trigger, scale: Scale, where
             if metadata.get("lagThreshold"):
                 metadata["lagThreshold"] = _times(int(metadata["lagThreshold"]), scale)
         case Cron():
-            raise InputError(
-                where, "spec.triggers", "cron", "kafka, cpu, prometheus or external: a trial compresses no time of day"
-            )
-        case Cpu():
+            raise InputError(where, "spec.triggers", "cron", "any other trigger: a trial compresses no time of day")
+        case Resource():
             pass
     return dict(content) | {"metadata": metadata}
 

@@ -14,6 +14,7 @@ from lab.autoscaling.triggers.metadata import Metadata
 from lab.autoscaling.triggers.reading import Reading
 from lab.autoscaling.triggers.schedule import Schedule
 
+FIELDS = ("timezone", "start", "end", "desiredReplicas")
 _FIVE = 'five fields of a crontab, such as "0 8 * * *"'
 _REPLACED = str.maketrans({" ": "", "*": "x", "/": "Sl", "?": "Qm", ",": "Cm"})
 
@@ -46,7 +47,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Cron:
     """
     shared = common.read(trigger, where, place, cacheable=False)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known(("timezone", "start", "end", "desiredReplicas"))
+    metadata.known(FIELDS)
     zone = metadata.text("timezone", "a time zone such as Europe/Berlin")
     try:
         ZoneInfo(zone)

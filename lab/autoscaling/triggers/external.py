@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lab.autoscaling.triggers import common
+from lab.autoscaling.triggers import common, login
 from lab.autoscaling.triggers.common import Common
 from lab.autoscaling.triggers.metadata import Metadata
 from lab.lagscaler import settings
 from lab.lagscaler.settings import Settings
 
 MARK = "sustainSeconds"
+FIELDS = ("scalerAddress", *login.GRPC)  # KEDA's own; whatever else is written is for the service
+REFUSALS = login.of_reference("caCert", "tlsClientCert", "tlsClientKey")
 _SCHEME = re.compile(r"[a-z]+://")
 _GRPC_SCHEMES = ("dns:///", "passthrough:///", "unix://")
 
@@ -49,10 +51,11 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
     """
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
+    metadata.known((*FIELDS, *metadata.content), REFUSALS)
     address = metadata.text("scalerAddress", "HOST:PORT of a gRPC service")
     if _SCHEME.match(address) and not address.startswith(_GRPC_SCHEMES):
         raise metadata.error("scalerAddress", "HOST:PORT of a gRPC service, without http://")
-    for field in ("enableTLS", "unsafeSsl"):
+    for field in login.GRPC:
         metadata.flag(field)
     sent = dict(metadata.content)
     if MARK in sent:

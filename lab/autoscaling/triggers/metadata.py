@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab import yamlfile
+from lab.autoscaling.triggers import login
 from lab.errors import InputError
 
 MOST = 2**63 - 1
@@ -51,20 +52,23 @@ class Metadata:
             raise InputError(where, f"{place}metadata", content, "a mapping of strings")
         prefix = f"{place}metadata."
         for field, value in content.items():
+            if not isinstance(field, str):
+                raise InputError(where, f"{prefix}{field}", value, "a field whose name is a string: quote it")
             if not isinstance(value, str):
-                raise InputError(where, f"{prefix}{field}", value, "a string: quote it")
+                raise InputError(where, f"{prefix}{field}", login.printable(field, value), "a string: quote it")
         return cls({field: value.strip() for field, value in content.items()}, where, prefix)
 
     def known(self, allowed: Iterable[str], mistaken: Mapping[str, str] | None = None) -> None:
         """Refuse the first field that is not ``allowed``; ``mistaken`` says what to write instead of a common error."""
         for field in self.content:
             if mistaken and field in mistaken:
-                raise self.error(field, mistaken[field])
+                value = login.MASK if mistaken[field] == login.FROM_REFERENCE else self.content[field]
+                raise InputError(self.where, f"{self.prefix}{field}", value, mistaken[field])
         yamlfile.known(self.content, allowed, self.where, self.prefix)
 
     def error(self, field: str, allowed: str) -> InputError:
         """The error that says that what ``field`` holds is not ``allowed``."""
-        return InputError(self.where, f"{self.prefix}{field}", self.content.get(field), allowed)
+        return InputError(self.where, f"{self.prefix}{field}", login.printable(field, self.content.get(field)), allowed)
 
     def text(self, field: str, allowed: str) -> str:
         """The words in ``field``, which must be there."""

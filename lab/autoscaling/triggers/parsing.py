@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lab.autoscaling.triggers import cpu, cron, external, kafka, prometheus
+from lab.autoscaling.triggers import cron, external, kafka, prometheus, resource
 from lab.errors import InputError
 
-Trigger = kafka.Kafka | prometheus.Prometheus | cron.Cron | cpu.Cpu | external.External
+Trigger = kafka.Kafka | prometheus.Prometheus | cron.Cron | resource.Resource | external.External
 
-_TYPES: dict[str, Callable[[Mapping[str, Any], object, str], Trigger]] = {
+TYPES: dict[str, Callable[[Mapping[str, Any], object, str], Trigger]] = {
     "kafka": kafka.parse,
+    "apache-kafka": kafka.parse,
     "prometheus": prometheus.parse,
     "cron": cron.parse,
-    "cpu": cpu.parse,
+    "cpu": resource.parse,
+    "memory": resource.parse,
     "external": external.parse,
 }
+_OTHERS = {"external-push": "external: the lab's scaler answers when it is asked, and pushes nothing"}
 
 
 def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
@@ -29,9 +32,10 @@ def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
     parsed: list[Trigger] = []
     for index, trigger in enumerate(triggers):
         place = f"spec.triggers[{index}]."
-        if trigger.get("type") not in _TYPES:
-            raise InputError(where, f"{place}type", trigger.get("type"), ", ".join(_TYPES))
-        read = _TYPES[trigger["type"]](trigger, where, place)
+        kind = trigger.get("type")
+        if not isinstance(kind, str) or kind not in TYPES:
+            raise InputError(where, f"{place}type", kind, _OTHERS.get(str(kind), ", ".join(TYPES)))
+        read = TYPES[kind](trigger, where, place)
         if read.common.name and read.common.name in {earlier.common.name for earlier in parsed}:
             raise InputError(where, f"{place}name", read.common.name, "a name no other trigger has")
         parsed.append(read)

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lab.autoscaling.triggers import common
+from lab.autoscaling.triggers import common, login
 from lab.autoscaling.triggers.common import Common
 from lab.autoscaling.triggers.metadata import Metadata
 from lab.autoscaling.triggers.reading import Reading, ScalerError, exposed
 
 _PAIRS = ("queryParameters", "customHeaders")
-_FIELDS = (
+FIELDS = (
     "serverAddress",
     "query",
     "threshold",
@@ -23,10 +23,16 @@ _FIELDS = (
     "namespace",
     "timeout",
     "unsafeSsl",
-    "authModes",
-    *_PAIRS,
+    "queryParameters",
+    *login.HTTP,
+    *login.CLOUDS,
 )
-_MISTAKEN = {"metricName": "nothing: KEDA ignores metricName, and calls the metric s<index>-prometheus"}
+_PASSWORDS = ("bearerToken", "token", "username", "password", "cert", "key", "ca", "customAuthHeader", "customAuthValue")
+_OAUTH = ("oauthTokenURI", "scopes", "scope", "clientID", "clientSecret", "endpointParams")
+REFUSALS = login.of_reference(*_PASSWORDS, *_OAUTH) | {
+    "metricName": "nothing: KEDA ignores metricName, and calls the metric s<index>-prometheus"
+}
+_MODES = ("apiKey", "basic", "tls", "bearer", "custom", "oauth")
 _TIMEOUT = re.compile(r"\d{1,9}|(\d{1,6}(\.\d{1,6})?(ns|us|ms|s|m|h))+")
 
 
@@ -58,7 +64,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
     """
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known(_FIELDS, _MISTAKEN)
+    metadata.known(FIELDS, REFUSALS)
     server = metadata.text("serverAddress", "the URL of a Prometheus server")
     if not server.startswith(("http://", "https://")):
         raise metadata.error("serverAddress", "a URL that begins with http:// or https://")
@@ -69,8 +75,15 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
     timeout = metadata.content.get("timeout", "")
     if timeout and not _TIMEOUT.fullmatch(timeout):
         raise metadata.error("timeout", "milliseconds, or a duration such as 5s")
-    if metadata.content.get("authModes") and not shared.authenticated:
-        raise metadata.error("authModes", "none without an authenticationRef that has the secrets")
+    for field in ("authModes", "authMode"):
+        modes = {mode.strip() for mode in metadata.content.get(field, "").split(",")} - {""}
+        if not modes <= set(_MODES):
+            raise metadata.error(field, f"some of {', '.join(_MODES)}")
+        if modes - {"apiKey"} and not shared.authenticated:
+            raise metadata.error(field, "none without an authenticationRef that has the secrets")
+        if "apiKey" in modes and not shared.authenticated:
+            metadata.text("apiKey", "a key, here or in the TriggerAuthentication of an authenticationRef")
+    metadata.choice("method", ("header", "query"), "header")
     metadata.flag("unsafeSsl")
     return Prometheus(
         common=shared,

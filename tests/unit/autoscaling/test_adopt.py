@@ -97,6 +97,100 @@ def test_what_kubectl_get_prints_can_be_brought():
     assert Replaced("metadata.ownerReferences", "what an API server wrote", None) in replaced
 
 
+def test_keda_s_and_kubectl_s_own_words_are_no_ones_policy():
+    """Its empty block, its label, and the copy of the object that kubectl keeps: with and without them it is the same trial."""
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{...}"}
+    printed = theirs(
+        (("metadata", "labels"), {"scaledobject.keda.sh/name": "orders-enricher", "team": "orders"}),
+        (("metadata", "annotations"), annotations),
+        (("metadata", "creationTimestamp"), "2026-01-01T00:00:00Z"),
+        (("spec", "advanced", "scalingModifiers"), {}),
+        (("spec", "advanced", "restoreToOriginalReplicaCount"), None),
+    )
+    adopted, _ = adopt(parse(printed, "orders.yaml"))
+    assert adopted.content == adopt(parse(theirs(), "orders.yaml"))[0].content
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_list_of_one_is_that_one(count):
+    """`kubectl get scaledobject -o yaml` without a name prints a List."""
+    printed = {"apiVersion": "v1", "kind": "List", "items": [theirs()] * count}
+    if count == 1:
+        assert parse(printed, "orders.yaml") == parse(theirs(), "orders.yaml")
+        return
+    with pytest.raises(InputError, match=f"orders.yaml: items: '{count} items' is not allowed; allowed: one ScaledObject"):
+        parse(printed, "orders.yaml")
+
+
+MSK = {"sasl": "oauthbearer", "saslTokenProvider": "aws_msk_iam", "awsRegion": "eu-west-1", "tls": "enable"}
+
+
+def test_msk_s_login_is_replaced_and_said():
+    """IAM means nothing to a broker on loopback; the region is one of theirs."""
+    adopted, replaced = adopt(parse(theirs(*(((*KAFKA, field), value) for field, value in MSK.items())), "orders.yaml"))
+    assert not MSK.keys() & adopted.content["spec"]["triggers"][0]["metadata"].keys()
+    for field, value in MSK.items():
+        assert Replaced(f"spec.triggers[0].metadata.{field}", value, None) in replaced
+
+
+def test_apache_kafka_stays_apache_kafka():
+    """KEDA has the scaler: the lab's operator runs it."""
+    given = theirs((("spec", "triggers", 0, "type"), "apache-kafka"))
+    adopted, _ = adopt(parse(given, "orders.yaml"))
+    assert adopted.content["spec"]["triggers"][0]["type"] == "apache-kafka"
+    assert adopted.content["spec"]["triggers"][0]["metadata"].items() >= OURS.items()
+
+
+def beside(trigger):
+    """The example with a second trigger."""
+    content = theirs()
+    content["spec"]["triggers"].append(trigger)
+    return content
+
+
+def test_a_prometheus_trigger_loses_its_login_too():
+    """authModes would ask for secrets that a trial has not; what is secret is neither printed nor kept."""
+    metadata = {"serverAddress": "https://p", "query": "sum(x)", "threshold": "1", "authModes": "bearer,apiKey", "apiKey": "s3"}
+    given = beside({"type": "prometheus", "metadata": metadata, "authenticationRef": {"name": "prometheus"}})
+    adopted, replaced = adopt(parse(given, "orders.yaml"))
+    assert adopted.content["spec"]["triggers"][1]["metadata"].keys() == {"serverAddress", "query", "threshold"}
+    assert Replaced("spec.triggers[1].metadata.apiKey", "(not shown)", None) in replaced
+
+
+@pytest.mark.parametrize(
+    ("metadata", "line"),
+    [
+        (
+            {"topic": "payments"},
+            "metadata.topic: 'payments' is not allowed; allowed: the one of spec.triggers[0], orders: a trial",
+        ),
+        ({"consumerGroup": "payers"}, "metadata.consumerGroup: 'payers' is not allowed; allowed: the one of spec.triggers[0]"),
+        (
+            {"bootstrapServers": "b:9092"},
+            "metadata.bootstrapServers: 'b:9092' is not allowed; allowed: the one of spec.trigger",
+        ),
+        ({"topic": "", "topicFromEnv": "T"}, "metadata.topicFromEnv: 'T' is not allowed; allowed: the one of spec.triggers[0]"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["kafka", "apache-kafka"])
+def test_a_second_topic_group_or_cluster_is_one_clear_line(kind, metadata, line):
+    """Both would be the lab's one: each trigger would read the same lag, and nothing would say so."""
+    same = {"bootstrapServers": "kafka-1.kafka.svc:9093", "consumerGroup": "orders-enricher", "topic": "orders"}
+    adopt(parse(beside({"type": kind, "metadata": same}), "orders.yaml"))
+    with pytest.raises(InputError) as error:
+        adopt(parse(beside({"type": kind, "metadata": same | metadata}), "orders.yaml"))
+    assert str(error.value).startswith(f"orders.yaml: spec.triggers[1].{line}")
+    assert "\n" not in str(error.value)
+
+
+def test_another_service_than_the_labs_is_one_clear_line():
+    """An external trigger asks a service of theirs, which the lab has not."""
+    with pytest.raises(
+        InputError, match=r"spec.triggers\[1\].metadata: \"another service's\" is not allowed; allowed: the persist"
+    ):
+        adopt(parse(beside({"type": "external", "metadata": {"scalerAddress": "jobs:6000", "queue": "jobs"}}), "orders.yaml"))
+
+
 def test_a_scale_compresses_it_like_any_policy():
     """15 s of polling are half a second, rounded up to the least KEDA takes; 600 s of window are 20."""
     small = adopt(parse(theirs(), "orders.yaml"))[0].compressed(scales.load("quick"))

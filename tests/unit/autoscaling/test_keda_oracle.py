@@ -125,6 +125,23 @@ def kafka_model(case):
     return {"metrics": [trigger.metric(case["index"], {})], "calls": calls}
 
 
+def apache_case(random):
+    """The same of the apache-kafka scaler: on one topic that is written, whose every partition the brokers answer for."""
+    case = kafka_case(random) | {"kind": "apache-kafka"}
+    case["metadata"] = {"topic": "events"} | case["metadata"]
+    if case["metadata"].get("partitionLimitation") == "9" or len(case["calls"][0]["topics"]["events"]) < 2:
+        case["metadata"].pop("partitionLimitation", None)
+    for call in case["calls"]:
+        for partition in call["topics"]["events"]:
+            partition["end"] = max(0, partition["committed"] or 0) if partition["end"] is None else partition["end"]
+            partition |= {
+                "start": partition["start"] or 0,
+                "committed": -1 if partition["committed"] is None else partition["committed"],
+            }
+        call["topics"] = {"events": call["topics"]["events"]}
+    return case
+
+
 def cron_case(random):
     """Two schedules, and instants around their days, weighted to changes of clocks."""
 
@@ -302,6 +319,7 @@ def told(case, answer):
 
 KINDS = {
     "kafka": (kafka_case, kafka_model, 42_000),
+    "apache-kafka": (apache_case, kafka_model, 6_000),
     "cron": (cron_case, cron_model, 1_500),
     "prometheus": (prometheus_case, prometheus_model, 2_000),
     "scale": (scale_case, scale_model, 10_000),
@@ -351,13 +369,16 @@ def test_the_model_answers_as_keda_does(oracle, kind):
 WORDS = [
     *("", " ", "0", "1", "-1", "10", "007", "1.5", "1e3", ".5", "abc", "true", "false", "True", "yes", "latest", "earliest"),
     *("none", "enable", "disable", "plaintext", "1.0.0", "4", "0-3", "3-0", "all", "1,2", "x=y", "5s", "NaN", "500m", "75%"),
+    *("2Gi", "1536Mi", "2000M", "1023", "1Ki", "aws_msk_iam", "oauthbearer", "operator", "gssapi", "bearer"),
     *("http://p:9090", "host:1", "0 8 * * *", "0 25 * * *", "* * * *", "Europe/Berlin", "Nowhere/City", "9223372036854775808"),
 ]
 VALID = {
     "kafka": kafka_case(Random(SEED), 1)["metadata"] | {"topic": "orders.v1"},
     "prometheus": prometheus_case(Random(SEED))["metadata"],
+    "apache-kafka": kafka_case(Random(SEED), 1)["metadata"] | {"topic": "orders.v1"},
     "cron": {"timezone": "Asia/Kolkata", "start": "0 8 * * 1-5", "end": "*/5 18 ? * *", "desiredReplicas": "5"},
     "cpu": {"value": "75"},
+    "memory": {"value": "500Mi"},
     "external": {"scalerAddress": "lag-scaler:6000", "queue": "jobs"},
 }
 FIELDS = {
@@ -365,6 +386,12 @@ FIELDS = {
         *("bootstrapServers", "consumerGroup", "topic", "lagThreshold", "activationLagThreshold", "offsetResetPolicy"),
         *("allowIdleConsumers", "excludePersistentLag", "limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
         *("partitionLimitation", "version", "tls", "sasl", "unsafeSsl", "fullMetadata", "scaleToZeroOnInvalidOffset"),
+        *("saslTokenProvider", "awsRegion", "identityOwner"),
+    ],
+    "apache-kafka": [
+        *("bootstrapServers", "consumerGroup", "topic", "lagThreshold", "activationLagThreshold", "offsetResetPolicy"),
+        *("allowIdleConsumers", "excludePersistentLag", "limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
+        *("partitionLimitation", "tls", "sasl", "scaleToZeroOnInvalidOffset", "awsRegion", "identityOwner"),
     ],
     "prometheus": [
         "serverAddress",
@@ -377,6 +404,7 @@ FIELDS = {
     ],
     "cron": ["timezone", "start", "end", "desiredReplicas"],
     "cpu": ["value", "containerName", "type"],
+    "memory": ["value", "containerName", "type"],
     "external": ["scalerAddress", "enableTLS", "unsafeSsl", "topic"],
 }
 
@@ -392,7 +420,7 @@ def written_case(random):
         else:
             metadata[field] = random.choice(WORDS)
     metric_type = random.choice(
-        ["Utilization", "AverageValue"] if kind == "cpu" else ["", "AverageValue", "Value", "Utilization"]
+        ["Utilization", "AverageValue"] if kind in ("cpu", "memory") else ["", "AverageValue", "Value", "Utilization"]
     )
     case = {"kind": kind, "index": random.randint(0, 9), "metricType": metric_type, "metadata": metadata}
     return case | ({"name": "lag", "target": random.choice([0.5, 500.0, 1000.0, 1e6])} if kind == "external" else {})

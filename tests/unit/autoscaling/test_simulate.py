@@ -72,7 +72,7 @@ def test_an_assignment_is_even_and_sticky(partitions, sizes):
 def test_what_a_rebalance_stops(balancer, stands_still):
     """From 2 to 4 members: eager stops everything at once, cooperative nothing at first, KIP-848 what moves."""
     owner = np.full(P, NOBODY)
-    group = Rebalance(Consumers(100, balancer), owner, 2)
+    group = Rebalance(Consumers(100, 3.0, balancer), owner, 2)
     group.resize(10.0, 4)
     assert (owner == NOBODY).sum() == stands_still
     rounds = 0
@@ -86,7 +86,7 @@ def test_what_a_rebalance_stops(balancer, stands_still):
 
 def test_who_comes_during_a_round_is_in_it():
     """The classic protocol: a round that is on takes late joiners in, and revokes for all of them."""
-    group = Rebalance(Consumers(100, notice_s=0.5, round_s=1.0), np.full(P, NOBODY), 2)
+    group = Rebalance(Consumers(100, 3.0, notice_s=0.5, round_s=1.0), np.full(P, NOBODY), 2)
     group.resize(10.0, 3)
     group.resize(10.3, 4)
     assert group.ends == 10.5
@@ -103,7 +103,7 @@ def test_who_comes_during_a_round_is_in_it():
 )
 def test_messages_are_conserved(steps, members, rate):
     """What arrived is either processed or in the backlog, and no pod processes faster than it can."""
-    group = Group(Consumers(rate), EVEN, 1)
+    group = Group(Consumers(rate, 3.0), EVEN, 1)
     group.owner[0] = assigned(group.owner[0], members)
     arrived = 0.0
     for seconds, arriving in steps:
@@ -117,7 +117,7 @@ def test_messages_are_conserved(steps, members, rate):
 
 def test_without_reaction_lag_grows_by_the_difference():
     """4 pods of 100/s against 1,000/s: 600 a second, to the message."""
-    consumers = Consumers(100.0, in_flight_s=0.0)
+    consumers = Consumers(100.0, 3.0, in_flight_s=0.0)
     curve = simulate(Situation(step(100, 1000), EVEN, consumers), lag_150(maxReplicaCount=4))
     assert curve.peak_lag == pytest.approx(600 * 600, abs=P)
     assert curve.changes == []
@@ -125,7 +125,7 @@ def test_without_reaction_lag_grows_by_the_difference():
 
 def test_a_step_scales_out_drains_and_gives_back():
     """lag-150 on the plateau: up to what 1,800/s need, lag back at a threshold, and the floor again."""
-    curve = simulate(Situation(step(180, 1800, duration=2400), EVEN, Consumers(100.0)), lag_150())
+    curve = simulate(Situation(step(180, 1800, duration=2400), EVEN, Consumers(100.0, 3.0)), lag_150())
     first = curve.changes[0]
     assert first[0] == 165.0
     assert first[1:] == (4, 12)
@@ -137,7 +137,7 @@ def test_a_step_scales_out_drains_and_gives_back():
 
 def test_many_policies_at_once_are_each_as_alone():
     """The same, but for the rounding of what happens between syncs."""
-    situation = Situation(step(180, 1800), EVEN, Consumers(100.0))
+    situation = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
     policies = [lag_150(), lag_150(lagThreshold="500"), lag_150(maxReplicaCount=12)]
     together = simulate_many(situation, policies)
     for one, curve in zip(policies, together, strict=True):
@@ -150,7 +150,7 @@ def test_many_policies_at_once_are_each_as_alone():
 def test_a_group_without_traffic_goes_to_zero_and_comes_back():
     """minReplicaCount 0: KEDA takes the last pod away after cooldownPeriod, and brings the first at a poll."""
     traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
-    curve = simulate(Situation(traffic, EVEN, Consumers(100.0)), lag_150(minReplicaCount=0))
+    curve = simulate(Situation(traffic, EVEN, Consumers(100.0, 3.0)), lag_150(minReplicaCount=0))
     counts = [after for _, _, after in curve.changes]
     assert 0 in counts
     gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
@@ -161,7 +161,7 @@ def test_a_group_without_traffic_goes_to_zero_and_comes_back():
 
 def test_the_cap_without_idle_consumers_stands_below_p():
     """allowIdleConsumers false: 22 of 24 never become 24 (keda #4791); with the cure they do."""
-    flood = Situation(step(1000, 6000), EVEN, Consumers(100.0))
+    flood = Situation(step(1000, 6000), EVEN, Consumers(100.0, 3.0))
     stuck = simulate(flood, lag_150(allowIdleConsumers="false", maxReplicaCount=48))
     cured = simulate(flood, lag_150())
     assert stuck.replicas.max() <= 25
@@ -172,7 +172,7 @@ def test_partition_skew_bounds_the_drain():
     """One partition with half of the traffic drains at one pod's rate, however many pods there are."""
     shares = np.full(P, 0.5 / (P - 1))
     shares[0] = 0.5
-    curve = simulate(Situation(step(100, 1000, duration=6000), shares, Consumers(100.0)), lag_150())
+    curve = simulate(Situation(step(100, 1000, duration=6000), shares, Consumers(100.0, 3.0)), lag_150())
     backlog = 600 * (500 - 100)
     assert curve.back_at(150, 750) - 750 > backlog / 100 * 0.9
 
@@ -205,7 +205,7 @@ def test_what_lasts_for_no_time_is_the_lag_there_is(profile, threshold, interval
     chosen |= {"minReplicaCount": least, "maxReplicaCount": most}
     windowed = lasting(**chosen, sustainSeconds="0", samplingInterval=f"{interval:g}")
     # In one pass, so that both groups go through the same steps of time.
-    plain, sampled = simulate_many(Situation(profile, EVEN, Consumers(100.0)), [lag_150(**chosen), windowed])
+    plain, sampled = simulate_many(Situation(profile, EVEN, Consumers(100.0, 3.0)), [lag_150(**chosen), windowed])
     assert sampled.changes == plain.changes
     assert (sampled.lag == plain.lag).all()
 
@@ -219,14 +219,14 @@ def test_a_spike_shorter_than_sustain_scales_nothing(spike, hold, offset, sustai
     drain = shortage / (floor - 300)
     assume(hold + drain + 1 < sustain)
     profile = Profile((Step(0, 300, "baseline"), Step(begin, spike, "spike"), Step(begin + hold, 300, "drain")), 1800.0)
-    here = Situation(profile, EVEN, Consumers(1000.0, in_flight_s=0.1), tail_s=600.0)
+    here = Situation(profile, EVEN, Consumers(1000.0, 3.0, in_flight_s=0.1), tail_s=600.0)
     assert simulate(here, lasting(lagThreshold="150", sustainSeconds=str(sustain))).changes == []
 
 
 def test_a_spike_that_scales_the_built_in_trigger_scales_nothing():
     """The test above has something to see: the kafka trigger of the same threshold scales out on such a spike."""
     profile = Profile((Step(0, 300, "baseline"), Step(200, 5000, "spike"), Step(240, 300, "drain")), 1800.0)
-    here = Situation(profile, EVEN, Consumers(1000.0, in_flight_s=0.1))
+    here = Situation(profile, EVEN, Consumers(1000.0, 3.0, in_flight_s=0.1))
     assert simulate(here, lag_150()).replicas.max() == 12
     assert simulate(here, lasting(sustainSeconds="60")).changes == []
 
@@ -235,7 +235,7 @@ def test_a_spike_that_scales_the_built_in_trigger_scales_nothing():
 @given(st.integers(1200, 4000), st.sampled_from([30, 60, 120, 240]), st.sampled_from([2, 5, 10]), st.integers(0, 14))
 def test_a_step_is_answered_later_by_what_it_has_to_last(spike, sustain, interval, offset):
     """By sustainSeconds, to an interval and a sync: the metric is what the lag was so long before, as long as it grows."""
-    here = Situation(step(100, spike, 300.0 + offset, 900, 2400), EVEN, Consumers(100.0))
+    here = Situation(step(100, spike, 300.0 + offset, 900, 2400), EVEN, Consumers(100.0, 3.0))
     built_in = simulate(here, lag_150()).changes[0]
     given = {"sustainSeconds": str(sustain), "samplingInterval": str(interval), "windowSize": "120"}
     ours = simulate(here, lasting(**given)).changes[0]
@@ -245,7 +245,7 @@ def test_a_step_is_answered_later_by_what_it_has_to_last(spike, sustain, interva
 
 def test_what_stabilizes_up_and_down():
     """Up it adds to sustainSeconds; down it keeps the pods for its time beyond what the HPA's own window does."""
-    here = Situation(step(100, 2000, 300.0, 600, 4000), EVEN, Consumers(100.0))
+    here = Situation(step(100, 2000, 300.0, 600, 4000), EVEN, Consumers(100.0, 3.0))
     plain, up, down = (
         simulate(here, lasting(**{"sustainSeconds": "60"} | more))
         for more in ({}, {"scaleUpStabilization": "60"}, {"scaleDownStabilization": "300"})
@@ -258,7 +258,7 @@ def test_what_stabilizes_up_and_down():
 def test_in_seconds_the_oldest_record_decides():
     """lagSeconds: the same record is as old whatever the rate; half of the traffic on one partition is old there first."""
     content = {"lagThreshold": None, "lagSeconds": "30", "sustainSeconds": "30"}
-    here = Situation(step(1000, 10_000, 300.0, 600, 4000), EVEN, Consumers(1000.0))
+    here = Situation(step(1000, 10_000, 300.0, 600, 4000), EVEN, Consumers(1000.0, 3.0))
     curve = simulate(here, lasting(**content))
     assert curve.changes[0][0] > 330
     assert curve.replicas.max() >= 22  # 24 to the HPA's tolerance
@@ -270,14 +270,14 @@ def test_in_seconds_the_oldest_record_decides():
 
 def test_partition_limitation_limits_what_is_sampled():
     """Two partitions of 24: at most two thresholds without idle consumers, and pods for no more."""
-    flood = Situation(step(100, 4000), EVEN, Consumers(100.0))
+    flood = Situation(step(100, 4000), EVEN, Consumers(100.0, 3.0))
     chosen = {"partitionLimitation": "0,5", "allowIdleConsumers": "false", "minReplicaCount": 1}
     assert simulate(flood, lasting(**chosen)).replicas.max() == 2
 
 
 def test_many_policies_of_the_scaler_at_once():
     """Each samples its own group."""
-    situation = Situation(step(180, 1800), EVEN, Consumers(100.0))
+    situation = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
     policies = [lasting(), lag_150(), lasting(sustainSeconds="30", samplingInterval="5")]
     for one, curve in zip(policies, simulate_many(situation, policies), strict=True):
         alone = simulate(situation, one)
@@ -288,7 +288,7 @@ def test_many_policies_of_the_scaler_at_once():
 def test_from_zero_the_scaler_wakes_the_group_at_once():
     """Activity is the lag there is, lasting or not: a pollingInterval after the first message, as with the kafka trigger."""
     traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
-    curve = simulate(Situation(traffic, EVEN, Consumers(100.0)), lasting(minReplicaCount=0))
+    curve = simulate(Situation(traffic, EVEN, Consumers(100.0, 3.0)), lasting(minReplicaCount=0))
     gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
     back = next(at for at, before, _ in curve.changes if before == 0 and at > gone)
     assert 600 < gone < 1000
@@ -298,7 +298,7 @@ def test_from_zero_the_scaler_wakes_the_group_at_once():
 def test_what_can_t_be_read_holds_the_replicas_and_falls_back():
     """partitionLimitation that leaves no partition: the HPA keeps what there is, and with a fallback goes to that."""
     content = lasting(partitionLimitation="99").content
-    here = Situation(step(100, 4000), EVEN, Consumers(100.0))
+    here = Situation(step(100, 4000), EVEN, Consumers(100.0, 3.0))
     assert simulate(here, scaledobject.parse(content, "test")).changes == []
     content["spec"]["fallback"] = {"failureThreshold": 3, "replicas": 9}
     assert simulate(here, scaledobject.parse(content, "test")).replicas[-1] == 9
@@ -309,12 +309,12 @@ def test_what_is_not_simulated_is_refused():
     content = lasting().content
     content["spec"]["triggers"][0]["metadata"] = {"scalerAddress": "queue:6000"}
     with pytest.raises(InputError, match=r"spec.triggers: \['external'\] .* external with the persistent-lag scaler's"):
-        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0)), scaledobject.parse(content, "so.yaml"))
+        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0)), scaledobject.parse(content, "so.yaml"))
     content = lag_150().content
     cron = {"timezone": "UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "10"}
     content["spec"]["triggers"].append({"type": "cron", "metadata": cron})
     with pytest.raises(InputError, match=r"spec.triggers: \['kafka', 'cron'\]"):
-        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0)), scaledobject.parse(content, "so.yaml"))
+        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0)), scaledobject.parse(content, "so.yaml"))
 
 
 def test_a_faster_start_is_never_worse():
@@ -328,7 +328,7 @@ def test_a_faster_start_is_never_worse():
 
 def test_what_is_in_flight_falls_with_the_rate():
     """Shortly after the spike the curve shows the baseline's messages in flight, not the spike's until the next sync."""
-    consumers = Consumers(1000.0, in_flight_s=0.3)
+    consumers = Consumers(1000.0, 3.0, in_flight_s=0.3)
     curve = simulate(Situation(step(100, 1000, hold=610.0), EVEN, consumers), lag_150())
     assert np.interp(759.9, curve.t, curve.lag) == pytest.approx(300, abs=P)
     assert np.interp(760.4, curve.t, curve.lag) == pytest.approx(30, abs=P)

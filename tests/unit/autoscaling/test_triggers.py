@@ -24,6 +24,8 @@ CRON = {
     "metadata": {"timezone": "Europe/Berlin", "start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "desiredReplicas": "10"},
 }
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "75"}}
+MEMORY = {"type": "memory", "metricType": "AverageValue", "metadata": {"value": "1536Mi"}}
+APACHE = KAFKA | {"type": "apache-kafka"}
 EXTERNAL = {"type": "external", "metadata": {"scalerAddress": "queue-scaler:6000", "queue": "jobs"}}
 LASTING = {
     "type": "external",
@@ -36,7 +38,16 @@ LASTING = {
         "sustainSeconds": "120",
     },
 }
-EACH = {"kafka": KAFKA, "prometheus": PROMETHEUS, "cron": CRON, "cpu": CPU, "external": EXTERNAL, "lasting": LASTING}
+EACH = {
+    "kafka": KAFKA,
+    "apache": APACHE,
+    "prometheus": PROMETHEUS,
+    "cron": CRON,
+    "cpu": CPU,
+    "memory": MEMORY,
+    "external": EXTERNAL,
+    "lasting": LASTING,
+}
 
 
 def one(trigger, **changed):
@@ -75,6 +86,28 @@ def test_the_triggers_of_the_scenarios_are_read(kind):
         ("kafka", "tls", "on", "tls: 'on' is not allowed; allowed: disable or enable"),
         ("kafka", "version", "4", "version: '4' is not allowed"),
         ("kafka", "metricName", "lag", "metricName: 'lag' is not allowed; allowed: one of the fields"),
+        ("kafka", "password", "hunter2", "password: '(not shown)' is not allowed; allowed: nothing: KEDA takes it from the Tr"),
+        ("kafka", "saslTokenProvider", "aws", "saslTokenProvider: 'aws' is not allowed; allowed: bearer or aws_msk_iam"),
+        ("apache", "fullMetadata", "true", "fullMetadata: 'true' is not allowed; allowed: one of the fields"),
+        (
+            "apache",
+            "topic",
+            None,
+            "topic: None is not allowed; allowed: a topic, here or by topicFromEnv: without one apache-k",
+        ),
+        ("apache", "topic", "orders,payments", "topic: 'orders,payments' is not allowed; allowed: one topic"),
+        (
+            "apache",
+            "sasl",
+            "gssapi",
+            "sasl: 'gssapi' is not allowed; allowed: none, plaintext, scram_sha256, scram_sha512 or a",
+        ),
+        ("apache", "sasl", "aws_msk_iam", "awsRegion: None is not allowed; allowed: the AWS region of the MSK cluster"),
+        ("memory", "value", "1.5Gi", "value: '1.5Gi' is not allowed; allowed: whole bytes above 0, such as 500Mi or 2G"),
+        ("memory", "value", "0", "value: '0' is not allowed; allowed: whole bytes above 0"),
+        ("external", "caCert", "x", "caCert: '(not shown)' is not allowed; allowed: nothing: KEDA takes it from the Trigger"),
+        ("prometheus", "authModes", "bearer", "authModes: 'bearer' is not allowed; allowed: none without an authenticationRef"),
+        ("prometheus", "authMode", "apiKey", "apiKey: None is not allowed; allowed: a key, here or in the TriggerAuthenticat"),
         ("prometheus", "serverAddress", "p:9090", "serverAddress: 'p:9090' is not allowed; allowed: a URL"),
         ("prometheus", "query", " ", "query: '' is not allowed; allowed: a PromQL query"),
         ("prometheus", "threshold", None, "threshold: None is not allowed; allowed: a number from 0.001"),
@@ -82,7 +115,7 @@ def test_the_triggers_of_the_scenarios_are_read(kind):
         ("prometheus", "activationThreshold", "ten", "activationThreshold: 'ten' is not allowed; allowed: a number,"),
         ("prometheus", "ignoreNullValues", "no", "ignoreNullValues: 'no' is not allowed"),
         ("prometheus", "metricName", "x", "metricName: 'x' is not allowed; allowed: nothing: KEDA ignores metricName"),
-        ("prometheus", "customHeaders", "a", "customHeaders: 'a' is not allowed; allowed: pairs"),
+        ("prometheus", "customHeaders", "a", "customHeaders: '(not shown)' is not allowed; allowed: pairs"),
         ("cron", "timezone", "Berlin", "timezone: 'Berlin' is not allowed; allowed: a time zone such as Europe/Berlin"),
         ("cron", "start", "0 8 * *", "start: '0 8 * *' is not allowed; allowed: five fields of a crontab"),
         ("cron", "end", "0 25 * * *", "its hour is '25', and 0 to 23 is the range"),
@@ -117,7 +150,10 @@ def test_a_bad_trigger_is_one_clear_line(kind, field, value, line):
         (CRON | {"useCachedMetrics": True}, "useCachedMetrics: True is not allowed"),
         (KAFKA | {"authenticationRef": {"name": "x", "kind": "Secret"}}, "authenticationRef.kind: 'Secret' is not allowed"),
         (KAFKA | {"metadata": None}, "metadata: None is not allowed; allowed: a mapping of strings"),
-        ({"type": "memory"}, "type: 'memory' is not allowed; allowed: kafka, prometheus, cron, cpu, external"),
+        ({"type": "redis"}, "type: 'redis' is not allowed; allowed: kafka, apache-kafka, prometheus, cron, cpu, memory, exter"),
+        ({"type": "external-push"}, "type: 'external-push' is not allowed; allowed: external: the lab's scaler answers when"),
+        ({"type": ["kafka"]}, "type: ['kafka'] is not allowed; allowed: kafka, apache-kafka"),
+        ({"type": {"kafka": 1}}, "type: {'kafka': 1} is not allowed; allowed: kafka, apache-kafka"),
     ],
 )
 def test_what_is_beside_the_metadata_is_checked_too(trigger, line):
@@ -135,6 +171,30 @@ def test_of_external_scalers_the_labs_own_is_known():
     assert (lasting.settings.rule.target, lasting.settings.rule.sustain_s, lasting.settings.rule.down_s) == (500, 120, 60)
     assert lasting.settings.source.servers == "SERVERS"
     assert not isinstance(one(EXTERNAL), PersistentLag)
+
+
+MSK = {"sasl": "oauthbearer", "saslTokenProvider": "aws_msk_iam", "tls": "enable", "awsRegion": "eu-west-1"}
+
+
+@pytest.mark.parametrize("trigger", [KAFKA, APACHE], ids=["kafka", "apache-kafka"])
+def test_msk_iam_is_taken_with_a_region_encryption_and_an_identity(trigger):
+    """Of the operator itself, or of a TriggerAuthentication; each of the three that is missing is named."""
+    login = MSK if trigger is KAFKA else {"sasl": "aws_msk_iam", "tls": "enable", "awsRegion": "eu-west-1"}
+    one(trigger, **login, identityOwner="operator")
+    one(trigger | {"authenticationRef": {"name": "msk"}}, **login | {"tls": None})
+    for missing, field in (("awsRegion", "awsRegion"), ("tls", "tls"), ("identityOwner", "none without an authenticationRef")):
+        with pytest.raises(InputError, match=field):
+            one(trigger, **login | {"identityOwner": "operator"} | {missing: None})
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [("1536Mi", "1536Mi"), ("2048Mi", "2Gi"), ("2000M", "2G"), ("1500000", "1500k"), ("1Ki", "1Ki"), ("1023", "1023")],
+)
+def test_memory_is_written_as_kubernetes_writes_it(written, canonical):
+    """Thousands and 1024s are kept apart."""
+    target = one(MEMORY, value=written).metric(0, {})["resource"]["target"]
+    assert target == {"type": "AverageValue", "averageValue": canonical}
 
 
 def test_triggers_have_names_of_their_own():
@@ -191,7 +251,7 @@ def test_cpu_alone_can_neither_scale_to_zero_nor_fall_back():
     """KEDA refuses both."""
     with pytest.raises(InputError, match="0 is not allowed; allowed: from 1, where every trigger is cpu"):
         scaled([CPU])
-    with pytest.raises(InputError, match="where every trigger is cpu: KEDA refuses it"):
+    with pytest.raises(InputError, match="where every trigger is cpu or memory: KEDA refuses it"):
         scaled([CPU], minReplicaCount=1, fallback={"failureThreshold": 3, "replicas": 3})
 
 
@@ -218,7 +278,7 @@ def test_a_scale_does_to_each_trigger_what_is_declared():
     assert float(made[2]["metadata"]["threshold"]) == 4 * float(PROMETHEUS["metadata"]["threshold"])
     wanted = {"lagThreshold": "4000", "sustainSeconds": "4", "samplingInterval": "0.334"}
     assert made[3]["metadata"] == lasting | wanted
-    with pytest.raises(InputError, match=r"my.yaml: spec.triggers: 'cron' is not allowed; allowed: kafka, cpu, prometheus or"):
+    with pytest.raises(InputError, match=r"my.yaml: spec.triggers: 'cron' is not allowed; allowed: any other trigger: a trial"):
         scaled([KAFKA, CRON]).compressed(Scale("test", 30, 1))
 
 

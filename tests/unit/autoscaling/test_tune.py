@@ -36,7 +36,7 @@ def orders(**spec):
 
 def situation(steps=STEEP, duration=900.0, partitions=12, rate=200.0):
     """Even traffic on pods of 200 messages/s."""
-    return Situation(Profile(steps, duration), np.full(partitions, 1 / partitions), Consumers(rate), tail_s=1800.0)
+    return Situation(Profile(steps, duration), np.full(partitions, 1 / partitions), Consumers(rate, 3.0), tail_s=1800.0)
 
 
 PAUSED = (

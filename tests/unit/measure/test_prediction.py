@@ -21,7 +21,7 @@ from .conftest import report
 
 START = 100.0
 TRAFFIC = Profile((Step(0, 180, "baseline"), Step(5, 1800, "spike"), Step(25, 180, "drain")), 40.0, zipf=0.7)
-KNOWN = Calibration(Consumers(100.0), 0.0, 0.0)
+KNOWN = Calibration(Consumers(100.0, 3.0), 0.0, 0.0)
 
 
 def inputs(**changes):

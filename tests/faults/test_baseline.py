@@ -1,0 +1,41 @@
+"""A group that has committed nothing is never at zero to KEDA: its own examples end in verdicts, and say where they began."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lab import scale as scales
+from lab.measure.integrity import integrity
+from lab.trial import inputs, runner
+from lab.trial.inputs import REPLAYED
+from tests.experiments.workloads import slim
+
+pytestmark = pytest.mark.cluster
+
+EXAMPLES = Path(__file__).parent.parent / "unit" / "autoscaling" / "data" / "keda-examples.yaml"
+TRAFFIC = {"kind": "steps", "duration": 180, "steps": [{"at": 0, "rate": 60, "phase": "baseline"}]}  # 6 s at quick scale
+
+
+@pytest.mark.parametrize(
+    ("example", "threshold", "replicas"), [("apache-kafka.md example 6", "50", 1), ("apache-kafka-go.md example 5", "10", 3)]
+)
+def test_kedas_own_example_is_tried(cluster, spark, tmp_path, example, threshold, replicas):
+    """No minReplicaCount, offsetResetPolicy latest, a new group: KEDA wakes it, and the trial begins where KEDA takes it.
+
+    The second is of the apache-kafka scaler on MSK, with KEDA's default of lagThreshold, which asks for three.
+    """
+    row = next(row for row in yaml.safe_load(EXAMPLES.read_text()) if row["source"].endswith(f"/{example}"))
+    content = row["scaledobject"]
+    content["spec"]["triggers"][0]["metadata"]["lagThreshold"] = threshold
+    policy, traffic = tmp_path / "example.yaml", tmp_path / "traffic.yaml"
+    policy.write_text(yaml.safe_dump(content))
+    traffic.write_text(yaml.safe_dump(TRAFFIC))
+    chosen = inputs.read(traffic, policy, slim(), 1, scales.load("quick"), "binary", until=REPLAYED)
+    record = runner.run(cluster, chosen, tmp_path, spark)
+    kept = json.loads((record.folder / "trial.json").read_text())
+    assert kept["ended"] == "complete"
+    assert kept["baseline"]["replicas"] == replicas
+    assert "lag 24 on 24 of 24 partitions" in kept["baseline"]["why"]
+    assert integrity(record).processed == integrity(record).produced > 0

@@ -1,0 +1,211 @@
+"""Whatever a file says, it is taken or refused in one line: each parser on committed documents with parts of them changed."""
+
+import copy
+import datetime
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lab import own, paths, profile, yamlfile
+from lab import scale as scales
+from lab.autoscaling import hpa_spec, policy, scaledobject
+from lab.autoscaling.hpa import DEFAULTS
+from lab.autoscaling.simulate.scaler import Scaler
+from lab.errors import InputError
+from lab.lagscaler import settings as lag_scaler
+from lab.scale import Scale
+from lab.trial import inputs
+
+EXAMPLES = paths.PROJECT / "docs" / "examples"
+FILE = Path("my.yaml")
+QUICK = Scale("quick", 30, 1)
+WORDS = [
+    *(
+        "",
+        " ",
+        "0",
+        "1",
+        "-1",
+        "007",
+        "1.5",
+        "1e9",
+        "nan",
+        "true",
+        "no",
+        "a,b",
+        "1-3",
+        "500m",
+        "2Gi",
+        "x=y",
+        "\n",
+        "\x00",
+        "é",
+        "a" * 300,
+    ),
+    *(
+        "kafka",
+        "apache-kafka",
+        "cpu",
+        "memory",
+        "cron",
+        "prometheus",
+        "external",
+        "latest",
+        "AverageValue",
+        "Utilization",
+        "Percent",
+    ),
+]
+VALUES = st.one_of(
+    st.sampled_from(
+        [None, True, False, 0, 1, -1, 2**70, -(2**70), 0.5, 1e308, float("nan"), float("inf"), [], {}, set(), b"x"]
+    ),
+    st.sampled_from([datetime.date(2026, 1, 1), [None], [[]], [{}], [{"type": []}], {"a": {}}, {None: 1}, {1: 2}, {True: []}]),
+    st.sampled_from(WORDS),
+)
+FUZZ = settings(max_examples=250, database=None, suppress_health_check=list(HealthCheck))
+
+
+def places(content, path=()):
+    """The path of everything in ``content``."""
+    if path:
+        yield path
+    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, value in items:
+        yield from places(value, (*path, key))
+
+
+@st.composite
+def mutated(draw, documents):
+    """One of ``documents`` with up to three of its parts replaced, removed, renamed or doubled."""
+    content = copy.deepcopy(draw(st.sampled_from(documents)))
+    for _ in range(draw(st.integers(1, 3))):
+        found = list(places(content))
+        if not found:
+            break
+        *parents, last = draw(st.sampled_from(found))
+        place = content
+        for part in parents:
+            place = place[part]
+        change = draw(st.sampled_from(["replace", "replace", "replace", "replace", "remove", "rename", "double"]))
+        if change == "replace":
+            place[last] = copy.deepcopy(draw(VALUES))
+        elif isinstance(place, list):
+            place[last:] = [place[last]] * 2 if change == "double" else []
+        elif change == "remove":
+            del place[last]
+        else:
+            name = draw(st.sampled_from([None, 1, "", *WORDS[:3], f"{last}FromEnv", f"{last}s"]))
+            place[name] = copy.deepcopy(place[last]) if change == "double" else place.pop(last)
+    return content
+
+
+def committed(*patterns):
+    """The documents in the files of these patterns, from the project's root."""
+    files = [file for pattern in patterns for file in sorted(paths.PROJECT.glob(pattern))]
+    return [item for file in files for item in yaml.safe_load_all(file.read_text()) if isinstance(item, dict)]
+
+
+def of_kind(kind, *patterns):
+    """Those of :func:`committed` that are a ``kind``."""
+    return [item for item in committed(*patterns) if item.get("kind") == kind]
+
+
+def a_scaledobject(content):
+    """As a trial and as ``simulate`` take it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(yamlfile, "read", lambda path: content)
+        adopted, _ = inputs._adopted(FILE, 24)
+    adopted.compressed(QUICK)
+
+
+def a_simulated_scaledobject(content):
+    """As ``simulate`` takes it: with its login and its names."""
+    Scaler(scaledobject.parse(content, FILE), DEFAULTS)
+
+
+def a_file(load):
+    """``load`` of a file that holds the content."""
+
+    def parse(content):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(yamlfile, "read", lambda path: dict(content))
+            load()
+
+    return parse
+
+
+def a_policy(content):
+    """Any kind, compressed."""
+    policy.parse(content, FILE).compressed(QUICK)
+
+
+TRIGGERS = [
+    {
+        "type": "kafka",
+        "metadata": {"bootstrapServers": "b:1", "consumerGroup": "g", "topic": "t", "partitionLimitation": "1,2-4"},
+    },
+    {"type": "apache-kafka", "metadata": {"bootstrapServers": "b:1", "consumerGroup": "g", "topic": "t", "tls": "enable"}},
+    {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}},
+    {"type": "memory", "metricType": "AverageValue", "metadata": {"value": "500Mi", "containerName": "consumer"}},
+    {"type": "prometheus", "metadata": {"serverAddress": "http://p", "query": "x", "threshold": "1", "customHeaders": "a=b"}},
+    {"type": "cron", "metadata": {"timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 9 * * *", "desiredReplicas": "3"}},
+]
+KUBECTL = {
+    "metadata": {"name": "a", "annotations": {"autoscaling.keda.sh/paused": "false"}, "labels": {"a": "b"}},
+    "status": {},
+}
+ALL = of_kind("ScaledObject", "manifests/*/*.yaml", "docs/examples/*.yaml")
+ALL += [ALL[0] | KUBECTL | {"spec": ALL[0]["spec"] | {"triggers": TRIGGERS[:count]}} for count in range(1, len(TRIGGERS) + 1)]
+ALL += [{"apiVersion": "v1", "kind": "List", "items": ALL[:1]}]
+LASTING = [
+    dict(one["metadata"]) for item in ALL[:-1] for one in item["spec"]["triggers"] if "sustainSeconds" in one["metadata"]
+]
+PARSERS = {
+    "ScaledObject of a trial": (a_scaledobject, ALL),
+    "ScaledObject of simulate": (a_simulated_scaledobject, ALL),
+    "profile": (
+        a_file(lambda: profile.load(FILE)),
+        [*committed("docs/examples/evening-peak.yaml"), *committed("profiles/*.yaml")],
+    ),
+    "workload": (a_file(lambda: own.workload(FILE)), committed("docs/examples/enricher.yaml")),
+    "HPA": (a_policy, of_kind("HorizontalPodAutoscaler", "manifests/*/*.yaml")),
+    "HPA of any metrics": (
+        lambda content: hpa_spec.parse(content, FILE),
+        of_kind("HorizontalPodAutoscaler", "manifests/*/*.yaml"),
+    ),
+    "controller": (a_policy, of_kind("LagController", "manifests/*/*.yaml")),
+    "steps": (a_policy, of_kind("ReplicaSteps", "manifests/*/*.yaml")),
+    "scales": (a_file(lambda: scales.load("quick")), committed("profiles/scales.yaml")),
+    "lag scaler": (lambda content: lag_scaler.parse(content, FILE), LASTING),
+}
+
+
+def refusal(parse, content):
+    """What is said against ``content``; "" for nothing."""
+    try:
+        parse(content)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_file_is_taken_or_refused_in_one_line(name):
+    """No other error than InputError, whatever was written."""
+    parse, documents = PARSERS[name]
+    assert documents
+    refused = set()
+
+    @FUZZ
+    @given(mutated(documents))
+    def fuzz(content):
+        line = refusal(parse, content)
+        assert "\n" not in line
+        refused.add(bool(line))
+
+    fuzz()
+    assert refused == {True, False}
