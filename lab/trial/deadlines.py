@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lab.autoscaling import hpa_spec
 from lab.autoscaling.controller import LagController
+from lab.autoscaling.hpa_replicas import Controller
 from lab.autoscaling.hpa_spec import Behavior
 from lab.autoscaling.plainhpa import PlainHpa
 from lab.autoscaling.policy import Policy
@@ -21,7 +22,6 @@ from lab.autoscaling.triggers.external import PersistentLag
 from lab.autoscaling.triggers.parsing import Trigger
 from lab.autoscaling.triggers.prometheus import Prometheus
 from lab.consumer.retries import Backoff
-from lab.autoscaling.hpa_replicas import Controller
 from lab.scale import Scale
 from lab.trial.inputs import Inputs
 
@@ -38,9 +38,9 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds: until the baseline is ``settle``d, the profile is ``replay``ed, all is at its ``end``, the ``ledger`` is settled.
+    """Seconds: until the baseline has settled, the profile is replayed, the group is at rest, and the ledger is settled.
 
-    ``replay`` is counted from when the producer started, ``end`` from its last event.
+    ``replay_s`` is counted from when the producer started, ``end_s`` from its last event.
     """
 
     settle_s: float

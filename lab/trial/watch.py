@@ -31,14 +31,13 @@ class Transitions:
     ``gaps`` are the times, epoch s, between which a kind's events were not seen one by one ({kind, from, until}).
     """
 
-    def __init__(
-        self, api: client.ApiClient, namespace: str, file: Path, kinds: tuple[tuple[str, str], ...] = KINDS
-    ) -> None:
+    def __init__(self, api: client.ApiClient, namespace: str, file: Path, kinds: tuple[tuple[str, str], ...] = KINDS) -> None:
         self._file = file.open("a")
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self.now: dict[tuple[str, str], dict[str, Any]] = {}
         self.gaps: list[dict[str, Any]] = []
+        self.fault: str | None = None  # why an event could not be kept, which makes the file worthless
         dynamic = DynamicClient(api)
         self._sources = {kind: Kind(dynamic, version, kind, namespace) for version, kind in kinds}
         for kind in self._sources:
@@ -100,8 +99,11 @@ class Transitions:
         with self._changed:
             if self._stop.is_set():
                 return
-            self._file.write(json.dumps(row) + "\n")
-            self._file.flush()
+            try:
+                self._file.write(json.dumps(row) + "\n")
+                self._file.flush()
+            except OSError as error:
+                self.fault = self.fault or str(error)
             if event == "DELETED":
                 self.now.pop((kind, name), None)
             else:
