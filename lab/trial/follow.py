@@ -105,7 +105,7 @@ def follow(
     first = True
     version, attempt, seen = "", 0, time.monotonic()
     while not stop.is_set():
-        began = time.monotonic()
+        began: float | None = None  # of the watch: a list that takes long is no steady one
         try:
             if not version:
                 version, listed = source.objects()
@@ -114,6 +114,7 @@ def follow(
                 if not first:
                     gap(seen, time.monotonic())
                 first, known, seen = False, {item["metadata"]["name"]: item for item in listed}, time.monotonic()
+            began = time.monotonic()
             for event, item in source.events(version):
                 if stop.is_set():
                     return
@@ -128,7 +129,7 @@ def follow(
                 log.debug("a watch broke: %s", error)
             if attempt >= TRIES:
                 version = ""
-        if time.monotonic() - began >= STEADY_S:
+        if began is not None and time.monotonic() - began >= STEADY_S:
             attempt, seen = 0, time.monotonic()
         else:
             stop.wait(pause(attempt))
