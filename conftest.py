@@ -17,6 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
     group.addoption("--repeat", type=int, default=1, metavar="N", help="runs of each trial that is repeated (default: 1)")
     group.addoption("--from-records", type=Path, metavar="DIR", help="judge stored records; starts no cluster")
+    group.addoption("--recheck", action="store_true", help="with --from-records: settle each ledger again, and compare")
     for name, what in (("scaledobject", "ScaledObject"), ("profile", "traffic profile"), ("workload", "workload")):
         text = f"your own {what}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
         group.addoption(f"--{name}", type=Path, metavar="FILE", help=text)

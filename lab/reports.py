@@ -10,12 +10,14 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from lab import clock
+
 
 def process_started() -> float:
     """When this process began, epoch seconds with the kernel's 10 ms resolution (proc(5), field ``starttime``)."""
     ticks = int(Path("/proc/self/stat").read_text().rsplit(") ", 1)[1].split()[19])
     since_boot = ticks / os.sysconf("SC_CLK_TCK")
-    return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot)
+    return clock.now() - (time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot)
 
 
 class Reports:
@@ -26,5 +28,5 @@ class Reports:
 
     def say(self, event: str, **fields: Any) -> None:
         """Queue one event with its wall time (s) and monotonic time (s)."""
-        row = {"pod": self._who, "event": event, "t": time.time(), "mono": time.monotonic(), **fields}
+        row = {"pod": self._who, "event": event, "t": clock.now(), "mono": time.monotonic(), **fields}
         self._producer.produce(self._topic, key=self._who, value=json.dumps(row))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,14 @@ from lab.commands.text import as_json, number, table
 from lab.errors import InputError
 from lab.flags import Flags
 from lab.flags import number as within
+from lab.ledger import session
 from lab.measure.agreement import agreement
 from lab.measure.calibration import Calibration, of_others
 from lab.measure.overview import overview
 from lab.measure.prediction import Comparison, compare, predict, recorded
 from lab.measure.summary import summarize
 from lab.objective import BEHIND
+from lab.trial.recheck import recheck
 from lab.trial.record import NoData, Record
 
 SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")
@@ -51,6 +53,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
         "objective-s", within(0.1, 86_400), BEHIND.bound, "the chart's objective: oldest age of an event, s", "0.1 to 86,400"
     )
     parser.flag("chart", situation.picture, None, "draw one record into this file", situation.DRAWABLE, optional=True)
+    parser.add_argument("--recheck", action="store_true", help="settle each ledger again from its events and receipts")
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     options = parser.parse_args(arguments)
     records = {record.id: record for folder in options.records for record in situation.records_in(folder)}
@@ -62,7 +65,8 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
         telling = situation.records_in(options.calibrate)
         situation.calibrated(telling, options.calibrate)
     known = {one.id: of_others(one, telling, alike=not options.calibrate) for one in records.values()}
-    judged = [judge(one, known[one.id]) for one in records.values()]
+    again = _recheck(list(records.values())) if options.recheck else {}
+    judged = [judge(one, known[one.id], again.get(one.id, {})) for one in records.values()]
     print(as_json([_content(one) for one in judged]) if options.json else _text(judged))
     if options.chart:
         only, measured = judged[0], known[judged[0].record.id]
@@ -72,10 +76,21 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     return 0
 
 
-def judge(record: Record, known: Calibration | None) -> Judged:
-    """Replay the record's syncs, and set its prediction from what is ``known`` beside it."""
+def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
+    """Settle each ledger again; what is missing, by record that has none. Raises :class:`InputError` where one differs."""
+    missing: dict[str, dict[str, str]] = {}
+    for record in records:
+        try:
+            recheck(session.spark(), record)
+        except NoData as nothing:
+            missing[record.id] = {"recheck": str(nothing)}
+    return missing
+
+
+def judge(record: Record, known: Calibration | None, lacking: Mapping[str, str]) -> Judged:
+    """Replay the record's syncs, and set its prediction from what is ``known`` beside it; ``lacking`` is already missing."""
     replay, comparison = None, None
-    missing: dict[str, str] = {}
+    missing: dict[str, str] = dict(record.trial.get("missing") or {}) | dict(lacking)
     try:
         replay = agreement(record)
     except NoData as nothing:
@@ -104,7 +119,8 @@ def _block(one: Judged) -> str:
         was, foreseen = one.comparison.recorded, one.comparison.predicted
         for name, field in FIGURES.items():
             rows.append((f"from the profile's start: {name}", number(getattr(was, field)), number(getattr(foreseen, field))))
-    lines = [one.record.id, table(rows, numbers=(1, 2))]
+    ended = "" if one.record.finished else f": only a part of a trial: {one.record.trial.get('ended')}"
+    lines = [f"{one.record.id}{ended}", table(rows, numbers=(1, 2))]
     if one.replay is not None:
         wrong = len(one.replay.disagreements)
         lines.append(
@@ -146,6 +162,7 @@ def _content(one: Judged) -> dict[str, Any]:
         predicted = both | _errors(one.comparison)
     return {
         "record": one.record.id,
+        "ended": one.record.trial.get("ended"),
         "measures": summarize(one.record),
         "overview": overview(one.record),
         "agreement": agreed,

@@ -23,7 +23,7 @@ from lab.producer.placement import shares
 from lab.profile import Profile
 from lab.scale import HPA_SYNC_S
 from lab.trial.inputs import PARTITIONS
-from lab.trial.record import NoData, Record, stored
+from lab.trial.record import NoData, Record, opened, stored
 
 MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")
@@ -142,11 +142,14 @@ def calibrated(records: Sequence[Record], where: object) -> Calibration:
 
 
 def records_in(folder: Path) -> list[Record]:
-    """The record in ``folder``, or all of a folder of records. Raises :class:`InputError` where there is none."""
+    """The record in ``folder``, or all of a folder of records.
+
+    Raises :class:`InputError` where there is none, and for one that is not as it was closed.
+    """
     found = [folder] if (folder / "trial.json").exists() else list(stored(folder).values())
     if not found:
         raise InputError(folder, "(folder)", "no trial.json", "a record, results/records/NAME, or a folder of records")
-    return [Record(one) for one in found]
+    return [opened(one) for one in found]
 
 
 def _profile(text: str) -> Profile:

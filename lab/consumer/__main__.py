@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from confluent_kafka import Producer
 
-from lab import deadletter
+from lab import clock, deadletter
 from lab.consumer.batch import summarize
 from lab.consumer.downstream import Slots, Store
 from lab.consumer.member import Member
@@ -72,7 +72,7 @@ class Program:
 
     def terminate(self, *_: object) -> None:
         """SIGTERM with drain on: stop polling; give up work in flight only after the drain timeout."""
-        self._signalled = self._signalled or time.time()
+        self._signalled = self._signalled or clock.now()
         self._stopping.set()
         self._drained_by = time.monotonic() + self._settings.drain_timeout_s
         timer = threading.Timer(self._settings.drain_timeout_s, self._abandon.set)
@@ -120,7 +120,7 @@ class Program:
 
         False when the drain timeout gave it up: no receipt, no commit, someone else's work now.
         """
-        started, begun = time.time(), time.monotonic()
+        started = clock.now()
         self._metrics.inflight.set(len(messages))
         tried = self._retries.attempt(messages)
         cost = self._settings.process_ms
@@ -129,7 +129,7 @@ class Program:
         cost_ms += sum((cost.of(seq_of(message)) for message in tried.bad), 0.0)
         if not self._slots.work(cost_ms, self._abandon):
             return False
-        ended = time.time()
+        ended = clock.now()
         for receipt in receipts:
             receipt.start, receipt.end = started, ended
         self._store.write(receipts)
@@ -141,20 +141,20 @@ class Program:
         for message in tried.bad:
             self._fail(message)
         self._metrics.inflight.set(0)
-        self._metrics.done(len(tried.good), time.monotonic() - begun)
+        self._metrics.done(len(tried.good), clock.now() - started)
         return True
 
     def _fail(self, message: Consumed) -> None:
         """Let a message that failed wait for its next attempt, or make it a dead letter: durable, then committed past."""
         partition, offset = message.partition(), message.offset()
-        failed = self._retries.failed(message, time.monotonic(), time.time())
+        failed = self._retries.failed(message, time.monotonic(), clock.now())
         self._metrics.failed.inc()
         self._say("failed", partition=partition, offset=offset, attempts=failed.attempts, retry_in_s=failed.retry_in_s)
         if failed.retry_in_s is not None:
             return
         error = f"processing failed, as injected: {failed.attempts} attempts"
         replays = deadletter.replays(message.headers())
-        topic, now = self._settings.topic, time.time()
+        topic, now = self._settings.topic, clock.now()
         self._store.bury(message, Reason(error, failed.attempts, topic, partition, offset, failed.first_failure, now, replays))
         self._member.processed(partition, offset)
         self._retries.buried(message, time.monotonic())

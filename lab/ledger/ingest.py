@@ -52,14 +52,15 @@ class Topics:
 
 
 def ingest(
-    spark: SparkSession, bootstrap: str, topics: Topics, ledger: Path, every: str | None = None
+    spark: SparkSession, bootstrap: str, topics: Topics, ledger: Path, every: str | None = None, in_turn: bool = False
 ) -> tuple[StreamingQuery, ...]:
     """Append to ``ledger`` what the topics hold from where its checkpoint left off, from their beginning at first.
 
     Without ``every`` it takes what is there now and returns when that is on disk. With ``every`` ("5 seconds") it goes on
-    until the returned queries are stopped; a later call without it picks up the rest. Raises :class:`LabFault` when the
-    topics can't be read in full or hold something else, and when ``ledger`` has tables but no checkpoint: Spark would
-    silently drop the batches whose numbers those tables already have.
+    until the returned queries are stopped; a later call without it picks up the rest. ``in_turn`` takes the receipts, then the
+    letters, then the events: of topics that are still written to, every receipt's messages are then there. Raises
+    :class:`LabFault` when the topics can't be read in full or hold something else, and when ``ledger`` has tables but no
+    checkpoint: Spark would silently drop the batches whose numbers those tables already have.
     """
     for name in TABLES:
         if _has_data(ledger / name) and not (ledger / CHECKPOINT / name).exists():
@@ -67,13 +68,16 @@ def ingest(
     # Each task pays for itself and for a file: one a core, not one a partition.
     events = decode_events(_stream(spark, bootstrap, topics.events)).coalesce(spark.sparkContext.defaultParallelism)
     receipts = decode_receipts(_stream(spark, bootstrap, topics.receipts))
-    tables = {"events": events, "receipts": receipts}
+    tables = {"receipts": receipts}
     if topics.dead_letters:
         tables["dead_letters"] = decode_dead_letters(_stream(spark, bootstrap, topics.dead_letters))
+    tables["events"] = events
     begun: list[StreamingQuery] = []
     try:
         for name, table in tables.items():
             begun.append(_start(table, ledger, name, every))
+            if in_turn:
+                begun[-1].awaitTermination()
         if every is None:
             for query in begun:
                 query.awaitTermination()

@@ -18,6 +18,8 @@ from lab.errors import LabFault
 # A ledger is short stages of new code: when there were 150, on 800,000 events, C2 cost more than it saved (31 s against 14 s).
 # G1's own threads cost a tenth more CPU than one collector without any.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_lock = threading.Lock()
+_made: list[SparkSession] = []  # at most one: PySpark's own getActiveSession knows only the calling thread's
 SHUFFLE_PARTITIONS = 8  # keeps a shuffled 20 M events at some 100 MB a task
 
 
@@ -28,9 +30,28 @@ def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") 
     when the master is local. ``log_level`` is log4j's: what goes wrong is raised, so Spark need not also print it. Raises
     :class:`LabFault` when there is no Java, no connector or Spark does not start.
     """
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
+    with _lock:
+        if not _made:
+            _made.append(_start(master, heap, log_level))
+        return _made[0]
+
+
+def stop() -> None:
+    """End this process's session, if there is one."""
+    with _lock:
+        while _made:
+            _made.pop().stop()
+
+
+def cancel() -> None:
+    """End what this process's session is doing, if there is one: whoever waits for it gets an error."""
+    for session in list(_made):
+        for query in session.streams.active:
+            query.stop()
+        session.sparkContext.cancelAllJobs()
+
+
+def _start(master: str, heap: str, log_level: str) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(Path(jars.java(for_spark=True)).resolve().parent.parent)
     scratch = runs.open_run()

@@ -18,16 +18,16 @@ from lab.ledger.rollup import RATES, rates
 LEDGER = "ledger"
 
 
-def settle(spark: SparkSession, bootstrap: str, topics: Topics, record: Path) -> Reconciliation:
+def settle(spark: SparkSession, bootstrap: str, topics: Topics, record: Path, at_rest: bool = True) -> Reconciliation:
     """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside.
 
     Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.ledger.rollup.rates`, sorted),
     ``ledger/events/*.parquet`` and, of a trial that has a topic for them, ``dead_letters.parquet``. A continuous ingestion into
-    the same ledger must have been stopped; it is carried on. On failure everything is left as it is, to be called again.
-    Raises :class:`LabFault`.
+    the same ledger must have been stopped; it is carried on. ``at_rest`` says that nobody writes to the topics any more. On
+    failure everything is left as it is, to be called again. Raises :class:`LabFault`.
     """
     ledger = record / LEDGER
-    ingest(spark, bootstrap, topics, ledger)
+    ingest(spark, bootstrap, topics, ledger, in_turn=not at_rest)
     events, receipts = read(spark, ledger, "events"), read(spark, ledger, "receipts")
     dead = read(spark, ledger, "dead_letters") if topics.dead_letters else None
     verdict = reconcile(events, receipts, dead)

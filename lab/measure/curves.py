@@ -107,10 +107,7 @@ def peak_lag(record: Record) -> int:
 
 def controller_log(record: Record) -> str:
     """What kube-controller-manager said of the trial's HPA (klog, UTC). Raises :class:`NoData` for a trial without an HPA."""
-    file = record.folder / "hpa.log"
-    if not file.exists():
-        raise NoData(f"{record.id} has no hpa.log")
-    return file.read_text()
+    return record.file("hpa.log").read_text()
 
 
 def objects(record: Record, kind: str, name: str | None = None) -> list[tuple[float, str, dict[str, Any]]]:

@@ -28,7 +28,7 @@ class Integrity:
 
 
 def integrity(record: Record) -> Integrity:
-    """Read the reconciliation beside the producer's tally. Raises :class:`NoData` when either is missing."""
+    """Read the reconciliation beside the producer's tally and the offsets. Raises :class:`NoData` when any is missing."""
     ledger = record.reconciliation
     events = record.group_events
     told = events.loc[events["event"] == "produced", "detail"]
@@ -40,7 +40,7 @@ def integrity(record: Record) -> Integrity:
         for kind in ("lost", "unseen", "doubled", "phantom", "mismatched", "both")
         for item in ledger.get(kind, ())
     ]
-    uncommitted = sum(part["end"] - (part["committed"] or 0) for part in record.trial["offsets"].values())
+    uncommitted = sum(part["end"] - (part["committed"] or 0) for part in record.offsets.values())
     return Integrity(
         produced=int(ledger["produced"]),
         acked=int(tally["acked"]),

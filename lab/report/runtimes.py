@@ -23,12 +23,11 @@ from lab.measure.dip import dips, summary
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, reaction
 from lab.trial.inputs import REPLAYED
-from lab.trial.record import NoData, Record, stored
+from lab.trial.record import NoData, Record, opened, stored
 
 BASE = "binary"  # ratios are of the other runtime to this one
 DECREED, UNDRAINED = "decreed", "not drained"
 BETWEEN_RUNS = ("runtime", "repetition")
-FINISHED = ("complete", "deadline")
 AUTOSCALED = ("ScaledObject", "HorizontalPodAutoscaler", "LagController")
 
 TOTAL = "total (s)"
@@ -171,8 +170,8 @@ def _records(folder: Path) -> tuple[list[Record], list[str]]:
             runtime, ended = record.trial["inputs"]["runtime"], str(record.trial.get("ended", "running"))
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise InputError(path / "trial.json", "content", str(error), "a record with its inputs and runtime") from error
-        if ended.startswith(FINISHED) and isinstance(runtime, str):
-            finished.append(record)
+        if record.finished and isinstance(runtime, str):
+            finished.append(opened(path))
         else:
             others.append(f"{record.id} ({runtime}): {ended}")
     if not finished:

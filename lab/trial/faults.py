@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from lab import clock
 from lab.errors import LabFault
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def sigkill(stage: Stage) -> dict[str, Any]:
     pid = running[victim]
     if psutil.Process(pid).environ().get("HOSTNAME") != victim:
         raise LabFault(f"process {pid} is not the consumer {victim}")
-    struck = time.time()
+    struck = clock.now()
     os.kill(pid, signal.SIGKILL)
     return {"t": struck, "pod": victim, "pid": pid, "owned": owned[victim]}
 

@@ -13,7 +13,9 @@
     ledger/events/       partition, offset, entity_id, seq, ts, crc: what was produced
     measures.json        the measures, as last judged
 
-All times are epoch seconds. Files that a trial did not come to are absent; asking for one raises :class:`NoData`.
+All times are epoch seconds. Files that a trial did not come to are absent; asking for one raises :class:`NoData`, with the
+reason that trial.json has for it. trial.json holds the SHA-256 of every other file but measures.json, and :func:`opened` checks
+them.
 """
 
 from __future__ import annotations
@@ -27,6 +29,10 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from lab.errors import InputError
+from lab.trial import seal
+
+FINISHED = ("complete", "deadline")  # how a trial ends that went to its end
+_PART = {"receipts": "ledger", "rates": "ledger", "dead_letters": "ledger", "reconciliation": "ledger"}  # of closing
 
 
 class NoData(LookupError):
@@ -48,6 +54,11 @@ class Record:
     """A trial's record, read when asked for."""
 
     folder: Path
+
+    @property
+    def finished(self) -> bool:
+        """Whether its trial went to its end."""
+        return str(self.trial.get("ended")).startswith(FINISHED)
 
     @cached_property
     def trial(self) -> dict[str, Any]:
@@ -99,7 +110,7 @@ class Record:
         """What was produced: partition, offset and seq of every message."""
         folder = self.folder / "ledger" / "events"
         if not any(folder.glob("*.parquet")):
-            raise NoData(f"{self.folder.name} has no ledger of events")
+            raise self._absent("ledger")
         return pd.read_parquet(folder, columns=["partition", "offset", "seq"])
 
     @cached_property
@@ -111,29 +122,79 @@ class Record:
             found.setdefault(str(kind), []).append((float(t), str(name), str(event), json.loads(text)))
         return found
 
+    @cached_property
+    def offsets(self) -> dict[str, dict[str, Any]]:
+        """Log end and committed offset at the end of the trial, by partition."""
+        found: dict[str, dict[str, Any]] = self.trial.get("offsets") or {}
+        if not found:
+            raise self._absent("offsets")
+        return found
+
+    def file(self, name: str) -> Path:
+        """The file ``name`` of the record. Raises :class:`NoData` with the reason when it is not there."""
+        path = self.folder / name
+        if not path.exists():
+            raise self._absent(name)
+        return path
+
     def _table(self, name: str) -> pd.DataFrame:
-        file = self.folder / f"{name}.parquet"
-        if not file.exists():
-            raise NoData(f"{self.folder.name} has no {name}")
-        return pd.read_parquet(file)
+        path = self.folder / f"{name}.parquet"
+        if not path.exists():
+            raise self._absent(name)
+        return pd.read_parquet(path)
 
     def _json(self, name: str) -> dict[str, Any]:
-        file = self.folder / name
-        if not file.exists():
-            raise NoData(f"{self.folder.name} has no {name}")
-        content: dict[str, Any] = json.loads(file.read_text())
+        content: dict[str, Any] = json.loads(self.file(name).read_text())
         return content
+
+    def _absent(self, name: str) -> NoData:
+        """There is no ``name``, and why if trial.json says it."""
+        reasons = {} if name == seal.OWN else self.trial.get("missing") or {}
+        why = reasons.get(_PART.get(name.removesuffix(".json"), name))
+        return NoData(f"{self.folder.name} has no {name}{f': {why}' if why else ''}")
 
 
 def find(folder: Path, identity: str) -> Record:
     """The finished record of trial ``identity`` among those stored under ``folder`` (``results`` or ``results/records``).
 
-    Raises :class:`InputError` naming what is there when it is not.
+    Raises :class:`InputError` naming what is there when it is not, for a trial that did not go to its end, and like
+    :func:`opened`.
     """
     there = stored(folder)
     if identity not in there:
         raise InputError(folder, "record", identity, f"a stored trial; there are: {', '.join(there) or 'none'}")
-    return Record(there[identity])
+    record = opened(there[identity])
+    if not record.finished:
+        raise InputError(
+            record.folder, "ended", record.trial.get("ended"), f"{' or '.join(FINISHED)}: a part is not judged as the whole"
+        )
+    return record
+
+
+def opened(folder: Path) -> Record:
+    """The record in ``folder``, whose files are as they were when it was closed.
+
+    Raises :class:`InputError`, in one line, naming each file that is changed, gone or added; and for a record without
+    checksums, which was never closed or is of an older version.
+    """
+    record = Record(folder)
+    try:
+        files = record.trial.get("files")
+    except (NoData, ValueError, AttributeError) as error:
+        raise InputError(folder / seal.OWN, "content", str(error), "what a trial writes") from None
+    if not isinstance(files, dict):
+        allowed = "the SHA-256 of each file: this record was never closed, or is of a version without them; run the trial again"
+        raise InputError(folder / seal.OWN, "files", files, allowed)
+    if wrong := seal.damage(folder, files):
+        raise InputError(folder, "files", "; ".join(wrong), "the record as it was closed: nothing is judged from another")
+    return record
+
+
+def add(folder: Path, name: str, content: object) -> None:
+    """Put the JSON file ``name`` into a closed record: what a test learned of its trial while the cluster was there."""
+    write_json(folder / name, content)
+    trial = Record(folder).trial
+    write_json(folder / seal.OWN, trial | {"files": trial["files"] | {name: seal.checksum(folder / name)}})
 
 
 def stored(folder: Path) -> dict[str, Path]:
@@ -150,7 +211,7 @@ def write_json(file: Path, content: object) -> None:
 
 
 def lines_to_parquet(lines: Path, table: Path, columns: list[str], as_json: tuple[str, ...] = ()) -> None:
-    """Turn a file of JSON lines into a Parquet table; what is not a named column goes into ``detail`` as JSON."""
+    """Make a Parquet table of a file of JSON lines; what is not a named column goes into ``detail`` as JSON."""
     rows = []
     for line in lines.read_text().splitlines():
         row = json.loads(line)
@@ -159,4 +220,3 @@ def lines_to_parquet(lines: Path, table: Path, columns: list[str], as_json: tupl
             row[column] = json.dumps(row[column])
         rows.append(row | ({"detail": json.dumps(rest)} if "detail" in columns else {}))
     pd.DataFrame(rows, columns=columns).sort_values("t", kind="stable", ignore_index=True).to_parquet(table)
-    lines.unlink()

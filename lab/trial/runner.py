@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -13,27 +11,24 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from lab import clock
 from lab.autoscaling.steps import ReplicaSteps
 from lab.cluster import Cluster
 from lab.errors import LabFault
 from lab.kafka import topics
-from lab.ledger.ingest import Topics
-from lab.ledger.settle import settle
 from lab.progress import reporting
-from lab.trial import faults, machine, samples, stepping
+from lab.trial import closing, faults, machine, seal, stepping
 from lab.trial.inputs import DRAINED, REPARTITION, Inputs
 from lab.trial.located import asks_scaler
-from lab.trial.record import Record, lines_to_parquet, write_json
+from lab.trial.parts import parts
+from lab.trial.record import Record, write_json
 from lab.trial.stage import Stage
 from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
-SETTLE_DEADLINE_S = 90  # 10 s on a quiet machine
-END_DEADLINE_S = 120  # after the producer's last event: drain what is left, and the scale-down window
+CLOSE_S = 180  # the pods of a record that was interrupted while it was closed are still to go
 CONSUMER = "consumer"
-HPA_LINE = " horizontal.go:"
-GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
 Disturb = Callable[[Stage], None]
 
 
@@ -49,7 +44,6 @@ def run(
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "inputs").mkdir(parents=True)
     stage: Stage | None = None
-    begun = time.time()
     head = {
         "id": inputs.id,
         "inputs": inputs.to_dict(),
@@ -57,35 +51,49 @@ def run(
         "scale": str(inputs.scale),
         "versions": {**cluster.versions, **machine.packages()},
         "machine": machine.describe(),
-        "begun": begun,
+        "begun": clock.now(),
     }
     write_json(folder / "trial.json", head | {"ended": "running"})
-    ended = "fault"
     try:
         stage = Stage(cluster, inputs, folder)
         with reporting(stage.line, every_s=5):
             ended = _drive(stage, disturb)
-        _keep(stage, spark)
-    except KeyboardInterrupt:
-        ended = "interrupted"
+    except BaseException as error:
+        ended = "interrupted" if isinstance(error, KeyboardInterrupt) else f"fault: {closing.reason(error)}"
+        log.warning("%s: %s; its record is closed with what there is (Ctrl-C gives that up)", inputs.id, ended)
+        try:
+            _close(folder, head, stage, ended, spark)
+        except Exception as second:
+            log.warning("%s: %s", inputs.id, second)  # the first one is raised
         raise
-    except Exception as error:
-        ended = f"fault: {error}"
-        raise
+    _close(folder, head, stage, ended, spark)
+    return Record(folder)
+
+
+def _close(folder: Path, head: dict[str, Any], stage: Stage | None, ended: str, spark: Callable[[], SparkSession]) -> None:
+    """Leave the record with what can be had of it, sealed; then take down what the trial put up."""
+    missing: dict[str, str] = {}
+    seen: dict[str, Any] = {"times": {}, "offsets": {}}
+    try:
+        if stage is not None:
+            stage.times.setdefault("ended", clock.now())
+            closing.close(folder, parts(stage, spark, missing), missing)
     finally:
-        seen: dict[str, Any] = {"times": {}, "offsets": {}}
         if stage is not None:
             seen = {"times": stage.times, "offsets": stage.offsets, "steps": stage.steps, "faults": stage.faults}
-        write_json(folder / "trial.json", head | {"ended": ended, **seen, "finished": time.time()})
+            seen |= {"deadlines": asdict(stage.deadlines), "lag_unanswered": stage.lag_unanswered}
+            seen |= {"watch_gaps": stage.transitions.gaps}
+        end = {"finished": clock.now(), "clock_moved_s": round(clock.PROCESS.moved_s(), 3)}
+        trial = head | {"ended": ended, "missing": missing, **seen, **end, "files": seal.checksums(folder)}
+        write_json(folder / seal.OWN, trial)
         if stage is not None:
-            stage.close()
-    return Record(folder)
+            closing.bounded(stage.close, CLOSE_S)
 
 
 def _drive(stage: Stage, disturb: Disturb | None) -> str:
     """Settle the baseline, replay the profile, wait for the end; returns how it ended."""
     inputs, watched = stage.inputs, stage.transitions
-    policy, replicas = inputs.policy, inputs.baseline.replicas
+    policy, replicas, settle_s = inputs.policy, inputs.baseline.replicas, stage.deadlines.settle_s
     stage.mark("settling")
     if replicas != policy.start:
         log.info("%s: baseline of %d, not the floor of %d: %s", inputs.id, replicas, policy.start, inputs.baseline.why)
@@ -95,7 +103,7 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
     ]
     stage.apply([item for item in wanted if not asks_scaler(item)])
     if asking := [item for item in wanted if asks_scaler(item)]:
-        watched.wait(lambda: stage.ready("lag-scaler"), SETTLE_DEADLINE_S, "the lag scaler ready", stage.check)
+        watched.wait(lambda: stage.ready("lag-scaler"), settle_s, "the lag scaler ready", stage.check)
         stage.apply(asking)
 
     def settled() -> bool:
@@ -108,10 +116,10 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
             and _decides(stage)
         )
 
-    watched.wait(settled, SETTLE_DEADLINE_S, f"baseline of {replicas} consumers settled", stage.check)
+    watched.wait(settled, settle_s, f"baseline of {replicas} consumers settled", stage.check)
     stage.mark("driving")
     stage.apply([inputs.producer()])
-    watched.wait(lambda: stage.reports.last("profile") is not None, SETTLE_DEADLINE_S, "producer started", stage.check)
+    watched.wait(lambda: stage.reports.last("profile") is not None, settle_s, "producer started", stage.check)
     if disturb is not None:
         disturb(stage)
     length = inputs.profile.duration
@@ -127,7 +135,7 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
         )
         topics.grow(stage.cluster.bootstrap, stage.names["TOPIC"], inputs.partitions_after)
         stage.mark("repartitioned")
-    watched.wait(lambda: stage.reports.last("produced") is not None, length * 1.2 + 60, "profile replayed", stage.check)
+    watched.wait(lambda: stage.reports.last("produced") is not None, stage.deadlines.replay_s, "profile replayed", stage.check)
     if isinstance(policy, ReplicaSteps):
         stage.mark("stepping")
         stage.steps = stepping.take(stage, policy)
@@ -136,7 +144,6 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
         stage.mark("draining")
         ended = _drained(stage)
     stage.mark("ended")
-    stage.offsets = {number: {"end": part.end, "committed": part.committed} for number, part in stage.lag.read().items()}
     return ended
 
 
@@ -161,44 +168,15 @@ def _drained(stage: Stage) -> str:
 
     def over() -> bool:
         return (
-            all(part.lag == 0 for part in stage.lag.read().values())
+            (lags := stage.lags()) is not None
+            and all(part.lag == 0 for part in lags.values())
             and watched.field("Deployment", "consumer", "spec", "replicas") == floor
             and len(watched.pods("consumer")) == floor
         )
 
     try:
-        until(over, END_DEADLINE_S, "drained and back at the floor", stage.check, every_s=0.5)
+        until(over, stage.deadlines.end_s, "drained and back at the floor", stage.check, every_s=0.5)
     except LabFault as fault:
         stage.check()  # a dead component is a fault; a deadline that passed is a finding, and the record says so
         return f"deadline: {fault}"
     return "complete"
-
-
-def _said(stage: Stage) -> str:
-    """What the HPA controller logged since the trial's HPA was first synced: its errors don't name the namespace."""
-    lines = (line for line in stage.cluster.controller_log().splitlines(keepends=True) if HPA_LINE in line)
-    since = itertools.dropwhile(lambda line: stage.namespace not in line, lines)
-    return "".join(line for line in since if stage.namespace in line or f" {stage.inputs.policy.hpa}:" in line)
-
-
-def _keep(stage: Stage, spark: Callable[[], SparkSession]) -> None:
-    """Close the record: samples, transitions and group events to Parquet, then Spark's ledger."""
-    folder = stage.folder
-    frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, stage.times["settling"], time.time())
-    frame.to_parquet(folder / "samples.parquet")
-    stage.halt()
-    (folder / "hpa.log").write_text(_said(stage))
-    lines_to_parquet(
-        folder / "transitions.jsonl",
-        folder / "transitions.parquet",
-        ["t", "kind", "name", "event", "object"],
-        as_json=("object",),
-    )
-    lines_to_parquet(folder / "group_events.jsonl", folder / "group_events.parquet", GROUP_COLUMNS)
-    begun = time.monotonic()
-    with reporting(lambda: "Spark: ledger", every_s=10):
-        letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
-        topics_of = Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], letters)
-        settle(spark(), stage.cluster.bootstrap, topics_of, folder)
-    stage.times["ledger_s"] = time.monotonic() - begun
-    log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.times["ledger_s"])

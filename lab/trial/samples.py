@@ -10,6 +10,7 @@ import pandas as pd
 from prometheus_api_client import PrometheusConnect
 from prometheus_api_client.exceptions import PrometheusApiClientException
 from requests.exceptions import RequestException
+from urllib3.util import Retry
 
 from lab.errors import LabFault
 
@@ -44,20 +45,22 @@ METRICS = (
     "matching_pending_requests",
 )
 CHUNK_S = 600
+QUERY_S = 15  # one takes milliseconds; Prometheus' own limit is 120 s
 
 
-def collect(url: str, namespace: str, start: float, end: float) -> pd.DataFrame:
+def collect(url: str, namespace: str, start: float, end: float, timeout_s: float = QUERY_S) -> pd.DataFrame:
     """Samples of the namespace from ``start`` to ``end`` (epoch s) as columns t, metric, pod, labels (JSON), value.
 
-    Raises :class:`LabFault` when Prometheus can't be asked. A metric without samples is simply absent.
+    Raises :class:`LabFault` when Prometheus can't be asked, or has not answered a query after ``timeout_s``. A metric without
+    samples is simply absent.
     """
     rows: list[dict[str, Any]] = []
     try:
-        prometheus = PrometheusConnect(url=url)
+        prometheus = PrometheusConnect(url=url, retry=Retry(total=1))
         for name in METRICS:
             for chunk_end, seconds in _chunks(start, end):
                 query = f'{name}{{namespace="{namespace}"}}[{seconds}s]'
-                for series in prometheus.custom_query(query, params={"time": chunk_end}):
+                for series in prometheus.custom_query(query, params={"time": chunk_end}, timeout=timeout_s):
                     rows.extend(_rows(name, series))
     except (PrometheusApiClientException, RequestException) as error:
         raise LabFault(f"Prometheus could not be asked: {error}") from error

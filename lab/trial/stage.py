@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,12 @@ import yaml
 from confluent_kafka import KafkaException
 from kubernetes import client
 
+from lab import clock
 from lab.cluster import Cluster, apply
 from lab.errors import LabFault
 from lab.kafka import topics
-from lab.kafka.lag import LagReader
+from lab.kafka.lag import LagReader, PartitionLag
+from lab.trial.deadlines import deadlines
 from lab.trial.inputs import Inputs
 from lab.trial.listen import Listener
 from lab.trial.located import located
@@ -24,6 +25,7 @@ from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
+OFFSETS_S = 20
 GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 
 
@@ -36,6 +38,8 @@ class Stage:
         self.namespace = f"trial-{run}"
         self.names = inputs.environment(cluster.pod_bootstrap, run)
         self.phase = "preparing"
+        self.deadlines = deadlines(inputs)
+        self.lag_unanswered = 0  # how often Kafka did not answer when it was asked for the lag
         self._halted = False
         self.times: dict[str, float] = {}
         self.offsets: dict[int, dict[str, int | None]] = {}
@@ -66,8 +70,28 @@ class Stage:
     def mark(self, phase: str) -> None:
         """Enter ``phase``: shown in the live line, and its time is kept."""
         self.phase = phase
-        self.times[phase] = time.time()
+        self.times[phase] = clock.now()
         log.info("%s: %s", self.inputs.id, phase)
+
+    def lags(self) -> dict[int, PartitionLag] | None:
+        """The group's lag by partition; None when Kafka does not answer, which is counted: it may the next time."""
+        try:
+            return self.lag.read()
+        except KafkaException as error:
+            self.lag_unanswered += 1
+            log.debug("%s: no lag: %s", self.inputs.id, error)
+            return None
+
+    def read_offsets(self) -> None:
+        """Keep log end and committed offset of each partition. Raises :class:`LabFault` after OFFSETS_S without an answer."""
+        found: list[dict[int, PartitionLag]] = []
+
+        def answered() -> bool:
+            found.extend(filter(None, [self.lags()]))
+            return bool(found)
+
+        until(answered, OFFSETS_S, "the group's offsets", every_s=0.5)
+        self.offsets = {number: {"end": part.end, "committed": part.committed} for number, part in found[0].items()}
 
     def line(self) -> str:
         """The live line: phase, lag and replicas."""
@@ -106,7 +130,8 @@ class Stage:
     def halt(self) -> None:
         """Stop watching, then everything that runs in the namespace; returns when no pod of it is left.
 
-        So the ledger sees a store that no one writes to any more, and has the cores to itself.
+        So the ledger sees a store that no one writes to any more, and has the cores to itself. A component that died does not
+        end the wait: the others may still take the pods down. Raises :class:`LabFault` when they are not gone in time.
         """
         if self._halted:
             return
@@ -116,10 +141,9 @@ class Stage:
         apply.delete(self.api, [*self.inputs.manifests(self.names), self.inputs.producer()], self.namespace)
         core = client.CoreV1Api(self.api)
         until(
-            lambda: not core.list_namespaced_pod(self.namespace).items,
+            lambda: not core.list_namespaced_pod(self.namespace, _request_timeout=10).items,
             GONE_S + self.inputs.workload.grace_s,
             f"pods of {self.namespace} gone",
-            self.cluster.check,
         )
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kubernetes import client
 
+from lab import clock
 from lab.autoscaling.steps import ReplicaSteps
 from lab.trial.stage import Stage
 from lab.wait import until
@@ -27,16 +28,16 @@ def take(stage: Stage, policy: ReplicaSteps) -> list[dict[str, Any]]:
         after = held if step.replicas is None else step.replicas
         kind = "control" if step.replicas is None else "up" if after > held else "down"
         stage.phase = f"step {number} of {len(policy.steps)}, {kind} {held} to {after}"
-        began = time.time()
+        began = clock.now()
         if step.replicas is None:
             _scale(stage, BYSTANDER, step.bystanders)
             _wait(stage, lambda wanted=step.bystanders: _ready(stage, BYSTANDER) == wanted, "bystanders ready")
         else:
             _scale(stage, GROUP, after)
             _wait(stage, lambda wanted=after: _settled(stage, wanted), f"{after} members settled")
-        settled = time.time()
+        settled = clock.now()
         _observe(stage, policy.hold_s)
-        taken.append({"t": began, "kind": kind, "before": held, "after": after, "settled": settled, "until": time.time()})
+        taken.append({"t": began, "kind": kind, "before": held, "after": after, "settled": settled, "until": clock.now()})
         if step.replicas is None:
             _scale(stage, BYSTANDER, 0)
             _wait(stage, lambda: not stage.transitions.pods(BYSTANDER), "bystanders gone")

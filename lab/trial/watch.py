@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client, watch
-from kubernetes.client.exceptions import ApiException
+from kubernetes import client
 from kubernetes.dynamic import DynamicClient
-from urllib3.exceptions import HTTPError
 
+from lab import clock
 from lab.errors import LabFault
-
-log = logging.getLogger("lab.trial")
+from lab.trial.follow import Kind, follow
 
 KINDS = (
     ("apps/v1", "Deployment"),
@@ -29,18 +26,22 @@ KINDS = (
 
 
 class Transitions:
-    """Watches the namespace from the moment it is made; ``now`` holds each object's last state by (kind, name)."""
+    """Watches the namespace from the moment it is made; ``now`` holds each object's last state by (kind, name).
 
-    def __init__(self, api: client.ApiClient, namespace: str, file: Path) -> None:
-        self._namespace = namespace
+    ``gaps`` are the times, epoch s, between which a kind's events were not seen one by one ({kind, from, until}).
+    """
+
+    def __init__(self, api: client.ApiClient, namespace: str, file: Path, kinds: tuple[tuple[str, str], ...] = KINDS) -> None:
         self._file = file.open("a")
         self._changed = threading.Condition()
-        self._stopped = False
+        self._stop = threading.Event()
         self.now: dict[tuple[str, str], dict[str, Any]] = {}
+        self.gaps: list[dict[str, Any]] = []
+        self.fault: str | None = None  # why an event could not be kept, which makes the file worthless
         dynamic = DynamicClient(api)
-        for version, kind in KINDS:
-            resource = dynamic.resources.get(api_version=version, kind=kind)
-            threading.Thread(target=self._follow, args=(dynamic, resource, kind), name=f"watch-{kind}", daemon=True).start()
+        self._sources = {kind: Kind(dynamic, version, kind, namespace) for version, kind in kinds}
+        for kind in self._sources:
+            threading.Thread(target=self._follow, args=(kind,), name=f"watch-{kind}", daemon=True).start()
 
     def wait(
         self, condition: Callable[[], bool], deadline_s: float, what: str, check: Callable[[], None] | None = None
@@ -63,53 +64,48 @@ class Transitions:
 
     def field(self, kind: str, name: str, *path: str) -> Any:
         """The value at ``path`` of an object's last state; None when any part of it is missing."""
-        value: Any = self.now.get((kind, name))
+        with self._changed:
+            value: Any = self.now.get((kind, name))
         for part in path:
             value = value.get(part) if isinstance(value, dict) else None
         return value
 
     def pods(self, app: str) -> list[dict[str, Any]]:
         """The last state of the pods of ``app`` that have not been deleted."""
-        return [
-            item
-            for (kind, _), item in self.now.items()
-            if kind == "Pod" and item["metadata"].get("labels", {}).get("app") == app
-        ]
+        with self._changed:
+            pods = [item for (kind, _), item in self.now.items() if kind == "Pod"]
+        return [item for item in pods if item["metadata"].get("labels", {}).get("app") == app]
 
     def close(self) -> None:
-        """Stop recording; threads end with the namespace."""
+        """Stop recording."""
         with self._changed:
-            self._stopped = True
+            self._stop.set()
             self._file.close()
+        for source in self._sources.values():
+            source.stop()
 
-    def _follow(self, dynamic: DynamicClient, resource: Any, kind: str) -> None:
-        version: str | None = None
-        while not self._stopped:
-            watcher = watch.Watch()
-            try:
-                for event in dynamic.watch(resource, namespace=self._namespace, resource_version=version, watcher=watcher):
-                    version = event["raw_object"]["metadata"]["resourceVersion"]
-                    if not self._keep(kind, event["type"], event["raw_object"]):
-                        return
-            except (ApiException, HTTPError, OSError) as error:
-                if self._stopped:
-                    return
-                log.debug("watch of %s begins again: %s", kind, error)
-                version = None
+    def _follow(self, kind: str) -> None:
+        def gap(began: float, ended: float) -> None:
+            behind = clock.now() - time.monotonic()
+            self.gaps.append({"kind": kind, "from": behind + began, "until": behind + ended})
 
-    def _keep(self, kind: str, event: str, item: dict[str, Any]) -> bool:
-        received = time.time()
+        follow(self._sources[kind], lambda event, item: self._keep(kind, event, item), self._stop, gap)
+
+    def _keep(self, kind: str, event: str, item: dict[str, Any]) -> None:
+        received = clock.now()
         item["metadata"].pop("managedFields", None)
         name = item["metadata"]["name"]
         row = {"t": received, "kind": kind, "name": name, "event": event, "object": item}
         with self._changed:
-            if self._stopped:
-                return False
-            self._file.write(json.dumps(row) + "\n")
-            self._file.flush()
+            if self._stop.is_set():
+                return
+            try:
+                self._file.write(json.dumps(row) + "\n")
+                self._file.flush()
+            except OSError as error:
+                self.fault = self.fault or str(error)
             if event == "DELETED":
                 self.now.pop((kind, name), None)
             else:
                 self.now[(kind, name)] = item
             self._changed.notify_all()
-        return True

@@ -12,7 +12,10 @@ import psutil
 import pytest
 
 from lab import paths
+from lab.__main__ import main
 from lab.cluster import identity, mark, processes, runs
+from lab.errors import InputError
+from lab.trial.record import find, opened
 from lab.wait import until
 from tests.suite import experiments
 
@@ -244,8 +247,8 @@ def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):
     assert networks() == held
 
 
-def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
-    """Ctrl-C in the middle of a trial: the record says so and keeps what there was, and no process is left."""
+def test_an_interrupted_trial_leaves_its_partial_record(tmp_path, capsys):
+    """Ctrl-C in the middle of a spike: the record holds all that was consumed until then, and no process is left."""
     command = experiments("-k", "a_10x_spike", f"--results={tmp_path}")
     said = tmp_path / "session.log"
     with said.open("wb") as output:
@@ -255,22 +258,33 @@ def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
 
     def driving():
         assert process.poll() is None, said.read_text()[-2000:]
-        return any('"profile"' in file.read_text() for file in tmp_path.glob("records/*/group_events.jsonl"))
+        return any('"phase": "spike"' in file.read_text() for file in tmp_path.glob("records/*/group_events.jsonl"))
 
     try:
-        until(driving, 120, "the producer started")
+        until(driving, 120, "the spike began")
         started = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 2
+        assert process.wait(120) == 2
     finally:
         process.kill()
-    (record,) = tmp_path.glob("records/*")
-    trial = json.loads((record / "trial.json").read_text())
-    assert trial["ended"] == "interrupted"
-    assert "driving" in trial["times"]
-    assert (record / "transitions.jsonl").stat().st_size > 0
     assert len(started) >= 11
     assert gone(started)
+    (folder,) = tmp_path.glob("records/*")
+    record = opened(folder)
+    assert (record.trial["ended"], record.trial["missing"]) == ("interrupted", {}), said.read_text()[-2000:]
+    assert record.trial["times"]["driving"] < record.trial["times"]["ended"]
+    assert len(record.transitions) > 10
+    assert len(record.samples) > 100
+    assert {"profile", "assigned"} <= set(record.group_events["event"])
+    settled = record.reconciliation
+    assert settled["produced"] == settled["processed"] + settled["unseen_messages"] > 20_000
+    assert settled["processed"] > 5_000
+    assert (settled["lost_messages"], settled["phantom_messages"], settled["mismatched_receipts"]) == (0, 0, 0)
+    assert sum(part["committed"] or 0 for part in record.offsets.values()) <= settled["processed"]
+    with pytest.raises(InputError, match="ended: 'interrupted'"):
+        find(tmp_path, record.id)
+    assert main(["judge", str(folder)]) == 0
+    assert f"{record.id}: only a part of a trial: interrupted" in capsys.readouterr().out
 
 
 def test_a_reused_pid_is_left_alone(tmp_path):

@@ -11,6 +11,7 @@ from lab.own import Own
 from lab.trial import inputs
 from tests.suite import experiments
 
+from .measure.built import sealed
 from .measure.conftest import REPORTS, TRANSITIONS, build
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
@@ -28,10 +29,9 @@ def judged(tmp_path_factory):
     record = folder / "records" / chosen.id
     (record / "inputs").mkdir(parents=True)
     build(record, TRANSITIONS, REPORTS)
-    trial = json.loads((record / "trial.json").read_text())
-    trial |= {"id": chosen.id, "inputs": chosen.to_dict(), "scale": str(chosen.scale), "ended": "complete"}
+    trial = {"id": chosen.id, "inputs": chosen.to_dict(), "scale": str(chosen.scale), "ended": "complete"}
     trial |= {"machine": {"cores": 2, "cpu": "x"}, "versions": {}, "finished": 1140}
-    (record / "trial.json").write_text(json.dumps(trial))
+    sealed(record, **trial)
     options = [f"--{option}={getattr(brought, option)}" for option in FILES]
     command = experiments(*options, f"--from-records={folder}", f"--results={folder}")
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)

@@ -12,6 +12,7 @@ from lab.trial import inputs
 from lab.trial.workload import Workload
 from tests.suite import experiments
 
+from .measure.built import sealed
 from .measure.conftest import REPORTS, TRANSITIONS, build
 
 
@@ -23,15 +24,14 @@ def judged(tmp_path_factory):
     record = folder / "records" / chosen.id
     (record / "inputs").mkdir(parents=True)
     build(record, TRANSITIONS, REPORTS)
-    trial = json.loads((record / "trial.json").read_text())
-    trial |= {
+    trial = {
         "scale": str(chosen.scale),
         "machine": {"cores": 2, "cpu": "x"},
         "versions": {},
         "finished": 1140,
         "ended": "complete",
     }
-    (record / "trial.json").write_text(json.dumps(trial))
+    sealed(record, **trial)
     command = experiments("-k", "a_10x_spike", f"--from-records={folder}", f"--results={folder}")
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
     return ran, {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}

@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 
+from lab.trial import seal
 from lab.trial.record import Record, write_json
 
 from .conftest import deployment, report
@@ -22,9 +23,17 @@ def record(folder, *, inputs=None, times=None, steps=(), **tables):
     """A record with the tables that are given, each as its rows; the others are absent."""
     given = {"partitions": 4, "policy": SCALED, "scale": {"time": 1}} | (inputs or {})
     spans = {"settling": 0, "driving": 0, "ended": 100} if times is None else times
-    write_json(folder / "trial.json", {"id": "built", "inputs": given, "times": spans, "steps": list(steps), "offsets": {}})
+    content = {"id": "built", "inputs": given, "times": spans, "steps": list(steps)}
+    write_json(folder / "trial.json", content | {"offsets": {"0": {"end": 0, "committed": 0}}})
     for name, rows in tables.items():
         pd.DataFrame(rows, columns=COLUMNS[name]).to_parquet(folder / f"{name}.parquet")
+    return sealed(folder)
+
+
+def sealed(folder, **more):
+    """The record in ``folder`` as a trial that went to its end leaves it: with ``more`` in trial.json, and checksums."""
+    end = {"ended": "complete", "missing": {}} | more | {"files": seal.checksums(folder)}
+    write_json(folder / "trial.json", Record(folder).trial | end)
     return Record(folder)
 
 

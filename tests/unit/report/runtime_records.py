@@ -43,8 +43,7 @@ def _inputs(runtime: str, profile: str, policy: str, content: Mapping[str, Any],
 def _finish(record: Record, identity: str, **others: Any) -> Record:
     """The record with what a trial adds at its end."""
     head = {"id": identity, "ended": "complete", "scale": "quick", "versions": VERSIONS, "machine": MACHINE}
-    write_json(record.folder / "trial.json", record.trial | head | others)
-    return Record(record.folder)
+    return built.sealed(record.folder, **(head | others))
 
 
 def _pod(t: float, name: str, event: str = "MODIFIED", *, ready: bool = True) -> dict[str, Any]:

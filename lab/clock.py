@@ -1,0 +1,31 @@
+"""A process's time: epoch seconds that never go back, because they are counted from one reading of the wall clock.
+
+The wall clock is read once; what comes after is monotonic time since then. A step of the wall clock (an NTP correction, a
+suspended machine) therefore moves no duration and turns no order round. Other programs' times (Kubernetes' own stamps,
+Prometheus' samples, hpa.log) still follow the wall clock: :meth:`Clock.moved_s` says how far it went meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class Clock:
+    """One anchor (wall, monotonic), in seconds."""
+
+    def __init__(self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._wall, self._monotonic = wall, monotonic
+        self._anchor = wall() - monotonic()
+
+    def now(self) -> float:
+        """Epoch seconds by the anchor."""
+        return self._anchor + self._monotonic()
+
+    def moved_s(self) -> float:
+        """How far the wall clock was moved since the anchor, s; negative is back."""
+        return self._wall() - self.now()
+
+
+PROCESS = Clock()
+now = PROCESS.now

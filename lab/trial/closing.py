@@ -1,0 +1,104 @@
+"""Closes a record part by part: each is whole or missing with its reason, none waits for ever, and none costs another.
+
+A part is written into a folder of its own and comes into the record by renaming once it is complete. A part that raises, or
+that its deadline passes over, is named in trial.json (``missing``) and the next one goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.errors import LabFault
+
+log = logging.getLogger("lab.trial")
+
+STAGING = ".closing"
+CANCEL_S = 10.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """What ``write`` puts into the folder that it is given, within ``deadline_s``; ``cancel`` ends one that is late.
+
+    ``replaces`` are files of the record that go once the part is there: what it was made of.
+    """
+
+    name: str
+    write: Callable[[Path], object]
+    deadline_s: float
+    cancel: Callable[[], object] = lambda: None
+    replaces: tuple[str, ...] = ()
+
+
+def close(folder: Path, parts: Iterable[Part], missing: dict[str, str]) -> None:
+    """Write ``parts`` into the record in ``folder``, in order; ``missing`` gets the reason of each that is not there after.
+
+    Raises ``KeyboardInterrupt`` when it is interrupted: the part under way and those after it are then missing.
+    """
+    staging = folder / STAGING
+    interrupted = False
+    for part in parts:
+        if interrupted:
+            missing[part.name] = "not tried: interrupted"
+            continue
+        try:
+            missing.pop(part.name, None)
+            _write(folder, staging / part.name, part)
+        except KeyboardInterrupt:
+            interrupted = True
+            missing[part.name] = "interrupted"
+        except Exception as error:
+            missing[part.name] = reason(error)
+        if part.name in missing:
+            log.warning("the record lacks %s: %s", part.name, missing[part.name])
+    shutil.rmtree(staging, ignore_errors=True)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def bounded(do: Callable[[], object], deadline_s: float) -> None:
+    """Do it in a thread of its own. Raises what it raised, or :class:`LabFault` when it takes more than ``deadline_s`` seconds.
+
+    It may then go on, unseen.
+    """
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            do()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="closing", daemon=True)
+    thread.start()
+    thread.join(deadline_s)
+    if thread.is_alive():
+        raise LabFault(f"not within {deadline_s:g} s")
+    if failed:
+        raise failed[0]
+
+
+def reason(error: BaseException) -> str:
+    """Why, in one line."""
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+def _write(folder: Path, staging: Path, part: Part) -> None:
+    staging.mkdir(parents=True, exist_ok=True)
+    try:
+        bounded(lambda: part.write(staging), part.deadline_s)
+    except BaseException:
+        try:
+            bounded(part.cancel, CANCEL_S)
+        except Exception as error:
+            log.debug("%s could not be cancelled: %s", part.name, error)
+        raise
+    for path in staging.iterdir():
+        path.replace(folder / path.name)
+    for name in part.replaces:
+        (folder / name).unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""How long a trial may take for each of its parts: what its policy and profile ask for, as applied, and what a machine needs.
+
+Times of the policy are those after the scale's compression, so a trial at full scale waits for its full windows. What no scale
+compresses is a constant: pods start and leave, groups rebalance. A deadline is no bound of anything measured: a trial whose
+end condition holds ends then, and one that reaches a deadline says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.autoscaling import hpa_spec
+from lab.autoscaling.controller import LagController
+from lab.autoscaling.hpa_replicas import Controller
+from lab.autoscaling.hpa_spec import Behavior
+from lab.autoscaling.plainhpa import PlainHpa
+from lab.autoscaling.policy import Policy
+from lab.autoscaling.scaledobject import ScaledObject
+from lab.autoscaling.triggers.external import PersistentLag
+from lab.autoscaling.triggers.parsing import Trigger
+from lab.autoscaling.triggers.prometheus import Prometheus
+from lab.consumer.retries import Backoff
+from lab.scale import Scale
+from lab.trial.inputs import Inputs
+
+SETTLE_S = 90.0  # 10 s on a quiet machine
+END_S = 90.0  # the last pods leave, the group's last rebalances
+REPLAY_S = 60.0
+LEDGER_S = 300.0  # Spark starts in 4 s, and settles 80,000 events/s on two cores
+LEDGER_RATE = 20_000.0  # events/s
+SYNCS = 3  # that a change may wait for: to be seen, to be decided, to be repeated when the first was too early
+SLACK = 2.0  # times what a group takes at its full rate
+_RANGE = re.compile(r"\[(\d+)([smhd])")
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Seconds: until the baseline has settled, the profile is replayed, the group is at rest, and the ledger is settled.
+
+    ``replay_s`` is counted from when the producer started, ``end_s`` from its last event.
+    """
+
+    settle_s: float
+    replay_s: float
+    end_s: float
+    ledger_s: float
+
+
+def deadlines(inputs: Inputs) -> Deadlines:
+    """The deadlines of a trial with these ``inputs``, which are as applied."""
+    policy, profile = inputs.policy, inputs.profile
+    sync = policy.sync_s if isinstance(policy, LagController) else inputs.scale.hpa_sync_s
+    seen = _seen_s(policy) + SYNCS * sync
+    scaled = _window_s(policy, inputs.scale) + _descent_s(policy, sync)
+    return Deadlines(
+        settle_s=SETTLE_S + seen,
+        replay_s=profile.duration * 1.2 + REPLAY_S,
+        end_s=END_S + inputs.workload.grace_s + seen + scaled + _backlog_s(inputs) + _retries_s(inputs),
+        ledger_s=LEDGER_S + profile.total / LEDGER_RATE,
+    )
+
+
+def _seen_s(policy: Policy) -> float:
+    """How long it takes until what decides can know of a change: polls, cool-downs from zero, windows of the triggers."""
+    if not isinstance(policy, ScaledObject):
+        return 0.0
+    zero = policy.cooldown_s + policy.initial_cooldown_s if policy.min_replicas == 0 or policy.idle_replicas == 0 else 0
+    return 2 * policy.polling_s + zero + max(_remembered_s(trigger) for trigger in policy.triggers)
+
+
+def _remembered_s(trigger: Trigger) -> float:
+    """How much of the past a trigger's metric holds."""
+    if isinstance(trigger, PersistentLag):
+        rule = trigger.settings.rule
+        return rule.sustain_s + max(rule.up_s, rule.down_s) + rule.interval_s
+    if isinstance(trigger, Prometheus):
+        return float(max((int(count) * _UNITS_S[unit] for count, unit in _RANGE.findall(trigger.query)), default=0))
+    return 0.0
+
+
+def _behavior(policy: Policy) -> Behavior | None:
+    if isinstance(policy, LagController):
+        return policy.spec.behavior
+    if isinstance(policy, PlainHpa):
+        return hpa_spec.parse(policy.content, policy.name).behavior
+    if isinstance(policy, ScaledObject):
+        advanced = policy.content["spec"].get("advanced") or {}
+        return hpa_spec.behavior_of(advanced.get("horizontalPodAutoscalerConfig") or {}, policy.where, "")
+    return None
+
+
+def _window_s(policy: Policy, scale: Scale) -> float:
+    """The scale-down's stabilization window."""
+    behavior = _behavior(policy)
+    if policy.hpa is None and behavior is None:
+        return 0.0
+    window = behavior.down.window_s if behavior else None
+    return float(scale.seconds(Controller().downscale_stabilization_s) if window is None else window)
+
+
+def _descent_s(policy: Policy, sync: float) -> float:
+    """From the most replicas to the fewest, as fast as the scale-down's policies let it."""
+    behavior = _behavior(policy)
+    if behavior is None or behavior.down.select == "Disabled":
+        return 0.0
+    taken, replicas = 0.0, policy.max_replicas
+    while replicas > max(1, policy.min_replicas):
+        after, period = _step(replicas, behavior.down.policies, fastest=behavior.down.select == "Max")
+        replicas, taken = after, taken + max(period, sync)
+    return taken
+
+
+def _step(replicas: int, policies: Sequence[hpa_spec.Policy], *, fastest: bool) -> tuple[int, float]:
+    """(the replicas after one period of the policy that counts, its period in s)."""
+    left = [
+        (replicas - one.value if one.type == "Pods" else int(replicas * (1 - one.value / 100)), one.period_s)
+        for one in policies
+    ]
+    return min(left) if fastest else max(left)
+
+
+def _backlog_s(inputs: Inputs) -> float:
+    """What the smallest group would have left of the profile, processed by the largest."""
+    pod = inputs.workload.rate * inputs.scale.rate
+    least, most = (pod * min(count, inputs.partitions) for count in (inputs.policy.min_replicas, inputs.policy.max_replicas))
+    steps, left = inputs.profile.steps, 0.0
+    for step, end in zip(steps, [*(one.at for one in steps[1:]), inputs.profile.duration], strict=True):
+        left = max(0.0, left + (step.rate - least) * (end - step.at))
+    return SLACK * left / most
+
+
+def _retries_s(inputs: Inputs) -> float:
+    """The failing messages of a partition, which wait one after the other."""
+    workload = inputs.workload
+    delays = Backoff.parse(workload.retry_ms).compressed(inputs.scale.time).delays_ms
+    failing = inputs.profile.total / inputs.partitions * min(1.0, workload.fail_rate + workload.poison_rate)
+    failing += bool(workload.poison)
+    return SLACK * failing * sum(delays) / 1000

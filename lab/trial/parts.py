@@ -1,0 +1,86 @@
+"""The parts of a record that are made when its trial is over, in the order in which they are taken."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lab import clock
+from lab.errors import LabFault
+from lab.ledger import session
+from lab.ledger.ingest import Topics
+from lab.ledger.settle import settle
+from lab.progress import reporting
+from lab.trial import samples
+from lab.trial.closing import Part
+from lab.trial.record import lines_to_parquet
+from lab.trial.stage import GONE_S, OFFSETS_S, Stage
+
+log = logging.getLogger("lab.trial")
+
+HPA_LINE = " horizontal.go:"
+TRANSITIONS = ["t", "kind", "name", "event", "object"]
+GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
+REST = "rest"
+SHORT_S = 60  # reading a log
+LONG_S = 300  # as many events as an hour's trial has
+
+
+def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, str]) -> list[Part]:
+    """What is made of ``stage``. ``missing`` is what could not be had so far; ``spark`` is asked for a session at the end.
+
+    First what only the running namespace tells: offsets and samples. Then its pods are taken down ("rest"), so that the ledger
+    sees a store that no one writes to; where they can't be, the topics are read in turn, and what they hold still agrees.
+    """
+    length = stage.inputs.profile.duration
+    waiting = GONE_S + stage.inputs.workload.grace_s + SHORT_S
+    lines = "transitions.jsonl", "group_events.jsonl"
+    return [
+        Part("offsets", lambda _: stage.read_offsets(), 2 * OFFSETS_S),
+        Part("samples", lambda into: _samples(stage, into), SHORT_S + length / 10),
+        Part(REST, lambda _: stage.halt(), waiting),
+        Part("hpa.log", lambda into: (into / "hpa.log").write_text(_said(stage)), SHORT_S),
+        Part("transitions", lambda into: _transitions(stage, stage.folder / lines[0], into), LONG_S, replaces=lines[:1]),
+        Part("group_events", lambda into: _group_events(stage.folder / lines[1], into), LONG_S, replaces=lines[1:]),
+        Part("ledger", lambda into: _ledger(stage, spark, REST not in missing, into), stage.deadlines.ledger_s, session.cancel),
+    ]
+
+
+def _samples(stage: Stage, into: Path) -> None:
+    # Prometheus stamps by the wall clock.
+    moved = clock.PROCESS.moved_s()
+    start, end = min(stage.times.values()), clock.now()
+    frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, start + min(0.0, moved), end + max(0.0, moved))
+    frame.to_parquet(into / "samples.parquet")
+
+
+def _said(stage: Stage) -> str:
+    """What the HPA controller logged since the trial's HPA was first synced: its errors don't name the namespace."""
+    lines = (line for line in stage.cluster.controller_log().splitlines(keepends=True) if HPA_LINE in line)
+    since = itertools.dropwhile(lambda line: stage.namespace not in line, lines)
+    return "".join(line for line in since if stage.namespace in line or f" {stage.inputs.policy.hpa}:" in line)
+
+
+def _transitions(stage: Stage, lines: Path, into: Path) -> None:
+    if stage.transitions.fault:
+        raise LabFault(f"a watch event could not be kept: {stage.transitions.fault}")
+    lines_to_parquet(lines, into / "transitions.parquet", TRANSITIONS, as_json=("object",))
+
+
+def _group_events(lines: Path, into: Path) -> None:
+    lines_to_parquet(lines, into / "group_events.parquet", GROUP_COLUMNS)
+
+
+def _ledger(stage: Stage, spark: Callable[[], SparkSession], at_rest: bool, into: Path) -> None:
+    begun = time.monotonic()
+    with reporting(lambda: "Spark: ledger", every_s=10):
+        letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
+        topics = Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], letters)
+        settle(spark(), stage.cluster.bootstrap, topics, into, at_rest)
+    stage.times["ledger_s"] = time.monotonic() - begun
+    log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.times["ledger_s"])

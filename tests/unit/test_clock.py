@@ -1,0 +1,73 @@
+"""A process's time when the machine's wall clock is stepped: durations, order and receipts stay as they were."""
+
+import itertools
+import time
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.clock import Clock
+from lab.consumer.__main__ import Program
+from lab.consumer.settings import flags, settings
+from tests.unit.consumer.messages import Message
+
+
+class Machine:
+    """A machine's two clocks; only the wall clock can be stepped."""
+
+    def __init__(self):
+        self.wall, self.mono = 1_000_000.0, 50.0
+
+    def pass_s(self, seconds):
+        """Let time pass."""
+        self.wall += seconds
+        self.mono += seconds
+
+    def clock(self):
+        """A process's clock that starts now."""
+        return Clock(lambda: self.wall, lambda: self.mono)
+
+
+def test_a_step_of_the_wall_clock_moves_no_time():
+    """Time goes on from the one reading at the start, and the step itself is told."""
+    machine = Machine()
+    clock = machine.clock()
+    machine.pass_s(2)
+    machine.wall -= 5
+    machine.pass_s(3)
+    assert clock.now() == 1_000_005.0
+    assert clock.moved_s() == -5.0
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(-1000, 1000))))
+def test_time_never_goes_back(history):
+    """However the wall clock is stepped."""
+    machine = Machine()
+    clock = machine.clock()
+    seen = [clock.now()]
+    for seconds, step in history:
+        machine.pass_s(seconds)
+        machine.wall += step
+        seen.append(clock.now())
+    assert all(one <= two for one, two in itertools.pairwise(seen))
+
+
+@pytest.fixture
+def program():
+    """A consumer that is not told to run; its store keeps what it is given."""
+    made = Program(settings(flags().parse_args(["--bootstrap-servers=127.0.0.1:9", "--process-ms=10", "--concurrency=1"])))
+    kept = []
+    made._store = SimpleNamespace(write=kept.extend)
+    return made, kept
+
+
+def test_a_receipt_ends_after_it_started_when_the_clock_steps_back(program, monkeypatch):
+    """A step of 5 s within a batch: the ledger refuses a record with one receipt whose end lies before its start."""
+    made, kept = program
+    walls = itertools.count(time.time(), -5)
+    monkeypatch.setattr(time, "time", lambda: next(walls))
+    assert made._process([Message(0, 0), Message(0, 1)])
+    (receipt,) = kept
+    assert 0.02 <= receipt.end - receipt.start < 5

@@ -1,0 +1,176 @@
+"""A record is closed part by part: one that raises, hangs or is interrupted costs no other, and says why it is missing."""
+
+import json
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlparse
+
+import pandas as pd
+import pytest
+
+from lab.errors import LabFault
+from lab.trial import samples
+from lab.trial.closing import Part, close
+from lab.trial.record import NoData, Record, lines_to_parquet, write_json
+
+
+def writes(name, text="x"):
+    """What writes the file ``name``."""
+    return lambda into: (into / name).write_text(text)
+
+
+def closed(folder, *parts):
+    """What is missing once ``parts`` are closed into ``folder``."""
+    missing = {}
+    close(folder, parts, missing)
+    return missing
+
+
+def names(folder):
+    """The files there are."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_part_that_raises_costs_no_other(tmp_path):
+    """What it had written so far does not come into the record; what it would have replaced stays."""
+
+    def half(into):
+        writes("half")(into)
+        raise LabFault("Prometheus could not be asked: refused\nand more")
+
+    (tmp_path / "lines").write_text("kept")
+    missing = closed(
+        tmp_path, Part("one", writes("one"), 5), Part("samples", half, 5, replaces=("lines",)), Part("two", writes("two"), 5)
+    )
+    assert missing == {"samples": "Prometheus could not be asked: refused"}
+    assert names(tmp_path) == ["lines", "one", "two"]
+
+
+def test_a_part_that_hangs_is_given_up_and_cancelled(tmp_path):
+    """Its deadline passes, the rest goes on; what it writes later is not in the record."""
+    go_on, written = threading.Event(), threading.Event()
+
+    def hang(into):
+        go_on.wait(30)
+        try:
+            writes("late")(into)
+        finally:
+            written.set()
+
+    began = time.monotonic()
+    missing = closed(tmp_path, Part("ledger", hang, 0.2, cancel=go_on.set), Part("two", writes("two"), 5))
+    assert time.monotonic() - began < 5
+    assert missing == {"ledger": "not within 0.2 s"}
+    assert written.wait(5)
+    assert names(tmp_path) == ["two"]
+
+
+def test_a_part_comes_whole_and_replaces_what_it_was_made_of(tmp_path):
+    """A folder of files as well."""
+
+    def table(into):
+        (into / "ledger" / "events").mkdir(parents=True)
+        (into / "ledger" / "events" / "a.parquet").write_text("x")
+
+    (tmp_path / "lines").write_text("x")
+    assert closed(tmp_path, Part("ledger", table, 5, replaces=("lines",))) == {}
+    assert names(tmp_path) == ["ledger/events/a.parquet"]
+
+
+def test_an_interruption_leaves_what_was_closed_and_names_the_rest(tmp_path):
+    """Ctrl-C while the record is closed: no part is tried after it."""
+    missing = {}
+
+    def interrupt(into):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        close(tmp_path, [Part("a", writes("a"), 5), Part("b", interrupt, 5), Part("c", writes("c"), 5)], missing)
+    assert missing == {"b": "interrupted", "c": "not tried: interrupted"}
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.fixture
+def hung():
+    """A Prometheus that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_prometheus_that_hangs_costs_only_the_samples(hung, tmp_path):
+    """A query has a deadline of its own; a measure of samples then has no data, and says why."""
+
+    def ask(into):
+        samples.collect(hung, "trial-x", 0, 10, timeout_s=0.2).to_parquet(into / "samples.parquet")
+
+    began = time.monotonic()
+    missing = closed(tmp_path, Part("samples", ask, 20), Part("two", writes("two"), 5))
+    assert time.monotonic() - began < 10
+    assert list(missing) == ["samples"]
+    assert "timed out" in missing["samples"]
+    write_json(tmp_path / "trial.json", {"id": "x", "missing": missing})
+    with pytest.raises(NoData, match=r"has no samples: Prometheus could not be asked: .*timed out"):
+        _ = Record(tmp_path).samples
+
+
+def test_a_ledger_that_is_missing_is_no_data_everywhere(tmp_path):
+    """Its reason stands with each of its tables."""
+    write_json(tmp_path / "trial.json", {"id": "x", "missing": {"ledger": "no broker", "offsets": "no answer"}})
+    record = Record(tmp_path)
+    for table in ("receipts", "rates", "dead_letters", "reconciliation", "produced"):
+        with pytest.raises(NoData, match="no broker"):
+            getattr(record, table)
+    with pytest.raises(NoData, match="no answer"):
+        _ = record.offsets
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A Prometheus that knows one metric of one pod, with a sample each second."""
+
+    def do_GET(self):
+        """Answer an instant query of a range."""
+        asked = parse_qs(urlparse(self.path).query)
+        name, _, rest = asked["query"][0].partition("{")
+        end, seconds = float(asked["time"][0]), int(rest.rpartition("[")[2].removesuffix("s]"))
+        values = [[t, str(t)] for t in range(int(end - seconds), int(end) + 1)]
+        found = [{"metric": {"__name__": name, "pod": "a"}, "values": values}] if name == "consume_rate" else []
+        body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": found}}).encode()
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_samples_are_taken_whole_in_chunks_and_once(monkeypatch):
+    """Every sample of the time, none twice where chunks meet; a metric without samples is absent."""
+    monkeypatch.setattr(samples, "CHUNK_S", 10)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        frame = samples.collect(f"http://127.0.0.1:{server.server_port}", "x", 100, 125)
+        server.shutdown()
+    assert frame["t"].tolist() == [float(t) for t in range(100, 127)]
+    assert set(frame["metric"]) == {"consume_rate"}
+    assert set(frame["pod"]) == {"a"}
+
+
+def test_lines_become_a_table_in_order_of_time(tmp_path):
+    """What is no column lies in detail; the lines stay until the table is in the record."""
+    lines = tmp_path / "lines"
+    lines.write_text('{"t": 2, "event": "b", "more": 1}\n{"t": 1, "event": "a"}\n')
+    lines_to_parquet(lines, tmp_path / "table", ["t", "event", "detail"])
+    table = pd.read_parquet(tmp_path / "table")
+    assert table[["t", "event"]].to_numpy().tolist() == [[1, "a"], [2, "b"]]
+    assert [json.loads(text) for text in table["detail"]] == [{}, {"more": 1}]
+    assert lines.exists()
+
+
+def test_half_a_line_is_no_table(tmp_path):
+    """A disk that was full leaves one; the part is then missing and the lines are kept."""
+    (tmp_path / "lines").write_text('{"t": 2, "event": "b"}\n{"t": 1, "ev')
+    part = Part("t", lambda into: lines_to_parquet(tmp_path / "lines", into / "t", ["t", "event"]), 5, replaces=("lines",))
+    assert "t" in closed(tmp_path, part)
+    assert names(tmp_path) == ["lines"]

@@ -1,0 +1,85 @@
+"""Deadlines follow from what a trial is told to do, compressed as it is applied."""
+
+import dataclasses
+
+import pytest
+
+from lab import paths
+from lab import scale as scales
+from lab.autoscaling import policy as policies
+from lab.trial import inputs
+from lab.trial.deadlines import END_S, deadlines
+from lab.trial.workload import Workload
+
+QUICK, FULL = scales.load("quick"), scales.load("full")
+
+
+def trial(scale=FULL, policy="lag", profile="step-10x", **workload):
+    """Inputs of a trial."""
+    return inputs.read(profile, policy, Workload(**workload), 1, scale, "binary")
+
+
+def end_s(chosen, **spec):
+    """The last deadline of ``chosen`` when its ScaledObject says this instead."""
+    content = dict(chosen.policy.content)
+    content["spec"] = content["spec"] | spec
+    return deadlines(dataclasses.replace(chosen, policy=policies.parse(content, "test"))).end_s
+
+
+def test_a_full_window_is_waited_for_and_a_compressed_one_is_compressed():
+    """Kubernetes' 300 s of stabilization alone are more than the 120 s that once were the deadline at any scale."""
+    assert deadlines(trial(FULL)).end_s > END_S + 300
+    assert deadlines(trial(QUICK)).end_s < 200
+
+
+@pytest.mark.parametrize(
+    ("spec", "more"),
+    [
+        ({"pollingInterval": 600}, 2 * (600 - 30)),
+        ({"cooldownPeriod": 900}, 900),
+        ({"cooldownPeriod": 900, "initialCooldownPeriod": 100}, 1000),
+    ],
+)
+def test_periods_of_keda_count(spec, more):
+    """Each by what it may hold a change up."""
+    chosen, base = trial(), {"minReplicaCount": 0, "pollingInterval": 30, "cooldownPeriod": 0}
+    assert end_s(chosen, **(base | spec)) - end_s(chosen, **base) == pytest.approx(more)
+
+
+def behavior(window, *policies, select="Max"):
+    """A ScaledObject's ``advanced`` with this scale-down."""
+    rows = [dict(zip(("type", "value", "periodSeconds"), row, strict=True)) for row in policies]
+    down = {"stabilizationWindowSeconds": window, "policies": rows, "selectPolicy": select}
+    return {"horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": down}}}
+
+
+def test_windows_and_slow_steps_down_count():
+    """One pod in ten minutes, 20 times; the slower of two policies where Min is chosen; none where it is Disabled."""
+    chosen = trial()
+    least, most = chosen.policy.min_replicas, chosen.policy.max_replicas
+    at_once = end_s(chosen, advanced=behavior(0, ("Percent", 100, 15)))
+    assert end_s(chosen, advanced=behavior(1200, ("Percent", 100, 15))) - at_once == 1200
+    slow = end_s(chosen, advanced=behavior(0, ("Pods", 1, 600)))
+    assert slow - at_once == (most - least) * 600 - 15
+    both = ("Pods", 1, 600), ("Percent", 100, 15)
+    assert end_s(chosen, advanced=behavior(0, *both, select="Min")) == slow
+    assert end_s(chosen, advanced=behavior(0, *both)) == at_once
+    assert end_s(chosen, advanced=behavior(0, *both, select="Disabled")) == at_once - 15
+
+
+def test_grace_backlog_and_retries_count():
+    """A pod's own time to end, a slower group, messages that are tried again one after the other."""
+    plain = deadlines(trial())
+    assert deadlines(trial(grace_s=630)).end_s - plain.end_s == 600
+    assert deadlines(trial(process_ms="60")).end_s > plain.end_s + 100
+    assert deadlines(trial(fail_rate=0.001)).end_s > plain.end_s + 100
+    assert plain.ledger_s > deadlines(trial(QUICK)).ledger_s
+
+
+def test_every_committed_policy_has_deadlines():
+    """None is below what a machine needs, whatever decides."""
+    for kind in ("scaledobjects", "hpa", "controllers", "steps"):
+        for file in (paths.MANIFESTS / kind).glob("*.yaml"):
+            found = deadlines(trial(QUICK, file.stem))
+            assert 120 <= found.end_s < 1000, (file.stem, found)
+            assert found.settle_s >= 90

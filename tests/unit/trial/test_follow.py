@@ -1,0 +1,150 @@
+"""A kind is followed through broken and expired watches: nothing told twice, no end missed, no storm of tries."""
+
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.trial.follow import Expired, changes, follow
+
+
+def thing(name, version, uid=None):
+    """An object as the API gives it."""
+    return {"metadata": {"name": name, "uid": uid or name, "resourceVersion": str(version)}}
+
+
+class Scripted:
+    """An API server that plays ``script``: a list's objects, or a watch's events and the error that it ends with."""
+
+    def __init__(self, *script):
+        self.script = list(script)
+        self.asked = []
+        self.stop = threading.Event()
+
+    def objects(self):
+        """The next list of the script."""
+        self.asked.append("list")
+        version, items = self._next()
+        return str(version), items
+
+    def events(self, version):
+        """The next watch of the script."""
+        self.asked.append(version)
+        events, error = self._next()
+        yield from events
+        if error is not None:
+            raise error
+
+    def _next(self):
+        if not self.script:
+            self.stop.set()
+            raise OSError("the script is over")
+        step = self.script.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+
+def told(source, **how):
+    """(what was told as (type, name), the gaps) when ``source`` is followed to its script's end, without a pause."""
+    found, gaps = [], []
+    how = {"pause": lambda attempt: 0.0} | how
+    take = lambda event, item: found.append((event, item["metadata"]["name"]))  # noqa: E731
+    follow(source, take, source.stop, lambda *gap: gaps.append(gap), **how)
+    return found, gaps
+
+
+def test_a_broken_watch_goes_on_from_its_version():
+    """Nothing is listed and nothing told again; a bookmark moves the version."""
+    source = Scripted(
+        (5, [thing("a", 1)]),
+        ([("MODIFIED", thing("a", 6)), ("BOOKMARK", {"metadata": {"resourceVersion": "9"}})], OSError("reset")),
+        ([("ADDED", thing("b", 10))], None),
+    )
+    assert told(source) == ([("ADDED", "a"), ("MODIFIED", "a"), ("ADDED", "b")], [])
+    assert source.asked == ["list", "5", "9", "10"]
+
+
+def test_after_410_only_what_differs_is_told():
+    """Gone meanwhile is DELETED, changed is MODIFIED, of a new uid is both, and what stayed is not told again."""
+    source = Scripted(
+        (5, [thing("stays", 1), thing("changes", 2), thing("goes", 3), thing("again", 4)]),
+        ([], Expired()),
+        (50, [thing("stays", 1), thing("changes", 40), thing("again", 41, "other"), thing("new", 42)]),
+    )
+    found, gaps = told(source)
+    assert found[4:] == [
+        ("DELETED", "goes"),
+        ("MODIFIED", "changes"),
+        ("DELETED", "again"),
+        ("ADDED", "again"),
+        ("ADDED", "new"),
+    ]
+    assert source.asked == ["list", "5", "list", "50"]
+    ((began, ended),) = gaps
+    assert began <= ended
+
+
+def test_an_api_server_that_is_down_is_asked_with_pauses():
+    """They grow, and a list that fails is tried again: what was known before still is."""
+    paused = []
+
+    def pause(attempt):
+        paused.append(attempt)
+        return 0.0
+
+    down = OSError("refused")
+    source = Scripted((5, [thing("a", 1)]), ([], Expired()), down, down, down, (9, []))
+    assert told(source, pause=pause)[0] == [("ADDED", "a"), ("DELETED", "a")]
+    assert paused[:4] == [0, 1, 2, 3]
+
+
+def test_a_version_that_never_works_is_given_up():
+    """Whatever the server says instead of 410."""
+    source = Scripted((5, []), *[([], OSError("no"))] * 6, (9, [thing("a", 8)]))
+    assert told(source)[0] == [("ADDED", "a")]
+    assert source.asked == ["list", *["5"] * 6, "list", "9"]
+
+
+@pytest.mark.parametrize("garbage", [None, {"type": "ADDED"}, "no event"])
+def test_half_a_line_is_a_broken_watch(garbage):
+    """A connection that ends in the middle of an event ends no thread."""
+
+    class Torn(Scripted):
+        def events(self, version):
+            for event in super().events(version):
+                yield event["type"], event["object"]
+
+    source = Torn((5, []), ([garbage], None), ([{"type": "ADDED", "object": thing("a", 6)}], None))
+    assert told(source)[0] == [("ADDED", "a")]
+
+
+def test_a_stop_ends_a_pause():
+    """Whoever stops the recorder does not wait for its next try."""
+    source = Scripted(OSError("down"))
+    began = time.monotonic()
+    threading.Timer(0.1, source.stop.set).start()
+    follow(source, lambda *_: None, source.stop, pause=lambda attempt: 60.0)
+    assert time.monotonic() - began < 5
+
+
+objects = st.dictionaries(st.sampled_from("abcd"), st.tuples(st.integers(1, 3), st.integers(1, 3)), max_size=4)
+
+
+@given(objects, objects)
+def test_what_is_told_leads_to_what_is_listed(before, after):
+    """Applied to what was known, the changes give what is there; what is alike is not among them."""
+    known = {name: thing(name, version, f"{name}{uid}") for name, (version, uid) in before.items()}
+    listed = [thing(name, version, f"{name}{uid}") for name, (version, uid) in after.items()]
+    state = dict(known)
+    for event, item in changes(known, listed):
+        name = item["metadata"]["name"]
+        assert event == "DELETED" or known.get(name) != item
+        if event == "DELETED":
+            assert state.pop(name) == known[name]
+        else:
+            assert (event == "ADDED") == (name not in state)
+            state[name] = item
+    assert state == {item["metadata"]["name"]: item for item in listed}

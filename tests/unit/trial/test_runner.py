@@ -1,0 +1,122 @@
+"""How a trial ends when something around it fails: a hiccup of the broker ends none early, and what there is is kept."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from lab import scale as scales
+from lab.errors import LabFault
+from lab.kafka.lag import PartitionLag
+from lab.trial import inputs, runner
+from lab.trial.deadlines import Deadlines, deadlines
+from lab.trial.record import NoData, opened
+from lab.trial.stage import Stage
+from lab.trial.workload import Workload
+
+HICCUP = KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+class Broker:
+    """Answers with ``lags`` after so many ``hiccups``; a negative number of them is no answer ever."""
+
+    def __init__(self, hiccups, lags):
+        self.hiccups, self.lags = hiccups, lags
+
+    def read(self):
+        """The lag."""
+        if self.hiccups:
+            self.hiccups -= 1
+            raise HICCUP
+        return {number: PartitionLag(lag + 5, 5) for number, lag in enumerate(self.lags)}
+
+
+def stage(broker, folder=None, end_s=20.0):
+    """A trial that is at its floor of 4, whose lag ``broker`` knows."""
+    made = object.__new__(Stage)
+    made.inputs = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+    made.deadlines = Deadlines(1, 1, end_s, 1)
+    made.folder, made.lag, made.lag_unanswered, made.offsets = folder, broker, 0, {}
+    made.times, made.steps, made.faults, made.namespace = {"settling": 1.0}, [], [], "trial-x"
+    made.transitions = SimpleNamespace(field=lambda *_: 4, pods=lambda _: [0] * 4, gaps=[], fault=None)
+    made.cluster = SimpleNamespace(check=lambda: None, controller_log=lambda: "", prometheus_url="http://127.0.0.1:9")
+    made.check = lambda: None
+    return made
+
+
+def test_a_hiccup_of_the_broker_is_waited_out_and_counted():
+    """The trial is complete; how often Kafka did not answer is in its record."""
+    made = stage(Broker(2, [0, 0]))
+    assert runner._drained(made) == "complete"
+    assert made.lag_unanswered == 2
+
+
+def test_a_broker_that_never_answers_reaches_the_deadline():
+    """And no earlier: that ends the wait, as a finding, like a lag that never goes."""
+    made = stage(Broker(-1, []), end_s=0.6)
+    assert runner._drained(made).startswith("deadline: drained and back at the floor: not within 0.6 s")
+    assert made.lag_unanswered >= 2
+    assert runner._drained(stage(Broker(0, [1]), end_s=0.6)).startswith("deadline")
+
+
+def test_offsets_are_asked_for_again():
+    """They are what integrity is judged by."""
+    made = stage(Broker(1, [0, 3]))
+    made.read_offsets()
+    assert made.offsets == {0: {"end": 5, "committed": 5}, 1: {"end": 8, "committed": 5}}
+
+
+class Dying(Stage):
+    """A trial under way whose API server died: its pods can't be taken down; watches and reports are there."""
+
+    def __init__(self, cluster, chosen, folder):
+        self.__dict__ |= stage(Broker(0, [7]), folder).__dict__
+        self.inputs, self.deadlines, self.names = chosen, deadlines(chosen), {}
+        row = {"t": 1.0, "kind": "Pod", "name": "a", "event": "ADDED", "object": {"metadata": {"name": "a"}}}
+        (folder / "transitions.jsonl").write_text(json.dumps(row) + "\n")
+        (folder / "group_events.jsonl").write_text('{"t": 2, "mono": 1, "pod": "a", "event": "started"}\n')
+
+    def line(self):
+        """Nothing to tell."""
+        return ""
+
+    def halt(self):
+        """What asks the API server."""
+        raise LabFault("pods of trial-x gone: not within 90 s")
+
+    def close(self):
+        """As well."""
+        raise ConnectionError("refused")
+
+
+@pytest.mark.parametrize(
+    ("error", "ended"),
+    [
+        (LabFault("kube-apiserver ended with code 137: killed"), "fault: kube-apiserver ended"),
+        (KeyboardInterrupt(), "interrupted"),
+    ],
+)
+def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_path, monkeypatch):
+    """Every part is tried; those that can't be had are named, and the record is sealed."""
+    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+
+    def spark():
+        raise LabFault("Spark did not start: no Java")
+
+    def drive(*_):
+        raise error
+
+    monkeypatch.setattr(runner, "Stage", Dying)
+    monkeypatch.setattr(runner, "_drive", drive)
+    with pytest.raises(type(error)):
+        runner.run(SimpleNamespace(versions={}), chosen, tmp_path, spark)
+    record = opened(tmp_path / "records" / chosen.id)
+    assert record.trial["ended"].startswith(ended)
+    assert record.trial["times"]["ended"] > 0
+    assert record.trial["deadlines"]["end_s"] == deadlines(chosen).end_s
+    assert set(record.trial["missing"]) == {"samples", "rest", "ledger"}
+    assert len(record.transitions) == len(record.group_events) == 1
+    assert record.offsets["0"] == {"end": 12, "committed": 5}
+    with pytest.raises(NoData, match=r"no reconciliation.json: "):
+        _ = record.reconciliation
