@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -110,7 +111,7 @@ def test_an_interrupted_trial_leaves_its_partial_record(tmp_path):
     said = tmp_path / "session.log"
     with said.open("wb") as output:
         # As in a terminal: what runs in a shell's background is started with SIGINT ignored, and hands that on.
-        heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+        heeding: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
         process = subprocess.Popen(command, cwd=paths.PROJECT, stdout=output, stderr=subprocess.STDOUT, **heeding)
 
     def driving():

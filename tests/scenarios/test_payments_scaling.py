@@ -42,7 +42,7 @@ def test_inertia_ends_the_jitter(trials, evidence):
         DEFAULTS: run(trials, "bursty", "defaults"),
     }
     for name, record in records.items():
-        figures = {"flips": stability(record).flips, "steps up": stability(record).scale_ups}
+        figures: dict[str, float | None] = {"flips": stability(record).flips, "steps up": stability(record).scale_ups}
         figures |= {"steps down": stability(record).scale_downs, "rebalance rounds": len(rounds(record))}
         figures |= {"in rebalances (s)": churn(record).total_s, "partitions handed over": churn(record).assigned}
         figures |= {"pod-minutes": cost(record).pod_minutes, "peak lag": curves.peak_lag(record)}

@@ -95,7 +95,11 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, told):
 def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
     """What the same pods do with their other partitions while one waits for its retry."""
     found = retrying(sustained)
-    figures = {"attempts that failed": found.failed, "recovered": found.recovered, "given up": found.given_up}
+    figures: dict[str, float | None] = {
+        "attempts that failed": found.failed,
+        "recovered": found.recovered,
+        "given up": found.given_up,
+    }
     figures |= {"stalls": found.stalls, "median (s)": found.median_s, "longest (s)": found.longest_s}
     evidence.report("retries", figures | {"stalls compared": found.compared})
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from hypothesis import given
 from hypothesis import strategies as st
 

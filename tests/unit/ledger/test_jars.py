@@ -50,8 +50,8 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJava:
     """A scripted Java 17, with an empty cache for the lab."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("ELASTIC_LAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(jars.shutil, "which", lambda _: None)
-    monkeypatch.setattr(jars.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr("lab.jars.shutil.which", lambda _: None)
+    monkeypatch.setattr("lab.jars.importlib.util.find_spec", lambda _: None)
     return FakeJava(tmp_path / "home")
 
 
