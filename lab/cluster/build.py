@@ -111,7 +111,7 @@ COMPONENTS = (
     ),
     Component(
         "prometheus",
-        "kubernetes",
+        "prometheus",
         f"{_PROMETHEUS}/cmd/prometheus",
         _PROMETHEUS,
         f"v0.{PROMETHEUS.replace('.', '', 1)}",
