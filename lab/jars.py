@@ -32,7 +32,7 @@ JAVA_NEEDED = 17
 SPARK_MODULE = "jdk.incubator.vector"
 # kafka_2.13 alone carries kafka.Kafka and kafka.tools.StorageTool. Kafka still speaks SLF4J 1, so not log4j-slf4j2-impl.
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4")
-# 4.0.1 and later need a spark-token-provider that was never published; 4.0.0 works with every PySpark 4.0.
+# 4.0.1 and later need spark-token-provider, which not every mirror of Maven Central has; 4.0.0 works with every PySpark 4.0.
 SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
 SPARK_SHIPS = (
     "hadoop-client-api",
