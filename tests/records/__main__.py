@@ -78,18 +78,11 @@ def again() -> None:
     stored = json.loads((FOLDER / VERDICTS).read_text())
     for session, tests in stored["sessions"].items():
         if tests:
-            now = judge_kept(session, list(tests), stored["scale"])
+            now = judge(session, FOLDER, list(tests), stored["scale"])
             for line in differences(tests, now):
                 print(line)
             stored["sessions"][session] = {test: now[test].rows for test in tests if now[test].whole}
     write_json(FOLDER / VERDICTS, stored)
-
-
-def judge_kept(session: str, tests: list[str], scale: str) -> Mapping[str, Said]:
-    """What ``tests`` say of a copy of the kept records: a session writes into what it judges."""
-    with tempfile.TemporaryDirectory(prefix="elastic-lab-kept-") as scratch:
-        shutil.copytree(FOLDER / "records", Path(scratch, "records"))
-        return judge(session, Path(scratch), tests, scale)
 
 
 def judgeable(said: Mapping[str, Said]) -> dict[str, Said]:

@@ -9,10 +9,9 @@ import pytest
 from lab.trial.record import Record
 from tests.experiments.test_summary import EXPERIMENTS
 from tests.records import FOLDER, VERDICTS
-from tests.records.__main__ import judge_kept
 from tests.records.choice import choose
 from tests.records.compact import compact
-from tests.records.nested import SESSIONS, Said, differences
+from tests.records.nested import SESSIONS, Said, differences, judge
 from tests.unit.measure.conftest import REPORTS, TRANSITIONS, build
 
 NEEDS = {"a.py::large": {"x", "y"}, "a.py::small": {"y"}, "b.py::one": {"y", "z"}, "c.py::one": {"w"}}
@@ -34,7 +33,7 @@ def test_committed_records_give_the_same_verdicts(kept, session):
     rows = kept.sessions[session]
     if not rows:
         pytest.skip(f"no record of {session} is committed")
-    assert differences(rows, judge_kept(session, list(rows), kept.scale)) == []
+    assert differences(rows, judge(session, FOLDER, list(rows), kept.scale)) == []
 
 
 def test_every_experiment_is_among_them(kept):
