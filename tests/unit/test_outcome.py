@@ -13,7 +13,7 @@ STALE = '[{"objective": "of last week"}]'
 TESTS = '''
 import pytest
 
-from lab.errors import LabFault
+from lab.errors import InputError, LabFault
 from lab.objective import Objective
 from lab.trial.record import NoData, Record
 
@@ -75,6 +75,11 @@ def test_fault():
     raise LabFault("a component died")
 
 
+@pytest.mark.spike
+def test_refused():
+    raise InputError("results", "record", "x", "a stored trial")
+
+
 @pytest.fixture
 def broken():
     assert False, "a fixture's"
@@ -130,10 +135,10 @@ def test_a_fault_is_3_also_beside_a_breach(session):
     assert [row["verdict"] for row in ran.rows] == ["breached"]
 
 
-def test_a_session_that_breaks_before_it_judges_leaves_no_verdicts(session):
-    """Those of an earlier one don't stand in for it."""
-    ran = session("fault")
-    assert (ran.code, ran.rows) == (3, None), ran.printed
+def test_a_session_that_ends_before_it_judges_leaves_no_verdicts(session):
+    """Those of an earlier one don't stand in for it; a record that is not there is bad input."""
+    ran = session("refused")
+    assert (ran.code, ran.rows) == (2, None), ran.printed
 
 
 def test_a_session_that_judges_no_trial_leaves_the_verdicts(session):

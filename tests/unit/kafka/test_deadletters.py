@@ -218,7 +218,7 @@ def test_a_replay_sends_each_message_back_once(broker):
     ]
     code, out, said = broker.lab("replay", "--from-beginning")
     assert (code, said) == (0, "")
-    assert "3 letters: 2 waited, 0 were done with before, 1 are copies, 0 have no topic" in out
+    assert "3 letters: 2 waited, 0 were done with before, 1 are copies, 0 name another topic, 0 have no topic" in out
     assert "2 sent, 2 acknowledged, 0 failed, 0 unknown; 0 wait" in out
     rows = broker.arrived()
     assert [(partition, value) for partition, value, _ in rows] == [(0, b"b"), (1, b"a")]
