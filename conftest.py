@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = [f"fixtures.{name}" for name in ("cluster", "kafka", "spark", "trial", "own", "evidence")]
+pytest_plugins = [f"fixtures.{name}" for name in ("cluster", "kafka", "spark", "trial", "own", "outcome", "evidence")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,6 +29,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Experiments always leave Allure results beside their records."""
     marks = config.getoption("markexpr", "")
     live = any(mark in marks and f"not {mark}" not in marks for mark in ("spike", "scenario"))
-    if live and not config.getoption("allure_report_dir"):
+    if live and not config.option.collectonly and not config.getoption("allure_report_dir"):
         config.option.allure_report_dir = str(config.getoption("--results") / "allure-results")
         config.option.clean_alluredir = True

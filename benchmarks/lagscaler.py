@@ -10,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from itertools import count
+from typing import Any
 
 import grpc
 import psutil
@@ -107,7 +108,7 @@ def _prepare(bootstrap: str) -> None:
             producer.produce(f"bench-{topic}", b"x", partition=partition)
     producer.flush(30)
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    altered = []
+    altered: list[Any] = []
     for number in range(OBJECTS):
         parts = [TopicPartition(f"bench-{number % TOPICS}", partition, 0) for partition in range(PARTITIONS)]
         altered += admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(f"bench-{number}", parts)]).values()

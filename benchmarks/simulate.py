@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 from unittest.mock import patch
@@ -86,9 +87,17 @@ def seconds(work: Callable[[], object], times: int = 2) -> float:
     return min(taken)
 
 
+def _simulated(count: int) -> Curve:
+    return simulate(day(count), scaled(count))
+
+
+def _collected(count: int, curves: list[Curve]) -> None:
+    curves.append(_simulated(count))
+
+
 def by_partitions() -> dict[int, float]:
     """Seconds that a day takes, by the number of partitions."""
-    return {count: seconds(lambda count=count: simulate(day(count), scaled(count))) for count in PARTITIONS}
+    return {count: seconds(partial(_simulated, count)) for count in PARTITIONS}
 
 
 def plain() -> dict[int, float]:
@@ -97,7 +106,7 @@ def plain() -> dict[int, float]:
     for count in PEER_PARTITIONS:
         curves: list[Curve] = []
         with patch.object(run, "Group", PlainGroup):
-            found[count] = seconds(lambda count=count, curves=curves: curves.append(simulate(day(count), scaled(count))), 1)
+            found[count] = seconds(partial(_collected, count, curves), 1)
         ours = simulate(day(count), scaled(count))
         assert np.array_equal(ours.replicas, curves[0].replicas)
         assert np.abs(ours.lag - curves[0].lag).max() <= count  # each partition's lag is rounded down
@@ -109,7 +118,7 @@ def by_policies() -> dict[int, float]:
     traffic = load(paths.PROFILES / f"{PROFILE}.yaml")
     situation = Situation(traffic, np.full(FEW, 1 / FEW), Consumers(RATE, 3.0))
     every = [scaled(FEW, 50 + number) for number in range(max(POLICIES))]
-    return {count: seconds(lambda count=count: simulate_many(situation, every[:count])) for count in POLICIES}
+    return {count: seconds(partial(simulate_many, situation, every[:count])) for count in POLICIES}
 
 
 def chart(partitions: dict[int, float], peer: dict[int, float], policies: dict[int, float], file: Path) -> None:

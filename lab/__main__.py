@@ -6,7 +6,7 @@ import argparse
 import importlib
 import sys
 
-from lab.errors import InputError, LabFault
+from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
 
 COMMANDS = {
     "simulate": ("simulate", "what a ScaledObject would do on a profile, without a cluster"),
@@ -21,7 +21,7 @@ COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; returns the exit code: 2 on bad input or a fault."""
+    """Run one command; returns the exit code: 2 on bad input, 3 on a fault of the lab."""
     given = sys.argv[1:] if arguments is None else arguments
     if given[:1] and given[0] in COMMANDS:
         module, text = COMMANDS[given[0]]
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
             return int(importlib.import_module(f"lab.commands.{module}").run(given[0], text, given[1:]))
         except (InputError, LabFault) as error:
             print(f"lab: {error}", file=sys.stderr)
-            return 2
+            return FAULT if isinstance(error, LabFault) else BAD_INPUT
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (_, text) in COMMANDS.items():

@@ -1,9 +1,12 @@
-"""The two ways a run can end other than with verdicts: bad input, or a fault of the lab itself.
-
-A breached objective is neither: it is an ``AssertionError`` raised by :mod:`lab.objective`.
-"""
+"""The ways a run can end: held, an objective that did not hold, bad input, or a fault of the lab itself; each an exit code."""
 
 from __future__ import annotations
+
+HELD, BREACHED, BAD_INPUT, FAULT = 0, 1, 2, 3  # exit codes of a session and of every command (docs/decisions)
+
+
+class Breach(AssertionError):
+    """Objectives that did not hold, a line each: breached, or no data. The test failed; the lab did its work."""
 
 
 class InputError(ValueError):

@@ -46,7 +46,10 @@ class Flags(argparse.ArgumentParser):
         given = os.environ.get(variable) if self._environment else None
         start = default if given is None else given
         said = [variable] if self._environment else []
-        said += [] if optional and default is None else [f"default {default}"]
+        if default is None:
+            said += [] if optional else ["required"]
+        else:
+            said.append(f"default {default}")
         self.add_argument(
             f"--{name}",
             type=convert,

@@ -1,7 +1,8 @@
 """Jars from Maven Central by the Ivy that PySpark carries, so that the lab needs Java but neither Maven nor a Kafka download.
 
 A set of coordinates is resolved once, with everything it needs at run time, into the lab's cache; a folder is there only
-when it is complete. Ivy's own cache lies beside it, and Ivy checks every download against its published checksum.
+when it is complete. Ivy's own cache lies beside it, and Ivy checks every download against the checksum that the repository
+publishes; what it fetched is then held against the SHA-256 of each jar in ``jars.sha256``, which the repository can't change.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from lab.progress import reporting
 
 log = logging.getLogger("lab.jars")
 
+PINS = Path(__file__).with_suffix(".sha256")  # as sha256sum writes it
+
 JAVA_NEEDED = 17
 SPARK_MODULE = "jdk.incubator.vector"
 # kafka_2.13 alone carries kafka.Kafka and kafka.tools.StorageTool. Kafka still speaks SLF4J 1, so not log4j-slf4j2-impl.
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4")
-# 4.0.1 and later need a spark-token-provider that was never published; 4.0.0 works with every PySpark 4.0.
+# 4.0.1 and later need spark-token-provider, which not every mirror of Maven Central has; 4.0.0 works with every PySpark 4.0.
 SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
 SPARK_SHIPS = (
     "hadoop-client-api",
@@ -50,7 +53,7 @@ def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) 
 
     Artifacts named in ``exclude`` are left out, with what only they need. The first call downloads (about a minute for the
     broker's 44 MB, and says so in the log); later ones read the cache. Raises :class:`LabFault` when there is no Java or
-    the repository can't be reached.
+    the repository can't be reached, or naming a jar that is not the pinned one.
     """
     target = folder(name, coordinates, exclude)
     if not target.exists():
@@ -153,9 +156,24 @@ def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], target
     if result.returncode != 0 or not jars:
         shutil.rmtree(partial, ignore_errors=True)
         raise LabFault(f"jars for {name}: {_reason(result.stdout + result.stderr)}")
+    if wrong := _unpinned(jars):
+        shutil.rmtree(partial)
+        raise LabFault(f"jars for {name}: {wrong}")
     size = sum(jar.stat().st_size for jar in jars) / 2**20
     partial.rename(target)
     log.info("fetched %d jars for %s, %.0f MiB, in %.0f s", len(jars), name, size, time.monotonic() - begun)
+
+
+def _unpinned(jars: Sequence[Path]) -> str | None:
+    """Which of ``jars`` is not the one that :data:`PINS` has under its name, and how; None when all are."""
+    pinned = {jar: digest for digest, jar in (line.split() for line in PINS.read_text().splitlines())}
+    for jar in jars:
+        digest = hashlib.sha256(jar.read_bytes()).hexdigest()
+        if jar.name not in pinned:
+            return f"{jar.name} has no SHA-256 in {PINS.name}; the fetched one has {digest}"
+        if digest != pinned[jar.name]:
+            return f"{jar.name} is not the pinned one: its SHA-256 is {digest}, not {pinned[jar.name]}; it was not kept"
+    return None
 
 
 def _ivy(name: str, coordinates: Sequence[str], exclude: Sequence[str]) -> str:

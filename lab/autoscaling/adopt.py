@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lab.address import without_login
 from lab.autoscaling import scaledobject
 from lab.autoscaling.scaledobject import ScaledObject
 from lab.autoscaling.triggers import login
@@ -86,6 +87,10 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
         metadata, prefix = trigger["metadata"], f"{prefix}metadata."
         for field in login.FIELDS:
             take(metadata, field, prefix)
+        address = metadata.get("serverAddress", "")
+        if (bare := without_login(address)) != address:  # it may hold a password, which no record may keep
+            take(metadata | {"serverAddress": "an address with a login"}, "serverAddress", prefix, bare)
+            metadata["serverAddress"] = bare
         if not isinstance(read, Kafka | External):
             continue
         for field, variable in _NAMES.items():

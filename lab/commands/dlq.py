@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 from lab.commands.text import as_json, table
+from lab.errors import InputError
 from lab.flags import Flags
-from lab.kafka.deadletters import COPY, DONE, FOREIGN, GONE, NAMED, WAITING, DeadLetters, Entry, Foreign, Replay, states
+from lab.kafka.deadletters import COPY, DONE, FOREIGN, GONE, NAMED, OTHER, WAITING, DeadLetters, Entry, Foreign, Replay, states
+from lab.kafka.settings import client_settings
 
 ACTIONS = ("list", "replay")
 HEAD = ("letter", "message", "attempts", "replays", "failed (UTC)", "state", "error")
@@ -21,6 +24,10 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     parser.add_argument("action", choices=ACTIONS, help="list the letters, or send those that wait back to their topics")
     parser.flag("bootstrap-servers", str, None, "Kafka's address")
     parser.flag("topic", str, None, "the dead-letter topic")
+    text = "the topics that a replay may send to, with a comma between two: what a letter names is whoever wrote it's word"
+    parser.flag("to", _names, None, text, "names of topics", optional=True)
+    text = "TLS and SASL settings of Kafka's client library: a JSON object of strings, or a file of it"
+    parser.flag("kafka-settings", str, None, text, optional=True)
     text = "whose offsets say what was replayed, until Kafka forgets them: 7 days after the last replay, unless the broker's "
     text += "offsets.retention.minutes says otherwise [default: the topic's name and -replay]"
     parser.flag("group", str, None, text, optional=True)
@@ -29,22 +36,43 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     )
     text += "forgotten the group, all letters once more; without it, such a replay is refused"
     parser.add_argument("--from-beginning", action="store_true", help=text)
+    parser.add_argument("--pass-over-others", action="store_true", help="pass over letters that name a topic not in --to")
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     options = parser.parse_args(arguments)
+    if options.action == "replay" and not options.to:
+        parser.error("the following arguments are required: --to")
     group = options.group or f"{options.topic}-replay"
-    with closing(DeadLetters(options.bootstrap_servers, options.topic, group)) as dead:
+    settings = _settings(options.kafka_settings, options.bootstrap_servers)
+    with closing(DeadLetters(options.bootstrap_servers, options.topic, group, settings)) as dead:
         if options.action == "list":
             entries, committed = dead.entries(), dead.committed()
-            known = states(entries, committed, dead.there(entries))
+            known = states(entries, committed, dead.there(entries), options.to)
             print(_listed(entries, known, options.json))
             unmarked = sorted({entry.partition for entry in entries} - set(committed))
             if unmarked and not options.json:
                 where = ", ".join(map(str, unmarked))
                 print(f"\n{group} has no offset in partition {where}: a first replay takes --from-beginning")
             return 0
-        replay = dead.replay(options.from_beginning)
+        replay = dead.replay(options.to, options.from_beginning, options.pass_over_others)
     print(_told(replay, options.json))
     return 1 if replay.left or replay.passed_over else 0
+
+
+def _names(text: str) -> frozenset[str]:
+    names = frozenset(part.strip() for part in text.split(","))
+    if "" in names:
+        raise ValueError(text)
+    return names
+
+
+def _settings(text: str | None, servers: str) -> dict[str, str]:
+    """The client settings that are given, or are in the file that is named."""
+    if text and not text.lstrip().startswith("{"):
+        try:
+            text = Path(text).read_text()
+        except (OSError, UnicodeDecodeError):
+            raise InputError("command line", "--kafka-settings", "(not shown)", "a JSON object, or a file of it") from None
+    return client_settings(text, servers) if text else {}
 
 
 def _told(replay: Replay, plain: bool) -> str:
@@ -54,7 +82,8 @@ def _told(replay: Replay, plain: bool) -> str:
     if plain:
         return as_json(counts | {"left": replay.left, "passed_over": replay.passed_over, "letters": found, "named": named})
     kinds = f"{found[WAITING]:,} waited, {found[DONE]:,} were done with before, {found[COPY]:,} are copies, "
-    kinds += f"{found[GONE]:,} have no topic to go back to, {found[FOREIGN]:,} are no dead letters"
+    kinds += f"{found[OTHER]:,} name another topic, {found[GONE]:,} have no topic to go back to, "
+    kinds += f"{found[FOREIGN]:,} are no dead letters"
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     return "\n".join([f"{sum(found.values()):,} letters: {kinds}", f"{told}; {replay.left:,} wait for the next replay", *named])
 

@@ -29,7 +29,7 @@ NAMED = 20  # of what was not sent; counts have all
 TIMEOUT_S = 10.0
 # What a broker says that has just started, or has just become the group's coordinator.
 _SOON = {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
-WAITING, DONE, COPY, GONE, FOREIGN = "waiting", "done", "copy", "gone", "foreign"
+WAITING, DONE, COPY, OTHER, GONE, FOREIGN = STATES = ("waiting", "done", "copy", "other", "gone", "foreign")
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,14 @@ class Replay:
     named: Sequence[str]
 
 
-def states(entries: Sequence[Entry], committed: Mapping[int, int], there: Set[tuple[str, int]]) -> list[str]:
+def states(
+    entries: Sequence[Entry], committed: Mapping[int, int], there: Set[tuple[str, int]], to: Set[str] | None = None
+) -> list[str]:
     """What each entry is, in order.
 
     Below its partition's committed offset an entry is done: replayed, or passed over. Of the others a letter waits; or it is a
-    copy of one that is done or stands before it; or gone, when its topic and partition are not ``there``; or foreign.
+    copy of one that is done or stands before it; or gone, when its topic and partition are not ``there``; or foreign; or of
+    another topic than those in ``to`` (None: all).
     """
     below = [entry.offset < committed.get(entry.partition, 0) for entry in entries]
     seen = {entry.message for entry, done in zip(entries, below, strict=True) if done and isinstance(entry, Letter)}
@@ -89,6 +92,8 @@ def states(entries: Sequence[Entry], committed: Mapping[int, int], there: Set[tu
             found.append(DONE)
         elif isinstance(entry, Foreign):
             found.append(FOREIGN)
+        elif to is not None and entry.reason.topic not in to:
+            found.append(OTHER)
         elif (entry.reason.topic, entry.reason.partition) not in there:
             found.append(GONE)
         else:
@@ -118,21 +123,21 @@ def resend(entries: Sequence[Entry], known: Sequence[str], send: Callable[[Lette
 
 
 class DeadLetters:
-    """One dead-letter topic, and the ``group`` whose offsets say what was replayed out of it.
+    """One dead-letter topic, and the ``group`` whose offsets say what was replayed out of it; ``settings`` are the client's.
 
     Raises :class:`InputError` for a topic that is not there, and :class:`LabFault` when Kafka can't be asked.
     """
 
-    def __init__(self, bootstrap: str, topic: str, group: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, group: str, settings: Mapping[str, str] | None = None) -> None:
         self._bootstrap, self._topic, self._group = bootstrap, topic, group
-        self._quiet = {"bootstrap.servers": bootstrap, "log_level": 2}  # what goes wrong is raised, not logged
-        settings = {
+        self._quiet: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 2, **(settings or {})}  # errors are raised
+        reading = {
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
         }
-        self._consumer = Consumer(self._quiet | settings)
+        self._consumer = Consumer(self._quiet | reading)
         self._numbers = self._partitions(topic)
         if not self._numbers:
             raise InputError(f"Kafka at {bootstrap}", "--topic", topic, "a topic that is there")
@@ -186,12 +191,12 @@ class DeadLetters:
         names = {entry.reason.topic for entry in entries if isinstance(entry, Letter)}
         return {(name, number) for name in names for number in self._partitions(name)}
 
-    def replay(self, from_beginning: bool = False) -> Replay:
-        """Send each waiting letter back to its topic and partition, with one replay more in its headers.
+    def replay(self, to: Set[str], from_beginning: bool = False, pass_over_others: bool = False) -> Replay:
+        """Send each waiting letter back to its topic, one of ``to``, and partition, with one replay more in its headers.
 
         What is refused waits for the next replay, with all behind it in its partition of this topic. Raises
         :class:`InputError`, before anything is sent, when the group has no offset in a partition that holds entries, unless
-        ``from_beginning``.
+        ``from_beginning``; and when a letter names another topic, whoever wrote it there, unless ``pass_over_others``.
         """
         committed, bounds = self.committed(), self._bounds()
         for number, (start, end) in bounds.items():
@@ -200,9 +205,13 @@ class DeadLetters:
                 allowed += "offsets.retention.minutes); with --from-beginning also one that has not"
                 raise InputError(f"{self._topic}, partition {number}", "--group", self._group, allowed)
         committed = {number: start for number, (start, _) in bounds.items()} | committed
-        self._commit(committed)  # anew: all of them grow old together; and a group that can't commit has sent nothing yet
         entries = self.entries()
-        known = states(entries, committed, self.there(entries))
+        known = states(entries, committed, self.there(entries), to)
+        others = {e.reason.topic for e, state in zip(entries, known, strict=True) if state == OTHER and isinstance(e, Letter)}
+        if others and not pass_over_others:
+            allowed = f"the topics that letters name, here also {', '.join(sorted(others))}; or --pass-over-others"
+            raise InputError(self._topic, "--to", ",".join(sorted(to)), allowed)
+        self._commit(committed)  # anew: all of them grow old together; and a group that can't commit has sent nothing yet
         at = {(entry.partition, entry.offset): (entry, state) for entry, state in zip(entries, known, strict=True)}
         producer, tally = Producer(configuration(self._bootstrap, "dlq-replay") | self._quiet), Tally()
         named: list[str] = []
@@ -220,16 +229,17 @@ class DeadLetters:
             for number, offset in resend(entries, known, send):
                 committed[number] = offset + 1
                 entry, state = at[number, offset]
-                if state in (GONE, FOREIGN):
+                if state in (OTHER, GONE, FOREIGN):
                     passed_over += 1
-                    why = entry.why if isinstance(entry, Foreign) else f"{_place(entry)}: no such topic and partition"
+                    reason = "not a topic of --to" if state == OTHER else "no such topic and partition"
+                    why = entry.why if isinstance(entry, Foreign) else f"{_place(entry)}: {reason}"
                     named.append(f"{self._where(entry)}: passed over: {why}")
                 since += 1
                 if since % BATCH == 0:
                     self._commit(committed)
         finally:
             self._commit(committed)
-        counts = {state: known.count(state) for state in (WAITING, DONE, COPY, GONE, FOREIGN)}
+        counts = {state: known.count(state) for state in STATES}
         return Replay(tally, counts, counts[WAITING] - tally.acked, passed_over, named)
 
     def _commit(self, offsets: Mapping[int, int]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import json
 import logging
 import signal
 import sys
@@ -13,7 +12,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 import grpc
-from confluent_kafka import KafkaException
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from prometheus_client import REGISTRY
 
@@ -21,6 +19,7 @@ from lab.consumer.metrics import serve
 from lab.errors import InputError
 from lab.flags import Flags, number, whole
 from lab.kafka.lag import GroupsReader
+from lab.kafka.settings import client_settings
 from lab.lagscaler import service, tls
 from lab.lagscaler.metrics import Metrics, Triggers
 from lab.lagscaler.registry import Registry
@@ -58,22 +57,11 @@ def kafka_settings(text: str, clusters: str) -> dict[str, str]:
 
     With credentials the clusters must be named: whoever may write a ScaledObject could otherwise have them sent anywhere.
     """
-    where, hidden = "command line", "(not shown)"
     if not text:
         return {}
     if not clusters:
-        raise InputError(where, "--clusters", clusters, "the clusters that --kafka-settings may be used for")
-    try:
-        given = json.loads(text)
-    except ValueError:
-        given = None
-    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
-        raise InputError(where, "--kafka-settings", hidden, "a JSON object of strings")
-    try:
-        GroupsReader(clusters.split()[0], settings=given)
-    except KafkaException as error:
-        raise InputError(where, "--kafka-settings", hidden, f"settings of librdkafka ({error.args[0].str()})") from None
-    return given
+        raise InputError("command line", "--clusters", clusters, "the clusters that --kafka-settings may be used for")
+    return client_settings(text, clusters.split()[0])
 
 
 def settle() -> None:

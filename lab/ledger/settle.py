@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.ledger.ingest import CHECKPOINT, TABLES, Topics, ingest, read

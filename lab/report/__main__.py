@@ -7,7 +7,7 @@ import logging
 import sys
 from pathlib import Path
 
-from lab.errors import InputError, LabFault
+from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
 from lab.report import build, runtimepage, runtimes
 
 COMPARE = "compare"
@@ -16,7 +16,7 @@ COMPARE = "compare"
 def main(arguments: list[str] | None = None) -> int:
     """Build the report, or with ``compare`` the page of two runtimes, and print where it is.
 
-    Returns 0, 1 if the quality gate is not met, 2 on bad input or a fault.
+    Returns 0, 1 if the quality gate is not met, 2 on bad input, 3 on a fault of the lab.
     """
     given = sys.argv[1:] if arguments is None else arguments
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _compare(given[1:]) if given[:1] == [COMPARE] else _build(given)
     except (InputError, LabFault) as error:
         print(f"lab: {error}", file=sys.stderr)
-        return 2
+        return FAULT if isinstance(error, LabFault) else BAD_INPUT
 
 
 def _build(arguments: list[str]) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
-from lab.autoscaling.replay import replay
+from lab.autoscaling.replay import Replay, replay
 from tests.differential.walks import walks
 
 log = logging.getLogger("lab.differential")
@@ -34,7 +34,7 @@ class Verdict:
     """A walk's syncs, and what the model makes of them."""
 
     syncs: tuple
-    replay: object
+    replay: Replay
 
 
 class Judge:

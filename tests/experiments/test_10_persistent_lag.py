@@ -20,6 +20,8 @@ less it scales and costs on bursts is the author's claim, which is measured, ove
 is not ours to hold.
 """
 
+from functools import partial
+
 import allure
 import pytest
 
@@ -82,12 +84,17 @@ def change(figure, found):
     return f"{percent.median:+.0f} % ({percent.low:+.0f} to {percent.high:+.0f}, n = {percent.n})"
 
 
+def row(record):
+    """This record's figures."""
+    return {figure: of(record) for figure, of in FIGURES.items()}
+
+
 def run(trials, evidence, profile, policies=POLICIES, **changes):
     """One traffic on these policies, with a row of figures for each."""
     plan = {"profile": profile, "workload": light(), "until": REPLAYED} | changes
     found = {name: trials.run(policy=policy, **plan) for name, policy in policies.items()}
     for name, record in found.items():
-        evidence.report(name, {figure: of(record) for figure, of in FIGURES.items()})
+        evidence.report(name, partial(row, record))
     return found
 
 
@@ -109,14 +116,20 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
     """70-90 % fewer scaling events and 20-40 % less compute: measured, beside the lateness they are bought with."""
     plan = {"profile": profile, "workload": light(), "until": REPLAYED}
     found = trials.interleaved({name: plan | {"policy": policy} for name, policy in POLICIES.items()})
-    for name, runs in found.items():
+
+    def medians(runs):
         figures = {figure: spread([of(record) for record in runs]).median for figure, of in FIGURES.items()}
-        evidence.report(name, figures | {"runs": len(runs)})
+        return figures | {"runs": len(runs)}
+
+    for name, runs in found.items():
+        evidence.report(name, partial(medians, runs))
     evidence.explain(
-        "Of the persistent-lag scaler against the kafka trigger: "
-        f"scaling events {change(events, found)} (claimed: 70-90 % fewer), pod-minutes "
-        f"{change(FIGURES['pod-minutes'], found)} (claimed: 20-40 % fewer), "
-        f"late {change(FIGURES['late (s)'], found)}."
+        lambda: (
+            "Of the persistent-lag scaler against the kafka trigger: "
+            f"scaling events {change(events, found)} (claimed: 70-90 % fewer), pod-minutes "
+            f"{change(FIGURES['pod-minutes'], found)} (claimed: 20-40 % fewer), "
+            f"late {change(FIGURES['late (s)'], found)}."
+        )
     )
 
     with evidence.of(found) as judge:

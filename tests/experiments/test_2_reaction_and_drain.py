@@ -17,6 +17,8 @@ What is longest is the cold start, from a created pod to one at work: eight Pyth
 scale-out is compared.
 """
 
+from functools import partial
+
 import allure
 import pytest
 
@@ -65,16 +67,21 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
     runs = trials.interleaved({"step": {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}})[
         "step"
     ]
-    found = [reaction(run) for run in runs]
-    total = spread([one.total_s for one in found])
-    for part in (*PARTS, "total"):
-        seconds = spread([one.parts[part] if part in PARTS else one.total_s for one in found])
+
+    def over_runs(figure):
+        return spread([figure(reaction(run)) for run in runs])
+
+    def row(part):
+        seconds = over_runs(lambda one: one.parts[part] if part in PARTS else one.total_s)
         figures = {"median (s)": seconds.median, "least (s)": seconds.low, "most (s)": seconds.high, "runs": seconds.n}
-        evidence.report(part, figures | {"share of the total": seconds.median / total.median})
+        return figures | {"share of the total": seconds.median / over_runs(lambda one: one.total_s).median}
+
+    for part in (*PARTS, "total"):
+        evidence.report(part, partial(row, part))
 
     with evidence.of({"step": runs}) as judge:
-        judge(objective.REACTION, lambda: total.median)
-        judge(objective.REACTION_REAL, lambda: spread([one.real_s for one in found]).median)
+        judge(objective.REACTION, lambda: over_runs(lambda one: one.total_s).median)
+        judge(objective.REACTION_REAL, lambda: over_runs(lambda one: one.real_s).median)
 
 
 @allure.story("pollingInterval is not in the way from 1 to N, unless metrics are cached")
@@ -84,12 +91,16 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
     cached = trials.run(profile="plateau", policy="lag-150-cached", workload=light(), until=REPLAYED)
     polling_s = 60 / trials.scale.time
 
+    def row(record):
+        return {f"{POLICY} (s)": reaction(record).parts[POLICY], "reaction (s)": reaction(record).total_s}
+
+    for name, record in (("live", live), ("cached", cached)):
+        evidence.report(name, partial(row, record))
+
     with evidence.of({"live": live, "cached": cached}) as judge:
         judge(objective.LIVE, lambda: known(signal(live).median_refresh_s, "change seen") / trials.scale.hpa_sync_s)
         judge(objective.CACHED, lambda: known(signal(cached).median_refresh_s, "change seen") / polling_s)
         judge(objective.REACTION, lambda: reaction(live).total_s)
-        for name, record in (("live", live), ("cached", cached)):
-            evidence.report(name, {f"{POLICY} (s)": reaction(record).parts[POLICY], "reaction (s)": reaction(record).total_s})
 
     evidence.conclude("useCachedMetrics", "false", "with it the HPA sees lag as old as pollingInterval")
 
@@ -99,11 +110,17 @@ def test_the_cold_start_is_shortened(trials, evidence):
     """As many pods, asked for a few at a time, start sooner each."""
     plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
     found = trials.interleaved({"8 at once": plan, "2 at a time": plan | {"policy": "lag-150-stream"}})
-    starts = {name: spread([cold_start(run).start for run in runs]) for name, runs in found.items()}
-    for name, runs in found.items():
+
+    def start(name):
+        return spread([cold_start(run).start for run in found[name]]).median
+
+    def row(runs):
         figures = {f"{field} (s)": spread([getattr(cold_start(run), field) for run in runs]).median for field in COLD}
         figures["reaction (s)"] = spread([reaction(run).total_s for run in runs]).median
-        evidence.report(name, figures | {"peak lag": spread([hold(run).peak_lag for run in runs]).median, "runs": len(runs)})
+        return figures | {"peak lag": spread([hold(run).peak_lag for run in runs]).median, "runs": len(runs)}
+
+    for name, runs in found.items():
+        evidence.report(name, partial(row, runs))
 
     with evidence.of(found) as judge:
-        judge(objective.SHORTENED, lambda: starts["2 at a time"].median / starts["8 at once"].median)
+        judge(objective.SHORTENED, lambda: start("2 at a time") / start("8 at once"))

@@ -12,6 +12,8 @@ Asserted. 150 holds the objective of 2 s and is the largest of the sweep that do
 at baseline, on noise.
 """
 
+from functools import partial
+
 import allure
 import pytest
 
@@ -38,10 +40,13 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
     def largest_within():
         return max((one for one, record in found.items() if hold(record).behind_s <= OBJECTIVE_S), default=0)
 
-    for threshold, record in found.items():
+    def row(record):
         figures = {"behind (s)": hold(record).behind_s, "peak lag": hold(record).peak_lag}
         figures |= {"replicas at the spike's end": hold(record).replicas, "pod-minutes": cost(record).pod_minutes}
-        evidence.report(f"{threshold}", figures | {"above the floor at baseline": stability(record).above_floor_at_baseline})
+        return figures | {"above the floor at baseline": stability(record).above_floor_at_baseline}
+
+    for threshold, record in found.items():
+        evidence.report(f"{threshold}", partial(row, record))
 
     with evidence.of({f"{threshold}": record for threshold, record in found.items()}) as judge:
         judge(objective.BEHIND, lambda: hold(found[computed]).behind_s)

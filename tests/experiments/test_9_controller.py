@@ -16,6 +16,8 @@ processed twice. On bursts KEDA with 300 s flips and so does the controller with
 for fewer pod-minutes than the window of 900 s, and the group comes back to its floor.
 """
 
+from functools import partial
+
 import allure
 import pytest
 
@@ -47,12 +49,15 @@ def test_the_controller_reacts_like_keda(trials, evidence):
     def decided(name):
         return median(name, lambda record: reaction(record).parts[POLICY])
 
-    for name, runs in found.items():
+    def row(name):
         figures = {"decision (s)": decided(name), "reaction (s)": median(name, lambda record: reaction(record).total_s)}
         figures |= {"reaction at real time (s)": median(name, lambda record: reaction(record).real_s)}
         figures |= {"peak lag": median(name, lambda record: hold(record).peak_lag)}
         figures |= {"pod-minutes": median(name, lambda record: cost(record).pod_minutes)}
-        evidence.report(name, figures | {"runs": len(runs)})
+        return figures | {"runs": len(found[name])}
+
+    for name in found:
+        evidence.report(name, partial(row, name))
 
     with evidence.of(found) as judge:
         judge(objective.REACTION, lambda: median(CONTROLLER, lambda record: reaction(record).total_s))
@@ -72,10 +77,14 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
     held = trials.run(policy="controller-150-held", **plan)
     patient = trials.run(policy="lag-150-patient", **plan)
     named = {"KEDA, 300 s": keda, "controller, 300 s": same, "controller, own hysteresis": held, "KEDA, 900 s": patient}
-    for name, record in named.items():
+
+    def row(record):
         figures = {"flips": stability(record).flips, "pod-minutes": cost(record).pod_minutes}
         figures |= {"reaction (s)": reaction(record).total_s, "lag back after the last burst (s)": caught_up(record)}
-        evidence.report(name, figures | {"above the floor at baseline": stability(record).above_floor_at_baseline})
+        return figures | {"above the floor at baseline": stability(record).above_floor_at_baseline}
+
+    for name, record in named.items():
+        evidence.report(name, partial(row, record))
 
     with evidence.of(named) as judge:
         judge(objective.STILL_FLAPS, lambda: stability(keda).flips)

@@ -1,23 +1,25 @@
 """The two workloads that most experiments share: light enough that 48 pods are not short of two cores."""
 
+from typing import Any
+
 from lab.trial.workload import Workload
 
 # 100 events/s a pod: 24 of them make 2,400 events/s. At work one uses some 20 millicores: a third of what it requests.
-LIGHT = {"process_ms": "5-15", "concurrency": 1, "cpu_request_m": 70}
+LIGHT: dict[str, Any] = {"process_ms": "5-15", "concurrency": 1, "cpu_request_m": 70}
 # 300 events/s a pod, for the group whose every dip is watched.
-BUSY = {"process_ms": "5-15", "concurrency": 3}
+BUSY: dict[str, Any] = {"process_ms": "5-15", "concurrency": 3}
 
 
-def light(**settings: object) -> Workload:
+def light(**settings: Any) -> Workload:
     """The light workload with other settings changed."""
     return Workload(**LIGHT | settings)
 
 
-def slim(**settings: object) -> Workload:
+def slim(**settings: Any) -> Workload:
     """The light workload with a request that lets 48 of its pods on two cores."""
     return light(**{"cpu_request_m": 25} | settings)
 
 
-def busy(**settings: object) -> Workload:
+def busy(**settings: Any) -> Workload:
     """The busy workload with other settings changed."""
     return Workload(**BUSY | settings)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -27,8 +28,8 @@ class Session:
 
     def __init__(self, phase: str, folder: Path, env: dict[str, str] | None = None) -> None:
         command = [sys.executable, "-m", "tests.faults.session", phase, str(folder)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(command, cwd=paths.PROJECT, env=dict(os.environ, **(env or {})), **pipes)
+        around, pipe = dict(os.environ, **(env or {})), subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=paths.PROJECT, env=around, stdin=pipe, stdout=pipe, text=True)
         self.register = Path(env["ELASTIC_LAB_CACHE"]) / "run" if env else paths.state_dir()
         self.lines: list[str] = []
 
@@ -253,7 +254,7 @@ def test_an_interrupted_trial_leaves_its_partial_record(tmp_path, capsys):
     said = tmp_path / "session.log"
     with said.open("wb") as output:
         # As in a terminal: what runs in a shell's background is started with SIGINT ignored, and hands that on.
-        heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+        heeding: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
         process = subprocess.Popen(command, cwd=paths.PROJECT, stdout=output, stderr=subprocess.STDOUT, **heeding)
 
     def driving():

@@ -72,9 +72,9 @@ def listening(cluster):
 
 def asked(port, method="GET", path="/", tls=False):
     """The status and body of one request without credentials; None where the connection itself is refused."""
-    context = ssl._create_unverified_context() if tls else None
-    kind = http.client.HTTPSConnection if tls else http.client.HTTPConnection
-    connection = kind("127.0.0.1", port, timeout=5, **({"context": context} if tls else {}))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    if tls:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=ssl._create_unverified_context())
     try:
         connection.request(method, path, body=b"{}" if method != "GET" else None)
         answer = connection.getresponse()

@@ -1,5 +1,6 @@
 """A recorder's watch outlives its API server: real etcd and kube-apiservers, one of them killed and started again."""
 
+import contextlib
 import json
 
 import psutil
@@ -8,7 +9,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from lab import scale as scales
-from lab.cluster import build, controlplane, processes, runs, wait_api
+from lab.cluster import build, controlplane, podnetwork, processes, runs, wait_api
 from lab.trial.watch import Transitions
 
 pytestmark = pytest.mark.cluster
@@ -20,13 +21,8 @@ DEADLINE_S = 60
 @pytest.fixture
 def plane():
     """A control plane of this test's own; ended with it."""
-    run, network = runs.open_run()
-    guard = processes.guard(run)
-    try:
-        yield controlplane.start(run, build.ensure(), scales.load("quick"), network)
-    finally:
-        processes.clear(run)
-        guard.communicate()
+    with runs.guarded() as run, contextlib.closing(podnetwork.claim()) as pods:
+        yield controlplane.start(run, build.ensure(), scales.load("quick"), pods)
 
 
 def start(plane, name, command):

@@ -1,5 +1,7 @@
 """What the binary runtime, which has no Services, can't show: KEDA finds scaler and Prometheus by their names there."""
 
+from typing import Any
+
 import allure
 import pytest
 from kubernetes import client
@@ -25,7 +27,7 @@ def deployed(ours):
     apply.objects(api, [ours.fit(item) for item in objects])
 
     def ready():
-        found = apps.read_namespaced_deployment_status(NAME, NAME)
+        found: Any = apps.read_namespaced_deployment_status(NAME, NAME)
         return found.status.ready_replicas == found.spec.replicas
 
     def gone():

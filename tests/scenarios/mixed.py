@@ -41,8 +41,8 @@ class Member:
     def turn(self) -> None:
         """Poll once."""
         message = self._consumer.poll(0.05)
-        if message is not None and message.error() is not None:
-            self.errors.append(message.error().name())
+        if message is not None and (error := message.error()) is not None:
+            self.errors.append(error.name())
 
     def close(self) -> None:
         """Leave the group."""

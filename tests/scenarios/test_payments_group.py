@@ -52,7 +52,9 @@ def test_a_pod_that_is_taken_leaves_in_order(trials, evidence):
     record = run(trials, "bursty", "no-inertia")
     taken = shutdowns(record)
     left = [one for one in taken if one.joined]
-    for number, one in enumerate(sorted(left, key=lambda one: -one.total_s)[:5]):
+    # A pod that never said that it left took the longest.
+    slowest = sorted(left, key=lambda one: one.steps.get("left the group", float("inf")), reverse=True)[:5]
+    for number, one in enumerate(slowest):
         evidence.report(f"pod {number + 1} (s after its deletion)", {step: one.steps.get(step) for step in STEPS})
     evidence.report("taken while they started", {"pods": len(taken) - len(left)})
 

@@ -13,6 +13,8 @@ Asserted. What the hypothesis says, each with its number. What the text promises
 docs/payments.md.
 """
 
+from functools import partial
+
 import allure
 import pytest
 
@@ -41,12 +43,16 @@ def test_inertia_ends_the_jitter(trials, evidence):
         BARE: run(trials, "bursty", "no-inertia"),
         DEFAULTS: run(trials, "bursty", "defaults"),
     }
-    for name, record in records.items():
-        figures = {"flips": stability(record).flips, "steps up": stability(record).scale_ups}
+
+    def row(record):
+        figures: dict[str, float] = {"flips": stability(record).flips, "steps up": stability(record).scale_ups}
         figures |= {"steps down": stability(record).scale_downs, "rebalance rounds": len(rounds(record))}
         figures |= {"in rebalances (s)": churn(record).total_s, "partitions handed over": churn(record).assigned}
         figures |= {"pod-minutes": cost(record).pod_minutes, "peak lag": curves.peak_lag(record)}
-        evidence.report(name, figures | {"reaction (s)": reaction(record).total_s})
+        return figures | {"reaction (s)": reaction(record).total_s}
+
+    for name, record in records.items():
+        evidence.report(name, partial(row, record))
 
     with evidence.of(records) as judge:
         judge(objective.RESTLESS, lambda: stability(records[BARE]).flips)
@@ -87,10 +93,14 @@ def test_percent_200_triples(trials, evidence):
 def test_the_computed_threshold_holds_the_slo(trials, evidence):
     """250 = 166.7/s x 2 s x 0.75 keeps the group within 2 s; ten times that does not."""
     computed, late = run(trials, "plateau"), run(trials, "plateau", "late")
-    for name, record in {"250": computed, "2500": late}.items():
+
+    def row(record):
         figures = {"behind (s)": hold(record).behind_s, "time lag p50 (s)": timelag(record).median_s}
         figures |= {"time lag p95 (s)": timelag(record).p95_s, "processed of those due": timelag(record).share}
-        evidence.report(name, figures | {"pods": hold(record).replicas, "pod-minutes": cost(record).pod_minutes})
+        return figures | {"pods": hold(record).replicas, "pod-minutes": cost(record).pod_minutes}
+
+    for name, record in {"250": computed, "2500": late}.items():
+        evidence.report(name, partial(row, record))
 
     with evidence.of({"250": computed, "2500": late}) as judge:
         judge(objective.BEHIND, lambda: hold(computed).behind_s)

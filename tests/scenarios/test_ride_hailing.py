@@ -16,6 +16,7 @@ session, since it takes more updates of a zone than normal hours have; staleness
 
 import copy
 import uuid
+from typing import Any
 
 import allure
 import pytest
@@ -315,7 +316,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
     hpas = ("contested-cpu", "keda-hpa-contested-lag")
 
     def at_rest():
-        phases = curves.phases(record).set_index("label")
+        phases: Any = curves.phases(record).set_index("label")
         start, end = (float(phases.loc["spike", name]) for name in ("start", "end"))
         said = fleet.said(record, "keda-hpa-driver-matching-scaler", 100, 3, 30)
         rest = [one for one in said if start + (end - start) * 2 / 3 <= one.t <= end]

@@ -24,8 +24,8 @@ def judged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stored")
     brought = Own(**{option: EXAMPLES / f"{name}.yaml" for option, name in FILES.items()})
     plan = brought.plan()
-    names = [plan.pop(name) for name in ("profile", "policy", "workload")]
-    chosen = inputs.read(*names, 1, scales.load("quick"), "binary", **plan)
+    traffic, policy, work = (plan.pop(name) for name in ("profile", "policy", "workload"))
+    chosen = inputs.read(traffic, policy, work, 1, scales.load("quick"), "binary", **plan)
     record = folder / "records" / chosen.id
     (record / "inputs").mkdir(parents=True)
     build(record, TRANSITIONS, REPORTS)

@@ -23,8 +23,8 @@ ORDERS, PEAK, ENRICHER = (EXAMPLES / f"{name}.yaml" for name in ("orders", "even
 def read(chosen):
     """The inputs of an acceptance of these files at quick scale."""
     plan = chosen.plan()
-    names = [plan.pop(name) for name in ("profile", "policy", "workload")]
-    return inputs.read(*names, 1, scales.load("quick"), "binary", **plan)
+    traffic, policy, work = (plan.pop(name) for name in ("profile", "policy", "workload"))
+    return inputs.read(traffic, policy, work, 1, scales.load("quick"), "binary", **plan)
 
 
 def written(folder, name, content):

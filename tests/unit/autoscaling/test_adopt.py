@@ -1,15 +1,19 @@
 """A user's ScaledObject in a trial: what is replaced, what stays theirs, and what no trial can begin with."""
 
 import copy
+import json
 
 import pytest
 import yaml
 
-from lab import paths
+from lab import own, paths
 from lab import scale as scales
+from lab.address import without_login
 from lab.autoscaling.adopt import Replaced, adopt
 from lab.autoscaling.scaledobject import parse
 from lab.errors import InputError
+from lab.trial import inputs
+from lab.trial.workload import Workload
 
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 KAFKA = ("spec", "triggers", 0, "metadata")
@@ -226,3 +230,33 @@ def test_what_no_trial_can_begin_with_is_one_clear_line(change, line):
         adopt(parse(theirs(change), "orders.yaml"))
     assert str(error.value).startswith(f"orders.yaml: {line}")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("login", ["reader:s3cr%40et@", ""])
+def test_a_password_in_an_address_is_not_kept(login, tmp_path):
+    """Neither in the inputs, which trial.json and the trial's id are made of, nor in what is told of the replacement."""
+    content = theirs()
+    address = f"https://{login}prometheus.shop:9090/api?token=s3cret#s3cret"
+    prometheus = {"type": "prometheus", "metadata": {"serverAddress": address, "query": "sum(x)", "threshold": "5"}}
+    content["spec"]["triggers"].append(prometheus)
+    file = tmp_path / "orders.yaml"
+    file.write_text(yaml.safe_dump(content))
+    chosen = inputs.read("step-10x", file, Workload(), 1, scales.load("quick"), "binary")
+    for kept in (json.dumps(chosen.to_dict()), yaml.safe_dump(chosen.policy.content), "\n".join(own.told(chosen))):
+        assert "s3cr" not in kept
+        assert "reader" not in kept
+    assert "https://prometheus.shop:9090/api" in json.dumps(chosen.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("http://prometheus:9090", "http://prometheus:9090"),
+        ("http://u:p@[::1]:9090/x", "http://[::1]:9090/x"),
+        ("http://u:p@w@h:1", "http://h:1"),
+        ("http://u:p@h:port/?q=secret", "h:port/"),
+    ],
+)
+def test_an_address_without_its_login(given, kept):
+    """Nothing before the last @ is left, also of an address that is none."""
+    assert without_login(given) == kept

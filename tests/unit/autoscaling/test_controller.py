@@ -1,6 +1,7 @@
 """The hand-rolled controller's policy and decision: its hysteresis, its bounds; in all else it decides as the HPA does."""
 
 import copy
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -117,12 +118,13 @@ class TestPolicy:
 
     def test_a_scale_compresses_its_times_and_no_ratio(self):
         """At quick scale a sync of 15 s is one of 0.5 s, and 300 s of window are 10 s."""
-        small = policy.load(FOLDER / "controller-150-held.yaml").compressed(scales.load("quick"))
+        small: Any = policy.load(FOLDER / "controller-150-held.yaml").compressed(scales.load("quick"))
         spec = small.content["spec"]
         assert (spec["syncSeconds"], spec["upAt"], spec["downAt"], spec["lagThreshold"]) == (0.5, 1.1, 0.06, 150)
         assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 10
         assert small.spec.behavior.up.policies[1].period_s == 1
-        assert policy.load(FOLDER / "controller-150.yaml").compressed(scales.load("full")).lag_threshold == 600
+        full: Any = policy.load(FOLDER / "controller-150.yaml").compressed(scales.load("full"))
+        assert full.lag_threshold == 600
 
     def test_without_a_behavior_it_has_the_apis_defaults(self):
         """4 pods or 100 % per 15 s up; down without a limit but the window of 300 s."""

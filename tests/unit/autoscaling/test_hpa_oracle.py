@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from lab.autoscaling import hpa, hpa_limits, hpa_replicas
 from lab.autoscaling.oracle import Case, Oracle, Refused, Step
-from lab.cluster import build
 from lab.errors import InputError, LabFault
 
 pytestmark = pytest.mark.cluster
@@ -342,7 +341,7 @@ def test_without_go_there_is_one_clear_line(monkeypatch, tmp_path):
     """And no half build."""
     monkeypatch.setenv("ELASTIC_LAB_CACHE", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    monkeypatch.setattr("lab.cluster.build.shutil.which", lambda name: None)
     with pytest.raises(LabFault, match=r"no Go >= 1\.26 on PATH") as fault:
         Oracle()
     assert "\n" not in str(fault.value)

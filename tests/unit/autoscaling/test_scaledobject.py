@@ -1,6 +1,7 @@
 """The strict view of a ScaledObject: what is refused, and what a scale makes of the rest."""
 
 import copy
+from typing import Any
 
 import pytest
 import yaml
@@ -69,7 +70,7 @@ def test_a_bad_policy_is_one_clear_line(path, value, line):
 
 def test_a_scale_compresses_every_time_and_no_count():
     """Windows, periods and intervals are divided and stay whole seconds; replicas and percentages are left alone."""
-    policy = load(FILE)
+    policy: Any = load(FILE)
     small = policy.compressed(Scale("test", 30, 2))
     behavior = small.content["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
     assert small.content["spec"]["pollingInterval"] == 1

@@ -24,5 +24,5 @@ def test_a_taken_port_is_not_given(monkeypatch):
         taken.listen()
         busy = taken.getsockname()[1]
         free = processes.free_ports(1)[0]
-        monkeypatch.setattr(processes.random, "sample", lambda population, k: [busy, free])
+        monkeypatch.setattr("lab.cluster.processes.random.sample", lambda population, k: [busy, free])
         assert processes.free_ports(1) == [free]

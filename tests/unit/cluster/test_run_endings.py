@@ -1,9 +1,11 @@
 """What a run started is ended: whatever is recorded of it, whatever it starts meanwhile, and nothing else."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -44,7 +46,7 @@ def test_what_runs_without_its_folder_is_ended(dead, bystander):
     """Someone removed the folder of a run with everything in it."""
     run = dead()
     pid = child(run)
-    processes.shutil.rmtree(run)
+    shutil.rmtree(run)
     assert runs.sweep() == 1
     assert not running(pid)
     assert bystander.poll() is None
@@ -55,14 +57,14 @@ def test_a_process_that_changes_its_program_is_found(monkeypatch):
     run = runs.open_run()
     pid = processes.start(run, "one", SLEEP).process.pid
     answers = {pid: 3}
-    read = mark.Path.read_bytes
+    read = Path.read_bytes
 
     def empty_at_first(path):
         asked = int(path.parent.name) if path.name == "environ" else 0
         answers[asked] = answers.get(asked, 0) - 1
         return b"" if answers[asked] >= 0 else read(path)
 
-    monkeypatch.setattr(mark.Path, "read_bytes", empty_at_first)
+    monkeypatch.setattr(Path, "read_bytes", empty_at_first)
     assert pid in mark.marked()[run.resolve()]
     monkeypatch.undo()
     processes.clear(run)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -95,7 +96,7 @@ def test_a_removal_that_was_cut_short_is_carried_on(monkeypatch, register, dead)
     """The folder is renamed first, so that half of it is never taken for a run."""
     run = dead()
     with monkeypatch.context() as patched:
-        patched.setattr(processes.shutil, "rmtree", lambda folder, ignore_errors: (folder / runs.OWNER).unlink())
+        patched.setattr(shutil, "rmtree", lambda folder, ignore_errors: (folder / runs.OWNER).unlink())
         runs.sweep()
     assert [path.name for path in register.glob("*-*")] == [f"{run.name}.dead"]
     assert runs.all_runs() == []
@@ -120,9 +121,9 @@ def test_two_caches_share_no_pod_network(tmp_path):
     with contextlib.ExitStack() as others:
         prefixes = []
         for number in range(3):
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            command, pipe = [sys.executable, "-c", code], subprocess.PIPE
             env = dict(os.environ, ELASTIC_LAB_CACHE=str(tmp_path / str(number)))
-            other = others.enter_context(subprocess.Popen([sys.executable, "-c", code], env=env, **pipes))
+            other = others.enter_context(subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, text=True))
             prefixes.append(other.stdout.readline().strip())
             others.callback(other.stdin.close)
         assert len(set(prefixes)) == 3

@@ -191,8 +191,8 @@ def test_a_kill_loses_nothing_and_its_letters_are_replayed_once(group):
         entries = letters.entries()
         listed = Counter(states(entries, letters.committed(), letters.there(entries)))
         assert listed == {WAITING: len(poison), COPY: len(dead) - len(poison)}
-        assert letters.replay(from_beginning=True).tally.acked == len(poison)
-        assert letters.replay().tally.sent == 0
+        assert letters.replay({group.names["events"]}, from_beginning=True).tally.acked == len(poison)
+        assert letters.replay({group.names["events"]}).tally.sent == 0
     back = [
         deadletter.read(headers).source[1:]
         for number in range(PARTITIONS)

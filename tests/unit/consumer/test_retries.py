@@ -1,5 +1,7 @@
 """What waits for another attempt: order, offsets and other partitions, whatever fails when."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ class Consumer:
         """One turn of the loop. Nothing of a partition that stands still may be fetched: it is paused."""
         ready = self.retries.take(fetched, self.now)
         for at in range(0, len(ready), size):
-            tried = self.retries.attempt(ready[at : at + size])
+            tried: Any = self.retries.attempt(ready[at : at + size])
             for message in tried.good:
                 self._through(message, self.processed)
             self.recovered += [(message.at, attempts) for message, attempts in tried.recovered]

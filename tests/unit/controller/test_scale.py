@@ -4,6 +4,7 @@ import json
 import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ def api(tmp_path):
     """The API on a free port, and a scale that reaches it as a pod would."""
     authority = Authority(tmp_path)
     pair = authority.issue("api", "api", hosts=("127.0.0.1",))
-    handler = type("One", (Api,), {"seen": []})
+    handler: Any = type("One", (Api,), {"seen": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.cert, pair.key)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +16,7 @@ from lab import deadletter
 from lab.__main__ import main
 from lab.deadletter import Reason
 from lab.kafka import topics
-from lab.kafka.deadletters import COPY, DONE, FOREIGN, GONE, WAITING, Foreign, Letter, resend, states
+from lab.kafka.deadletters import COPY, DONE, FOREIGN, GONE, OTHER, WAITING, Foreign, Letter, resend, states
 
 THERE = {("events", 0), ("events", 1)}
 # What a dead-letter topic of three partitions may hold: (partition, source topic, source offset); no topic is no dead letter.
@@ -94,22 +94,35 @@ def test_what_is_refused_is_sent_later_and_nothing_twice(runs):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "line"),
+    ("arguments", "code", "line"),
     [
-        ([], "the following arguments are required: action, --bootstrap-servers, --topic"),
-        (["replay", "--topic=x"], "the following arguments are required: --bootstrap-servers"),
-        (["bury", "--topic=x", "--bootstrap-servers=x"], "invalid choice: 'bury' (choose from 'list', 'replay')"),
-        (["list", "--topic=x", "--bootstrap-servers=127.0.0.1:9"], "lab: Kafka at 127.0.0.1:9 can't be asked: "),
+        ([], 2, "the following arguments are required: action, --bootstrap-servers, --topic"),
+        (["replay", "--topic=x"], 2, "the following arguments are required: --bootstrap-servers"),
+        (["replay", "--topic=x", "--bootstrap-servers=x"], 2, "the following arguments are required: --to"),
+        (["replay", "--topic=x", "--bootstrap-servers=x", "--to=a,"], 2, "--to: 'a,' is not allowed; allowed: names of topics"),
+        (
+            ["list", "--topic=x", "--bootstrap-servers=x", "--kafka-settings=s3cret"],
+            2,
+            "--kafka-settings: '(not shown)' is not",
+        ),
+        (
+            ["list", "--topic=x", "--bootstrap-servers=x", '--kafka-settings={"sasl.pass": "s3cret"}'],
+            2,
+            "settings of librdkafka",
+        ),
+        (["bury", "--topic=x", "--bootstrap-servers=x"], 2, "invalid choice: 'bury' (choose from 'list', 'replay')"),
+        (["list", "--topic=x", "--bootstrap-servers=127.0.0.1:9"], 3, "lab: Kafka at 127.0.0.1:9 can't be asked: "),
     ],
 )
-def test_what_can_not_work_is_one_line(capsys, arguments, line):
-    """Exit code 2 and what is wrong."""
+def test_what_can_not_work_is_one_line(capsys, arguments, code, line):
+    """Exit code 2, or 3 where there is no Kafka, and what is wrong; no secret."""
     try:
-        code = main(["dlq", *arguments])
+        ended = main(["dlq", *arguments])
     except SystemExit as end:
-        code = end.code
+        ended = end.code
     (said,) = capsys.readouterr().err.strip().splitlines()
-    assert code == 2
+    assert ended == code
+    assert "s3cret" not in said
     assert line in said
 
 
@@ -119,6 +132,7 @@ class Broker:
     def __init__(self, bootstrap):
         name = uuid.uuid4().hex[:8]
         self.bootstrap, self.source, self.dead = bootstrap, f"events-{name}", f"dead-{name}"
+        self.to: str | None = None
         self.admin = AdminClient({"bootstrap.servers": bootstrap})
         topics.create(bootstrap, {self.source: 2, self.dead: 2})
 
@@ -151,6 +165,7 @@ class Broker:
         """Run the command; (exit code, stdout, stderr)."""
         command = [sys.executable, "-m", "lab", "dlq", *arguments]
         command += [f"--bootstrap-servers={self.bootstrap}", f"--topic={self.dead}"]
+        command += [f"--to={self.to or self.source}"] if arguments[0] == "replay" else []
         ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         return ran.returncode, ran.stdout, ran.stderr
 
@@ -203,7 +218,7 @@ def test_a_replay_sends_each_message_back_once(broker):
     ]
     code, out, said = broker.lab("replay", "--from-beginning")
     assert (code, said) == (0, "")
-    assert "3 letters: 2 waited, 0 were done with before, 1 are copies, 0 have no topic" in out
+    assert "3 letters: 2 waited, 0 were done with before, 1 are copies, 0 name another topic, 0 have no topic" in out
     assert "2 sent, 2 acknowledged, 0 failed, 0 unknown; 0 wait" in out
     rows = broker.arrived()
     assert [(partition, value) for partition, value, _ in rows] == [(0, b"b"), (1, b"a")]
@@ -215,7 +230,7 @@ def test_a_replay_sends_each_message_back_once(broker):
     broker.bury((0, 7, b"b"), (0, 9, b"c"))
     code, told = broker.replay()
     assert (code, told["sent"], told["acknowledged"]) == (0, 1, 1)
-    assert told["letters"] == {WAITING: 1, DONE: 3, COPY: 1, GONE: 0, FOREIGN: 0}
+    assert told["letters"] == {WAITING: 1, DONE: 3, COPY: 1, OTHER: 0, GONE: 0, FOREIGN: 0}
     code, told = broker.replay()
     assert (code, told["sent"]) == (0, 0)
     assert len(broker.arrived()) == 3
@@ -286,6 +301,7 @@ def test_what_can_not_be_sent_is_passed_over_and_named(broker):
     there, broker.source = broker.source, "gone"
     broker.bury(None, (0, 1, b"x"))
     broker.source = there
+    broker.to = f"{there},gone"
     broker.bury((0, 1, b"a"), (7, 1, b"y"), (0, 2, b"b"))
     listed = json.loads(broker.lab("list", "--json")[1])
     assert [one["state"] for one in listed] == [FOREIGN, GONE, WAITING, GONE, WAITING]
@@ -301,6 +317,26 @@ def test_what_can_not_be_sent_is_passed_over_and_named(broker):
     assert broker.values() == [b"a", b"b"]
     assert broker.replay() == (0, broker.replay()[1])
     assert broker.values() == [b"a", b"b"]
+
+
+@pytest.mark.cluster
+def test_a_letter_goes_to_no_topic_that_was_not_told(broker):
+    """Whoever may write a letter names its topic: nothing is sent before the user has decided on that one too."""
+    there, broker.source = broker.source, broker.source.replace("events", "payroll")
+    topics.create(broker.bootstrap, {broker.source: 2})
+    broker.bury((0, 1, b"forged"))
+    other, broker.source = broker.source, there
+    broker.bury((0, 1, b"a"))
+    code, out, said = broker.lab("replay", "--from-beginning")
+    assert (code, out) == (2, "")
+    assert f"{broker.dead}: --to: '{there}' is not allowed; allowed: the topics that letters name, here also {other}" in said
+    assert broker.values() == []
+    code, told = broker.replay("--from-beginning", "--pass-over-others")
+    assert (code, told["acknowledged"], told["passed_over"], told["letters"][OTHER]) == (1, 1, 1, 1)
+    assert told["named"] == [f"{broker.dead}, partition 0, offset 0: passed over: {other}/0/1: not a topic of --to"]
+    assert broker.values() == [b"a"]
+    broker.source = other
+    assert broker.values() == []
 
 
 @pytest.mark.cluster

@@ -5,12 +5,19 @@ import socket
 import socketserver
 import struct
 import threading
+from collections.abc import Sequence
 
 ANSWERED = b"\x81\x80"  # a response, with recursion, without an error
 ADDRESS = b"\x00\x01"  # type A
 
 
+class _Server(socketserver.ThreadingUDPServer):
+    known: Sequence[str] = ()
+
+
 class _Question(socketserver.BaseRequestHandler):
+    server: _Server
+
     def handle(self):
         """Answer the one question of a request, whatever name it asks for; other records than addresses it has none of."""
         asked, back = self.request
@@ -25,7 +32,7 @@ class _Question(socketserver.BaseRequestHandler):
 @contextlib.contextmanager
 def named(*addresses):
     """Serve ``addresses`` under every name; yields the server's own HOST:PORT."""
-    with socketserver.ThreadingUDPServer(("127.0.0.1", 0), _Question) as server:
+    with _Server(("127.0.0.1", 0), _Question) as server:
         server.known = addresses
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -40,7 +41,7 @@ def test_a_dead_sampling_thread_is_not_healthy_whoever_asks():
         try:
             address = next(line for line in process.stderr if "serving on" in line).split("serving on ")[1].split(",")[0]
             with grpc.insecure_channel(address) as channel, Client(address) as client:
-                stub = health_pb2_grpc.HealthStub(channel)
+                stub: Any = health_pb2_grpc.HealthStub(channel)
 
                 def served():
                     return {stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=10).status for name in ("", NAME)}

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from typing import Any
 
 import grpc
 import pytest
@@ -51,7 +52,7 @@ def test_health_metrics_and_a_kafka_that_is_not_there():
     """A scaler without Kafka is healthy and says so: taken out of its Service it could answer no one. KEDA gets the reason."""
     with running() as (address, url), Client(address) as client:
         with grpc.insecure_channel(address) as channel:
-            stub = health_pb2_grpc.HealthStub(channel)
+            stub: Any = health_pb2_grpc.HealthStub(channel)
             for service in ("", NAME):
                 answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=10)
                 assert answer.status == health_pb2.HealthCheckResponse.SERVING

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import queue
 import threading
+from typing import Any
 
 import grpc
 import pytest
@@ -118,7 +119,7 @@ def test_a_new_triggers_first_question_waits_for_its_first_reading(served):
     """KEDA's next one would come a pollingInterval later."""
     service, client = served
     service.kafka.lags(0, topic="payments")
-    answers: queue.Queue[object] = queue.Queue()
+    answers: queue.Queue[Any] = queue.Queue()
     asking = threading.Thread(
         target=lambda: answers.put(client.metrics(METADATA | {"topic": "payments"}, "persistent-lag-payments"))
     )

@@ -95,5 +95,5 @@ def check(partitions: dict[int, Partition]) -> Reconciliation:
         both_messages=totals["both"],
         buried_again=totals["buried_again"],
         stray_letters=totals["stray"],
-        **{each: tuple(ranges) for each, ranges in named.items()},  # type: ignore[arg-type]
+        **{each: tuple(ranges) for each, ranges in named.items()},
     )

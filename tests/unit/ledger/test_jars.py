@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pyspark
 import pytest
 
-from lab import jars
+from lab import jars, paths
 from lab.errors import LabFault
 
 # Answers -version; as Ivy, writes one jar to where -retrieve (the last argument) says, then does what "ending" says.
@@ -50,8 +51,10 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJava:
     """A scripted Java 17, with an empty cache for the lab."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("ELASTIC_LAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(jars.shutil, "which", lambda _: None)
-    monkeypatch.setattr(jars.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(jars, "PINS", tmp_path / "jars.sha256")
+    jars.PINS.write_text(f"{hashlib.sha256(b'').hexdigest()}  some-1.0.jar\n")
+    monkeypatch.setattr("lab.jars.shutil.which", lambda _: None)
+    monkeypatch.setattr("lab.jars.importlib.util.find_spec", lambda _: None)
     return FakeJava(tmp_path / "home")
 
 
@@ -75,6 +78,38 @@ def test_a_failed_resolution_leaves_nothing_to_be_taken_for_whole(java: FakeJava
     (java.home / "ending").write_text("")
     assert len(jars.resolve("x", ["g:a:1"])) == 1
     assert java.runs() == 2
+
+
+@pytest.mark.parametrize(
+    ("pins", "line"),
+    [
+        ("", "jars for x: some-1.0.jar has no SHA-256 in jars.sha256"),
+        (f"{'0' * 64}  some-1.0.jar\n", "jars for x: some-1.0.jar is not the pinned one: its SHA-256 is e3b0c44"),
+    ],
+)
+def test_a_jar_that_is_not_the_pinned_one_is_named_and_not_kept(java: FakeJava, pins: str, line: str) -> None:
+    """Whatever the repository serves: the fault names the jar, and the next call fetches anew."""
+    good = jars.PINS.read_text()
+    jars.PINS.write_text(pins)
+    with pytest.raises(LabFault, match=line) as fault:
+        jars.resolve("x", ["g:a:1"])
+    assert "\n" not in str(fault.value)
+    jars.PINS.write_text(good)
+    assert len(jars.resolve("x", ["g:a:1"])) == 1
+    assert java.runs() == 2
+
+
+def test_every_jar_of_the_lab_is_pinned() -> None:
+    """One jar a line, each coordinate that is asked for among them; what is in this machine's cache is what is pinned."""
+    lines = [line.split() for line in jars.PINS.read_text().splitlines()]
+    assert all(len(digest) == 64 for digest, _ in lines)
+    names = [name for _, name in lines]
+    assert names == sorted(set(names))
+    for coordinate in (*jars.KAFKA, *jars.SPARK_KAFKA):
+        _, artifact, version = coordinate.split(":")
+        assert f"{artifact}-{version}.jar" in names
+    for folder in (paths.cache_dir() / "jars").glob("*kafka-????????????"):
+        assert jars._unpinned(sorted(folder.glob("*.jar"))) is None
 
 
 @pytest.mark.parametrize(("version", "shown"), [("1.8.0_292", "version 8"), ("11.0.2", "version 11")])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab import paths, scale
-from lab.autoscaling import policy
+from lab.autoscaling import policy, scaledobject
 from lab.autoscaling.simulate.group import Consumers
 from lab.autoscaling.simulate.run import simulate
 from lab.measure import prediction
@@ -46,7 +46,7 @@ def built(folder, monkeypatch, later=0.0, more=1.0):
     told = [report(START, "producer", "profile", start=START)]
     told += [report(START + step.at, "producer", "phase", phase=step.phase, at=START + step.at) for step in TRAFFIC.steps]
     empty = record(folder, inputs=inputs(), times=times, group_events=told)
-    curve = simulate(prediction.situation(empty, KNOWN), prediction.scaledobject.parse(inputs()["policy"], "x"))
+    curve = simulate(prediction.situation(empty, KNOWN), scaledobject.parse(inputs()["policy"], "x"))
     steps = [(START + at + later, after, after) for at, _, after in curve.changes]
     at = np.arange(0, 40.1, 0.1)
     seen = {START + one: value * more for one, value in zip(at, np.interp(at, curve.t, curve.lag), strict=True)}

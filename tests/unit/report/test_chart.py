@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.report import chart, sampling
+from lab.report.look import WIDTH
 from tests.unit.report import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -52,7 +53,7 @@ def page() -> str:
 def test_three_panels_share_one_time_scale(spec: dict[str, Any]) -> None:
     """Lag, replicas and throughput are stacked, equally wide, on the same explicit time domain."""
     assert [panel["name"] for panel in spec["vconcat"]] == ["lag", "replicas", "throughput"]
-    assert {panel["width"] for panel in spec["vconcat"]} == {chart.WIDTH}
+    assert {panel["width"] for panel in spec["vconcat"]} == {WIDTH}
     assert spec["resolve"]["scale"]["x"] == "shared"
     domains = {tuple(x["scale"]["domain"]) for x in encodings(spec, "x") if "scale" in x}
     assert domains == {(-60.0, 660.0)}

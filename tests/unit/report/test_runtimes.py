@@ -15,6 +15,7 @@ from PIL import Image
 
 from lab.report import blocks, runtimecharts, runtimepage, trust
 from lab.report.__main__ import main
+from lab.report.look import png
 from lab.report.runtimes import COLD, DEPTH, INTEGRITY, LOST, REACTION, START, TOTAL, UP, Comparison, Decisions, compare, ratio
 from tests.unit.report.runtime_records import VERSIONS, both, spike, stepped
 from tests.unit.report.test_tables import Tags
@@ -311,7 +312,7 @@ def test_texts_are_escaped(words: str, anchor: str) -> None:
 
 def test_images_are_packed_without_a_pixel_changed(comparison: Comparison) -> None:
     """Smaller, and the same picture."""
-    image = runtimepage.png(runtimecharts.ratios(comparison), 1)
+    image = png(runtimecharts.ratios(comparison), 1)
     small = runtimepage._small(image)
     assert len(small) < len(image)
     one, two = (Image.open(BytesIO(data)).convert("RGBA").tobytes() for data in (image, small))

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ def process():
     started = []
 
     def start(pod):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         one = subprocess.Popen(["cat"], env=dict(os.environ, HOSTNAME=pod), **pipes)
         started.append(one)
         one.stdin.write(b"up\n")  # the kernel shows an environment only some time after the exec that Popen waits for

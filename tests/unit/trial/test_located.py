@@ -1,6 +1,7 @@
 """Where a ScaledObject finds what it asks, as it is applied."""
 
 import copy
+from typing import Any
 
 from lab.trial.located import asks_scaler, located
 
@@ -22,7 +23,7 @@ def test_a_trigger_is_given_the_address_it_asks():
     given = copy.deepcopy(SCALED)
     placed = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3")
     assert given == SCALED
-    wanted = copy.deepcopy(SCALED)
+    wanted: Any = copy.deepcopy(SCALED)
     del wanted["metadata"]["namespace"]
     external, prometheus, _ = wanted["spec"]["triggers"]
     external["metadata"]["scalerAddress"] = "127.1.2.3:6000"

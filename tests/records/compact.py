@@ -1,0 +1,91 @@
+"""Makes a record small: the files that its tests read, without what no measure reads of them, as tightly as Parquet packs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lab import paths
+from lab.trial.record import write_json
+from lab.trial.samples import METRICS
+from lab.trial.seal import checksums
+from tests.records.plugin import LEDGER
+
+PAGE = 1 << 30  # a column in one page, so that all of it is compressed together
+# Columns that no measure reads: what they were for, the reconciliation has done.
+UNREAD = {"receipts": ["checksum"], LEDGER: ["entity_id", "ts", "crc"]}
+
+
+def compact(record: Path, target: Path, files: Collection[str]) -> int:
+    """Copy of ``record`` only ``files`` to ``target``, made small; returns the bytes it has."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for name in sorted({*files, "trial.json"}):
+        source = record / name
+        if name == LEDGER:
+            _ledger(source, target / name)
+        elif source.suffix == ".parquet":
+            _pack(_slim(pq.read_table(source), source.stem), target / name)
+        elif source.exists():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target / name)
+    seal(target)
+    return size(target)
+
+
+def seal(folder: Path) -> None:
+    """Make trial.json agree with the files that are there now. The one place where a small record's checksums are written."""
+    trial: dict[str, Any] = json.loads((folder / "trial.json").read_text())
+    write_json(folder / "trial.json", trial | {"files": checksums(folder)})
+
+
+def size(folder: Path) -> int:
+    """The bytes of all files in ``folder``."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def measured_metrics() -> list[str]:
+    """The metrics that the code of a measure or of the report names."""
+    code = "".join(file.read_text() for name in ("measure", "report") for file in (paths.PROJECT / "lab" / name).glob("*.py"))
+    return [metric for metric in METRICS if f'"{metric}"' in code]
+
+
+def _slim(table: pa.Table, name: str) -> pa.Table:
+    """``table`` without the columns and the metrics that no measure reads."""
+    if name == "samples":
+        table = table.filter(pc.is_in(table["metric"], pa.array(measured_metrics())))
+    return table.drop_columns([column for column in UNREAD.get(name, ()) if column in table.column_names])
+
+
+def _ledger(source: Path, target: Path) -> None:
+    target.mkdir(parents=True)
+    table = _slim(pq.read_table(source), LEDGER).sort_by([("partition", "ascending"), ("offset", "ascending")])
+    _pack(table, target / "events.parquet")
+
+
+def _pack(table: pa.Table, file: Path) -> None:
+    encodings = {}
+    for field in table.schema:
+        if pa.types.is_integer(field.type):
+            encodings[field.name] = "DELTA_BINARY_PACKED"
+        elif pa.types.is_floating(field.type):
+            encodings[field.name] = "BYTE_STREAM_SPLIT"
+    others = [field.name for field in table.schema if field.name not in encodings]
+    pq.write_table(
+        table,
+        file,
+        compression="zstd",
+        compression_level=19,
+        data_page_size=PAGE,
+        row_group_size=max(1, table.num_rows),
+        use_dictionary=others,
+        column_encoding=encodings,
+        write_statistics=False,
+    )

@@ -1,0 +1,86 @@
+"""Runs sessions inside this one: what the tests of stored records say, test by test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab import paths
+from lab.errors import LabFault
+
+TIMEOUT_S = 900
+_EXAMPLES = paths.PROJECT / "docs" / "examples"
+# The kinds of session there are: what each takes beside its tests, and where these are.
+SESSIONS: dict[str, tuple[Sequence[str], str]] = {
+    "experiments": ((), "tests/experiments"),
+    "scenarios": ((), "tests/scenarios"),
+    "acceptance": (
+        [
+            f"--scaledobject={_EXAMPLES / 'orders.yaml'}",
+            f"--profile={_EXAMPLES / 'evening-peak.yaml'}",
+            f"--workload={_EXAMPLES / 'enricher.yaml'}",
+        ],
+        "tests/experiments/test_acceptance.py",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    """One test: its rows of verdicts.json, the files that it read of each record, and whether it came to its end."""
+
+    rows: list[dict[str, Any]]
+    trials: dict[str, list[str]]
+    whole: bool
+
+
+def judge(session: str, records: Path, tests: Sequence[str] = (), scale: str = "quick") -> Mapping[str, Said]:
+    """What ``tests`` of ``session`` (all of them by default) say of the records under ``records``.
+
+    Raises :class:`LabFault` when the session itself can't be run.
+    """
+    options, everything = SESSIONS[session]
+    with tempfile.TemporaryDirectory(prefix="elastic-lab-judged-") as folder:
+        notes = Path(folder, "notes.json")
+        command = [sys.executable, "-m", "pytest", "-p", "tests.records.plugin", f"--note={notes}", "-p", "no:cacheprovider"]
+        command += [f"--from-records={records}", f"--results={folder}", f"--scale={scale}", *options, *(tests or [everything])]
+        ran = subprocess.run(
+            command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+        )
+        if not notes.exists():
+            raise LabFault(f"the nested session of {session} ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-2000:]}")
+        return {test: Said(**said) for test, said in json.loads(notes.read_text()).items()}
+
+
+def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[str, Said]) -> list[str]:
+    """What ``now`` says otherwise than the rows of ``before``, a line for each objective; floats agree to nine digits."""
+    found = []
+    for test, rows in before.items():
+        said = now.get(test)
+        if said is None or not said.whole or len(said.rows) != len(rows):
+            found.append(f"{test}: {len(rows)} verdicts before, {'a test that broke' if said else 'no such test'} now")
+            continue
+        for old, new in zip(rows, said.rows, strict=True):
+            if not _same(old, new):
+                found.append(f"{test}: {old['objective']}: {_told(old)} before, {new['objective']}: {_told(new)} now")
+    return found
+
+
+def _same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    if any(old[field] != new[field] for field in ("objective", "unit", "verdict", "trials")):
+        return False
+    one, other = old["measured"], new["measured"]
+    if one is None or other is None:
+        return one is other
+    return bool(abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other)))
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    measured = "no data" if row["measured"] is None else f"{row['measured']:.9g} {row['unit']}"
+    return f"{measured}, {row['verdict']}"

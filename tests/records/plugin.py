@@ -1,0 +1,98 @@
+"""The plugin of a nested session: judges each test by itself, and notes its verdicts and what it reads of records.
+
+Charts are not drawn, and no test sees the records of those before it: what a test says depends on its own records alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+OPTION = "--note"
+LEDGER = "ledger/events"
+
+
+class Notes:
+    """What each test said and read: {test: {"rows": [...], "trials": {id: [file, ...]}, "whole": bool}}."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._tests: dict[str, dict[str, Any]] = {}
+        self._trials: dict[str, set[str]] = {}
+        self._done: dict[str, Any] = {}
+        self._opening = False  # a record, which may read all of it: that is not the test's reading
+
+    def pytest_sessionstart(self) -> None:
+        """Take the place of what a session does beside judging, and listen where records are read."""
+        from fixtures import evidence, trial  # not before the suite's own conftest has them rewritten
+        from lab.trial.record import Record
+
+        self._rows = evidence.SESSION
+        patch = pytest.MonkeyPatch()
+        patch.setattr(evidence.report, "attach", lambda *_: None)
+        patch.setattr(evidence.report, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
+        patch.setattr(trial, "summarize", lambda _: {})
+        patch.setattr(trial.record, "write_json", lambda *_: None)  # what is judged here stays as it is
+        cached: Any = Record.__dict__["produced"]
+        produced, run = cached.func, trial.Trials.run
+
+        def running(trials: Any, *given: Any, **how: Any) -> Any:
+            self._done, self._opening = trials.done, True
+            try:
+                record = run(trials, *given, **how)
+            finally:
+                self._opening = False
+            self._trials.setdefault(record.folder.name, set())
+            return record
+
+        def listed(record: Any) -> Any:
+            self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
+            return produced(record)
+
+        patch.setattr(trial.Trials, "run", running)
+        patch.setattr(cached, "func", listed)
+        sys.addaudithook(self._opened)
+
+    def _opened(self, event: str, given: tuple[Any, ...]) -> None:
+        """Note a file of a record that is opened."""
+        if event == "open" and not self._opening and self._trials and isinstance(given[0], str):
+            for name, files in self._trials.items():
+                _, found, file = given[0].partition(f"/records/{name}/")
+                if found:
+                    files.add(file)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Begin each test without the records of those before it."""
+        self._trials = {}
+        self._done.clear()
+        said = len(self._rows)
+        self._whole = True
+        result = yield
+        trials = {name: sorted(files) for name, files in sorted(self._trials.items())}
+        self._tests[item.nodeid] = {"rows": self._rows[said:], "trials": trials, "whole": self._whole}
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that broke: its verdicts are not all there."""
+        if report.skipped or (report.failed and "Breach" not in str(report.longrepr)):
+            self._whole = False
+
+    def pytest_sessionfinish(self) -> None:
+        """Leave the notes."""
+        self._file.write_text(json.dumps(self._tests))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where the notes go."""
+    parser.addoption(OPTION, type=Path, required=True, help="where the notes on each test go")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin the notes."""
+    config.pluginmanager.register(Notes(config.getoption(OPTION)), "notes")

@@ -1,0 +1,149 @@
+"""The exit code of a session tells a breach from a fault of the lab, and its verdicts are its own."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from lab import paths
+
+STALE = '[{"objective": "of last week"}]'
+TESTS = '''
+import pytest
+
+from lab.errors import InputError, LabFault
+from lab.objective import Objective
+from lab.trial.record import NoData, Record
+
+LEAST = Objective("a number", ">", 1, "x", "for the test")
+
+
+class Empty(Record):
+    """A record of nothing."""
+
+    id = "one"
+
+
+@pytest.fixture
+def judged(evidence, monkeypatch):
+    monkeypatch.setattr("fixtures.evidence.report.attach", lambda *_: None)
+    monkeypatch.setattr("fixtures.evidence.report.side_by_side", lambda *_: {"x": {"trial": 1.0}})
+    return evidence
+
+
+def judge(evidence, measure):
+    with evidence.of(Empty("x")) as judged:
+        judged(LEAST, measure)
+
+
+def nothing():
+    raise NoData("no samples")
+
+
+@pytest.mark.spike
+def test_holds(judged):
+    judged.report("figures", nothing)
+    judge(judged, lambda: 2)
+
+
+@pytest.mark.spike
+def test_breach(judged):
+    judge(judged, lambda: 0)
+
+
+@pytest.mark.spike
+def test_plain_assertion():
+    assert False
+
+
+@pytest.mark.spike
+def test_nothing_outside_of_an_objective():
+    nothing()
+
+
+@pytest.mark.spike
+def test_nothing_within_the_block(judged):
+    with judged.of(Empty("x")) as one:
+        one(LEAST, lambda: 2)
+        nothing()
+
+
+@pytest.mark.spike
+def test_fault():
+    raise LabFault("a component died")
+
+
+@pytest.mark.spike
+def test_refused():
+    raise InputError("results", "record", "x", "a stored trial")
+
+
+@pytest.fixture
+def broken():
+    assert False, "a fixture's"
+
+
+@pytest.mark.spike
+def test_broken_setup(broken):
+    pass
+
+
+def test_of_code():
+    raise ValueError("no lab, no fault")
+'''
+
+
+@pytest.fixture
+def session(tmp_path_factory):
+    """Runs a session of some of TESTS, with an earlier one's verdicts in its folder: (code, printed, folder)."""
+    folder = tmp_path_factory.mktemp("x")  # a folder whose name -k can't take for a test's
+    file = folder / "test_sessions.py"
+    file.write_text(TESTS)
+    results = folder / "results"
+    results.mkdir()
+    for name in ("verdicts.json", "summary.md"):
+        (results / name).write_text(STALE)
+
+    def run(chosen, *options):
+        command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c", "pyproject.toml"]
+        command += [str(file), "-k", chosen, f"--results={results}", *options]
+        ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
+        verdicts = results / "verdicts.json"
+        rows = json.loads(verdicts.read_text()) if verdicts.exists() else None
+        return SimpleNamespace(code=ran.returncode, printed=ran.stdout, rows=rows)
+
+    return run
+
+
+def test_a_breach_and_no_data_are_1(session):
+    """An objective, a plain assertion, and a figure that no objective asked for: the lab did its work."""
+    ran = session("holds or breach or assertion or nothing")
+    assert ran.code == 1, ran.printed
+    assert "4 failed, 1 passed" in ran.printed
+    assert "faults of the lab" not in ran.printed
+    assert sorted(row["verdict"] for row in ran.rows) == ["breached", "held", "held", "no data", "no data"]
+
+
+def test_a_fault_is_3_also_beside_a_breach(session):
+    """What broke is named; a fixture's assertion is no objective's. Verdicts of an earlier session don't stand in for it."""
+    ran = session("fault or setup or breach")
+    assert ran.code == 3, ran.printed
+    assert "test_fault (call): lab.errors.LabFault: a component died" in ran.printed
+    assert "test_broken_setup (setup): AssertionError: a fixture's" in ran.printed
+    assert [row["verdict"] for row in ran.rows] == ["breached"]
+
+
+def test_a_session_that_ends_before_it_judges_leaves_no_verdicts(session):
+    """Those of an earlier one don't stand in for it; a record that is not there is bad input."""
+    ran = session("refused")
+    assert (ran.code, ran.rows) == (2, None), ran.printed
+
+
+def test_a_session_that_judges_no_trial_leaves_the_verdicts(session):
+    """One of unit tests, whose failure is no fault of a running lab, and one that only collects."""
+    ran = session("test_of_code")
+    assert (ran.code, ran.rows) == (1, json.loads(STALE)), ran.printed
+    ran = session("fault", "--collect-only")
+    assert (ran.code, ran.rows) == (0, json.loads(STALE)), ran.printed
