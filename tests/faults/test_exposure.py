@@ -10,7 +10,7 @@ from collections import defaultdict
 
 import psutil
 import pytest
-from kubernetes import client, config
+from kubernetes import config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
@@ -197,11 +197,8 @@ def test_a_component_may_not_do_what_is_not_its_work(cluster, identity):
 
 
 def test_the_identities_are_enough(cluster):
-    """After a cluster has come up, no component's log has a refusal that lasted: each can do its own work."""
+    """Of all that this session has run, no component's log has a refusal: each may do its own work."""
     assert {file.stem for file in (cluster.plane.run / "certs").glob("*.kubeconfig")} == set(DENIED)
-    core = client.CoreV1Api(cluster.api())
-    assert core.read_namespace("keda").status.phase == "Active"
     for daemon in cluster.plane.daemons:
-        text = daemon.log.read_text(errors="replace")
-        refused = [line for line in text.splitlines() if "orbidden" in line and "is forbidden: User" in line]
-        assert len(refused) < 3, f"{daemon.name}: {refused[:3]}"
+        refused = [line for line in daemon.log.read_text(errors="replace").splitlines() if "is forbidden: User" in line]
+        assert not refused, f"{daemon.name}: {refused[0]}"
