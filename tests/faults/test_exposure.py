@@ -53,7 +53,7 @@ WRITES = (
     ("POST", "/api/v1/namespaces"),
     ("POST", "/v3/kv/put"),
 )
-HEALTH = ("/healthz", "/readyz", "/livez")
+BODY_OF_WRITES = b'{"key": "AA==", "value": "AA=="}'  # whole for etcd's gateway; the others refuse before they read it
 
 
 def listening(cluster):
@@ -76,7 +76,7 @@ def asked(port, method="GET", path="/", tls=False):
     if tls:
         connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=ssl._create_unverified_context())
     try:
-        connection.request(method, path, body=b"{}" if method != "GET" else None)
+        connection.request(method, path, body=BODY_OF_WRITES if method != "GET" else None)
         answer = connection.getresponse()
         return answer.status, answer.read()
     except (OSError, http.client.HTTPException):
