@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from lab import wholefile
 from lab.errors import InputError
 from lab.trial import seal
 
@@ -205,9 +206,7 @@ def stored(folder: Path) -> dict[str, Path]:
 
 def write_json(file: Path, content: object) -> None:
     """Write ``content`` as readable JSON, whole or not at all."""
-    partial = file.with_suffix(".partial")
-    partial.write_text(json.dumps(content, indent=1, default=str) + "\n")
-    partial.replace(file)
+    wholefile.write(file, json.dumps(content, indent=1, default=str) + "\n")
 
 
 def lines_to_parquet(lines: Path, table: Path, columns: list[str], as_json: tuple[str, ...] = ()) -> None:

@@ -90,8 +90,9 @@ def behaviour(port):
     if (plain := asked(port, path="/metrics")) and plain[0] == 400 and b"HTTPS" in plain[1].upper():
         plain = None  # a Go server says in plain text that it wants TLS
     if plain is not None:
-        refused = [asked(port, *write) for write in WRITES]
-        assert all(answer is None or answer[0] >= 400 or answer[1] == asked(port)[1] for answer in refused), refused
+        start = asked(port)
+        taken = [write for write in WRITES if (answer := asked(port, *write)) and answer[0] < 400 and answer != start]
+        assert not taken, f"port {port} takes {taken} from one without credentials"
         return READ
     if (closed := asked(port, path="/healthz", tls=True)) is not None:
         answers = [asked(port, *write, tls=True) for write in (*WRITES, ("GET", "/metrics"), ("GET", "/api/v1/secrets"))]
@@ -127,13 +128,12 @@ def _asks_for_certificate(port):
 def test_every_listener_is_one_that_is_known_and_does_what_is_said_of_it(cluster):
     """The table above is the whole cluster: no socket more, none elsewhere, and none does more without credentials."""
     found = listening(cluster)
-    shown = {name: sorted(behaviour(port) for _, port in found[name]) for name in found}
-    for name in sorted(found):
-        for address, port in sorted(found[name], key=str):
-            print(f"{name:24} {address}:{port:<6} {behaviour(port)}")
+    table = [(name, address, port, behaviour(port)) for name in sorted(found) for address, port in sorted(found[name], key=str)]
+    for name, address, port, does in table:
+        print(f"{name:24} {address}:{port:<6} {does}")
+    shown = {name: sorted(does for other, _, _, does in table if other == name) for name in found}
     assert shown == {name: sorted(wanted) for name, wanted in LISTENERS.items()}
-    elsewhere = {(name, behaviour(port)) for name in found for address, port in found[name] if not address.is_loopback}
-    assert elsewhere == EVERYWHERE
+    assert {(name, does) for name, address, _, does in table if not address.is_loopback} == EVERYWHERE
 
 
 def gateway(port, certificate, key):
