@@ -16,14 +16,16 @@ import psutil
 from confluent_kafka import KafkaException
 
 from benchmarks import lagscaler, simulate
-from lab import jars, scale
-from lab.cluster import binary, build, controlplane, podnetwork, processes, runs
-from lab.kafka import broker, topics
+from lab.cluster import binary, broker, controlplane
+from lab.components import build, jars
+from lab.host import podnetwork, processes, runs
+from lab.kafka import topics
 from lab.kafka.lag import LagReader
-from lab.ledger import session
-from lab.ledger.ingest import Topics
-from lab.ledger.settle import settle
-from lab.trial.inputs import PARTITIONS
+from lab.record.ledger import session
+from lab.record.ledger.ingest import Topics
+from lab.record.ledger.settle import settle
+from lab.spec import scale
+from lab.spec.inputs import PARTITIONS
 from lab.wait import until
 
 SMALL, LARGE = 200_000, 800_000  # the slope between them leaves start-up out
@@ -62,7 +64,7 @@ def producer(bootstrap: str) -> None:
     def ours(count: int) -> float:
         topics.create(bootstrap, {f"ours-{count}": PARTITIONS})
         flags = ["--profile=steady", "--rate=50000", f"--duration={count / 50_000}", f"--topic=ours-{count}"]
-        return cpu([sys.executable, "-m", "lab.producer", f"--bootstrap-servers={bootstrap}", *flags])
+        return cpu([sys.executable, "-m", "lab.programs.producer", f"--bootstrap-servers={bootstrap}", *flags])
 
     def peer(count: int) -> float:
         topics.create(bootstrap, {f"peer-{count}": PARTITIONS})
@@ -111,7 +113,14 @@ def consumer(bootstrap: str) -> None:
 
         flags = [f"--topic=ours-{count}", f"--group={group}", "--process-ms=1", "--concurrency=50", "--batch-ms=1"]
         flags.append(f"--receipts-topic=receipts-{count}")
-        command = [sys.executable, "-m", "lab.consumer", f"--bootstrap-servers={bootstrap}", "--metrics-port=0", *flags]
+        command = [
+            sys.executable,
+            "-m",
+            "lab.programs.consumer",
+            f"--bootstrap-servers={bootstrap}",
+            "--metrics-port=0",
+            *flags,
+        ]
         return cpu(command, done)
 
     def peer(count: int) -> float:

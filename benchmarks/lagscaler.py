@@ -17,11 +17,11 @@ import psutil
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from lab.cluster import processes
+from lab.host import processes
 from lab.kafka import topics
 from lab.kafka.lag import LagReader
-from lab.lagscaler import externalscaler_pb2 as pb
-from lab.lagscaler.service import NAME
+from lab.programs.lagscaler import externalscaler_pb2 as pb
+from lab.programs.lagscaler.service import NAME
 from lab.wait import until
 
 OBJECTS, TOPICS, PARTITIONS = 1_000, 20, 24
@@ -33,7 +33,7 @@ RATE = 200  # calls/s; 1,000 HPAs that sync every 15 s ask 67 times a second, an
 
 ECHO = f"""
 import asyncio, grpc
-from lab.lagscaler import externalscaler_pb2 as pb
+from lab.programs.lagscaler import externalscaler_pb2 as pb
 async def answer(request, context):
     value = pb.MetricValue(metricName=request.metricName, metricValue=24, metricValueFloat=24)
     return pb.GetMetricsResponse(metricValues=[value])
@@ -59,7 +59,7 @@ def measure(bootstrap: str, show: Show) -> bool:
     """
     _prepare(bootstrap)
     (port,) = processes.free_ports(1)
-    scaler = [sys.executable, "-m", "lab.lagscaler", "--grpc-port=0", f"--metrics-port={port}"]
+    scaler = [sys.executable, "-m", "lab.programs.lagscaler", "--grpc-port=0", f"--metrics-port={port}"]
     with _serving(scaler) as (process, address), _asking(address) as ask:
         begun = _memory(process)
         requests = [_request(bootstrap, number) for number in range(OBJECTS)]

@@ -14,15 +14,15 @@ import altair as alt
 import numpy as np
 
 from lab import paths
-from lab.autoscaling import policy
-from lab.autoscaling.scaledobject import ScaledObject
-from lab.autoscaling.simulate import run
-from lab.autoscaling.simulate.curve import Curve
-from lab.autoscaling.simulate.group import NOBODY, Consumers, Group
-from lab.autoscaling.simulate.run import Situation, simulate, simulate_many
-from lab.autoscaling.tune import fields
-from lab.profile import Profile, Step, load
+from lab.foresee import fields
+from lab.foresee import simulate as run
+from lab.foresee.curve import Curve
+from lab.foresee.group import NOBODY, Consumers, Group
+from lab.foresee.simulate import Situation, simulate, simulate_many
 from lab.report import look
+from lab.spec import policy
+from lab.spec.profile import Profile, Step, load
+from lab.spec.scaledobject import ScaledObject
 
 DAY, HOUR = 86_400.0, 3600.0
 RATE = 100.0  # messages/s of a pod

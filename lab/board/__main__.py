@@ -9,9 +9,9 @@ import socket
 import sys
 from urllib.parse import urlsplit
 
-from lab.cluster import runs
 from lab.errors import InputError, LabFault
 from lab.flags import Flags, number, whole
+from lab.host import runs
 
 HOST = "127.0.0.1"
 

@@ -1,10 +1,9 @@
-"""The panels as a Grafana dashboard, and Grafana itself as Kubernetes objects."""
+"""The panels as a Grafana dashboard."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from grafana_foundation_sdk.builders import common as look
 from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard, QueryVariable
@@ -29,12 +28,10 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
-from lab import paths, yamlfile
+from lab import paths
 from lab.board.panels import MARKS, NAMESPACES, PANELS, SCRAPE_S, Mark, Panel
 
-FOLDER = paths.MANIFESTS / "grafana"
-FILE = FOLDER / "dashboards" / "elastic-lab.json"
-CONFIG_MAP = "grafana-dashboards"
+FILE = paths.MANIFESTS / "grafana" / "dashboards" / "elastic-lab.json"
 DATASOURCE = DataSourceRef(type_val="prometheus", uid="prometheus")  # the uid that manifests/grafana/provisioning.yaml gives it
 ACROSS, HEIGHT = 3, 8
 COLUMNS = 24  # of Grafana's grid
@@ -65,21 +62,6 @@ def write(file: Path = FILE) -> None:
     """Write the dashboard where it is committed."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(dashboard())
-
-
-def objects() -> list[dict[str, Any]]:
-    """Everything to apply for Grafana with its dashboards, in order: the committed YAML, and the JSON as a ConfigMap."""
-    committed = [item for file in sorted(FOLDER.glob("*.yaml")) for item in yamlfile.documents(file)]
-    namespace = next(item["metadata"]["namespace"] for item in committed if item["kind"] == "Deployment")
-    files = {file.name: file.read_text() for file in sorted(FILE.parent.glob("*.json"))}
-    boards = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": CONFIG_MAP, "namespace": namespace, "labels": {"app": "grafana"}},
-        "data": files,
-    }
-    order = {"Namespace": 0, "ConfigMap": 1, "Deployment": 2, "Service": 3}
-    return sorted([*committed, boards], key=lambda item: order[item["kind"]])
 
 
 def _namespaces() -> QueryVariable:

@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 from kubernetes import client
 
-from lab import jars
-from lab.cluster import build, controlplane, fit, keda, metrics, podnetwork, processes, runs, wait_api
+from lab.cluster import broker, controlplane, fit, keda, metrics, wait_api
 from lab.cluster.fit import Fit
-from lab.kafka import broker
+from lab.components import build, jars
+from lab.host import podnetwork, processes, runs
 from lab.progress import reporting
-from lab.scale import Scale
+from lab.spec.scale import Scale
 
 log = logging.getLogger("lab.cluster")
 

@@ -12,10 +12,11 @@ from typing import Any
 from kubernetes import client, config
 
 from lab import paths, yamlfile
-from lab.cluster import podnetwork, processes, wait_api
-from lab.cluster.build import Built
+from lab.cluster import wait_api
 from lab.cluster.certs import Authority, Pair
-from lab.scale import Scale
+from lab.components.build import Built
+from lab.host import podnetwork, processes
+from lab.spec.scale import Scale
 
 NODE = "lab-node"
 LAB_IMAGE = "elastic-lab"
@@ -219,7 +220,7 @@ def start(run: Path, built: Built, scale: Scale, pods: podnetwork.Claim) -> Cont
         processes.NODE,
         sys.executable,
         "-m",
-        "lab.cluster.node",
+        "lab.kubelet",
         f"--kubeconfig={plane.kubeconfig_of(f'system:node:{NODE}', 'system:nodes')}",
         f"--name={NODE}",
         f"--port={node}",

@@ -13,9 +13,10 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from lab import yamlfile
-from lab.cluster import aggregated, apply, processes, wait_api
-from lab.cluster.build import Built
+from lab.cluster import aggregated, apply, wait_api
 from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating, rights
+from lab.components.build import Built
+from lab.host import processes
 from lab.wait import until
 
 NAMESPACE = "keda"

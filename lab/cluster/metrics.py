@@ -10,10 +10,11 @@ from pathlib import Path
 import yaml
 
 from lab import paths, yamlfile
-from lab.cluster import apply, processes
-from lab.cluster.build import Built
+from lab.cluster import apply
 from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating, rights
 from lab.cluster.keda import register
+from lab.components.build import Built
+from lab.host import processes
 from lab.wait import until
 
 NAMESPACE = "monitoring"

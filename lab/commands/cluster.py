@@ -7,10 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.cluster import binary, bundle, docker, runs
-from lab.cluster.images import catalog, make
-from lab.cluster.kind import settings
+from lab.cluster import binary
+from lab.cluster.kind import docker, settings
+from lab.cluster.kind.images import catalog, make
+from lab.components import bundle
 from lab.flags import Flags
+from lab.host import runs
 
 PROVES = (
     "A run on these proves the manifests, kubeadm, the kubelet, the HPA and KEDA as compiled here from upstream's pinned "

@@ -11,8 +11,21 @@ from pathlib import Path
 from lab.commands.text import as_json, table
 from lab.errors import InputError
 from lab.flags import Flags
-from lab.kafka.deadletters import COPY, DONE, FOREIGN, GONE, NAMED, OTHER, WAITING, DeadLetters, Entry, Foreign, Replay, states
 from lab.kafka.settings import client_settings
+from lab.programs.deadletters import (
+    COPY,
+    DONE,
+    FOREIGN,
+    GONE,
+    NAMED,
+    OTHER,
+    WAITING,
+    DeadLetters,
+    Entry,
+    Foreign,
+    Replay,
+    states,
+)
 
 ACTIONS = ("list", "replay")
 HEAD = ("letter", "message", "attempts", "replays", "failed (UTC)", "state", "error")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab import objective
-from lab.autoscaling.simulate.curve import Curve
-from lab.autoscaling.simulate.sources import only
-from lab.autoscaling.triggers.external import PersistentLag
-from lab.autoscaling.tune.late import Arrivals, late, worst_age
 from lab.commands.situation import Question
-from lab.measure.curves import BASELINE, RELIEF
-from lab.objective import Objective, Verdict
-from lab.trial.record import NoData
+from lab.foresee.curve import Curve
+from lab.foresee.lateness import Arrivals, late, worst_age
+from lab.foresee.sources import only
+from lab.judge import objective
+from lab.judge.objective import Objective, Verdict
+from lab.record.store import NoData
+from lab.spec.profile import BASELINE, RELIEF
+from lab.spec.triggers.external import PersistentLag
 
 
 @dataclass(frozen=True)

@@ -7,22 +7,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lab import profile
-from lab.autoscaling.replay import Replay
 from lab.commands import situation
 from lab.commands.text import as_json, number, table
 from lab.errors import InputError
 from lab.flags import Flags
 from lab.flags import number as within
-from lab.ledger import session
+from lab.judge.objective import BEHIND
 from lab.measure.agreement import agreement
 from lab.measure.calibration import Calibration, of_others
 from lab.measure.overview import overview
 from lab.measure.prediction import Comparison, compare, predict, recorded
 from lab.measure.summary import summarize
-from lab.objective import BEHIND
-from lab.trial.recheck import recheck
-from lab.trial.record import NoData, Record
+from lab.model.replay import Replay
+from lab.record.ledger import session
+from lab.record.recheck import recheck
+from lab.record.store import NoData, Record
+from lab.spec import profile
 
 SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")
 FIGURES = {
@@ -172,7 +172,7 @@ def _content(one: Judged) -> dict[str, Any]:
 
 
 def _chart(record: Record, known: Calibration, objective_s: float) -> Any:
-    from lab.report import predict as drawn  # a chart is asked for rarely, and what draws it takes a second to load
+    from lab.report import predict as drawn
 
     curve = predict(record, known)
     seen = recorded(record)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lab.autoscaling.simulate.curve import Curve
-from lab.autoscaling.simulate.run import simulate
 from lab.commands import situation
 from lab.commands.foreseen import Foreseen, foreseen, verdicts
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
-from lab.objective import Verdict
+from lab.foresee.curve import Curve
+from lab.foresee.simulate import simulate
+from lab.judge.objective import Verdict
 from lab.report.tables import MARKS
 
 ROWS = {
@@ -64,7 +64,7 @@ def _log(curve: Curve) -> list[str]:
 
 
 def _chart(question: Question, curve: Curve, found: Foreseen) -> Any:
-    from lab.report import predict  # a chart is asked for rarely, and what draws it takes a second to load
+    from lab.report import predict
 
     drawn = predict.Forecast(
         title=f"{question.scaled.name} on {question.profile_name}, simulated",

@@ -8,22 +8,23 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from lab import own, paths, profile, yamlfile
-from lab.autoscaling import scaledobject
-from lab.autoscaling.scaledobject import ScaledObject
-from lab.autoscaling.simulate.group import Consumers
-from lab.autoscaling.simulate.run import Situation
-from lab.autoscaling.tune.grid import LONGEST_WINDOW
-from lab.consumer.settings import BALANCERS
+from lab import paths, yamlfile
 from lab.errors import InputError
 from lab.flags import Flags, choice, number, whole
+from lab.foresee.grid import LONGEST_WINDOW
+from lab.foresee.group import Consumers
+from lab.foresee.simulate import Situation
+from lab.judge.objective import BEHIND
 from lab.measure.calibration import Calibration, calibration, rate
-from lab.objective import BEHIND
-from lab.producer.placement import shares
-from lab.profile import Profile
-from lab.scale import HPA_SYNC_S
-from lab.trial.inputs import PARTITIONS
-from lab.trial.record import NoData, Record, opened, stored
+from lab.record.store import NoData, Record, opened, stored
+from lab.spec import profile, scaledobject
+from lab.spec import workload as workloads
+from lab.spec.consumer import BALANCERS
+from lab.spec.inputs import PARTITIONS
+from lab.spec.placement import shares
+from lab.spec.profile import Profile
+from lab.spec.scale import HPA_SYNC_S
+from lab.spec.scaledobject import ScaledObject
 
 MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")
@@ -171,7 +172,7 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
         first = known[0].trial["inputs"]
         asked, partitions = {"rate": rate(known[0]), "balancer": first["workload"]["balancer"]}, int(first["partitions"])
     if options.workload is not None:
-        workload, partitions = own.workload(options.workload)
+        workload, partitions = workloads.load(options.workload)
         asked = {"rate": workload.rate, "balancer": workload.balancer}
     for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
         if (value := getattr(options, name)) is not None:
@@ -189,7 +190,7 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
 
 def save(draw: Callable[[], Any], file: Path) -> None:
     """Write the chart that ``draw`` makes as what the file's name ends in."""
-    from lab.report import look  # a chart is asked for rarely, and what draws it takes a second to load
+    from lab.report import look
 
     ways: dict[str, Callable[[Any], str | bytes]] = {".png": look.png, ".svg": look.svg, ".html": look.html}
     drawn = ways[file.suffix](draw())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.autoscaling.tune.grid import HEADROOM, computed_threshold
 from lab.commands.text import as_json
 from lab.flags import Flags, number
+from lab.foresee.grid import HEADROOM, computed_threshold
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:

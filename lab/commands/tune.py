@@ -10,15 +10,15 @@ from typing import Any
 
 import yaml
 
-from lab.autoscaling.simulate.run import Situation, simulate
-from lab.autoscaling.tune import fields, grid
-from lab.autoscaling.tune.choice import Recommendation, recommend
-from lab.autoscaling.tune.fields import Variant
-from lab.autoscaling.tune.outcome import Outcome, outcomes
 from lab.commands import situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.flags import whole
+from lab.foresee import fields, grid
+from lab.foresee.choice import Recommendation, recommend
+from lab.foresee.fields import Variant
+from lab.foresee.outcome import Outcome, outcomes
+from lab.foresee.simulate import Situation, simulate
 
 CHUNK = 50  # policies in one pass: more share fewer steps, and take more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
@@ -116,7 +116,7 @@ def _figures(one: Outcome) -> dict[str, Any]:
 def _chart(question: Question, found: Sequence[Outcome], advice: Recommendation) -> Any:
     import pandas as pd
 
-    from lab.report import predict  # a chart is asked for rarely, and what draws it takes a second to load
+    from lab.report import predict
 
     fewest = min(one.flips for one in found)
     marked = [(one, predict.FRONT) for one in advice.front]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 
 def oldest(record: Record) -> float:

@@ -15,13 +15,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lab.autoscaling import hpa, hpa_log, hpa_quantity
-from lab.autoscaling.hpa import Controller, HpaSpec
-from lab.autoscaling.hpa_log import Logged
-from lab.autoscaling.replay import Replay, Seen, Sync, may_exist, replay
 from lab.measure import curves
-from lab.scale import Scale
-from lab.trial.record import NoData, Record
+from lab.model import hpa, hpa_log
+from lab.model.hpa import Controller, HpaSpec
+from lab.model.hpa_log import Logged
+from lab.model.replay import Replay, Seen, Sync, may_exist, replay
+from lab.record.store import NoData, Record
+from lab.spec import hpa_quantity
+from lab.spec.scale import Scale
 
 _MESSAGES = re.compile(r"s\d+-kafka-")  # the names of metrics that KEDA's kafka trigger makes: whole messages
 CROSSING_S = 2.0  # on a loaded machine a watch event arrives so much later than what it tells of was read

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.autoscaling.simulate.group import Consumers
-from lab.consumer.settings import Cost
+from lab.foresee.group import Consumers
 from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.measure.rounds import rounds
-from lab.scale import Scale
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
+from lab.spec.consumer import Cost
+from lab.spec.scale import Scale
 
 MANY = 7  # members that join in one round: on two cores they are in each other's way
 _STARTS, _EACH = np.meshgrid(np.arange(0.0, 8.0, 0.05), np.arange(0.0, 0.6, 0.01), indexing="ij")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lab.measure import curves
 from lab.measure.dip import Processed
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 
 @dataclass(frozen=True)

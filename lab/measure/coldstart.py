@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 
 @dataclass(frozen=True)

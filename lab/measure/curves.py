@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
+from lab.spec.profile import BASELINE, RELIEF
 
-BASELINE = "baseline"
 CONSUMER = "consumer"
-RELIEF = ("drain", "lull")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from lab.measure import curves
 from lab.measure.age import ledger
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
+from lab.spec.profile import BASELINE
 
 EVERY_S = 0.25  # accuracy is looked at so often
 LAST_S = 5.0  # a trial may end before the events of its last seconds are in the table: they are not judged
@@ -131,7 +132,7 @@ def _span(record: Record, phase: str | None) -> tuple[float, float]:
     if phase:
         return curves.span(record, phase)
     phases = curves.phases(record)
-    traffic = phases[phases["label"] != curves.BASELINE]
+    traffic = phases[phases["label"] != BASELINE]
     if traffic.empty:
         raise NoData("the profile has no phase but its baseline")
     return float(traffic["start"].iloc[0]), float(traffic["end"].iloc[-1])

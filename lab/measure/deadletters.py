@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pandas as pd
 import yaml
 
-from lab.consumer.failures import Failures, Place
-from lab.consumer.retries import Backoff
 from lab.measure.integrity import integrity
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
+from lab.spec.backoff import Backoff
+from lab.spec.failures import Failures, Place
 
 NAMED = 20  # messages named of each kind; totals count all
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from lab.measure import churn, curves
 from lab.measure.churn import Handover
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 BEFORE_S, AFTER_S = 2.0, 1.5  # what the rates before and after a step are the means of
 WATCHED_S = 10.0  # a step nobody decreed is watched for so long at most

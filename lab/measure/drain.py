@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from lab.consumer.settings import Cost
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
+from lab.spec.consumer import Cost
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lab.autoscaling import hpa, hpa_quantity
 from lab.measure import curves
-from lab.trial.record import Record
+from lab.model import hpa
+from lab.record.store import Record
+from lab.spec import hpa_quantity
 
 
 @dataclass(frozen=True)

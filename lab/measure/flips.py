@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lab.autoscaling.simulate.curve import flips
+from lab.foresee.curve import flips
 from lab.measure import curves
 from lab.measure.curves import Change
-from lab.trial.record import Record
+from lab.record.store import Record
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.measure import curves
-from lab.trial.record import Record
+from lab.record.store import Record
 
 LAST = 1 / 3  # the part of the spike that is judged: the group has had the rest of it to react
 

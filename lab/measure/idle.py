@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.measure import churn, curves
 from lab.measure.dip import Processed
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 LEAST_S = 1.0  # a mean over less says nothing: batches take 50 ms, and lag is sampled twice a second
 

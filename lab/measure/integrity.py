@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 
 @dataclass(frozen=True)
 class Integrity:
-    """Counts of messages (mismatched: receipts); the words are :mod:`lab.ledger.reconcile`'s. ``named`` tells each range."""
+    """Counts of messages (mismatched: receipts); the words are those of :mod:`lab.record.ledger.reconcile`.
+
+    ``named`` tells each range."""
 
     produced: int
     acked: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.measure import churn
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 
 @dataclass(frozen=True)

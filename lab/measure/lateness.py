@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lab import profile
-from lab.autoscaling.tune.late import Arrivals, late
+from lab.foresee.lateness import Arrivals, late
 from lab.measure.prediction import recorded
-from lab.trial.record import Record
+from lab.record.store import Record
+from lab.spec import profile
 
 
 def behind(record: Record, objective_s: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 
 @dataclass(frozen=True)

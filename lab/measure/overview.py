@@ -12,7 +12,7 @@ from lab.measure.drain import caught_up
 from lab.measure.flips import count_flips
 from lab.measure.idle import lagging, mean_rate
 from lab.measure.integrity import integrity
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 
 def _peak_rate(record: Record) -> float:

@@ -6,20 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab import profile
-from lab.autoscaling import scaledobject
-from lab.autoscaling.hpa import DEFAULTS, Controller
-from lab.autoscaling.simulate.curve import Curve
-from lab.autoscaling.simulate.group import Floats, Ints
-from lab.autoscaling.simulate.run import Situation, simulate
-from lab.autoscaling.simulate.sources import only
 from lab.errors import InputError
+from lab.foresee.curve import Curve
+from lab.foresee.group import Floats, Ints
+from lab.foresee.simulate import Situation, simulate
+from lab.foresee.sources import only
 from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.measure.calibration import Calibration
-from lab.producer.placement import shares
-from lab.scale import Scale
-from lab.trial.record import NoData, Record
+from lab.model.hpa import DEFAULTS, Controller
+from lab.record.store import NoData, Record
+from lab.spec import profile, scaledobject
+from lab.spec.placement import shares
+from lab.spec.scale import Scale
 
 STEP_S = 0.05  # replicas are compared at points so far apart
 

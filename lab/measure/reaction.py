@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from lab.autoscaling.hpa import DEFAULTS
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.model.hpa import DEFAULTS
+from lab.record.store import NoData, Record
 
 # In order. The name says what ends with the stamp; ``POLICY`` parts wait for KEDA and the HPA and are compressed by a scale.
 PARTS = (

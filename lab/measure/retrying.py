@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from lab.measure.dip import Processed
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 OVER = ("recovered", "dead_lettered")
 LEAST_STALLS = 30  # a ratio over fewer says little: a stall is as long as a batch or two

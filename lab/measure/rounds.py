@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 CLUSTER_S = 0.35  # members of one round are told within this time
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 # In the order they must come; the name says what is done at its time.
 STEPS = ("signal received", "work in flight finished", "consumption stopped", "offsets committed", "left the group", "exited")

@@ -10,9 +10,9 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
-from lab.autoscaling import hpa_log
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.model import hpa_log
+from lab.record.store import NoData, Record
 
 EXTERNAL, RESOURCE = "external", "resource"
 Seen = tuple[float, dict[str, float]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.consumer.failures import Place
 from lab.measure import curves
 from lab.measure.cost import cost
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
+from lab.spec.failures import Place
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from lab.measure.drain import drain
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 MEASURES: dict[str, Callable[[Record], Any]] = {
     "reaction": reaction,

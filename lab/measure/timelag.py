@@ -11,7 +11,7 @@ import pandas as pd
 from lab.measure import curves
 from lab.measure.age import ledger
 from lab.measure.hold import LAST
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.autoscaling.simulate.curve import Curve
+from lab.foresee.curve import Curve
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.record.store import NoData, Record
 
 RATE_S = 1.0  # a rate is counted over the last second, as seen
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.autoscaling.replay import Sync
 from lab.measure import curves
 from lab.measure.agreement import syncs
-from lab.trial.record import NoData, Record
+from lab.model.replay import Sync
+from lab.record.store import NoData, Record
 
 STABILIZED = "ScaleUpStabilized"
 

@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from lab.autoscaling import hpa, hpa_log, hpa_quantity
 from lab.measure import curves
-from lab.trial.record import NoData, Record
+from lab.model import hpa, hpa_log
+from lab.record.store import NoData, Record
+from lab.spec import hpa_quantity
 
 CPU, LAG = "cpu", "lag"
 _METRIC = re.compile(r'"Proposing desired replicas".*? metric="((?:[^"\\]|\\.)*)"')

@@ -13,11 +13,11 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.autoscaling.simulate.curve import Curve
-from lab.autoscaling.tune.late import Arrivals, ages
-from lab.profile import Profile
+from lab.foresee.curve import Curve
+from lab.foresee.lateness import Arrivals, ages
 from lab.report import sampling
 from lab.report.look import ASKED, DELIVERED, DOWN, INK, QUIET, UP, WIDTH, Layer, records, styled
+from lab.spec.profile import Profile
 
 PANELS = {
     "lag": ("Lag (messages)", 190),

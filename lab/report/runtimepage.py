@@ -12,6 +12,7 @@ import pandas as pd
 from PIL import Image
 
 from lab.measure.dip import dips, traces
+from lab.record.store import NoData
 from lab.report import blocks, runtimecharts, runtimes, trust
 from lab.report.blocks import Block, Contents, Facts, Heading, Picture, Table, Text
 from lab.report.compare import comparison_chart
@@ -35,7 +36,6 @@ from lab.report.runtimes import (
     ratio,
 )
 from lab.report.tables import number
-from lab.trial.record import NoData
 
 IMAGE_SCALE = 1.4
 NOT_HARDWARE = ("load",)

@@ -22,8 +22,8 @@ from lab.measure.coldstart import cold_start
 from lab.measure.dip import dips, summary
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, reaction
-from lab.trial.inputs import REPLAYED
-from lab.trial.record import NoData, Record, opened, stored
+from lab.record.store import NoData, Record, opened, stored
+from lab.spec.inputs import REPLAYED
 
 BASE = "binary"  # ratios are of the other runtime to this one
 DECREED, UNDRAINED = "decreed", "not drained"

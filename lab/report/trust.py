@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from lab.measure.reaction import POLICY
+from lab.record.store import NoData
 from lab.report import runtimes
 from lab.report.dips import BOUND
 from lab.report.runtimes import COLD, CONTROL, COST, INTEGRITY, LAG, REACTION, REPLICAS, UP, Comparison, Decisions, Pair, ratio
 from lab.report.tables import number
-from lab.trial.record import NoData
 
 SAME, SAME_OUT, SAME_TOP, VARIES, DIFFERENT = (
     "same",

@@ -32,11 +32,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from lab import event
-from lab.consumer.metrics import serve
 from lab.flags import Flags, number, whole
-from lab.ledger import session
-from lab.reports import Reports, process_started
+from lab.kafka import event
+from lab.kafka.reports import Reports, process_started
+from lab.programs.consumer.metrics import serve
+from lab.record.ledger import session
 from lab.ridehailing.city import DRIVER, SURGE, TRIP
 
 log = logging.getLogger("lab.ridehailing")

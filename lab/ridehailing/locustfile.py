@@ -18,12 +18,12 @@ import gevent
 from locust import FastHttpUser, LoadTestShape, between, constant, events, task
 from locust.exception import StopUser
 
-from lab.producer.send import Tally
-from lab.profile import build
+from lab.programs.producer.send import Tally
 from lab.ridehailing.addresses import LOOK_S, Follower
 from lab.ridehailing.city import DRIVER, SURGE, TRIP, WEIGHTS, City
 from lab.ridehailing.message import SEQ
 from lab.ridehailing.shape import SPAWN_RATE, THINK_S, users_at
+from lab.spec.profile import build
 
 GIVEN: dict[str, Any] = json.loads(os.environ["TRAFFIC"])
 PROFILE = build(GIVEN["profile"], "TRAFFIC")

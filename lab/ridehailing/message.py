@@ -1,7 +1,8 @@
 """What the ingestion service takes, and the event it becomes: pure.
 
 A request's fields are checked and go into the event's payload as JSON, filled up with spaces to the 232 bytes that
-:mod:`lab.event` gives it; so the ledger reconciles this traffic like any other, and Spark reads the payload with ``from_json``.
+:mod:`lab.kafka.event` gives it; so the ledger reconciles this traffic like any other. Spark reads the
+payload with ``from_json``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lab import event, yamlfile
+from lab import yamlfile
 from lab.errors import InputError
+from lab.kafka import event
 from lab.ridehailing.city import DRIVER, MATCH, SURGE, TRIP
 
 ROOM = event.SIZE - event.HEADER.size

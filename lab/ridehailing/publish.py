@@ -7,7 +7,7 @@ import threading
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from lab.producer.send import configuration, fate
+from lab.programs.producer.send import configuration, fate
 from lab.ridehailing.message import Message
 
 ACKED, FAILED, UNKNOWN = "acked", "failed", "unknown"

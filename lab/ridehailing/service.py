@@ -14,9 +14,9 @@ from typing import Any
 from aiohttp import web
 from confluent_kafka import Producer
 
-from lab.consumer.metrics import serve
 from lab.flags import Flags, whole
-from lab.reports import Reports, process_started
+from lab.kafka.reports import Reports, process_started
+from lab.programs.serve import serve
 from lab.ridehailing.addresses import LEAVING, LISTENING, LOOK_S
 
 log = logging.getLogger("lab.ridehailing")

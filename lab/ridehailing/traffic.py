@@ -1,7 +1,7 @@
 """``python -m lab.ridehailing.traffic``: drives a service with Locust along the profile, and says what became of it.
 
-The Job "producer" of a trial: it reports profile, phases and the tally like :mod:`lab.producer`, and Locust's CSV files too,
-which so come into the record. Locust runs in a process of its own, since it replaces the standard library's sockets.
+The Job "producer" of a trial: it reports profile, phases and the tally like :mod:`lab.programs.producer`, and Locust's CSV
+files too, which so come into the record. Locust runs in a process of its own, since it replaces the standard library's sockets.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from confluent_kafka import Producer
 from lab import yamlfile
 from lab.errors import InputError, LabFault
 from lab.flags import Flags, choice, number, whole
-from lab.profile import Profile, build
-from lab.reports import Reports, process_started
+from lab.kafka.reports import Reports, process_started
 from lab.ridehailing.addresses import Follower
 from lab.ridehailing.shape import CYCLE_S, users_at
+from lab.spec.profile import Profile, build
 
 log = logging.getLogger("lab.ridehailing")
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")

@@ -11,19 +11,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.autoscaling import hpa_spec
-from lab.autoscaling.controller import LagController
-from lab.autoscaling.hpa_replicas import Controller
-from lab.autoscaling.hpa_spec import Behavior
-from lab.autoscaling.plainhpa import PlainHpa
-from lab.autoscaling.policy import Policy
-from lab.autoscaling.scaledobject import ScaledObject
-from lab.autoscaling.triggers.external import PersistentLag
-from lab.autoscaling.triggers.parsing import Trigger
-from lab.autoscaling.triggers.prometheus import Prometheus
-from lab.consumer.retries import Backoff
-from lab.scale import Scale
-from lab.trial.inputs import Inputs
+from lab.model.hpa_replicas import Controller
+from lab.spec import hpa_spec
+from lab.spec.backoff import Backoff
+from lab.spec.controller import LagController
+from lab.spec.hpa_spec import Behavior
+from lab.spec.inputs import Inputs
+from lab.spec.plainhpa import PlainHpa
+from lab.spec.policy import Policy
+from lab.spec.scale import Scale
+from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers.external import PersistentLag
+from lab.spec.triggers.parsing import Trigger
+from lab.spec.triggers.prometheus import Prometheus
 
 SETTLE_S = 90.0  # 10 s on a quiet machine
 END_S = 90.0  # the last pods leave, the group's last rebalances

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
 from lab import clock
 from lab.errors import LabFault
+from lab.spec.inputs import SIGKILL
+from lab.trial.stage import Stage
 
-if TYPE_CHECKING:
-    from lab.trial.stage import Stage
-
-SIGKILL = "sigkill"
 _PROCESS = "process://"
 
 
@@ -24,7 +22,7 @@ def inflict(stage: Stage, fault: str) -> dict[str, Any]:
 
     Raises :class:`LabFault` when there is nothing to do it to.
     """
-    return {"fault": fault, **FAULTS[fault](stage)}
+    return {"fault": fault, **_INFLICT[fault](stage)}
 
 
 def sigkill(stage: Stage) -> dict[str, Any]:
@@ -51,4 +49,4 @@ def _process(pod: dict[str, Any]) -> int | None:
     return int(container.removeprefix(_PROCESS)) if container.startswith(_PROCESS) else None
 
 
-FAULTS: dict[str, Callable[[Stage], dict[str, Any]]] = {SIGKILL: sigkill}
+_INFLICT: dict[str, Callable[[Stage], dict[str, Any]]] = {SIGKILL: sigkill}

@@ -5,7 +5,7 @@ or etcd was compacted), the objects are listed again, and only what differs from
 changed as MODIFIED, what is gone as DELETED with its last known state. What happened in between is then known by its outcome
 only, at the time it was noticed; ``gap`` is told from when to when.
 
-The process node follows its pods alike (:mod:`lab.cluster.node.api`), in asyncio and without an order of events to keep; the
+The process node follows its pods alike (:mod:`lab.kubelet.api`), in asyncio and without an order of events to keep; the
 two share when to try again.
 """
 
@@ -23,7 +23,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 from urllib3.exceptions import HTTPError
 
-from lab.cluster.node import backoff
+from lab.kubelet import backoff
 
 log = logging.getLogger("lab.trial")
 

@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 
 from lab import clock
 from lab.errors import LabFault
-from lab.ledger import session
-from lab.ledger.ingest import Topics
-from lab.ledger.settle import settle
 from lab.progress import reporting
+from lab.record.ledger import session
+from lab.record.ledger.ingest import Topics
+from lab.record.ledger.settle import settle
+from lab.record.store import lines_to_parquet
 from lab.trial import samples
 from lab.trial.closing import Part
-from lab.trial.record import lines_to_parquet
 from lab.trial.stage import GONE_S, OFFSETS_S, Stage
 
 log = logging.getLogger("lab.trial")

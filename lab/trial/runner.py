@@ -12,16 +12,19 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lab import clock
-from lab.autoscaling.steps import ReplicaSteps
 from lab.cluster import Cluster
 from lab.errors import LabFault
+from lab.host import machine
 from lab.kafka import topics
+from lab.model.baseline import baseline
 from lab.progress import reporting
-from lab.trial import closing, faults, machine, seal, stepping
-from lab.trial.inputs import DRAINED, REPARTITION, Inputs
+from lab.record import seal
+from lab.record.store import Record, write_json
+from lab.spec.inputs import DRAINED, REPARTITION, Inputs
+from lab.spec.steps import ReplicaSteps
+from lab.trial import closing, faults, stepping
 from lab.trial.located import asks_scaler
 from lab.trial.parts import parts
-from lab.trial.record import Record, write_json
 from lab.trial.stage import Stage
 from lab.wait import until
 
@@ -47,7 +50,7 @@ def run(
     head = {
         "id": inputs.id,
         "inputs": inputs.to_dict(),
-        "baseline": asdict(inputs.baseline),
+        "baseline": asdict(baseline(inputs.policy, inputs.partitions)),
         "scale": str(inputs.scale),
         "versions": {**cluster.versions, **machine.packages()},
         "machine": machine.describe(),
@@ -93,10 +96,10 @@ def _close(folder: Path, head: dict[str, Any], stage: Stage | None, ended: str, 
 def _drive(stage: Stage, disturb: Disturb | None) -> str:
     """Settle the baseline, replay the profile, wait for the end; returns how it ended."""
     inputs, watched = stage.inputs, stage.transitions
-    policy, replicas, settle_s = inputs.policy, inputs.baseline.replicas, stage.deadlines.settle_s
+    policy, replicas, settle_s = inputs.policy, stage.baseline.replicas, stage.deadlines.settle_s
     stage.mark("settling")
     if replicas != policy.start:
-        log.info("%s: baseline of %d, not the floor of %d: %s", inputs.id, replicas, policy.start, inputs.baseline.why)
+        log.info("%s: baseline of %d, not the floor of %d: %s", inputs.id, replicas, policy.start, stage.baseline.why)
     wanted = inputs.manifests(stage.names)
     beside = [
         item["metadata"]["name"] for item in wanted if item["kind"] == "Deployment" and item["metadata"]["name"] != CONSUMER
@@ -149,7 +152,7 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
 
 def _decides(stage: Stage) -> bool:
     """Whether what decides the replicas has begun to: an HPA is inactive where there are none, and KEDA itself then says so."""
-    policy, replicas = stage.inputs.policy, stage.inputs.baseline.replicas
+    policy, replicas = stage.inputs.policy, stage.baseline.replicas
     if policy.hpa is None:
         return True
     desired = stage.transitions.field("HorizontalPodAutoscaler", policy.hpa, "status", "desiredReplicas")

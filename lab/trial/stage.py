@@ -16,8 +16,9 @@ from lab.cluster import Cluster, apply
 from lab.errors import LabFault
 from lab.kafka import topics
 from lab.kafka.lag import LagReader, PartitionLag
+from lab.model.baseline import baseline
+from lab.spec.inputs import Inputs
 from lab.trial.deadlines import deadlines
-from lab.trial.inputs import Inputs
 from lab.trial.listen import Listener
 from lab.trial.located import located
 from lab.trial.watch import Transitions
@@ -39,6 +40,7 @@ class Stage:
         self.names = inputs.environment(cluster.pod_bootstrap, run)
         self.phase = "preparing"
         self.deadlines = deadlines(inputs)
+        self.baseline = baseline(inputs.policy, inputs.partitions)
         self.lag_unanswered = 0  # how often Kafka did not answer when it was asked for the lag
         self._halted = False
         self.times: dict[str, float] = {}

@@ -8,7 +8,7 @@ from typing import Any
 from kubernetes import client
 
 from lab import clock
-from lab.autoscaling.steps import ReplicaSteps
+from lab.spec.steps import ReplicaSteps
 from lab.trial.stage import Stage
 from lab.wait import until
 

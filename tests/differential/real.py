@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from kubernetes import client
 
-from lab.autoscaling import hpa, hpa_log
-from lab.autoscaling.replay import Seen, Sync, may_exist
 from lab.cluster import apply
+from lab.model import hpa, hpa_log
+from lab.model.replay import Seen, Sync, may_exist
 from lab.trial.watch import Transitions
 from tests.differential.source import Source
 

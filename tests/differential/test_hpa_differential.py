@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from lab.autoscaling import hpa
+from lab.model import hpa
 from tests.differential.real import Bench
 from tests.differential.search import Judge, agree
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lab.autoscaling import hpa, hpa_log
-from lab.autoscaling.replay import Seen
+from lab.model import hpa, hpa_log
+from lab.model.replay import Seen
 from tests.differential.real import Past, by_walk, events, syncs
 from tests.differential.walks import Walk
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from lab.autoscaling import hpa
-from lab.autoscaling.replay import Seen, Sync
+from lab.model import hpa
+from lab.model.replay import Seen, Sync
 from tests.differential.search import SHRINKING_PARALLEL, SHRINKING_RUNS, Judge, agree
 
 CONTROLLER = hpa.Controller(downscale_stabilization_s=10)

@@ -25,7 +25,7 @@ from functools import partial
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure import curves
 from lab.measure.churn import churn
 from lab.measure.cost import cost
@@ -36,7 +36,7 @@ from lab.measure.reaction import POLICY, reaction
 from lab.measure.signal import unanswered
 from lab.measure.spread import spread
 from lab.measure.timeline import moments
-from lab.trial.inputs import REPLAYED
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("10 Persistent lag")]

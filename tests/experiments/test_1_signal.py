@@ -14,12 +14,12 @@ over by then, and the peak is at most half.
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.flips import stability
 from lab.measure.hold import hold
 from lab.measure.signal import signal
-from lab.trial.inputs import REPLAYED
-from lab.trial.record import known
+from lab.record.store import known
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("1 Signal")]

@@ -22,7 +22,7 @@ from functools import partial
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.coldstart import cold_start
 from lab.measure.drain import drain
 from lab.measure.flips import stability
@@ -31,9 +31,9 @@ from lab.measure.integrity import integrity
 from lab.measure.reaction import PARTS, POLICY, reaction
 from lab.measure.signal import signal
 from lab.measure.spread import spread
+from lab.record.store import known
 from lab.report.evidence import breakdown_of
-from lab.trial.inputs import REPLAYED
-from lab.trial.record import known
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 COLD = ("start", "join", "total", "slowest")

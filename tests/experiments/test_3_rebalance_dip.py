@@ -22,10 +22,10 @@ import allure
 import pandas as pd
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.dip import dips, saturated, summary, traces
 from lab.report.dips import dip_bars, dip_traces
-from lab.trial.inputs import REPLAYED
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import busy
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("3 Rebalance dip")]

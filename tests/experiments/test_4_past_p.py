@@ -16,12 +16,12 @@ at 22 while lag is far above the cap, and then asks for 25. The cure goes to 24 
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.cap import cap
 from lab.measure.flips import stability
 from lab.measure.idle import idle
-from lab.trial.inputs import REPLAYED
-from lab.trial.record import known
+from lab.record.store import known
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("4 Past P")]

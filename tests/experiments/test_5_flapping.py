@@ -16,11 +16,11 @@ at one lagThreshold within 10 s of the last burst, as seen. On ``bursty`` the us
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.churn import churn
 from lab.measure.drain import caught_up
 from lab.measure.flips import stability
-from lab.trial.inputs import REPLAYED
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("5 Flapping")]

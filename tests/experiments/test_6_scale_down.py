@@ -16,7 +16,7 @@ Asserted. With drain on processed == produced and every offset is committed. Eac
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from tests.experiments.workloads import light

@@ -16,10 +16,10 @@ ceiling (policy ``lag-150``) has no such rebalance and consumes none of them.
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.repartition import repartition
-from lab.trial.inputs import REPLAYED
-from lab.trial.record import known
+from lab.record.store import known
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("7 Repartition")]

@@ -17,11 +17,11 @@ from functools import partial
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.cost import cost
 from lab.measure.flips import stability
 from lab.measure.hold import hold
-from lab.trial.inputs import REPLAYED
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]

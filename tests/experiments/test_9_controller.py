@@ -21,7 +21,7 @@ from functools import partial
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.cost import cost
 from lab.measure.drain import caught_up
 from lab.measure.flips import stability
@@ -29,7 +29,7 @@ from lab.measure.hold import hold
 from lab.measure.integrity import integrity
 from lab.measure.reaction import POLICY, reaction
 from lab.measure.spread import spread
-from lab.trial.inputs import REPLAYED
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("9 Controller")]

@@ -12,11 +12,12 @@ its last, which is ``drain`` or ``lull``. A profile without them shows neither: 
 import allure
 import pytest
 
-from lab import objective, own
+from lab.judge import objective
 from lab.measure.acceptance import catch_up, kept
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.report.evidence import breakdown_of
+from lab.trial import own
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("Acceptance")]
 

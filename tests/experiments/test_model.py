@@ -26,14 +26,14 @@ from statistics import median
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.agreement import agreement
 from lab.measure.calibration import of_others
 from lab.measure.flips import stability
 from lab.measure.lateness import behind
 from lab.measure.prediction import compare, compare_runs
-from lab.trial.inputs import REPLAYED
-from lab.trial.record import NoData, known
+from lab.record.store import NoData, known
+from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("The model")]

@@ -13,12 +13,14 @@ import socket
 import sys
 from pathlib import Path
 
-from lab import scale
-from lab.cluster import binary, build, processes
+from lab.cluster import binary
+from lab.components import build
 from lab.errors import LabFault
-from lab.ledger import session
-from lab.trial import inputs, runner
-from lab.trial.workload import Workload
+from lab.host import processes
+from lab.record.ledger import session
+from lab.spec import inputs, scale
+from lab.spec.workload import Workload
+from lab.trial import runner
 
 PROFILE = "{kind: steady, rate: 300, duration: 30}"  # 1 s at quick scale
 KIB = 1024

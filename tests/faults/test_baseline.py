@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab import scale as scales
 from lab.measure.integrity import integrity
-from lab.trial import inputs, runner
-from lab.trial.inputs import REPLAYED
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.inputs import REPLAYED
+from lab.trial import runner
 from tests.experiments.workloads import slim
 
 pytestmark = pytest.mark.cluster
 
-EXAMPLES = Path(__file__).parent.parent / "unit" / "autoscaling" / "data" / "keda-examples.yaml"
+EXAMPLES = Path(__file__).parent.parent / "unit" / "spec" / "data" / "keda-examples.yaml"
 TRAFFIC = {"kind": "steps", "duration": 180, "steps": [{"at": 0, "rate": 60, "phase": "baseline"}]}  # 6 s at quick scale
 
 

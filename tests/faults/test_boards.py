@@ -12,16 +12,17 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from lab import paths
-from lab import scale as scales
-from lab.board import grafana
 from lab.board.app import Board
 from lab.board.figures import SLACK_S
 from lab.board.panels import MARKS, PANELS
 from lab.board.source import Source, Window
-from lab.profile import Step
-from lab.trial import inputs, runner
-from lab.trial.inputs import REPLAYED
-from lab.trial.workload import Workload
+from lab.cluster.kind import grafana
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.inputs import REPLAYED
+from lab.spec.profile import Step
+from lab.spec.workload import Workload
+from lab.trial import runner
 
 pytestmark = pytest.mark.cluster
 

@@ -6,15 +6,16 @@ import pytest
 from kubernetes import client
 from kubernetes.dynamic import DynamicClient
 
-from lab import scale as scales
-from lab.ledger.ingest import read
-from lab.ledger.reconcile import reconcile
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
-from lab.trial import inputs, runner
-from lab.trial.record import NoData
-from lab.trial.workload import Workload
+from lab.record.ledger.ingest import read
+from lab.record.ledger.reconcile import reconcile
+from lab.record.store import NoData
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
+from lab.trial import runner
 
 pytestmark = pytest.mark.cluster
 

@@ -14,9 +14,9 @@ import pytest
 
 from lab import paths
 from lab.__main__ import main
-from lab.cluster import identity, mark, processes, runs
 from lab.errors import InputError
-from lab.trial.record import find, opened
+from lab.host import identity, mark, processes, runs
+from lab.record.store import find, opened
 from lab.wait import until
 from tests.suite import experiments
 
@@ -52,7 +52,7 @@ class Session:
     def guards(self) -> list[psutil.Process]:
         """The session's guards."""
         children = psutil.Process(self.process.pid).children()
-        return [child for child in children if identity.of(child.pid) and "lab.cluster.guard" in child.cmdline()]
+        return [child for child in children if identity.of(child.pid) and "lab.host.guard" in child.cmdline()]
 
     def kill(self) -> None:
         """SIGKILL: it has no chance to do anything."""

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from lab import scale as scales
-from lab.autoscaling import steps
 from lab.measure.dip import dips, saturated, summary
 from lab.measure.repartition import repartition
-from lab.trial import inputs, runner
-from lab.trial.inputs import REPLAYED
+from lab.spec import inputs, steps
+from lab.spec import scale as scales
+from lab.spec.inputs import REPLAYED
+from lab.trial import runner
 from tests.experiments.workloads import busy, slim
 
 pytestmark = pytest.mark.cluster

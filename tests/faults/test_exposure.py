@@ -14,7 +14,7 @@ from kubernetes import config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
-from lab.cluster import processes
+from lab.host import processes
 
 pytestmark = pytest.mark.cluster
 

@@ -8,8 +8,10 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from lab import scale as scales
-from lab.cluster import build, controlplane, podnetwork, processes, runs, wait_api
+from lab.cluster import controlplane, wait_api
+from lab.components import build
+from lab.host import podnetwork, processes, runs
+from lab.spec import scale as scales
 from lab.trial.watch import Transitions
 
 pytestmark = pytest.mark.cluster

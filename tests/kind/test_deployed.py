@@ -10,7 +10,7 @@ from kubernetes.client.exceptions import ApiException
 from lab import paths, yamlfile
 from lab.cluster import apply
 from lab.wait import until
-from tests.unit.lagscaler.test_with_keda import DEADLINE_S, Scaled
+from tests.unit.programs.lagscaler.test_with_keda import DEADLINE_S, Scaled
 
 pytestmark = [pytest.mark.kind, allure.epic("Runtimes"), allure.feature("kind")]
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import allure
 import pytest
 
-from lab import scale as scales
-from lab.cluster import docker, kind, network, runs
-from lab.cluster.images import catalog
-from lab.cluster.kind import state
+from lab.cluster import kind
+from lab.cluster.kind import docker, network, state
+from lab.cluster.kind.images import catalog
 from lab.errors import LabFault
+from lab.host import runs
+from lab.spec import scale as scales
 from lab.wait import until
 
 pytestmark = [pytest.mark.kind, allure.epic("Runtimes"), allure.feature("kind")]

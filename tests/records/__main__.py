@@ -11,8 +11,8 @@ from pathlib import Path
 
 from lab.errors import FAULT, HELD, InputError, LabFault
 from lab.flags import Flags
-from lab.trial import record
-from lab.trial.record import write_json
+from lab.record import store
+from lab.record.store import write_json
 from tests.records import FOLDER, VERDICTS
 from tests.records.choice import choose
 from tests.records.compact import compact, size
@@ -42,7 +42,7 @@ def keep(results: list[Path], scale: str) -> None:
         for folder in (whole, small):
             (folder / "records").mkdir(parents=True)
         for folder in results:
-            if not (there := record.stored(folder)):
+            if not (there := store.stored(folder)):
                 raise InputError(folder, "RESULTS", str(folder), "a folder of records")
             for name, path in there.items():
                 (whole / "records" / name).unlink(missing_ok=True)  # the last one that is named counts

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lab import paths
-from lab.trial.record import write_json
+from lab.record.seal import checksums
+from lab.record.store import write_json
 from lab.trial.samples import METRICS
-from lab.trial.seal import checksums
 from tests.records.plugin import LEDGER
 
 PAGE = 1 << 30  # a column in one page, so that all of it is compressed together

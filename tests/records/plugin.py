@@ -30,7 +30,7 @@ class Notes:
     def pytest_sessionstart(self) -> None:
         """Take the place of what a session does beside judging, and listen where records are read."""
         from fixtures import evidence, trial  # not before the suite's own conftest has them rewritten
-        from lab.trial.record import Record
+        from lab.record.store import Record
 
         self._rows = evidence.SESSION
         patch = pytest.MonkeyPatch()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from lab.trial.record import Record
+from lab.record.store import Record
 from tests.experiments.test_summary import EXPERIMENTS
 from tests.records import FOLDER, VERDICTS
 from tests.records.choice import choose

@@ -6,9 +6,9 @@ from typing import Any
 
 from fixtures.trial import Trials
 from lab import paths
-from lab.trial.inputs import REPLAYED
-from lab.trial.record import Record
-from lab.trial.workload import Workload
+from lab.record.store import Record
+from lab.spec.inputs import REPLAYED
+from lab.spec.workload import Workload
 
 FOLDER = paths.MANIFESTS / "payments"
 INERTIA, BARE, DEFAULTS = "as its author has it", "without inertia", "without advanced"

@@ -14,7 +14,7 @@ alone took no step.
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure import curves
 from lab.measure.winner import CPU, LAG, steps_up
 from tests.scenarios.payments import processor, run

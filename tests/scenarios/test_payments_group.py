@@ -17,10 +17,10 @@ import json
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.integrity import integrity
 from lab.measure.shutdown import STEPS, shutdowns
-from lab.trial.record import write_json
+from lab.record.store import write_json
 from tests.scenarios import mixed
 from tests.scenarios.payments import run
 

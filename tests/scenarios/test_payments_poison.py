@@ -16,7 +16,7 @@ partition go on.
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure.stalled import stalled
 from tests.scenarios.payments import processor, run
 

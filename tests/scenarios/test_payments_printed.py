@@ -20,10 +20,11 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from lab import objective, paths, yamlfile
+from lab import paths, yamlfile
 from lab.board.panels import Panel, Query
 from lab.board.source import Source, Window
-from lab.trial.record import NoData, add, write_json
+from lab.judge import objective
+from lab.record.store import NoData, add, write_json
 from tests.scenarios.payments import run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]

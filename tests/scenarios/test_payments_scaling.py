@@ -18,7 +18,7 @@ from functools import partial
 import allure
 import pytest
 
-from lab import objective
+from lab.judge import objective
 from lab.measure import curves
 from lab.measure.agreement import agreement
 from lab.measure.churn import churn
@@ -29,7 +29,7 @@ from lab.measure.reaction import reaction
 from lab.measure.rounds import rounds
 from lab.measure.timelag import timelag
 from lab.measure.upwindow import first_burst, first_stride, upwindow
-from lab.trial.record import NoData
+from lab.record.store import NoData
 from tests.scenarios.payments import BARE, DEFAULTS, INERTIA, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]

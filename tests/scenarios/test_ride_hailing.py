@@ -24,26 +24,27 @@ import yaml
 from kubernetes import client
 from kubernetes.dynamic import DynamicClient
 
-from lab import objective, paths, profile, yamlfile
-from lab.autoscaling import scaledobject
-from lab.autoscaling.simulate.group import Consumers
-from lab.autoscaling.simulate.run import Situation, simulate
+from lab import paths, yamlfile
 from lab.cluster import apply, keda
 from lab.errors import InputError, LabFault
+from lab.foresee.group import Consumers
+from lab.foresee.simulate import Situation, simulate
+from lab.judge import objective
+from lab.judge.objective import Objective
 from lab.measure import age, curves, dashboard, fleet, load, timeline
 from lab.measure.cost import cost
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.measure.signal import polled
-from lab.objective import Objective
-from lab.producer.placement import shares
+from lab.record.store import NoData
 from lab.ridehailing import claims, message
 from lab.ridehailing.city import SURGE, WEIGHTS, City
 from lab.ridehailing.shape import rate_at
-from lab.trial.inputs import REPLAYED
-from lab.trial.record import NoData
-from lab.trial.workload import Workload
+from lab.spec import profile, scaledobject
+from lab.spec.inputs import REPLAYED
+from lab.spec.placement import shares
+from lab.spec.workload import Workload
 from lab.wait import until
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]

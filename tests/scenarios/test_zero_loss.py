@@ -17,7 +17,8 @@ text's guarantee is at least once. What the text promises and does not hold is a
 import allure
 import pytest
 
-from lab import objective, paths
+from lab import paths
+from lab.judge import objective
 from lab.measure import curves
 from lab.measure.cap import cap
 from lab.measure.cost import cost
@@ -27,9 +28,9 @@ from lab.measure.idle import idle
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.retrying import partition_rate, retrying
-from lab.trial.inputs import PARTITIONS
-from lab.trial.record import NoData, known
-from lab.trial.workload import Workload
+from lab.record.store import NoData, known
+from lab.spec.inputs import PARTITIONS
+from lab.spec.workload import Workload
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
 

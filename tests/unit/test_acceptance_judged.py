@@ -6,9 +6,9 @@ import subprocess
 import pytest
 
 from lab import paths
-from lab import scale as scales
-from lab.own import Own
-from lab.trial import inputs
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.trial.own import Own
 from tests.suite import experiments
 
 from .measure.built import sealed

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.clock import Clock
-from lab.consumer.__main__ import Program
-from lab.consumer.settings import flags, settings
-from tests.unit.consumer.messages import Message
+from lab.programs.consumer.__main__ import Program
+from lab.spec.consumer import flags, settings
+from tests.unit.programs.consumer.messages import Message
 
 
 class Machine:

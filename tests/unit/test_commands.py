@@ -10,7 +10,7 @@ import yaml
 
 from lab import paths
 from lab.__main__ import COMMANDS, main
-from lab.autoscaling import scaledobject
+from lab.spec import scaledobject
 from tests.unit.measure.built import lags, profile, record, replicas
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"

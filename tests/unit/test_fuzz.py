@@ -9,15 +9,14 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lab import own, paths, profile, yamlfile
-from lab import scale as scales
-from lab.autoscaling import hpa_spec, policy, scaledobject
-from lab.autoscaling.hpa import DEFAULTS
-from lab.autoscaling.simulate.scaler import Scaler
+from lab import paths, yamlfile
 from lab.errors import InputError
-from lab.lagscaler import settings as lag_scaler
-from lab.scale import Scale
-from lab.trial import inputs
+from lab.foresee.scaler import Scaler
+from lab.model.hpa import DEFAULTS
+from lab.spec import hpa_spec, inputs, policy, profile, scaledobject, workload
+from lab.spec import scale as scales
+from lab.spec.scale import Scale
+from lab.spec.triggers import persistent_lag as lag_scaler
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 FILE = Path("my.yaml")
@@ -171,7 +170,7 @@ PARSERS = {
         a_file(lambda: profile.load(FILE)),
         [*committed("docs/examples/evening-peak.yaml"), *committed("profiles/*.yaml")],
     ),
-    "workload": (a_file(lambda: own.workload(FILE)), committed("docs/examples/enricher.yaml")),
+    "workload": (a_file(lambda: workload.load(FILE)), committed("docs/examples/enricher.yaml")),
     "HPA": (a_policy, of_kind("HorizontalPodAutoscaler", "manifests/*/*.yaml")),
     "HPA of any metrics": (
         lambda content: hpa_spec.parse(content, FILE),

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from lab import paths
-from lab import scale as scales
-from lab.trial import inputs
-from lab.trial.workload import Workload
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
 from tests.suite import experiments
 
 from .measure.built import sealed

@@ -14,8 +14,8 @@ TESTS = '''
 import pytest
 
 from lab.errors import InputError, LabFault
-from lab.objective import Objective
-from lab.trial.record import NoData, Record
+from lab.judge.objective import Objective
+from lab.record.store import NoData, Record
 
 LEAST = Objective("a number", ">", 1, "x", "for the test")
 

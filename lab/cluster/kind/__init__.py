@@ -19,17 +19,18 @@ import yaml
 from kubernetes import client
 from pytest_kind import KindCluster
 
-from lab.board import grafana
-from lab.cluster import build, docker, fit, network, processes, runs
+from lab.cluster import fit
 from lab.cluster.controlplane import CONTROLLERS
 from lab.cluster.fit import Fit
-from lab.cluster.images import catalog, make
-from lab.cluster.kind import cni, settings, state
+from lab.cluster.kind import cni, docker, grafana, network, settings, state
+from lab.cluster.kind.images import catalog, make
 from lab.cluster.kind.install import install, wait_ready
 from lab.cluster.kind.state import State
+from lab.components import build
 from lab.errors import LabFault
+from lab.host import processes, runs
 from lab.progress import reporting
-from lab.scale import Scale
+from lab.spec.scale import Scale
 
 log = logging.getLogger("lab.cluster")
 

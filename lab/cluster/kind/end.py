@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lab.cluster import network
-from lab.cluster.kind import state
+from lab.cluster.kind import network, state
 from lab.errors import LabFault
 
 

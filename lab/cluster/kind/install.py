@@ -11,13 +11,13 @@ from typing import Any
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from lab.cluster import aggregated, apply, build, keda, metrics, wait_api
+from lab.cluster import aggregated, apply, broker, keda, metrics, wait_api
 from lab.cluster.certs import Authority
 from lab.cluster.fit import Fit
 from lab.cluster.kind.settings import CONTROL_PLANE, beside_control_plane, config_map, kafka_settings
 from lab.cluster.kind.state import State, api
+from lab.components import build
 from lab.errors import LabFault
-from lab.kafka import broker
 from lab.wait import until
 
 ADDRESSES = {"kube-state-metrics": "kube-state-metrics.monitoring.svc:8080", "keda": "keda-operator.keda.svc:8080"}

@@ -8,12 +8,12 @@ from typing import Any
 
 import yaml
 
-from lab import jars, paths, yamlfile
-from lab.cluster import build
+from lab import paths, yamlfile
+from lab.cluster import broker
 from lab.cluster.controlplane import CLIENT_RATE, HPA_LOG, hpa_flags
-from lab.cluster.images import catalog
-from lab.kafka import broker
-from lab.scale import Scale
+from lab.cluster.kind.images import catalog
+from lab.components import build, jars
+from lab.spec.scale import Scale
 
 MADE_HERE, PULLED = "made here", "pulled"
 POD_BOOTSTRAP = "kafka-0.kafka.kafka.svc.cluster.local:9092"

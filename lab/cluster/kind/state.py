@@ -11,11 +11,12 @@ from pathlib import Path
 from kubernetes import client, config
 
 from lab import wholefile
-from lab.cluster import docker, mark, network, processes
-from lab.cluster.images import catalog
+from lab.cluster.kind import docker, network
+from lab.cluster.kind.images import catalog
 from lab.cluster.kind.settings import GRAFANA_PORT, KAFKA_PORT, MADE_HERE, PROMETHEUS_PORT, versions
 from lab.errors import LabFault
-from lab.scale import Scale
+from lab.host import mark, processes
+from lab.spec.scale import Scale
 
 STATE = "kind.json"
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from lab.board.__main__ import flags, main
-from lab.cluster import identity, processes, runs
+from lab.host import identity, processes, runs
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ import pytest
 from kubernetes import client
 
 from lab import paths, yamlfile
-from lab.autoscaling import scaledobject
 from lab.cluster import apply, keda
 from lab.errors import InputError, LabFault
+from lab.spec import scaledobject
 
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
 KAFKA = {
@@ -40,7 +40,7 @@ def scaled(name="consumer", **spec):
 
 def deployment(name, requests):
     """A Deployment of no pods, whose container requests that much."""
-    container = {"name": "consumer", "image": "elastic-lab/consumer", "resources": {"requests": requests}}
+    container = {"name": "consumer", "image": "elastic-lab/programs/consumer", "resources": {"requests": requests}}
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
     spec = {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": template}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}

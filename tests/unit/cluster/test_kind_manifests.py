@@ -6,14 +6,14 @@ import pytest
 import yaml
 
 from lab import paths, yamlfile
-from lab import scale as scales
-from lab.cluster import build, fit, metrics
+from lab.cluster import broker, fit, metrics
 from lab.cluster.controlplane import CLIENT_RATE, hpa_flags
-from lab.cluster.images import catalog, make
 from lab.cluster.kind import settings
-from lab.kafka import broker
-from lab.trial import inputs
-from lab.trial.workload import Workload
+from lab.cluster.kind.images import catalog, make
+from lab.components import build
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
 
 PINS = {
     "keda": build.KEDA,

@@ -9,10 +9,11 @@ import yaml
 from kubernetes import client
 from kubernetes.dynamic import DynamicClient
 
-from lab.autoscaling import keda, scaledobject
-from lab.autoscaling.adopt import adopt
 from lab.cluster import apply
 from lab.kafka import topics
+from lab.model import keda
+from lab.spec import scaledobject
+from lab.spec.adopt import adopt
 from lab.wait import until
 from tests.unit.cluster.test_keda_admission import deployment
 

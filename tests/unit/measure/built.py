@@ -4,8 +4,8 @@ import json
 
 import pandas as pd
 
-from lab.trial import seal
-from lab.trial.record import Record, write_json
+from lab.record import seal
+from lab.record.store import Record, write_json
 
 from .conftest import deployment, report
 

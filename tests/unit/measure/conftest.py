@@ -5,10 +5,10 @@ import json
 import pandas as pd
 import pytest
 
-from lab import scale as scales
-from lab.trial import inputs
-from lab.trial.record import Record, write_json
-from lab.trial.workload import Workload
+from lab.record.store import Record, write_json
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
 
 SPIKE, END = 1000.0, 1020.0
 

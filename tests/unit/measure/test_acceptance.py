@@ -3,7 +3,7 @@
 import pytest
 
 from lab.measure.acceptance import LEAST_S, catch_up, kept
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from . import built
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.autoscaling import hpa
 from lab.measure import agreement
+from lab.model import hpa
 
 counts = st.integers(1, 48)
 

@@ -4,7 +4,7 @@ import pytest
 
 from lab.measure import calibration
 from lab.measure.rounds import Round, rounds
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from .built import assigned, given_up, lags, pod, profile, record, replicas
 from .conftest import report

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.measure.churn import churn, handovers, rebalances
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from . import built
 from .built import assigned, given_up

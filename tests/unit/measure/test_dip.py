@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.measure.dip import GRID_S, Processed, dips, saturated, summary
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from . import built
 from .built import assigned, given_up, receipt, sample

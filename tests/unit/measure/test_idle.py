@@ -3,7 +3,7 @@
 import pytest
 
 from lab.measure.idle import clipped, idle
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from . import built
 from .built import assigned, given_up, lags, pod, receipt, replicas, sample

@@ -8,7 +8,7 @@ from lab.measure.drain import drain
 from lab.measure.flips import stability
 from lab.measure.reaction import PARTS, reaction
 from lab.measure.summary import summarize
-from lab.trial.record import NoData, write_json
+from lab.record.store import NoData, write_json
 
 from .conftest import LAG, REPORTS, TRANSITIONS, build, report
 

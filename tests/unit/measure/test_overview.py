@@ -3,7 +3,7 @@
 import pytest
 
 from lab.measure.overview import ROW, overview
-from lab.trial.record import write_json
+from lab.record.store import write_json
 
 from . import built
 from .built import assigned, lags, pod, receipt, replicas

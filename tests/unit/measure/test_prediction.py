@@ -5,16 +5,16 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from lab import paths, scale
-from lab.autoscaling import policy, scaledobject
-from lab.autoscaling.simulate.group import Consumers
-from lab.autoscaling.simulate.run import simulate
+from lab import paths
+from lab.foresee.group import Consumers
+from lab.foresee.simulate import simulate
 from lab.measure import prediction
 from lab.measure.calibration import Calibration
 from lab.measure.prediction import compare
-from lab.profile import Profile, Step
-from lab.trial.record import NoData
-from lab.trial.workload import Workload
+from lab.record.store import NoData
+from lab.spec import policy, scale, scaledobject
+from lab.spec.profile import Profile, Step
+from lab.spec.workload import Workload
 
 from .built import lags, record, replicas
 from .conftest import report

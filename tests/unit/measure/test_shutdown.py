@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lab.measure.shutdown import STEPS, shutdowns
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from . import built
 from .conftest import report

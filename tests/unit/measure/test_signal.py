@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from lab.measure.signal import Utilization, polled, signal, unanswered
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from . import built
 

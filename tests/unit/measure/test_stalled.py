@@ -3,7 +3,7 @@
 import pytest
 
 from lab.measure.stalled import stalled
-from lab.trial.record import NoData, Record, write_json
+from lab.record.store import NoData, Record, write_json
 
 from . import built
 from .conftest import deployment, report

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.measure.timelag import processed_at, timelag
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from . import built
 from .conftest import report

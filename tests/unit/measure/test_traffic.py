@@ -5,14 +5,14 @@ import json
 import pandas as pd
 import pytest
 
-from lab import scale as scales
 from lab.measure.cap import cap
 from lab.measure.drain import caught_up
 from lab.measure.hold import hold
 from lab.measure.repartition import repartition
-from lab.trial import inputs
-from lab.trial.record import NoData, Record, write_json
-from lab.trial.workload import Workload
+from lab.record.store import NoData, Record, write_json
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
 
 from .conftest import deployment, report
 

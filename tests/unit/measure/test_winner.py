@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lab.measure.winner import CPU, LAG, steps_up
-from lab.trial.record import NoData
+from lab.record.store import NoData
 
 from . import built
 from .built import profile

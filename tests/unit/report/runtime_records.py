@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from lab.trial.record import Record, write_json
+from lab.record.store import Record, write_json
 from tests.unit.measure import built
 from tests.unit.measure.built import assigned, given_up, lags, receipt, replicas, sample
 from tests.unit.measure.conftest import report

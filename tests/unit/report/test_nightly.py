@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from lab import paths
-from lab.cluster.build import GO_NEEDED
-from lab.jars import JAVA_NEEDED
+from lab.components.build import GO_NEEDED
+from lab.components.jars import JAVA_NEEDED
 from lab.report.build import NODE_NEEDED
 from tests.suite import cases
 
@@ -156,7 +156,7 @@ def test_the_built_components_are_keyed_by_files_that_exist(steps: list[dict[str
     """Every pattern finds a file, the pins' checksums among them; what is saved is what is restored, in the lab's cache."""
     restored = next(step for step in steps if step.get("id") == "components")["with"]
     patterns = re.findall(r"'([^']+)'", restored["key"])
-    assert "lab/cluster/components/**/go.sum" in patterns
+    assert "lab/components/modules/**/go.sum" in patterns
     assert all(list(paths.PROJECT.glob(pattern)) for pattern in patterns)
     (saved,) = (
         step["with"] for step in steps if "components" in step.get("with", {}).get("key", "") and "save" in step["uses"]

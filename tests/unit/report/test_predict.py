@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.autoscaling.simulate.curve import Curve
-from lab.profile import Profile, Step
+from lab.foresee.curve import Curve
 from lab.report import look, predict
+from lab.spec.profile import Profile, Step
 
 PROFILE = Profile((Step(0, 10, "baseline"), Step(60, 100, "spike"), Step(120, 10, "drain")), 180)
 

@@ -3,16 +3,15 @@
 import pytest
 
 from lab import paths, yamlfile
-from lab import scale as scales
-from lab.autoscaling import scaledobject
-from lab.autoscaling.adopt import adopt
-from lab.autoscaling.triggers import lag
-from lab.cluster.node.podspec import Images
-from lab.cluster.node.refusal import refusals
 from lab.errors import InputError
+from lab.kubelet.podspec import Images
+from lab.kubelet.refusal import refusals
+from lab.model import lag
 from lab.ridehailing import service
-from lab.trial import inputs
-from lab.trial.workload import Workload
+from lab.spec import inputs, scaledobject
+from lab.spec import scale as scales
+from lab.spec.adopt import adopt
+from lab.spec.workload import Workload
 
 FOLDER = paths.MANIFESTS / "ridehailing"
 POLICIES = ("trip-analytics", "fare-reconciliation", "fare-reconciliation-slow-down")

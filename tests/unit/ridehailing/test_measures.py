@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from lab.measure import age, dashboard, fleet, load, timeline
+from lab.record.store import NoData, Record
 from lab.ridehailing.message import entity
-from lab.trial.record import NoData, Record
 from tests.unit.measure import built
 from tests.unit.measure.conftest import report
 

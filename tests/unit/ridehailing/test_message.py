@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab import event
 from lab.errors import InputError
+from lab.kafka import event
 from lab.ridehailing import message
 from lab.ridehailing.city import DRIVER, SURGE, TRIP, WEIGHTS, City
 

@@ -13,10 +13,9 @@ import pytest
 import requests
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from lab import event
-from lab.cluster.processes import free_ports
-from lab.kafka import topics
-from lab.reports import Reports
+from lab.host.processes import free_ports
+from lab.kafka import event, topics
+from lab.kafka.reports import Reports
 from lab.ridehailing import message, traffic
 from lab.ridehailing.addresses import LISTENING, Follower
 from lab.ridehailing.city import DRIVER, SURGE, TRIP, City

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab import paths, profile
-from lab.profile import Profile, Step
+from lab import paths
 from lab.ridehailing import claims, traffic
 from lab.ridehailing.addresses import Known
 from lab.ridehailing.shape import CYCLE_S, rate_at, users_at
+from lab.spec import profile
+from lab.spec.profile import Profile, Step
 
 STEPS = Profile((Step(0, 40, "baseline"), Step(10, 140, "spike")), 20)
 

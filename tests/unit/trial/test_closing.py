@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from lab.errors import LabFault
+from lab.record.store import NoData, Record, lines_to_parquet, write_json
 from lab.trial import samples
 from lab.trial.closing import Part, close
-from lab.trial.record import NoData, Record, lines_to_parquet, write_json
 
 
 def writes(name, text="x"):

@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from lab import paths
-from lab import scale as scales
-from lab.autoscaling import policy as policies
-from lab.trial import inputs
+from lab.spec import inputs
+from lab.spec import policy as policies
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
 from lab.trial.deadlines import END_S, deadlines
-from lab.trial.workload import Workload
 
 QUICK, FULL = scales.load("quick"), scales.load("full")
 

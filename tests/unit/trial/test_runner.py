@@ -6,14 +6,15 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from lab import scale as scales
 from lab.errors import LabFault
 from lab.kafka.lag import PartitionLag
-from lab.trial import inputs, runner
+from lab.record.store import NoData, opened
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
+from lab.trial import runner
 from lab.trial.deadlines import Deadlines, deadlines
-from lab.trial.record import NoData, opened
 from lab.trial.stage import Stage
-from lab.trial.workload import Workload
 
 HICCUP = KafkaException(KafkaError(KafkaError._TIMED_OUT))
 

@@ -1,0 +1,257 @@
+"""Makes the images of a kind cluster on a machine that reaches no registry, from pinned modules and Debian packages.
+
+Each image carries a label with the hash of what went into it: one that is there and current is not made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+from lab.cluster.kind import docker
+from lab.cluster.kind.images import catalog, debian
+from lab.components import build, jars
+from lab.errors import LabFault
+from lab.progress import reporting
+
+log = logging.getLogger("lab.images")
+
+HERE = Path(__file__).parent
+LAB = HERE.parents[2]
+LABEL = "elastic-lab.made-of"
+NEEDED_GB = 8  # images 2 GB, layers while they are made, and the node's own copy of them
+NODE_PACKAGES = (
+    "systemd", "conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod", "libseccomp2",
+    "pigz", "e2fsprogs", "bash", "ca-certificates", "curl", "jq", "procps", "socat", "containerd", "runc",
+    "containernetworking-plugins",
+)  # fmt: skip
+# Where upstream's images have their program, by the image's name: a manifest's command must find it in either.
+_PROGRAMS = {
+    "keda": ("keda-operator", "/keda"),
+    "keda-metrics-apiserver": ("keda-adapter", "/keda-adapter"),
+    "metrics-server": ("metrics-server", "/metrics-server"),
+    "kube-state-metrics": ("kube-state-metrics", "/kube-state-metrics"),
+    "prometheus": ("prometheus", "/bin/prometheus"),
+}
+CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+PROXY_PACKAGES = ("iptables", "nftables", "conntrack", "kmod")
+JAVA_PACKAGES = ("openjdk-17-jre-headless", "dash")
+PYTHON_PACKAGES = ("python3", "libstdc++6", "zlib1g", "dash")
+POD_NEEDS = (  # with what each needs itself: they are installed without asking for more
+    "cffi", "confluent-kafka", "cryptography", "grpcio", "grpcio-health-checking", "numpy", "platformdirs",
+    "prometheus-client", "protobuf", "pyyaml", "typing-extensions",
+)  # fmt: skip
+POD_PARTS = ("kafka", "model", "programs", "spec")
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An image: its name, the hash of what it is made of, and how it is made, given name, scratch folder and hash."""
+
+    image: str
+    made_of: str
+    make: Callable[[str, Path, str], None]
+
+
+def ensure(wanted: Sequence[str]) -> dict[str, str]:
+    """Make what is missing of the node image, the pods' image and ``wanted`` (upstream's names); returns name -> name here.
+
+    Raises :class:`LabFault` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
+    """
+    debian.check()
+    docker.check()
+    _space()
+    recipes = _recipes(wanted)
+    missing = [recipe for recipe in recipes if docker.label(recipe.image, LABEL) != recipe.made_of]
+    log.info("%d of %d images to make; some two minutes once their binaries are built", len(missing), len(recipes))
+    begun = time.monotonic()
+    for number, recipe in enumerate(missing, 1):
+        _make(recipe, f"making {recipe.image} ({number} of {len(missing)})")
+    if missing:
+        log.info("made %d images in %.0f s", len(missing), time.monotonic() - begun)
+    return {name: catalog.made_here(name) for name in (*wanted, catalog.NODE, catalog.PYTHON)}
+
+
+def current(wanted: Sequence[str]) -> dict[str, str] | None:
+    """Like :func:`ensure`, but None when any of the images is not made."""
+    if build.built() is None or build.built(build.NODE_COMPONENTS) is None:
+        return None
+    if any(docker.label(recipe.image, LABEL) != recipe.made_of for recipe in _recipes(wanted)):
+        return None
+    return {name: catalog.made_here(name) for name in (*wanted, catalog.NODE, catalog.PYTHON)}
+
+
+def pods_recipe(base: str) -> Recipe:
+    """The image of the lab's own programs upon the Python image ``base``; its tag says of what it is made."""
+    versions = {name: metadata.version(name) for name in POD_NEEDS}
+    files = sorted([*LAB.glob("*.py"), *(f for part in POD_PARTS for f in (LAB / part).rglob("*.py"))])
+    digest = _hash(base, str(versions), (HERE / "pods" / "Dockerfile").read_text(), *(file.read_text() for file in files))
+    image = f"{catalog.PODS}:{metadata.version('elastic-lab')}-{digest[:8]}"
+    return Recipe(image, digest, partial(_pods, base=base, versions=versions, files=files))
+
+
+def make_pods(base: str) -> str:
+    """Make the image of the lab's own programs unless it is there; returns its name."""
+    recipe = pods_recipe(base)
+    if docker.label(recipe.image, LABEL) != recipe.made_of:
+        _make(recipe, f"making {recipe.image}")
+    return recipe.image
+
+
+def node_recipe() -> Recipe:
+    """The node image: kind's files, Debian's packages, our binaries, and the control plane's images within it."""
+    texts = [file.read_text() for file in sorted((HERE / "node").rglob("*")) if file.is_file()]
+    made_of = _hash(build.key(), build.key(build.NODE_COMPONENTS), build.key(build.KIND_TOOL), *NODE_PACKAGES, *texts)
+    return Recipe(catalog.made_here(catalog.NODE), made_of, _node)
+
+
+def python_recipe() -> Recipe:
+    """A bare Python of Debian's, for the lab's programs."""
+    hooks = ['ln -s python3.11 "$1/usr/bin/python"']
+    make = partial(_debian, packages=PYTHON_PACKAGES, hooks=hooks, changes=["ENV PATH=/usr/bin:/bin"])
+    return Recipe(catalog.made_here(catalog.PYTHON), _hash(*PYTHON_PACKAGES, *hooks), make)
+
+
+def _recipes(wanted: Iterable[str]) -> list[Recipe]:
+    return [*(_recipe(name) for name in wanted), node_recipe(), python_recipe()]
+
+
+def _recipe(upstream: str) -> Recipe:
+    """How to make the image that stands in for upstream's; paths and users are those of upstream's image."""
+    name = catalog.made_here(upstream)
+    part = name.partition("/")[2].partition(":")[0]
+    if part in _PROGRAMS:
+        binary, path = _PROGRAMS[part]
+        return Recipe(name, _hash(build.key(), binary, path), partial(_program, binary=binary, path=path))
+    if part == "kafka":
+        return Recipe(name, _hash(*jars.KAFKA, *JAVA_PACKAGES), _kafka)
+    raise LabFault(f"python -m lab images: there is no recipe for {upstream}; there is one for {', '.join(_PROGRAMS)}, kafka")
+
+
+def _make(recipe: Recipe, label: str) -> None:
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="elastic-lab-image-") as scratch, reporting(lambda: label):
+        recipe.make(recipe.image, Path(scratch), recipe.made_of)
+    size = docker.images([recipe.image])[recipe.image]
+    log.info("%s: %.0f MB, %.0f s", label, size / 1e6, time.monotonic() - begun)
+
+
+def _program(image: str, scratch: Path, made_of: str, *, binary: str, path: str, user: str = "65532:65532") -> None:
+    """One static binary and a /tmp."""
+    root = scratch / "root"
+    (root / "tmp").mkdir(parents=True)
+    (root / "tmp").chmod(0o1777)
+    target = root / path.lstrip("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    folder = build.ensure() if binary in {part.name for part in build.COMPONENTS} else build.ensure(build.NODE_COMPONENTS)
+    shutil.copy(folder.binary(binary), target)
+    _import(root, scratch, image, [f'ENTRYPOINT ["{path}"]', f"USER {user}", _labelled(made_of)])
+
+
+def _debian(
+    image: str, scratch: Path, made_of: str, *, packages: tuple[str, ...], hooks: list[str], changes: list[str]
+) -> None:
+    debian.root(scratch / "root.tar", packages, hooks)
+    docker.add(scratch / "root.tar", image, [*changes, _labelled(made_of)])
+
+
+def _kafka(image: str, scratch: Path, made_of: str) -> None:
+    libraries = " ".join(shlex.quote(str(jar)) for jar in jars.resolve("kafka", jars.KAFKA))
+    hooks = [
+        'ln -s ../lib/jvm/java-17-openjdk-amd64/bin/java "$1/usr/bin/java"',
+        f'mkdir -p "$1/opt/kafka/libs" && cp {libraries} "$1/opt/kafka/libs/"',
+    ]
+    _debian(image, scratch, made_of, packages=JAVA_PACKAGES, hooks=hooks, changes=["ENV PATH=/usr/bin:/bin", "USER 1000:1000"])
+
+
+def _node(image: str, scratch: Path, made_of: str) -> None:
+    plane, own = build.ensure(), build.ensure(build.NODE_COMPONENTS)
+    pause = f"{catalog.OURS}/pause:{build.PAUSE}"
+    inside = {
+        **{name: f"{catalog.OURS}/{name}:v{build.KUBERNETES}" for name in CONTROL_PLANE},
+        "etcd": f"{catalog.OURS}/etcd:{build.ETCD}",
+        "coredns": f"{catalog.OURS}/coredns:v{build.COREDNS}",
+        "pause": pause,
+    }
+    for name, part in inside.items():
+        _program(part, scratch / name, made_of, binary=name, path=f"/usr/local/bin/{name}", user="0:0")
+    proxy = f"{catalog.OURS}/kube-proxy:v{build.KUBERNETES}"
+    names = [f"{kind}{verb}" for kind in ("iptables", "ip6tables") for verb in ("", "-save", "-restore")]
+    links = " && ".join(f'ln -sf xtables-nft-multi "$1/usr/sbin/{name}"' for name in names)
+    hooks = [links, f'mkdir -p "$1/usr/local/bin" && cp {shlex.quote(str(own.binary("kube-proxy")))} "$1/usr/local/bin/"']
+    path = ["ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+    _debian(proxy, scratch, made_of, packages=PROXY_PACKAGES, hooks=hooks, changes=path)
+    base = f"{catalog.OURS}/node-base:{debian.RELEASE}"
+    debian.root(scratch / "base.tar", NODE_PACKAGES, whole=True)
+    docker.add(scratch / "base.tar", base, [])
+
+    context = scratch / "context"
+    shutil.copytree(HERE / "node", context)
+    shutil.copytree(build.source("sigs.k8s.io/kind", "kind") / "images" / "base" / "files", context / "kind")
+    shutil.rmtree(context / "kind" / "LICENSES")
+    for folder in (context, *context.rglob("*")):  # a module's files are read-only
+        folder.chmod(folder.stat().st_mode | 0o200)
+    (context / "files" / "kind" / "version").write_text(f"v{build.KUBERNETES}\n")
+    (context / "bin").mkdir()
+    for name in ("kubelet", "kubeadm"):
+        shutil.copy(own.binary(name), context / "bin")
+    shutil.copy(plane.binary("kubectl"), context / "bin")
+    (context / "images").mkdir()
+    docker.run("save", "--output", str(context / "images" / "kubernetes.tar"), *inside.values(), proxy)
+    docker.build(context, image, {"BASE": base, "PAUSE": pause}, {LABEL: made_of})
+    docker.run("image", "rm", *inside.values(), proxy)
+
+
+def _pods(image: str, scratch: Path, made_of: str, *, base: str, versions: Mapping[str, str], files: list[Path]) -> None:
+    context = scratch / "context"
+    wanted = [f"{name}=={version}" for name, version in versions.items()]
+    platforms = [f"--platform={name}" for name in PLATFORMS]
+    result = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version=3.11",
+         *platforms, "--implementation=cp", "--target", str(context / "packages"), *wanted],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if result.returncode != 0:
+        raise LabFault(f"the pods' packages {', '.join(wanted)}: {docker.reason(result.stderr)}")
+    for file in files:
+        target = context / "lab" / file.relative_to(LAB)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, target)
+    shutil.copy(HERE / "pods" / "Dockerfile", context)
+    docker.build(context, image, {"BASE": base}, {LABEL: made_of})
+
+
+def _import(root: Path, scratch: Path, image: str, changes: list[str]) -> None:
+    archive = scratch / "root.tar"
+    subprocess.run(["tar", "--owner=0", "--group=0", "-C", str(root), "-cf", str(archive), "."], check=True)
+    docker.add(archive, image, changes)
+
+
+def _labelled(made_of: str) -> str:
+    return f"LABEL {LABEL}={made_of}"
+
+
+def _hash(*parts: str) -> str:
+    """The hash of ``parts`` and of the recipes themselves."""
+    parts += tuple((HERE / name).read_text() for name in ("make.py", "debian.py"))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _space() -> None:
+    folder = Path(docker.run("info", "--format", "{{.DockerRootDir}}").strip())
+    if folder.exists() and (free := shutil.disk_usage(folder).free / 1e9) < NEEDED_GB:
+        raise LabFault(
+            f"python -m lab images: {free:.1f} GB free in {folder}, where Docker keeps its images; needs {NEEDED_GB}"
+        )

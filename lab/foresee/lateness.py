@@ -1,0 +1,102 @@
+"""How late a group is: the age of its oldest unprocessed event, from a curve of lag and the profile's arrivals. Times in s.
+
+Events are taken in the order they came in: with A(t) arrived by t and lag(t) of them unprocessed, the oldest of those is the
+one that came when A left A(t) - lag(t), and its age is t - A^-1(A(t) - lag(t)). Rates are constant between the points of a
+curve, so A and A - lag are straight there and nothing is rounded to a grid. It is the group's age, of all partitions together:
+the hottest one's may be higher.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lab.foresee.curve import Curve
+from lab.foresee.group import Floats, Ints
+from lab.spec.profile import Profile
+
+NOISE = 1e-6  # events: less than that is a rounding of float64
+
+
+class Arrivals:
+    """How many events of a profile have come when, and its inverse. The last step's rate goes on for ``tail_s``."""
+
+    def __init__(self, profile: Profile, tail_s: float = 0.0) -> None:
+        self.edges: Floats = np.array([*(step.at for step in profile.steps), profile.duration + tail_s])
+        self.rates: Floats = np.array([step.rate for step in profile.steps])
+        self.counts: Floats = np.concatenate(([0.0], np.cumsum(self.rates * np.diff(self.edges))))
+
+    def by(self, times: Floats) -> Floats:
+        """Events that have come by each of ``times``; none before 0."""
+        return np.interp(times, self.edges, self.counts, left=0.0)
+
+    def left(self, counts: Floats) -> Floats:
+        """When there were more than each of ``counts`` events for the first time; the end where there never were."""
+        step = np.searchsorted(self.counts, counts, side="right") - 1
+        return np.where(step >= len(self.rates), self.edges[-1], self._within(step, counts))
+
+    def reached(self, counts: Floats) -> Floats:
+        """When there were as many as each of ``counts`` events for the first time: before a pause, not after it."""
+        return self._within(np.searchsorted(self.counts, counts, side="left") - 1, counts)
+
+    def _within(self, step: Ints, counts: Floats) -> Floats:
+        inside = np.clip(step, 0, len(self.rates) - 1)
+        rates = self.rates[inside]
+        more = np.divide(counts - self.counts[inside], rates, out=np.zeros_like(counts), where=rates > 0)
+        found: Floats = self.edges[inside] + more
+        return found
+
+
+def late(curve: Curve, arrivals: Arrivals, objective_s: float) -> float:
+    """Seconds in which the oldest unprocessed event is older than ``objective_s``.
+
+    It is older at t exactly when fewer events are processed at t than had come by t - objective_s; both sides are straight
+    between their corners, so the stretch is where their difference is positive.
+    """
+    corners = arrivals.edges + objective_s
+    begin, end = curve.t[0], curve.t[-1]
+    times = np.union1d(curve.t, corners[(corners > begin) & (corners < end)])
+    over = arrivals.by(times - objective_s) - np.interp(times, curve.t, _processed(curve, arrivals)) - NOISE
+    part = np.maximum(over[:-1], 0) + np.maximum(over[1:], 0)
+    whole = np.abs(over[:-1]) + np.abs(over[1:])
+    return float((np.diff(times) * np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)).sum())
+
+
+def ages(curve: Curve, arrivals: Arrivals) -> tuple[Floats, Floats]:
+    """(times, age of the oldest unprocessed event in s): the curve's points and the corners between them."""
+    times, counts = _corners(curve, arrivals)
+    waits = counts < arrivals.by(times) - NOISE  # what is within a rounding of all that has come is all of it
+    return times, np.where(waits, np.maximum(0.0, times - arrivals.left(counts)), 0.0)
+
+
+def worst_age(curve: Curve, arrivals: Arrivals) -> float:
+    """The highest age that an unprocessed event reaches, s.
+
+    The event that is processed at a corner has reached its age just before, and the next one may be much younger.
+    """
+    times, counts = _corners(curve, arrivals)
+    rises = np.flatnonzero(np.diff(counts) > NOISE) + 1
+    before = times[rises] - arrivals.reached(np.maximum(0.0, counts[rises] - NOISE))  # on the near side of a pause
+    return float(max(0.0, ages(curve, arrivals)[1].max(), before.max(initial=0.0)))
+
+
+def _corners(curve: Curve, arrivals: Arrivals) -> tuple[Floats, Floats]:
+    """Where the age may have a corner: (times, events processed by then)."""
+    done = _processed(curve, arrivals)
+    times = np.union1d(curve.t, _crossings(curve.t, done, arrivals.counts))
+    return times, np.interp(times, curve.t, done)
+
+
+def _processed(curve: Curve, arrivals: Arrivals) -> Floats:
+    """A(t) - lag(t) at the curve's points, which is never below 0: lag in flight may be counted before it has come."""
+    return np.maximum(0.0, arrivals.by(curve.t) - curve.lag)
+
+
+def _crossings(t: Floats, done: Floats, counts: Floats) -> Floats:
+    """When ``done`` passes one of ``counts`` between two points: the age has a corner there, and its maximum may be one."""
+    found = []
+    first = np.searchsorted(counts, np.minimum(done[:-1], done[1:]), side="right")
+    last = np.searchsorted(counts, np.maximum(done[:-1], done[1:]), side="left")
+    for at in np.flatnonzero(last > first):
+        part = (counts[first[at] : last[at]] - done[at]) / (done[at + 1] - done[at])
+        found.append(t[at] + part * (t[at + 1] - t[at]))
+    return np.concatenate(found) if found else np.empty(0)

@@ -1,0 +1,184 @@
+"""The closed loop: traffic builds lag, KEDA and the HPA see it and decide, pods start and take their partitions.
+
+It goes from event to event: a sync of an HPA, a step of the profile, a poll of KEDA's, a sample of the persistent-lag scaler's,
+a pod that joins or leaves, the end of a rebalance. Between two of them every rate is constant. Many policies on the same
+traffic share the steps, and so the arrays.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from lab.foresee.curve import Change, Curve
+from lab.foresee.group import Consumers, Floats, Group, Ints
+from lab.foresee.rebalance import Rebalance
+from lab.foresee.scaler import Scaler
+from lab.model.hpa import DEFAULTS, Controller
+from lab.spec.profile import Profile
+from lab.spec.scale import HPA_SYNC_S
+from lab.spec.scaledobject import ScaledObject
+
+PARTS_OF_A_SYNC = 30  # where many policies share steps, what happens is moved to the nearest such part of a sync period
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything but the policy. Times in s. ``shares`` is each partition's share of the traffic; they sum to 1.
+
+    ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``; it is ``sync_each_s`` longer for each pod that
+    is starting, where those share cores with the control plane. ``tail_s`` goes on after the profile at its last rate.
+    """
+
+    profile: Profile
+    shares: Floats
+    consumers: Consumers
+    sync_s: float = HPA_SYNC_S
+    sync_each_s: float = 0.0
+    phase_s: float = 0.0
+    controller: Controller = DEFAULTS
+    tail_s: float = 0.0
+
+    @property
+    def end(self) -> float:
+        """When it is over, s."""
+        return self.profile.duration + self.tail_s
+
+
+def simulate(situation: Situation, scaled: ScaledObject) -> Curve:
+    """What becomes of ``scaled`` in ``situation``. Raises :class:`InputError` for a trigger that is not simulated."""
+    return simulate_many(situation, [scaled])[0]
+
+
+def simulate_many(situation: Situation, policies: Sequence[ScaledObject]) -> list[Curve]:
+    """:func:`simulate` for each of ``policies``, in one pass; what happens between syncs is rounded to a part of a period."""
+    return _Loop(situation, policies).run()
+
+
+class _Kind(IntEnum):
+    """What is due; of what is due at once, in this order."""
+
+    RATE = 0
+    ROUND = 1
+    COME = 2
+    GO = 3
+    SAMPLE = 4
+    POLL = 5
+    SYNC = 6
+
+
+class _Loop:
+    """One pass: the state of all groups, the scalers, and what is due when."""
+
+    def __init__(self, situation: Situation, policies: Sequence[ScaledObject]) -> None:
+        self._is = situation
+        self._scalers = [Scaler(scaled, situation.controller) for scaled in policies]
+        self._wanted = np.array([scaler.replicas for scaler in self._scalers], dtype=np.int64)
+        self._group = Group(situation.consumers, situation.shares, len(policies))
+        self._members = [
+            Rebalance(situation.consumers, row, int(count)) for row, count in zip(self._group.owner, self._wanted, strict=True)
+        ]
+        self._ready = [-math.inf] * len(policies)  # when the last pod that is starting will join
+        self._working = np.array([one.working for one in self._members], dtype=np.int64)
+        self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, members, rate or sample)
+        self._logs: list[list[Change]] = [[] for _ in policies]
+        self._points: list[tuple[float, Floats, Ints, Ints]] = []
+        steps = situation.profile.steps
+        for step, after in zip(steps, [*(one.at for one in steps[1:]), situation.end], strict=True):
+            heapq.heappush(self._due, (step.at, _Kind.RATE, 0, step.rate))
+            # What is in flight follows the rate: without a point here the curve would hold the old rate's until the next sync.
+            if step.at + situation.consumers.in_flight_s < after:
+                heapq.heappush(self._due, (step.at + situation.consumers.in_flight_s, _Kind.RATE, 0, step.rate))
+        for index, scaler in enumerate(self._scalers):
+            heapq.heappush(self._due, (situation.phase_s, _Kind.SYNC, index, 0))
+            if scaler.polls_every_s:
+                heapq.heappush(self._due, (0.0, _Kind.POLL, index, 0))
+            if scaler.source.samples_every_s:
+                heapq.heappush(self._due, (0.0, _Kind.SAMPLE, index, 0))
+
+    def run(self) -> list[Curve]:
+        """Go through to the end."""
+        now = rate = 0.0
+        while now < self._is.end:
+            at = min(self._due[0][0], self._is.end) if self._due else self._is.end
+            if at > now:
+                self._group.step(at - now, rate)
+                now = at
+            lags = self._group.lags
+            while self._due and self._due[0][0] <= now:
+                _, kind, index, number = heapq.heappop(self._due)
+                if kind is _Kind.RATE:
+                    rate = number
+                elif kind is _Kind.SAMPLE:
+                    self._sample(now, index, int(number), lags[index])
+                elif kind in (_Kind.POLL, _Kind.SYNC):
+                    self._decide(now, index, kind, lags[index])
+                else:
+                    self._move(now, index, kind, number)
+            self._points.append((now, lags.sum(axis=1), self._wanted.copy(), self._working.copy()))
+        t = np.array([point[0] for point in self._points])
+        lag, replicas, working = (np.array([point[part] for point in self._points]) for part in (1, 2, 3))
+        return [
+            Curve(t, lag[:, index], replicas[:, index], working[:, index], tuple(log)) for index, log in enumerate(self._logs)
+        ]
+
+    def _sample(self, now: float, index: int, number: int, lags: Floats) -> None:
+        sampled = self._scalers[index].source
+        assert sampled.samples_every_s is not None
+        sampled.sample(now, lags, self._group.ends(index))
+        heapq.heappush(self._due, ((number + 1) * sampled.samples_every_s, _Kind.SAMPLE, index, number + 1))
+
+    def _decide(self, now: float, index: int, kind: _Kind, lags: Floats) -> None:
+        scaler, before = self._scalers[index], int(self._wanted[index])
+        if kind is _Kind.POLL:
+            after, again = scaler.poll(now, lags, self._group.processed[index]), scaler.polls_every_s
+        else:
+            after = scaler.sync(now, lags, self._group.processed[index])
+            again = self._is.sync_s + max(0, after - self._members[index].members) * self._is.sync_each_s
+        assert again is not None
+        heapq.heappush(self._due, (now + again, kind, index, 0))
+        if after != before:
+            self._logs[index].append(Change(now, before, after, scaler.reasons))
+            self._wanted[index] = after
+            self._plan(now, index, before, after)
+
+    def _plan(self, now: float, index: int, before: int, after: int) -> None:
+        """The pods that come or go by a decision, each at its time."""
+        consumers = self._is.consumers
+        if after < before:
+            self._put(now + consumers.stop_s, _Kind.GO, index, after)
+        if after > before:
+            free = max(now + consumers.start_s, self._ready[index])
+            self._ready[index] = free + (after - before) * consumers.start_each_s
+            self._put(self._ready[index], _Kind.COME, index, after)
+
+    def _move(self, now: float, index: int, kind: _Kind, number: float) -> None:
+        """A pod joins or leaves, or a round of rebalancing ends."""
+        group, wanted = self._members[index], int(self._wanted[index])
+        if kind is _Kind.ROUND:
+            if group.ends is None or now < group.ends:
+                return  # someone came or left meanwhile: it goes on
+            group.round(now)
+        else:
+            # A pod that is no longer wanted does not come; one that is wanted again does not go.
+            come, go = max(group.members, min(int(number), wanted)), min(group.members, max(int(number), wanted))
+            after = come if kind is _Kind.COME else go
+            if after == group.members:
+                return
+            group.resize(now, after)
+        self._working[index] = group.working
+        if group.ends is not None:
+            group.ends = self._put(group.ends, _Kind.ROUND, index, 0)
+
+    def _put(self, at: float, kind: _Kind, index: int, number: float) -> float:
+        """Make something due at ``at``, or about then; returns when it is."""
+        if len(self._scalers) > 1:
+            part = self._is.sync_s / PARTS_OF_A_SYNC
+            at = round(at / part) * part
+        heapq.heappush(self._due, (at, kind, index, number))
+        return at

@@ -1,0 +1,272 @@
+"""Processes the lab starts: recorded, and marked in their environment, so that all of them and only they are ever ended.
+
+A run folder holds one small file for each process. Whoever ends them (an orderly stop, the guard after a crash, the sweep
+at the next start) reads the same files, and a pid that now belongs to another process is left alone. What has no file, such
+as what a pod started, is found by its mark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from lab import wholefile
+from lab.errors import LabFault
+from lab.host import identity, mark
+
+log = logging.getLogger("lab.cluster")
+
+LOWEST_PORT = 15_000
+END = "end"
+DEAD = ".dead"
+NODE = "node"
+GRACE_S = 3.0
+NODE_GRACE_S = 8.0  # the node gives its pods 2 s, and waits up to 7 s for them
+LOOK_S = 0.25  # what is being ended may start something meanwhile
+CALM_S = 0.05  # a process that was just forked shows its mark only once its program runs
+GIVE_UP_S = 30.0
+
+
+def remember(run: Path, pid: int, name: str) -> None:
+    """Record in ``run`` that the lab started process ``pid``. Raises OSError when it can't, with nothing half recorded."""
+    found = identity.of(pid)
+    if found is None:
+        return
+    folder = run / "pids"
+    folder.mkdir(exist_ok=True)
+    wholefile.write(folder / str(pid), json.dumps({"name": name, **asdict(found)}))
+
+
+def forget(run: Path, pid: int) -> None:
+    """Drop the record of a process that has ended."""
+    (run / "pids" / str(pid)).unlink(missing_ok=True)
+
+
+def remembered(run: Path, name: str = "") -> list[psutil.Process]:
+    """The recorded processes whose name begins with ``name``, that still live and still are the ones recorded."""
+    found = []
+    for file in sorted((run / "pids").glob("[0-9]*")):
+        try:
+            process = psutil.Process(int(file.name))
+            entry = json.loads(file.read_text())
+        except (psutil.NoSuchProcess, ValueError, OSError):
+            continue
+        recorded = identity.read(entry)
+        if recorded and recorded.pid == process.pid and identity.lives(recorded) and str(entry.get("name")).startswith(name):
+            found.append(process)
+    return found
+
+
+def end(processes: Iterable[psutil.Process], grace_s: float) -> None:
+    """SIGTERM, then SIGKILL for those that have not ended within ``grace_s`` seconds."""
+    chosen = list(processes)
+    for process in chosen:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _, alive = psutil.wait_procs(chosen, timeout=grace_s)
+    for process in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive, timeout=5)
+
+
+def living(run: Path, leaders: set[int]) -> list[psutil.Process]:
+    """The processes of ``run``: those recorded, those with its mark, and all in the sessions that such a one leads.
+
+    ``leaders`` are the sessions seen so far, and are added to: a session goes on when its leader is gone.
+    """
+    pids = {process.pid for process in remembered(run)} | mark.marked().get(run.resolve(), set())
+    pids.discard(os.getpid())
+    stats = {pid: stat for pid in psutil.pids() if (stat := identity.stat(pid))}
+    leaders |= {pid for pid in pids if pid in stats and stats[pid].session == pid}
+    pids |= {pid for pid, stat in stats.items() if stat.session in leaders and pid != os.getpid()}
+    found = []
+    for pid in pids & stats.keys():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(pid))
+    return found
+
+
+def end_all(run: Path) -> int:
+    """End every process of ``run``, and what these start meanwhile; returns how many there were.
+
+    Each gets SIGTERM, and SIGKILL when its grace is over. Raises :class:`LabFault` when one is still there after 30 s.
+    """
+    node = set(remembered(run, NODE))
+    kill_at: dict[psutil.Process, float] = {}
+    leaders: set[int] = set()
+    begun, calm = time.monotonic(), False
+    while (found := living(run, leaders)) or not calm:
+        now = time.monotonic()
+        if now - begun > GIVE_UP_S:
+            raise LabFault(f"{run.name}: the processes {', '.join(str(one.pid) for one in found)} can't be ended")
+        for process in found:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process not in kill_at:
+                    kill_at[process] = now + (NODE_GRACE_S if process in node else GRACE_S)
+                    process.terminate()
+                elif now >= kill_at[process]:
+                    process.kill()
+        calm = not found
+        if found:
+            psutil.wait_procs(found, timeout=LOOK_S)
+        else:
+            threading.Event().wait(CALM_S)
+    return len(kill_at)
+
+
+def clear(run: Path) -> int:
+    """End every process of ``run``, remove the folder, and return how many had to be ended.
+
+    What a runtime made that is not a process is undone by the command it left as ``run/end``. What can't be ended or undone
+    is said in the log, and the folder stays for the next start.
+    """
+    try:
+        count = end_all(run)
+    except LabFault as fault:
+        log.warning("%s", fault)
+        return 0
+    if (run / END).exists() and subprocess.run([str(run / END)], stdin=subprocess.DEVNULL, check=False).returncode != 0:
+        log.warning("%s: %s failed; the next start tries again", run.name, END)
+        return count
+    remove(run)
+    return count
+
+
+def remove(run: Path) -> None:
+    """Remove a run folder of which nothing runs. Its name says first that it is dead, so a removal cut short is carried on."""
+    dead = run if run.suffix == DEAD else run.with_name(f"{run.name}{DEAD}")
+    with contextlib.suppress(FileNotFoundError):
+        run.rename(dead)
+    shutil.rmtree(dead, ignore_errors=True)
+
+
+def free_ports(count: int) -> list[int]:
+    """``count`` loopback TCP ports that are free now, all different.
+
+    They lie below the range outgoing connections are given theirs from: a port of that range is easily taken by one in the
+    seconds until a component binds it. Raises :class:`LabFault` when there are not so many.
+    """
+    ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found: list[int] = []
+    for port in random.sample(range(LOWEST_PORT, max(ephemeral, LOWEST_PORT + 10_000)), k=5_000):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise LabFault(f"no {count} free loopback ports from {LOWEST_PORT} to {ephemeral}")
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """A long-running component started by the lab, with its log file."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def check(self) -> None:
+        """Raise :class:`LabFault` with the log's last line if the component has died."""
+        code = self.process.poll()
+        if code is not None:
+            raise LabFault(f"{self.name} ended with code {code}: {last_line(self.log)}")
+
+
+def start(
+    run: Path,
+    name: str,
+    command: Sequence[str | Path],
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    inherited: Sequence[int] = (),
+) -> Daemon:
+    """Start ``command`` in a session of its own, marked, logging to ``run/logs``, and remember its pid.
+
+    ``inherited`` are descriptors that stay open in it. Raises :class:`LabFault`, and nothing runs, when it can't be started
+    or recorded.
+    """
+    logs = run / "logs"
+    file = logs / f"{name}.log"
+    try:
+        logs.mkdir(exist_ok=True)
+        with file.open("ab") as output:
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=mark.environment(run, env),
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=inherited,
+            )
+        try:
+            remember(run, process.pid, name)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    except OSError as error:
+        raise LabFault(f"{name} can't be started: {error}") from error
+    return Daemon(name, process, file)
+
+
+def stop(run: Path, daemon: Daemon, grace_s: float) -> None:
+    """End one component and forget it."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        end([psutil.Process(daemon.process.pid)], grace_s)
+    daemon.process.wait(timeout=10)
+    forget(run, daemon.process.pid)
+
+
+def last_line(file: Path) -> str:
+    """The line of a log that says best why the process ended, for a fault's one-line message."""
+    lines = [line for line in file.read_text(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if line.startswith(("Error:", "panic:", "error:", "Exception in"))]
+    return (telling or lines or ["its log is empty"])[-1][:500]
+
+
+def port_taken(run: Path) -> str | None:
+    """The component of ``run`` whose log says that its port was taken between being chosen and being bound; else None."""
+    for file in sorted((run / "logs").glob("*.log")):
+        if b"address already in use" in file.read_bytes().lower():
+            return file.stem
+    return None
+
+
+def guard(run: Path) -> subprocess.Popen[bytes]:
+    """Start a watcher that clears ``run`` once this process is gone, however it went (it sees its stdin close)."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "lab.host.guard", str(run)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=mark.unmarked(),  # it ends what is marked, and must not end itself
+        start_new_session=True,
+    )
+
+
+def dismiss(watcher: subprocess.Popen[bytes]) -> None:
+    """Let a guard go: it finds nothing to clear, or was told to end."""
+    if watcher.stdin:
+        watcher.stdin.close()
+    watcher.wait(timeout=60)

@@ -1,0 +1,1 @@
+"""Judging: measured numbers against bounds, and what is said of them."""

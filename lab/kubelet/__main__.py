@@ -1,0 +1,171 @@
+"""``python -m lab.kubelet``: run the process node until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import re
+import signal
+import sys
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lab import paths
+from lab.errors import InputError, LabFault
+from lab.kubelet import environment, kubeconfig, registration, server
+from lab.kubelet.addresses import Addresses
+from lab.kubelet.agent import Agent, end_leftovers
+from lab.kubelet.api import ApiServer
+from lab.kubelet.events import Recorder
+from lab.kubelet.pod import Tools
+from lab.kubelet.podspec import Images
+from lab.kubelet.probe import Prober
+from lab.kubelet.sources import Sources
+
+log = logging.getLogger("lab.node")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The command line, checked."""
+
+    kubeconfig: Path
+    name: str
+    port: int
+    pod_network: str
+    run: Path
+    tls_cert: Path
+    tls_key: Path
+    client_ca: Path
+    images: Images
+    backoff_base_s: float
+
+
+def settings(arguments: list[str]) -> Settings:
+    """Read and check the command line; raises :class:`InputError` for a value that can't be used."""
+    parser = argparse.ArgumentParser(prog="python -m lab.kubelet", description="Run pods as processes of this machine.")
+    parser.add_argument("--kubeconfig", required=True, type=Path)
+    parser.add_argument("--name", required=True, help="the Node's name")
+    parser.add_argument("--port", required=True, type=int, help="of the HTTPS server on 127.0.0.1")
+    parser.add_argument("--pod-network", required=True, help="a /16 of the loopback network, as 127.77")
+    parser.add_argument("--run", required=True, type=Path, help="folder for logs and pid files")
+    parser.add_argument("--tls-cert", required=True, type=Path)
+    parser.add_argument("--tls-key", required=True, type=Path)
+    parser.add_argument("--client-ca", required=True, type=Path, help="clients of the HTTPS server must be signed by it")
+    parser.add_argument("--image", required=True, action="append", metavar="PREFIX=BINDIR", help="an image and its executables")
+    parser.add_argument("--backoff-base-s", type=float, default=10.0, help="first wait of CrashLoopBackOff (default 10)")
+    given = parser.parse_args(arguments)
+    where = "command line"
+    if not re.fullmatch(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", given.name):
+        raise InputError(where, "--name", given.name, "a DNS name in lower case")
+    if not 0 < given.port < 65536:
+        raise InputError(where, "--port", given.port, "1 to 65535")
+    parts = re.fullmatch(r"127\.([0-9]{1,3})", given.pod_network)
+    if not parts or not 1 <= int(parts[1]) <= 255:
+        raise InputError(where, "--pod-network", given.pod_network, "127.1 to 127.255")
+    if given.backoff_base_s <= 0:
+        raise InputError(where, "--backoff-base-s", given.backoff_base_s, "more than 0")
+    for option in ("tls_cert", "tls_key", "client_ca", "kubeconfig"):
+        if not getattr(given, option).is_file():
+            raise InputError(where, f"--{option.replace('_', '-')}", str(getattr(given, option)), "a file that exists")
+    folders = {}
+    for image in given.image:
+        prefix, _, folder = image.partition("=")
+        if not prefix or not Path(folder).is_dir() or not folder:
+            raise InputError(where, "--image", image, "PREFIX=BINDIR with a folder that exists")
+        folders[prefix] = Path(folder).absolute()
+    return Settings(
+        kubeconfig=given.kubeconfig,
+        name=given.name,
+        port=given.port,
+        pod_network=given.pod_network,
+        run=given.run.absolute(),
+        tls_cert=given.tls_cert,
+        tls_key=given.tls_key,
+        client_ca=given.client_ca,
+        images=Images(folders),
+        backoff_base_s=given.backoff_base_s,
+    )
+
+
+async def run(chosen: Settings) -> None:
+    """Run the node until a signal; raises what made it impossible to go on."""
+    loop = asyncio.get_running_loop()
+    if sys.version_info < (3, 12):  # later Pythons choose it by themselves: no thread for each process
+        watcher = asyncio.PidfdChildWatcher()
+        watcher.attach_loop(loop)
+        asyncio.set_child_watcher(watcher)
+    over: asyncio.Future[None] = loop.create_future()
+
+    def finish(error: BaseException | None = None) -> None:
+        if not over.done():
+            if error is None:
+                over.set_result(None)
+            else:
+                over.set_exception(error)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, finish)
+    left = end_leftovers(chosen.run)
+    if left:
+        log.warning("ended %d processes that an earlier node process had left", left)
+    address, context = kubeconfig.read(chosen.kubeconfig)
+    since = datetime.now(UTC)
+    async with ApiServer(address, context) as api:
+        events = Recorder(api, chosen.name)
+        # An image carries its jars; a process finds those that the lab has fetched.
+        prober, around = Prober(chosen.run), environment.service(address) | {"ELASTIC_LAB_CACHE": str(paths.cache_dir())}
+        tools = Tools(api, Sources(api), events, prober, chosen.images, chosen.run, chosen.backoff_base_s, around)
+        agent = Agent(tools, Addresses(chosen.pod_network), finish)
+        https = server.Server(agent.pods, server.tls(chosen.tls_cert, chosen.tls_key, chosen.client_ca), chosen.port)
+
+        async def follow() -> None:
+            async for change in api.pods(chosen.name):
+                agent.apply(change)
+
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            await https.start()
+            await _either(registration.register(api, chosen.name, chosen.port, since), over)
+            log.info("node %s is registered; pods get addresses in %s.0.0/16", chosen.name, chosen.pod_network)
+            for work in (registration.keep(api, chosen.name, chosen.port, since), events.run(), follow()):
+                tasks.append(asyncio.create_task(work))
+                tasks[-1].add_done_callback(lambda task: None if task.cancelled() else finish(task.exception()))
+            await over
+        finally:
+            for task in tasks:
+                task.cancel()
+            await agent.stop()
+            await https.stop()
+
+
+async def _either(work: Coroutine[Any, Any, None], over: asyncio.Future[None]) -> None:
+    """Do ``work``, unless the node is told to end first."""
+    task = asyncio.ensure_future(work)
+    await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        task.result()
+    else:
+        task.cancel()
+
+
+def main() -> int:
+    """Run the node as the command line says; bad input gives one line and code 2, a fault one line and code 1."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    try:
+        asyncio.run(run(settings(sys.argv[1:])))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (LabFault, OSError) as fault:
+        print(fault, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

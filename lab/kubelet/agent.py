@@ -1,0 +1,93 @@
+"""The node's heart: pods bound to it are started, kept up to date and let go, as the watch says."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from lab.host import processes
+from lab.kubelet.addresses import Addresses
+from lab.kubelet.api import Changed, Deleted, Listed
+from lab.kubelet.pod import FORCED_GRACE_S, Pod, Tools
+from lab.kubelet.podspec import Json
+from lab.kubelet.process import kill_session
+
+log = logging.getLogger("lab.node")
+
+STOP_GRACE_S = 2.0
+
+
+class Agent:
+    """The pods of this node, by uid. One whose object is gone is dropped, and its task ends by itself."""
+
+    def __init__(self, tools: Tools, addresses: Addresses, failed: Callable[[BaseException], None]) -> None:
+        self._tools = tools
+        self._addresses = addresses
+        self._failed = failed
+        self._pods: dict[str, Pod] = {}
+        self._tasks: dict[asyncio.Task[None], Pod] = {}
+        self._refused: dict[str, int] = {}
+
+    def pods(self) -> list[Pod]:
+        """The pods whose objects exist, the newest first."""
+        return list(reversed(self._pods.values()))
+
+    def apply(self, change: Listed | Changed | Deleted) -> None:
+        """Follow one message of the watch."""
+        if isinstance(change, Changed):
+            self._change(change.pod)
+        elif isinstance(change, Deleted):
+            self._drop(change.pod["metadata"]["uid"])
+        else:
+            there = {pod["metadata"]["uid"] for pod in change.pods}
+            for uid in [uid for uid in self._pods if uid not in there]:
+                self._drop(uid)
+            for pod in change.pods:
+                self._change(pod)
+
+    async def stop(self) -> None:
+        """End every pod's processes: SIGTERM, two seconds, SIGKILL. Nothing is written to the API."""
+        for pod in self._tasks.values():
+            pod.abandon(STOP_GRACE_S)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_GRACE_S + 5)
+
+    def _change(self, obj: Json) -> None:
+        uid = obj["metadata"]["uid"]
+        if uid not in self._pods:
+            self._start(obj)
+        # A pod whose task has ended stays here until its object is seen to be gone, so late news can't start it again.
+        self._pods[uid].update(obj)
+
+    def _start(self, obj: Json) -> None:
+        ip = self._addresses.take((obj.get("status") or {}).get("podIP") or "")
+        owner = next((ref["uid"] for ref in obj["metadata"].get("ownerReferences") or ()), obj["metadata"]["uid"])
+        pod = Pod(obj, ip, self._tools, self._refused.get(owner, 0))
+        if pod.refusals:
+            self._refused[owner] = self._refused.get(owner, 0) + 1
+        self._pods[pod.uid] = pod
+        task = asyncio.create_task(pod.run(), name=f"{pod.namespace}/{pod.name}")
+        self._tasks[task] = pod
+        task.add_done_callback(self._ended)
+
+    def _drop(self, uid: str) -> None:
+        pod = self._pods.pop(uid, None)
+        if pod:
+            pod.abandon(FORCED_GRACE_S)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._addresses.give_back(self._tasks.pop(task).ip)
+        if not task.cancelled() and (error := task.exception()):
+            self._failed(error)
+
+
+def end_leftovers(run: Path) -> int:
+    """End the pods' processes that an earlier node process has left in ``run``, and return how many there were."""
+    left = processes.remembered(run, "pod/")
+    processes.end(left, STOP_GRACE_S)
+    for process in left:
+        kill_session(process.pid)
+        processes.forget(run, process.pid)
+    return len(left)

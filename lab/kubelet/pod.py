@@ -1,0 +1,230 @@
+"""One pod: its containers, its published status, and its end. Everything it asks of the API is in :class:`PodApi`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from lab.errors import LabFault
+from lab.kubelet import backoff
+from lab.kubelet.container import LOST, Container, Surroundings
+from lab.kubelet.environment import Unresolved, environment, sources
+from lab.kubelet.events import Recorder
+from lab.kubelet.podspec import ContainerSpec, Images, Json, parse
+from lab.kubelet.probe import Prober
+from lab.kubelet.refusal import refusals
+from lab.kubelet.sources import Sources
+from lab.kubelet.status import Terminated, pod_status, read_time, refused_status
+
+log = logging.getLogger("lab.node")
+
+FORCED_GRACE_S = 1.0  # a kubelet's least, and what it gives a pod deleted with grace 0
+
+
+class PodApi(Protocol):
+    """What a pod asks of the API server."""
+
+    async def patch_status(self, pod: Json, status: Json) -> None:
+        """Publish a status; a pod that is gone is no error."""
+
+    async def delete_pod(self, pod: Json) -> None:
+        """Remove the pod's object, by uid and with no grace; one that is gone is no error."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What every pod of a node shares; ``service`` are the variables that each finds in its environment."""
+
+    api: PodApi
+    sources: Sources
+    events: Recorder
+    prober: Prober
+    images: Images
+    run: Path
+    backoff_base_s: float = 10.0
+    service: Mapping[str, str] = field(default_factory=dict)
+
+
+class Pod:
+    """Runs one pod from being bound to being gone."""
+
+    def __init__(self, obj: Json, ip: str, tools: Tools, refused_before: int = 0) -> None:
+        self.obj = obj
+        self.ip = ip
+        self.refusals = refusals(obj, tools.images)
+        self._tools = tools
+        self._refused_before = refused_before
+        self._start = datetime.now(UTC)
+        status = obj.get("status") or {}
+        self._over = status.get("phase") in ("Succeeded", "Failed")  # it ended before this node was started
+        self._conditions: dict[str, Json] = {entry["type"]: entry for entry in status.get("conditions") or ()}
+        self._dirty, self._deleted, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._sending = asyncio.Lock()
+        self._sent: Json = {}
+        self._writes: set[asyncio.Task[None]] = set()
+        self._final = False
+        self.folder = tools.run / "pods" / f"{self.namespace}_{self.name}_{self.uid}"
+        self.containers = [] if self.refusals or self._over else self._make(status.get("containerStatuses") or ())
+
+    @property
+    def uid(self) -> str:
+        """The pod's uid."""
+        return str(self.obj["metadata"]["uid"])
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return str(self.obj["metadata"]["namespace"])
+
+    @property
+    def name(self) -> str:
+        """The pod's name."""
+        return str(self.obj["metadata"]["name"])
+
+    def update(self, obj: Json) -> None:
+        """Take a newer version of the pod; a deletion, or a shortened grace, takes effect at once."""
+        self.obj = obj
+        metadata = obj["metadata"]
+        if metadata.get("deletionTimestamp"):
+            grace_s = max(FORCED_GRACE_S, float(metadata.get("deletionGracePeriodSeconds") or 0))
+            for container in self.containers:
+                container.stop(grace_s)
+            self._deleted.set()
+        elif obj["spec"].get("ephemeralContainers"):
+            words = [str(refusal) for refusal in refusals(obj, self._tools.images)]
+            self._tools.events.record(obj, "Warning", "Unsupported", "; ".join(words))
+
+    def abandon(self, grace_s: float) -> None:
+        """The pod's object is gone, or the node is ending: stop the processes and write nothing more."""
+        self._gone.set()
+        self._deleted.set()
+        for write in self._writes:
+            write.cancel()
+        for container in self.containers:
+            container.stop(grace_s)
+
+    async def run(self) -> None:
+        """The pod's whole life; returns once its processes have ended and its object is removed or was gone."""
+        writer = asyncio.create_task(self._publish_changes())
+        try:
+            if self.refusals and not self._over:
+                await self._refuse()
+            elif self.containers:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                await asyncio.gather(*(container.run() for container in self.containers))
+            self._final = True
+            if not self._over:
+                await self._until_done(self._send)
+            await self._deleted.wait()
+            await self._until_done(lambda: self._tools.api.delete_pod(self.obj))
+        finally:
+            writer.cancel()
+            self._tools.events.forget(self.uid)
+
+    def _make(self, before: Iterable[Json]) -> list[Container]:
+        spec = parse(self.obj, self._tools.images)
+        statuses = {entry["name"]: entry for entry in before}
+
+        async def resolve(container: ContainerSpec) -> dict[str, str]:
+            try:
+                found = await self._tools.sources.get(self.namespace, sources(container))
+            except LabFault as fault:
+                raise Unresolved(str(fault)) from fault
+            return environment(container, spec, self.ip, str(self.folder), found, self._tools.service)
+
+        around = Surroundings(
+            pod=self.name,
+            ip=self.ip,
+            folder=self.folder,
+            run=self._tools.run,
+            policy=spec.restart_policy,
+            grace_s=spec.grace_s,
+            backoff_base_s=self._tools.backoff_base_s,
+            prober=self._tools.prober,
+            environment=resolve,
+            changed=self._dirty.set,
+            event=lambda kind, reason, words: self._tools.events.record(self.obj, kind, reason, words),
+        )
+        return [Container(container, around, *resumed(statuses.get(container.name))) for container in spec.containers]
+
+    async def _refuse(self) -> None:
+        message = "; ".join(map(str, self.refusals))
+        self._tools.events.record(self.obj, "Warning", self.refusals[0].reason, message)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(backoff.refusal_delay(self._refused_before)):
+                await self._deleted.wait()
+
+    def _status(self) -> Json:
+        now = datetime.now(UTC)
+        if self.refusals:
+            message = "; ".join(map(str, self.refusals))
+            return refused_status(self.refusals[0].reason, message, self._start, now, self._conditions)
+        return pod_status(
+            [container.view() for container in self.containers],
+            policy=self.obj["spec"].get("restartPolicy", "Always"),
+            final=self._final,
+            ip=self.ip,
+            start=self._start,
+            now=now,
+            previous=self._conditions,
+        )
+
+    async def _publish_changes(self) -> None:
+        """Write the status whenever it has changed; changes made while a write is under way go into the next one."""
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            if not all(container.over for container in self.containers):  # else the last status is about to be written
+                await self._until_done(self._send)
+
+    async def _send(self) -> None:
+        async with self._sending:
+            status = self._status()
+            if status == self._sent or self._gone.is_set():
+                return
+            await self._tools.api.patch_status(self.obj, status)
+            self._sent = status
+            self._conditions |= {entry["type"]: entry for entry in status["conditions"]}
+
+    async def _until_done(self, write: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Repeat a write that fails until it succeeds or the pod is gone, which also breaks off one that is under way."""
+        attempt = 0
+        while not self._gone.is_set():
+            task = asyncio.create_task(write())
+            self._writes.add(task)
+            try:
+                await asyncio.wait({task})
+                if not task.cancelled():
+                    task.result()
+                    return
+            except LabFault as fault:
+                log.warning("pod %s/%s: %s", self.namespace, self.name, fault)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(backoff.api_retry(attempt)):
+                        await self._gone.wait()
+                attempt += 1
+            finally:
+                self._writes.discard(task)
+                task.cancel()
+
+
+def resumed(before: Json | None) -> tuple[Terminated | None, int]:
+    """How a container's last run ended and its restart count, from a status that an earlier node process has published."""
+    if not before:
+        return None, 0
+    count = int(before.get("restartCount") or 0)
+    running = (before.get("state") or {}).get("running")
+    if running:
+        lost = "the process node was restarted while the container ran"
+        return Terminated(137, LOST, read_time(running["startedAt"]), datetime.now(UTC), message=lost), count
+    shown = (before.get("state") or {}).get("terminated") or (before.get("lastState") or {}).get("terminated")
+    if not shown:
+        return None, count
+    start, finish = read_time(shown["startedAt"]), read_time(shown["finishedAt"])
+    return Terminated(int(shown["exitCode"]), shown.get("reason", ""), start, finish), count

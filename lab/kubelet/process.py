@@ -1,0 +1,151 @@
+"""A process in a session of its own: started, signalled, and ended together with everything it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from lab.host import mark, processes
+
+OUTPUT_KEPT = 1024
+GONE_S = 1.0
+
+
+class Process:
+    """One run of a command. SIGTERM goes to the command's own process; SIGKILL to its whole session."""
+
+    def __init__(self, child: asyncio.subprocess.Process, run: Path) -> None:
+        self._child = child
+        self._run = run
+        self._kill: asyncio.TimerHandle | None = None
+        self._kill_at = 0.0
+        self.started_at = datetime.now(UTC)
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is also the id of its session."""
+        return self._child.pid
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, log: Path, run: Path, name: str
+    ) -> Process:
+        """Start ``command``, marked, with its output appended to ``log``.
+
+        Raises OSError, and nothing runs, when it can't be executed or recorded.
+        """
+        with log.open("ab") as output:
+            child = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=mark.environment(run, env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        try:
+            processes.remember(run, child.pid, name)
+        except OSError:
+            kill_session(child.pid)
+            await child.wait()
+            raise
+        return cls(child, run)
+
+    async def wait(self) -> int:
+        """The return code (-n for signal n), once the process has ended and what it left of its session was killed."""
+        code = await self._child.wait()
+        if self._kill:
+            self._kill.cancel()
+        await end_session(self.pid)
+        processes.forget(self._run, self.pid)
+        return code
+
+    def terminate(self, grace_s: float) -> None:
+        """SIGTERM now, SIGKILL to the session after ``grace_s``; called again, it can only bring the SIGKILL forward."""
+        loop = asyncio.get_running_loop()
+        kill_at = loop.time() + grace_s
+        if self._kill is None:
+            # Not the child's send_signal: it polls, and would take the exit code of a process that has just ended from asyncio.
+            if self._child.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, signal.SIGTERM)
+        elif kill_at >= self._kill_at:
+            return
+        else:
+            self._kill.cancel()
+        self._kill_at = kill_at
+        self._kill = loop.call_at(kill_at, self.kill)
+
+    def kill(self) -> None:
+        """SIGKILL to the process and its session."""
+        if self._child.returncode is None:
+            kill_session(self.pid)
+
+
+def kill_session(session: int) -> list[int]:
+    """SIGKILL every process of a session, whatever process group it has moved to, and return their pids."""
+    members = sessions().get(session, [])
+    for pid in members:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return members
+
+
+async def end_session(session: int) -> None:
+    """SIGKILL what is left of a session, and return once it is gone."""
+    deadline = asyncio.get_running_loop().time() + GONE_S
+    left = kill_session(session)
+    # They are no children of ours, so there is no exit to wait for; the kernel takes a moment to end them.
+    while any(_runs(pid) for pid in left) and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.005)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def sessions() -> dict[int, list[int]]:
+    """The machine's processes by session."""
+    found: dict[int, list[int]] = {}
+    for pid in psutil.pids():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            found.setdefault(os.getsid(pid), []).append(pid)
+    return found
+
+
+async def run_to_end(
+    command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, timeout_s: float, run: Path, name: str
+) -> tuple[int, str]:
+    """Run ``command``, marked, and return its code and the start of its output.
+
+    Raises TimeoutError, after killing it, and OSError when it can't be executed or recorded.
+    """
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=mark.environment(run, env),
+        cwd=cwd,
+        start_new_session=True,
+    )
+    try:
+        processes.remember(run, child.pid, name)
+        async with asyncio.timeout(timeout_s):  # not wait_for: before Python 3.12 it may swallow a cancellation
+            output, _ = await child.communicate()
+        return child.returncode or 0, output[:OUTPUT_KEPT].decode(errors="replace").strip()
+    finally:
+        kill_session(child.pid)
+        await child.wait()
+        processes.forget(run, child.pid)

@@ -1,0 +1,98 @@
+"""CPU and memory of the node and its containers, in the words of a kubelet's /metrics/resource."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from lab.kubelet.process import sessions
+
+# metrics-server drops a pod whose CPU is exactly 0, which a young process's is: the kernel's clock ticks at 10 ms.
+LEAST_CPU_S = 0.001
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one container has used: its processes' CPU since the start, and their resident memory now."""
+
+    namespace: str
+    pod: str
+    container: str
+    started_s: float
+    cpu_s: float
+    memory_bytes: int
+
+
+def of_processes(pids: Iterable[int]) -> tuple[float, int]:
+    """CPU seconds, with those of children that have ended, and resident bytes of some processes together."""
+    cpu, memory = 0.0, 0
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            with process.oneshot():
+                times = process.cpu_times()
+                cpu += times.user + times.system + times.children_user + times.children_system
+                memory += process.memory_info().rss
+    return cpu, memory
+
+
+def measured(running: Sequence[tuple[str, str, str, float, int]]) -> list[Usage]:
+    """The usage of each running container, given as (namespace, pod, container, start, pid)."""
+    members = sessions()
+    found = []
+    for namespace, pod, container, started_s, pid in running:
+        cpu, memory = of_processes(members.get(pid, ()))
+        found.append(Usage(namespace, pod, container, started_s, max(cpu, LEAST_CPU_S), memory))
+    return found
+
+
+def node() -> tuple[float, int]:
+    """CPU seconds this machine has spent, and the bytes of its memory that can't be had."""
+    times = psutil.cpu_times()._asdict()
+    # guest time is part of user time already
+    cpu = sum(value for key, value in times.items() if key not in ("idle", "iowait", "guest", "guest_nice"))
+    memory = psutil.virtual_memory()
+    return cpu, memory.total - memory.available
+
+
+def exposition(node_cpu_s: float, node_memory_bytes: int, usages: Sequence[Usage], now_ms: int | None = None) -> str:
+    """The Prometheus text, every sample but the start times with its time in milliseconds. Pure when ``now_ms`` is given."""
+    at = int(time.time() * 1000) if now_ms is None else now_ms
+    pods: dict[tuple[str, str], tuple[float, int]] = {}
+    for usage in usages:
+        cpu, memory = pods.get((usage.namespace, usage.pod), (0.0, 0))
+        pods[usage.namespace, usage.pod] = (cpu + usage.cpu_s, memory + usage.memory_bytes)
+
+    def labels(usage: Usage) -> dict[str, str]:
+        return {"container": usage.container, "namespace": usage.namespace, "pod": usage.pod}
+
+    def pod_labels(namespace: str, pod: str) -> dict[str, str]:
+        return {"namespace": namespace, "pod": pod}
+
+    lines = [
+        *_metric("container_cpu_usage_seconds_total", "counter", [(labels(u), u.cpu_s, at) for u in usages]),
+        *_metric("container_memory_working_set_bytes", "gauge", [(labels(u), u.memory_bytes, at) for u in usages]),
+        *_metric("container_start_time_seconds", "gauge", [(labels(u), u.started_s, None) for u in usages]),
+        *_metric("node_cpu_usage_seconds_total", "counter", [({}, node_cpu_s, at)]),
+        *_metric("node_memory_working_set_bytes", "gauge", [({}, node_memory_bytes, at)]),
+        *_metric("pod_cpu_usage_seconds_total", "counter", [(pod_labels(*key), cpu, at) for key, (cpu, _) in pods.items()]),
+        *_metric(
+            "pod_memory_working_set_bytes", "gauge", [(pod_labels(*key), memory, at) for key, (_, memory) in pods.items()]
+        ),
+        *_metric("resource_scrape_error", "gauge", [({}, 0, None)]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, kind: str, samples: Iterable[tuple[Mapping[str, str], float, int | None]]) -> Iterable[str]:
+    rows = []
+    for labels, value, at in samples:
+        shown = ",".join(f'{key}="{text}"' for key, text in labels.items())
+        rows.append(f"{name}{{{shown}}} {value!r}" if shown else f"{name} {value!r}")
+        if at is not None:
+            rows[-1] += f" {at}"
+    return [f"# TYPE {name} {kind}", *rows] if rows else []

@@ -1,0 +1,103 @@
+"""The replicas a trial begins with: what KEDA and the HPA make of a group that has no traffic yet and no commit. Pure.
+
+That is the floor, but for offsetResetPolicy latest: each partition without a commit then counts as one message, which wakes a
+group that stands at 0 and, under a small lagThreshold, asks for more than one pod.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+
+from lab.model import hpa, keda, lag
+from lab.model.lag import Partition
+from lab.model.window import UNCOMMITTED, UNCOMMITTED_S, Window
+from lab.spec import scaledobject
+from lab.spec.policy import Policy
+from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers.external import PersistentLag
+from lab.spec.triggers.kafka import Kafka
+from lab.spec.triggers.parsing import Trigger
+from lab.spec.triggers.reading import Reading, ScalerError
+
+LATER_S = 10_000.0  # more than any window, policy's period or cooldown: what each decision waits for is over at the next
+MOST_DECISIONS = 1_000
+FLOOR = "the floor of the policy"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The ``replicas`` that decide nothing more until there is traffic, and why so many."""
+
+    replicas: int
+    why: str
+
+
+def baseline(policy: Policy, partitions: int) -> Baseline:
+    """Where ``policy`` takes a new group on an empty topic of ``partitions``.
+
+    Of a ScaledObject only triggers on lag are asked: what a group at rest makes of CPU, memory or a query is not known.
+    """
+    floor = Baseline(policy.start, FLOOR)
+    if not isinstance(policy, ScaledObject):
+        return floor
+    on_lag = _of_lag(policy)
+    if not on_lag.triggers or policy.switches.paused:
+        return floor
+    names = {"BOOTSTRAP_SERVERS": "b", "GROUP": "g", "TOPIC": "t"}
+    external = {
+        index: (one.settings.metric, one.settings.rule.target)
+        for index, one in enumerate(on_lag.triggers)
+        if isinstance(one, PersistentLag)
+    }
+    its_hpa = keda.hpa(on_lag, names, external)
+    assert its_hpa is not None, "not paused, and each trigger names its metric"
+    spec, state = hpa.parse(its_hpa, policy.where), hpa.State()
+    replicas, now, why = policy.start, 0.0, FLOOR
+    for _ in range(MOST_DECISIONS):
+        now += LATER_S
+        try:
+            readings = [_reading(trigger, partitions, replicas) for trigger in on_lag.triggers]
+        except ScalerError as error:
+            return Baseline(replicas, str(error))
+        before = replicas
+        if not replicas:
+            observations = [keda.Observation(one.metric, one.active, False, 0, one.reasons) for one in readings]
+            decision = keda.scale(on_lag, keda.state(on_lag, observations), replicas, now, 0.0, None)
+            replicas = replicas if decision.replicas is None else decision.replicas
+        else:
+            metrics = [hpa.external(one.metric) for one in readings]
+            sync, state = hpa.decide(spec, state, replicas, metrics, now)
+            replicas = sync.desired
+        if replicas == before:
+            break
+        why = "; ".join(("no commit yet", *(reason for one in readings for reason in one.reasons)))
+    return Baseline(replicas, why)
+
+
+def _of_lag(policy: ScaledObject) -> ScaledObject:
+    """``policy`` with its triggers on lag alone, in their order."""
+    content = copy.deepcopy(policy.content)
+    written = zip(content["spec"]["triggers"], policy.triggers, strict=True)
+    chosen = [trigger for trigger, read in written if isinstance(read, Kafka | PersistentLag)]
+    if not chosen:
+        return replace(policy, triggers=())
+    content["spec"]["triggers"] = chosen
+    return scaledobject.parse(content, policy.where)
+
+
+def _reading(trigger: Trigger, partitions: int, replicas: int) -> Reading:
+    """What the trigger answers on ``partitions`` that are empty and without a commit, once that has lasted."""
+    if isinstance(trigger, Kafka):
+        if not trigger.topic.given and not replicas:
+            return Reading(0.0, False, ("no topic is written, and no one has subscribed to any",))
+        return lag.read(trigger, {"t": {number: Partition(0, None, 0) for number in range(partitions)}}, {})
+    assert isinstance(trigger, PersistentLag)
+    rule, source = trigger.settings.rule, trigger.settings.source
+    value = 0.0 if source.offset_reset != "latest" else UNCOMMITTED_S if rule.ages else UNCOMMITTED
+    window = Window(rule)
+    chosen = [number for number in range(partitions) if source.partitions is None or number in source.partitions]
+    samples = rule.size + round((rule.up_s + rule.sustain_s) / rule.interval_s) + 2
+    for number in range(samples):
+        window.add(number * rule.interval_s, dict.fromkeys(chosen, value))
+    return window.read((samples - 1) * rule.interval_s)

@@ -1,0 +1,153 @@
+"""What keeps an HPA from going straight to what its metrics ask for: windows, policies, minReplicas and maxReplicas.
+
+The source is ``pkg/controller/podautoscaler/horizontal.go`` of Kubernetes 1.36. An HPA with a ``behavior`` and one without
+take different ways: without one a step up ends at max(2 x replicas, 4) at most, and only the window limits a step down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.model.hpa_state import Recommendation, ScaleEvent, State, changed, recommended
+from lab.spec.hpa_spec import Behavior, Policy, Rules
+
+UP_FACTOR = 2.0  # scaleUpLimitFactor
+UP_LEAST = 4.0  # scaleUpLimitMinimum
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The replicas there are, and the least and most there may be."""
+
+    current: int
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class Limited:
+    """What is left of a proposal: replicas, the reason of the condition AbleToScale, and that of ScalingLimited."""
+
+    replicas: int
+    able: str
+    limited: bool
+    reason: str
+
+
+def normalize(
+    state: State, bounds: Bounds, proposed: int, now: int, behavior: Behavior | None, window_s: int, log: list[str]
+) -> tuple[Limited, State]:
+    """``proposed`` after windows and limits at ``now`` (ns); ``window_s`` is the controller's own window down.
+
+    ``normalizeDesiredReplicas``, or ``normalizeDesiredReplicasWithBehaviors`` when there is a ``behavior``.
+    """
+    if behavior is None:
+        steady, state = _steady_down(state, proposed, now, window_s)
+        able = "ScaleDownStabilized"
+        replicas, reason = _within_rules(bounds, steady)
+    else:
+        steady, state = _steady(state, bounds.current, proposed, now, behavior, window_s)
+        able = "ScaleUpStabilized" if proposed >= bounds.current else "ScaleDownStabilized"
+        replicas, reason = _within_policies(state, bounds, steady, now, behavior, log)
+    if steady != proposed:
+        log.append(f"{able}: {proposed} -> {steady}, of the recommendations in the window")
+    if replicas != steady:
+        log.append(f"{reason}: {steady} -> {replicas}")
+    return Limited(replicas, able if steady != proposed else "ReadyForNewScale", replicas != steady, reason), state
+
+
+def _steady_down(state: State, proposed: int, now: int, window_s: int) -> tuple[int, State]:
+    """The largest recommendation of the window (``stabilizeRecommendation``); its edge counts."""
+    cutoff = now - window_s * 10**9
+    largest, free = proposed, None
+    for index, entry in enumerate(state.recommendations):
+        if entry.at < cutoff:
+            free = index
+        else:
+            largest = max(largest, entry.replicas)
+    return largest, recommended(state, Recommendation(proposed, now), free)
+
+
+def _steady(state: State, current: int, proposed: int, now: int, behavior: Behavior, window_s: int) -> tuple[int, State]:
+    """``current``, raised to the smallest recommendation of the window up, then lowered to the largest of the window down.
+
+    ``stabilizeRecommendationWithBehaviors``; the windows' edges don't count.
+    """
+    up_cutoff = now - _window(behavior.up, 0) * 10**9
+    down_cutoff = now - _window(behavior.down, window_s) * 10**9
+    up = down = proposed
+    free = None
+    for index, entry in enumerate(state.recommendations):
+        if entry.at > up_cutoff:
+            up = min(up, entry.replicas)
+        if entry.at > down_cutoff:
+            down = max(down, entry.replicas)
+        if entry.at < up_cutoff and entry.at < down_cutoff:
+            free = index
+    return min(max(current, up), down), recommended(state, Recommendation(proposed, now), free)
+
+
+def _window(rules: Rules, default: int) -> int:
+    return default if rules.window_s is None else rules.window_s
+
+
+def _within_rules(bounds: Bounds, desired: int) -> tuple[int, str]:
+    """Without a ``behavior`` (``convertDesiredReplicasWithRules``, ``calculateScaleUpLimit``)."""
+    most, reason = bounds.most, "TooManyReplicas"
+    limit = int(max(UP_FACTOR * bounds.current, UP_LEAST))
+    if most > limit:
+        most, reason = limit, "ScaleUpLimit"
+    if desired < bounds.least:
+        return bounds.least, "TooFewReplicas"
+    return (most, reason) if desired > most else (desired, "DesiredWithinRange")
+
+
+def _within_policies(
+    state: State, bounds: Bounds, desired: int, now: int, behavior: Behavior, log: list[str]
+) -> tuple[int, str]:
+    """With a ``behavior`` (``convertDesiredReplicasWithBehaviorRate``)."""
+    if desired > bounds.current:
+        limit = max(bounds.current, _limit(state.ups, state.downs, bounds.current, now, behavior.up, True, log))
+        most, reason = (limit, "ScaleUpLimit") if bounds.most > limit else (bounds.most, "TooManyReplicas")
+        if desired > most:
+            return most, reason
+    elif desired < bounds.current:
+        limit = min(bounds.current, _limit(state.ups, state.downs, bounds.current, now, behavior.down, False, log))
+        least, reason = (limit, "ScaleDownLimit") if bounds.least < limit else (bounds.least, "TooFewReplicas")
+        if desired < least:
+            return least, reason
+    return desired, "DesiredWithinRange"
+
+
+def _limit(
+    ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], current: int, now: int, rules: Rules, upward: bool, log: list[str]
+) -> int:
+    """How far the policies let it go now.
+
+    ``calculateScaleUpLimitWithScalingRules``, ``calculateScaleDownLimitWithBehaviors``: each policy counts from the replicas
+    at the start of its own period; the select policy takes the largest change, the smallest, or none.
+    """
+    name = "scaleUp" if upward else "scaleDown"
+    if rules.select == "Disabled":
+        log.append(f"{name} is Disabled: stays at {current}")
+        return current
+    reach, texts = [], []
+    for policy in rules.policies:
+        start = current - changed(ups, now, policy.period_s) + changed(downs, now, policy.period_s)
+        reach.append(_reach(policy, start, upward))
+        texts.append(f"{policy.type} {policy.value} per {policy.period_s} s from {start} -> {reach[-1]}")
+    farthest, nearest = (max, min) if upward else (min, max)
+    chosen = farthest(reach) if rules.select == "Max" else nearest(reach)
+    log.append(f"{name} {rules.select} of {', '.join(texts)}: {chosen}")
+    return chosen
+
+
+def _reach(policy: Policy, start: int, upward: bool) -> int:
+    """Where one policy's full step from ``start`` ends: percent up is rounded up, percent down towards zero."""
+    if policy.type == "Pods":
+        return start + policy.value if upward else start - policy.value
+    if upward:
+        return math.ceil(float(start) * (1 + float(policy.value) / 100))
+    return int(float(start) * (1 - float(policy.value) / 100))

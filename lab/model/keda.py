@@ -1,0 +1,271 @@
+"""What KEDA does with the readings of a ScaledObject's triggers: a pure model of its scale loop, fallback and HPA.
+
+Readings come from the triggers' own modules (:mod:`lab.model.lag` and so on). Between 1 and N replicas the HPA
+decides alone, on the metrics that :func:`observe` answers; KEDA itself moves replicas only to and from 0 (or idle), by
+:func:`scale` once per pollingInterval. Times are seconds on any one clock. What a decision depends on is an argument, and why
+it was taken is in its ``reasons``.
+
+The model is of KEDA 2.21.0; each function names its source there.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers.external import External
+from lab.spec.triggers.reading import Reading, ScalerError
+from lab.spec.triggers.resource import Resource
+
+OWNER = "scaledobject.keda.sh/name"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One metric as KEDA holds it after fallback: what the HPA is answered, and what the scale loop makes of it.
+
+    ``metric`` None is an error to the HPA. ``failures`` is the number of failed queries in a row, for the next call.
+    """
+
+    metric: float | None
+    active: bool
+    fallback: bool
+    failures: int
+    reasons: tuple[str, ...]
+
+    @property
+    def outcome(self) -> Reading | ScalerError:
+        """This observation as the raw outcome of a query, which is how ``useCachedMetrics`` hands it to the HPA's next call."""
+        if self.metric is None:
+            return ScalerError("; ".join(self.reasons))
+        return Reading(self.metric, self.active, self.reasons)
+
+
+@dataclass(frozen=True)
+class State:
+    """What one pass of the scale loop found: whether any trigger is active, whether any failed, and why."""
+
+    active: bool
+    error: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What KEDA sets the scale target to (None: it leaves it alone), and the time it now remembers as last active."""
+
+    replicas: int | None
+    last_active_s: float | None
+    reasons: tuple[str, ...]
+
+
+def polls(scaled: ScaledObject) -> bool:
+    """Whether pollingInterval matters: the loop queries the triggers itself, and doesn't read what the HPA's calls left.
+
+    Otherwise, as long as the HPA is active, only the HPA's own calls reach the source.
+    Source: ``ScaledObject.IsPollingIntervalRelevant`` and ``UsesHPAObservations`` in ``scaledobject_types.go``.
+    """
+    return not scaled.min_replicas or scaled.idle_replicas is not None or any(one.common.cached for one in scaled.triggers)
+
+
+def observe(
+    scaled: ScaledObject,
+    outcome: Reading | ScalerError | None,
+    failures: int,
+    target: float,
+    metric_type: str = "AverageValue",
+    replicas: int = 0,
+    ready: int = 0,
+) -> Observation:
+    """One query's ``outcome`` after fallback; None is an external scaler that doesn't even name its metric.
+
+    ``failures`` counts the failed observations in a row before this one, by loop and HPA together; ``target`` and
+    ``metric_type`` are the metric's in the HPA; ``replicas`` the scale target has now, ``ready`` of them ready.
+    Source: ``scaleHandler.observeMetric`` in ``pkg/scaling/scale_handler.go`` and ``GetMetricsWithFallback`` and ``doFallback``
+    in ``pkg/fallback/fallback.go``.
+    """
+    if outcome is None:
+        why = "the scaler is unreachable and names no metric: no fallback counts it"
+        return Observation(None, False, False, failures, (why,))
+    fallback = scaled.fallback
+    if isinstance(outcome, Reading):
+        return Observation(outcome.metric, outcome.active, False, 0, outcome.reasons)
+    if fallback is None:
+        return Observation(None, False, False, 0, (f"{outcome}", "no fallback"))
+    failures += 1
+    if failures <= fallback.threshold:
+        why = f"failure {failures} of the {fallback.threshold} that failureThreshold lets pass"
+        return Observation(None, False, False, failures, (f"{outcome}", why))
+    wanted = {
+        "static": fallback.replicas,
+        "currentReplicas": replicas,
+        "currentReplicasIfHigher": max(replicas, fallback.replicas),
+        "currentReplicasIfLower": min(replicas, fallback.replicas),
+    }[fallback.behavior]
+    share = float(wanted)
+    if metric_type == "Value":
+        if not ready:
+            why = "no pod is ready: a fallback of type Value can't be worked out"
+            return Observation(None, False, False, failures, (f"{outcome}", why))
+        share /= ready
+    metric = int(target * 1000 * share) / 1000
+    why = f"failure {failures} is above failureThreshold {fallback.threshold}"
+    then = f"{fallback.behavior} fallback to {wanted} replicas, metric {metric:g}"
+    return Observation(metric, False, True, failures, (f"{outcome}", f"{why}: {then}"))
+
+
+def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> State:
+    """What the scale loop makes of one observation per trigger, in their order; None for cpu and memory, which it never asks.
+
+    A trigger in fallback counts as active. Source: ``scaleHandler.getScaledObjectState`` and ``getScalerState``.
+    """
+    failed = [index for index, one in enumerate(observations) if one is not None and one.metric is None]
+    active = [
+        index
+        for index, one in enumerate(observations)
+        if one is not None and one.metric is not None and (one.active or one.fallback)
+    ]
+    reasons = [
+        f"trigger {index}: {'failed' if index in failed else 'active' if index in active else 'not active'}"
+        for index, one in enumerate(observations)
+        if one is not None
+    ]
+    if all(isinstance(trigger, Resource) for trigger in scaled.triggers):
+        return State(True, False, ("every trigger is cpu or memory: always active",))
+    return State(bool(active), bool(failed), tuple(reasons))
+
+
+def paused_at(scaled: ScaledObject, replicas: int) -> Decision | None:
+    """What a pause by annotation makes of ``replicas``; None without one. KEDA stops its loop and deletes the HPA meanwhile.
+
+    Source: ``handlePause`` and ``scaleTargetToPausedCount`` in ``controllers/keda/scaledobject_controller.go``.
+    """
+    switches = scaled.switches
+    if not switches.paused:
+        return None
+    if switches.replicas is None or switches.replicas == replicas:
+        return Decision(None, None, (f"paused at {replicas}",))
+    return Decision(switches.replicas, None, (f"paused: {replicas} to {switches.replicas} by paused-replicas",))
+
+
+def scale(
+    scaled: ScaledObject,
+    found: State,
+    replicas: int,
+    now_s: float,
+    created_s: float,
+    last_active_s: float | None,
+) -> Decision:
+    """What one pass of the scale loop does to ``replicas``.
+
+    ``created_s`` is when the ScaledObject was made, ``last_active_s`` when a pass last found it active without an error.
+    The way to 0 is one jump from any number: no scaleDown policy of the HPA applies.
+    Source: ``scaleExecutor.RequestScale`` in ``pkg/scaling/executor/scale_scaledobjects.go``.
+    """
+    if scaled.switches.paused:
+        return Decision(None, last_active_s, ("paused",))
+    if found.active or scaled.switches.forced:
+        return _activate(scaled, found, replicas, now_s, last_active_s)
+    if found.error and scaled.fallback is not None and scaled.fallback.replicas:
+        return Decision(None, last_active_s, ("a trigger failed: left for the fallback",))
+    if found.error and scaled.fallback is None:
+        return Decision(None, last_active_s, ("a trigger failed and there is no fallback: left alone",))
+    idle = scaled.idle_replicas
+    if (idle is not None and replicas > idle) or (replicas > 0 and not scaled.min_replicas):
+        return _deactivate(scaled, replicas, now_s, created_s, last_active_s)
+    if idle is None and replicas < scaled.min_replicas:
+        return Decision(scaled.min_replicas, last_active_s, (f"not active: {replicas} is below minReplicaCount",))
+    return Decision(None, last_active_s, (f"not active: {replicas} replicas left to the HPA",))
+
+
+def _activate(scaled: ScaledObject, found: State, replicas: int, now_s: float, last_active_s: float | None) -> Decision:
+    """Source: ``scaleFromZeroOrIdle`` and the branch that calls it. After an error the time of activity is not renewed."""
+    why = "active" if found.active else "activation forced by annotation"
+    if replicas == 0 or (scaled.idle_replicas is not None and replicas < scaled.min_replicas):
+        if scaled.switches.scale_out_paused:
+            return Decision(None, last_active_s, (f"{why}, but paused-scale-out: stays at {replicas}",))
+        wanted = max(1, scaled.min_replicas)
+        return Decision(wanted, now_s, (f"{why}: {replicas} to {wanted}",))
+    if found.error:
+        return Decision(None, last_active_s, (f"{why}, though a trigger failed: left to the HPA",))
+    return Decision(None, now_s, (f"{why}: {replicas} replicas left to the HPA",))
+
+
+def _deactivate(scaled: ScaledObject, replicas: int, now_s: float, created_s: float, last_active_s: float | None) -> Decision:
+    """Source: ``scaleToZeroOrIdle`` and ``getIdleOrMinimumReplicaCount``."""
+    if scaled.switches.scale_in_paused:
+        return Decision(None, last_active_s, (f"not active, but paused-scale-in: stays at {replicas}",))
+    if last_active_s is None:
+        since, wait, name = created_s, scaled.initial_cooldown_s, "initialCooldownPeriod"
+    else:
+        since, wait, name = last_active_s, scaled.cooldown_s, "cooldownPeriod"
+    quiet = f"not active for {now_s - since:g} s"
+    if not since + wait < now_s:
+        return Decision(None, last_active_s, (f"{quiet} of {name} {wait} s: stays at {replicas}",))
+    wanted = scaled.min_replicas if scaled.idle_replicas is None else scaled.idle_replicas
+    return Decision(wanted, last_active_s, (f"{quiet}, {name} {wait} s is over: {replicas} to {wanted}",))
+
+
+def hpa(
+    scaled: ScaledObject,
+    environment: Mapping[str, str] | None = None,
+    external: Mapping[int, tuple[str, float]] | None = None,
+) -> dict[str, Any] | None:
+    """The HorizontalPodAutoscaler (autoscaling/v2) KEDA makes, without labels, annotations, namespace and owner.
+
+    ``environment`` is that of the scale target's container, from which ``…FromEnv`` fields are taken; ``external`` holds, by
+    trigger, the name and target that an external scaler answers: one that answers none is left out. None while paused, and
+    where no trigger names a metric: KEDA then makes no HPA and tries again.
+    Source: ``newHPAForScaledObject`` and ``getScaledObjectMetricSpecs`` in ``controllers/keda/hpa.go``.
+    """
+    metrics = [_metric(scaled, index, environment or {}, external or {}) for index in range(len(scaled.triggers))]
+    known = sorted((metric for metric in metrics if metric is not None), key=lambda metric: str(metric["type"]))
+    if scaled.switches.paused or not known:
+        return None
+    reference = scaled.content["spec"]["scaleTargetRef"]
+    spec: dict[str, Any] = {
+        "scaleTargetRef": {
+            "apiVersion": reference.get("apiVersion") or "apps/v1",
+            "kind": reference.get("kind") or "Deployment",
+            "name": scaled.target,
+        },
+        "minReplicas": max(1, scaled.min_replicas),
+        "maxReplicas": scaled.max_replicas,
+        "metrics": known,
+    }
+    behavior = _behavior(scaled)
+    if behavior is not None:
+        spec["behavior"] = behavior
+    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": scaled.hpa}, "spec": spec}
+
+
+def _metric(
+    scaled: ScaledObject, index: int, environment: Mapping[str, str], external: Mapping[int, tuple[str, float]]
+) -> dict[str, Any] | None:
+    trigger = scaled.triggers[index]
+    if isinstance(trigger, External):
+        if index not in external:
+            return None
+        metric = trigger.metric(index, *external[index])
+    else:
+        metric = trigger.metric(index, environment)
+    if "external" in metric:
+        metric["external"]["metric"]["selector"] = {"matchLabels": {OWNER: scaled.name}}
+    return metric
+
+
+def _behavior(scaled: ScaledObject) -> dict[str, Any] | None:
+    """The behavior block, in which a pause of one direction disables it. KEDA passes an empty one on, which gets defaults."""
+    settings = (scaled.content["spec"].get("advanced") or {}).get("horizontalPodAutoscalerConfig") or {}
+    behavior: dict[str, Any] | None = copy.deepcopy(settings.get("behavior"))
+    for paused, direction in (
+        (scaled.switches.scale_in_paused, "scaleDown"),
+        (scaled.switches.scale_out_paused, "scaleUp"),
+    ):
+        if paused:
+            behavior = behavior or {}
+            behavior[direction] = dict(behavior.get(direction) or {}) | {"selectPolicy": "Disabled"}
+    return behavior

@@ -1,0 +1,189 @@
+"""``python -m lab.programs.consumer``: consume, process, make the receipt durable, commit; on SIGTERM drain and leave."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+from confluent_kafka import Producer
+
+from lab import clock
+from lab.kafka import deadletter
+from lab.kafka.deadletter import Reason
+from lab.kafka.reports import Reports, process_started
+from lab.programs.consumer.batch import summarize
+from lab.programs.consumer.downstream import Slots, Store
+from lab.programs.consumer.member import Member
+from lab.programs.consumer.metrics import Metrics
+from lab.programs.consumer.retries import Consumed, Retries, seq_of
+from lab.programs.serve import serve
+from lab.spec.consumer import Settings, flags, settings
+
+log = logging.getLogger("lab.programs.consumer")
+
+
+class Program:
+    """The consumer's one loop, and the state its probes and signals share."""
+
+    def __init__(self, chosen: Settings) -> None:
+        self._settings = chosen
+        self._metrics = Metrics()
+        self._producer = Producer(
+            {
+                "bootstrap.servers": chosen.bootstrap_servers,
+                "client.id": chosen.client_id,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 0,
+                "delivery.timeout.ms": 30_000,
+            }
+        )
+        self._reports = Reports(self._producer, chosen.reports_topic, chosen.client_id)
+        self._store = Store(self._producer, chosen.receipts_topic, chosen.dlq_topic)
+        self._retries = Retries(chosen.failures, chosen.backoff, chosen.dead_letters)
+        self._member = Member(chosen, self._say)
+        self._member.on_rebalanced = self._rebalanced
+        self._member.on_commit = lambda good: self._metrics.commits.labels("ok" if good else "failed").inc()
+        self._member.on_gone = self._retries.forget
+        self._slots = Slots(chosen.concurrency, chosen.burn_percent)
+        self._stopping = threading.Event()
+        self._abandon = threading.Event()
+        self._subscribed = False
+        self._alive_at = time.monotonic()
+        self._drained_by = 0.0
+        self._signalled: float | None = None
+
+    def _say(self, event: str, **fields: object) -> None:
+        self._reports.say(event, **fields)
+        self._producer.poll(0)
+
+    def _rebalanced(self, owned: int, seconds: float) -> None:
+        self._metrics.assigned.set(owned)
+        if seconds > 0:
+            self._metrics.rebalances.inc()
+            self._metrics.rebalance_duration.observe(seconds)
+
+    def healthy(self) -> bool:
+        """Whether the loop has turned within the last minute, or is in a batch that takes that long."""
+        return time.monotonic() - self._alive_at < 60 + self._settings.process_ms.high / 1000
+
+    def terminate(self, *_: object) -> None:
+        """SIGTERM with drain on: stop polling; give up work in flight only after the drain timeout."""
+        self._signalled = self._signalled or clock.now()
+        self._stopping.set()
+        self._drained_by = time.monotonic() + self._settings.drain_timeout_s
+        timer = threading.Timer(self._settings.drain_timeout_s, self._abandon.set)
+        timer.daemon = True
+        timer.start()
+
+    def ready(self) -> bool:
+        """Whether the member has asked to join the group and is not leaving it."""
+        return self._subscribed
+
+    def run(self) -> None:
+        """Consume until told to stop."""
+        self._say("started", created=process_started())
+        if not self._settings.join:
+            self._stand_by()
+            return
+        self._member.subscribe()
+        self._subscribed = True
+        self._say("subscribed")
+        abandoned = False
+        while not self._stopping.is_set() and not abandoned:
+            self._alive_at = time.monotonic()
+            wait_s = self._retries.wait_s(time.monotonic(), self._settings.batch_ms / 1000)
+            messages = self._retries.take(self._member.fetch(self._settings.poll_size, wait_s), time.monotonic())
+            size = self._settings.batch_size
+            abandoned = not all(self._process(messages[at : at + size]) for at in range(0, len(messages), size))
+            self._member.hold(self._retries.stalled)
+            self._metrics.retrying.set(len(self._retries.stalled))
+            self._member.commit_if_due()
+        self._subscribed = False
+        self._say("draining", abandoned=abandoned, signalled=self._signalled)
+        committed = self._member.leave(max(1.0, self._drained_by - time.monotonic()))
+        self._say("left", committed=committed)
+        self._producer.flush(10)
+
+    def _stand_by(self) -> None:
+        """Be there, ready and idle, until told to stop: the control for what a starting pod costs its neighbours."""
+        self._subscribed = True
+        while not self._stopping.wait(1.0):
+            self._alive_at = time.monotonic()
+        self._producer.flush(10)
+
+    def _process(self, messages: Sequence[Consumed]) -> bool:
+        """Process one batch, whose failing messages take their time too.
+
+        False when the drain timeout gave it up: no receipt, no commit, someone else's work now.
+        """
+        started = clock.now()
+        self._metrics.inflight.set(len(messages))
+        tried = self._retries.attempt(messages)
+        cost = self._settings.process_ms
+        rows = ((message.partition(), message.offset(), message.value()) for message in tried.good)
+        cost_ms, receipts = summarize(rows, cost, self._settings.client_id)
+        cost_ms += sum((cost.of(seq_of(message)) for message in tried.bad), 0.0)
+        if not self._slots.work(cost_ms, self._abandon):
+            return False
+        ended = clock.now()
+        for receipt in receipts:
+            receipt.start, receipt.end = started, ended
+        self._store.write(receipts)
+        for receipt in receipts:
+            self._member.processed(receipt.partition, receipt.last)
+        for message, attempts in tried.recovered:
+            self._metrics.recovered.inc()
+            self._say("recovered", partition=message.partition(), offset=message.offset(), attempts=attempts + 1)
+        for message in tried.bad:
+            self._fail(message)
+        self._metrics.inflight.set(0)
+        self._metrics.done(len(tried.good), clock.now() - started)
+        return True
+
+    def _fail(self, message: Consumed) -> None:
+        """Let a message that failed wait for its next attempt, or make it a dead letter: durable, then committed past."""
+        partition, offset = message.partition(), message.offset()
+        failed = self._retries.failed(message, time.monotonic(), clock.now())
+        self._metrics.failed.inc()
+        self._say("failed", partition=partition, offset=offset, attempts=failed.attempts, retry_in_s=failed.retry_in_s)
+        if failed.retry_in_s is not None:
+            return
+        error = f"processing failed, as injected: {failed.attempts} attempts"
+        replays = deadletter.replays(message.headers())
+        topic, now = self._settings.topic, clock.now()
+        self._store.bury(message, Reason(error, failed.attempts, topic, partition, offset, failed.first_failure, now, replays))
+        self._member.processed(partition, offset)
+        self._retries.buried(message, time.monotonic())
+        self._metrics.dead_lettered.inc()
+        self._say("dead_lettered", partition=partition, offset=offset, attempts=failed.attempts)
+
+
+def main() -> int:
+    """Run the consumer; exit 0 after an orderly leave."""
+    parser = flags()
+    options = parser.parse_args()
+    if options.fail_rate + options.poison_rate > 1:
+        most = f"{1 - options.fail_rate:g}, which --fail-rate leaves"
+        parser.error(f"argument --poison-rate: {options.poison_rate:g} is not allowed; allowed: at most {most}")
+    chosen = settings(options)
+    logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")
+    program = Program(chosen)
+    if chosen.drain:
+        signal.signal(signal.SIGTERM, program.terminate)
+        signal.signal(signal.SIGINT, program.terminate)
+    else:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as a consumer without a handler: dies where it stands
+    with parser.listening(chosen.metrics_port):
+        serve(chosen.pod_ip, chosen.metrics_port, program.ready, program.healthy)
+    program.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

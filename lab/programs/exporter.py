@@ -1,0 +1,66 @@
+"""``python -m lab.programs.exporter``: a group's lag as Prometheus metrics, read from Kafka when scraped.
+
+Names are kafka_exporter's (``kafka_consumergroup_lag``, ``_lag_sum``, ``kafka_consumergroup_current_offset``,
+``kafka_topic_partition_current_offset``), so dashboards made for it work.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from lab.flags import Flags
+from lab.kafka.lag import LagReader
+
+
+class LagCollector(Collector):
+    """Asks Kafka at every scrape, so that a sample's time is the time of the reading."""
+
+    def __init__(self, reader: LagReader, group: str, topic: str) -> None:
+        self._reader, self._group, self._topic = reader, group, topic
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """One family a metric; an error of Kafka's fails the scrape, so a gap is a gap and not a zero."""
+        by_partition = ["consumergroup", "topic", "partition"]
+        lag = GaugeMetricFamily("kafka_consumergroup_lag", "Messages not yet committed", labels=by_partition)
+        offset = GaugeMetricFamily("kafka_consumergroup_current_offset", "Committed offset", labels=by_partition)
+        end = GaugeMetricFamily("kafka_topic_partition_current_offset", "Log end offset", labels=["topic", "partition"])
+        total = GaugeMetricFamily("kafka_consumergroup_lag_sum", "Sum of lag", labels=["consumergroup", "topic"])
+        lags = self._reader.read()
+        for partition, found in sorted(lags.items()):
+            lag.add_metric([self._group, self._topic, str(partition)], found.lag)
+            end.add_metric([self._topic, str(partition)], found.end)
+            if found.committed is not None:
+                offset.add_metric([self._group, self._topic, str(partition)], found.committed)
+        total.add_metric([self._group, self._topic], sum(found.lag for found in lags.values()))
+        return iter((lag, total, offset, end))
+
+
+def main() -> int:
+    """Serve until SIGTERM."""
+    parser = Flags(prog="python -m lab.programs.exporter", description=__doc__)
+    parser.everywhere(metrics_port=9308)
+    parser.flag("topic", str, "events", "topic whose lag is read")
+    parser.flag("group", str, "enrich", "consumer group")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO)
+    registry = CollectorRegistry(auto_describe=False)
+    reader = LagReader(options.bootstrap_servers, options.group, options.topic)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    registry.register(LagCollector(reader, options.group, options.topic))
+    with parser.listening(options.metrics_port):
+        start_http_server(options.metrics_port, addr=options.pod_ip, registry=registry)
+    stop.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

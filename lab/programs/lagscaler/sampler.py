@@ -1,0 +1,146 @@
+"""Samples one Kafka cluster: one thread, one admin connection, all that is due in one reading."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from confluent_kafka import KafkaException
+
+from lab.kafka.lag import BATCH, Answer
+from lab.programs.lagscaler.registry import Registry
+from lab.programs.lagscaler.state import State
+
+log = logging.getLogger("lab.programs.lagscaler")
+LONGEST_WAIT_S = 60.0
+SPREAD, LONGEST_PAUSE_S = 0.5, 0.1  # the pauses of a reading: at most this share of the interval in all, and each this long
+
+Answers = Mapping[tuple[str, str], Answer | KafkaException]
+
+
+class Reader(Protocol):
+    """What reads offsets: :class:`lab.kafka.lag.GroupsReader`."""
+
+    def read(self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()) -> Iterator[Answers]:
+        """Offsets of each (group, topic), in batches."""
+
+
+class Sampler:
+    """Reads what is due until stopped, or until nothing of its cluster is asked for any more.
+
+    ``sampled`` is told after every reading: how long it took without its pauses (s), how many triggers it was for and failed
+    for, and how many of them were read for the first time.
+    """
+
+    def __init__(
+        self,
+        servers: str,
+        registry: Registry,
+        connect: Callable[[str], Reader],
+        sampled: Callable[[float, int, int, int], None],
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._servers, self._registry, self._connect = servers, registry, connect
+        self._sampled, self._wall = sampled, wall
+        self._reader: Reader | None = None
+        self._stopped = False
+        self._woken = threading.Event()
+        self._said = ""
+        self._thread = threading.Thread(target=self._run, name=f"sampler {servers}", daemon=True)
+
+    def start(self) -> None:
+        """Begin, with a reading of what is due now."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look at once whether something is due."""
+        self._woken.set()
+
+    def stop(self) -> None:
+        """End after the reading under way."""
+        self._stopped = True
+        self._woken.set()
+
+    def alive(self) -> bool:
+        """Whether the thread still runs."""
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            states = self._registry.of(self._servers)
+            if not states:
+                return
+            due = [state for state in states if state.due(self._wall())]
+            if due:
+                self.sample(due)
+            wall = self._wall()
+            self._woken.wait(min(LONGEST_WAIT_S, *(state.next_in(wall) for state in states)))
+            self._woken.clear()
+
+    def sample(self, due: Sequence[State]) -> None:
+        """One reading for all of ``due``. A failure is theirs to tell when KEDA asks; nothing is raised.
+
+        Many are spread over a part of the interval, so that answers need not wait for the reading; not where one is new.
+        """
+        begun, wall = self._registry.clock(), self._wall()
+        waiting: dict[tuple[str, str], list[State]] = {}
+        starts = set()
+        for state in due:
+            state.begin(wall)
+            source = state.settings.source
+            waiting.setdefault((source.group, source.topic), []).append(state)
+            if source.offset_reset == "earliest":
+                starts.add((source.group, source.topic))
+        interval = min(state.settings.rule.interval_s for state in due)
+        pause = min(LONGEST_PAUSE_S, SPREAD * interval * BATCH / len(waiting))
+        new = sum(not state.tried for state in due)
+        hurried = new > 0
+        failed, took = 0, 0.0
+        try:
+            if self._reader is None:
+                self._reader = self._connect(self._servers)
+            answers = self._reader.read(list(waiting), starts)
+            while waiting:
+                begun = self._registry.clock()
+                for pair, answer in next(answers).items():
+                    failed += self._give(waiting[pair], answer, begun)
+                    del waiting[pair]
+                took += self._registry.clock() - begun
+                if waiting and not hurried:
+                    hurried = self._woken.wait(pause)
+        except KafkaException as error:
+            took += self._registry.clock() - begun
+            failed += self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", waiting)
+        except Exception as error:  # what is not foreseen costs this reading, and never those to come
+            self._reader = None
+            failed += self._fault(f"the reading of Kafka at {self._servers} failed: {error!r}", waiting, error)
+        else:
+            self._say("")
+        self._sampled(took, len(due), failed, new)
+
+    @staticmethod
+    def _give(states: Sequence[State], answer: Answer | KafkaException, at: float) -> int:
+        """Give them the answer to what was asked ``at``; returns how many have no sample from it."""
+        for state in states:
+            if isinstance(answer, KafkaException):
+                state.fail(answer.args[0].str())
+            else:
+                state.take(at, answer)
+        return len(states) if isinstance(answer, KafkaException) else 0
+
+    def _fault(self, reason: str, waiting: Mapping[tuple[str, str], Sequence[State]], bug: Exception | None = None) -> int:
+        """Tell those still waiting why; returns how many they are."""
+        left = [state for states in waiting.values() for state in states]
+        for state in left:
+            state.fail(reason)
+        self._say(reason, bug)
+        return len(left)
+
+    def _say(self, fault: str, bug: Exception | None = None) -> None:
+        """Log a fault of the whole cluster when it comes and when it goes; where it is a ``bug``, whence it came too."""
+        if fault != self._said:
+            log.warning("%s", fault or f"Kafka at {self._servers} answers again", exc_info=bug)
+            self._said = fault

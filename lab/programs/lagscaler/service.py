@@ -1,0 +1,165 @@
+"""KEDA's ExternalScaler, whole: every answer is from memory. What is not known is an error, on which KEDA and the HPA hold.
+
+Source of how KEDA uses it: ``pkg/scalers/external_scaler.go`` of KEDA 2.21. It takes the float fields where they are above 0
+and the whole ones otherwise, so both are sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import grpc
+
+from lab.errors import InputError
+from lab.programs.lagscaler import externalscaler_pb2 as pb
+from lab.programs.lagscaler.metrics import Metrics
+from lab.programs.lagscaler.registry import Full, Registry
+from lab.programs.lagscaler.state import State
+from lab.spec.triggers.persistent_lag import Settings
+from lab.spec.triggers.reading import ScalerError
+
+log = logging.getLogger("lab.programs.lagscaler")
+
+NAME = "externalscaler.ExternalScaler"
+FIRST_READING_S = (
+    2.0  # a trigger just created is worth that much waiting; without it KEDA would ask again a pollingInterval later
+)
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class ExternalScaler:
+    """The service's five methods, to be used on one event loop; :meth:`sampled` may be called from any thread."""
+
+    def __init__(self, registry: Registry, metrics: Metrics) -> None:
+        self._registry, self._metrics = registry, metrics
+        self._loop = asyncio.get_running_loop()
+        self._news: asyncio.Future[None] = self._loop.create_future()
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """The methods as gRPC serves them."""
+        unary: dict[str, tuple[Callable[[Any], Awaitable[Any]], Any, Any]] = {
+            "IsActive": (self._is_active, pb.ScaledObjectRef, pb.IsActiveResponse),
+            "GetMetricSpec": (self._metric_spec, pb.ScaledObjectRef, pb.GetMetricSpecResponse),
+            "GetMetrics": (self._metric_values, pb.GetMetricsRequest, pb.GetMetricsResponse),
+        }
+        streams: dict[str, tuple[Callable[[State], AsyncIterator[Any]], Any]] = {
+            "StreamIsActive": (self._activity, pb.IsActiveResponse),
+            "StreamMetricSpec": (self._specs, pb.GetMetricSpecResponse),
+        }
+        methods: dict[str, Any] = {}
+        for method, (answer, asked, answered) in unary.items():
+            methods[method] = grpc.unary_unary_rpc_method_handler(
+                self._unary(method, answer), asked.FromString, answered.SerializeToString
+            )
+        for method, (stream, streamed) in streams.items():
+            methods[method] = grpc.unary_stream_rpc_method_handler(
+                self._stream(method, stream), pb.ScaledObjectRef.FromString, streamed.SerializeToString
+            )
+        return grpc.method_handlers_generic_handler(NAME, methods)
+
+    def sampled(self) -> None:
+        """Tell those who wait that there are new samples."""
+        self._loop.call_soon_threadsafe(self._announce)
+
+    def _announce(self) -> None:
+        told, self._news = self._news, self._loop.create_future()
+        told.set_result(None)
+
+    def _state(self, reference: pb.ScaledObjectRef) -> State:
+        return self._registry.state(reference.namespace, reference.name, reference.scalerMetadata)
+
+    async def _known(self, reference: pb.ScaledObjectRef) -> State:
+        """The state, after its first reading or the time that is waited for it."""
+        state = self._state(reference)
+        deadline = self._loop.time() + FIRST_READING_S
+        while not state.tried and self._loop.time() < deadline:
+            await asyncio.wait([self._news], timeout=deadline - self._loop.time())
+        return state
+
+    async def _metric_spec(self, reference: pb.ScaledObjectRef) -> pb.GetMetricSpecResponse:
+        """From the metadata alone, so that an HPA is there whatever Kafka does."""
+        return _spec(self._state(reference).settings)
+
+    async def _metric_values(self, request: pb.GetMetricsRequest) -> pb.GetMetricsResponse:
+        state = await self._known(request.scaledObjectRef)
+        name = state.settings.metric
+        if request.metricName != name:
+            raise InputError("GetMetrics", "metricName", request.metricName, name)
+        metric = state.read(self._registry.clock()).metric
+        value = pb.MetricValue(metricName=name, metricValue=math.ceil(metric), metricValueFloat=metric)
+        return pb.GetMetricsResponse(metricValues=[value])
+
+    async def _is_active(self, reference: pb.ScaledObjectRef) -> pb.IsActiveResponse:
+        state = await self._known(reference)
+        return pb.IsActiveResponse(result=state.is_active(self._registry.clock()))
+
+    async def _activity(self, state: State) -> AsyncIterator[pb.IsActiveResponse]:
+        """At once what is known, then every change of it, as soon as it is sampled; nothing while nothing is known."""
+        said: bool | None = None
+        while True:
+            news = self._news
+            with suppress(ScalerError):
+                active = state.is_active(self._registry.clock())
+                if active != said:
+                    said = active
+                    yield pb.IsActiveResponse(result=said)
+            await asyncio.wait([news])
+
+    async def _specs(self, state: State) -> AsyncIterator[pb.GetMetricSpecResponse]:
+        """At once, and then never again: metadata that changes is another trigger, for which KEDA opens another stream."""
+        yield _spec(state.settings)
+        await self._loop.create_future()
+
+    def _unary(self, method: str, answer: Callable[[Any], Awaitable[Any]]) -> Callable[[Any, Context], Awaitable[Any]]:
+        async def handle(request: Any, context: Context) -> Any:
+            begun = time.perf_counter()
+            try:
+                given = await answer(request)
+            except (InputError, ScalerError, Full) as error:
+                code = _refused(error)
+                self._metrics.answered(method, code.name, time.perf_counter() - begun)
+                await context.abort(code, str(error))
+            self._metrics.answered(method, grpc.StatusCode.OK.name, time.perf_counter() - begun)
+            return given
+
+        return handle
+
+    def _stream(
+        self, method: str, answers: Callable[[State], AsyncIterator[Any]]
+    ) -> Callable[[pb.ScaledObjectRef, Context], AsyncIterator[Any]]:
+        async def handle(reference: pb.ScaledObjectRef, context: Context) -> AsyncIterator[Any]:
+            try:
+                state = self._state(reference)
+            except (InputError, Full) as error:
+                self._metrics.answered(method, _refused(error).name, 0.0)
+                await context.abort(_refused(error), str(error))
+            state.streams += 1
+            try:
+                async for answer in answers(state):
+                    yield answer
+            finally:
+                state.streams -= 1
+                state.asked_at = self._registry.clock()
+
+        return handle
+
+
+def _spec(settings: Settings) -> pb.GetMetricSpecResponse:
+    target = settings.rule.target
+    spec = pb.MetricSpec(metricName=settings.metric, targetSize=math.ceil(target), targetSizeFloat=target)
+    return pb.GetMetricSpecResponse(metricSpecs=[spec])
+
+
+def _refused(error: Exception) -> grpc.StatusCode:
+    """The status that says whose fault it is; what the user wrote is logged too, since KEDA quotes it in its log alone."""
+    if isinstance(error, InputError):
+        log.warning("%s", error)
+        return grpc.StatusCode.INVALID_ARGUMENT
+    return grpc.StatusCode.RESOURCE_EXHAUSTED if isinstance(error, Full) else grpc.StatusCode.UNAVAILABLE

@@ -1,0 +1,147 @@
+"""Sends the schedule: open loop, every event acknowledged or accounted for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, Producer
+
+from lab.kafka import event
+from lab.spec.profile import Profile
+from lab.spec.zipf import Entities
+
+log = logging.getLogger("lab.programs.producer")
+
+TICK_S = 0.005
+MOST_AT_ONCE = 2_000
+# The broker may have written these although no acknowledgement came back: neither produced nor lost, kept apart.
+_UNKNOWN = {
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._PURGE_INFLIGHT,
+    KafkaError._TIMED_OUT,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError._TRANSPORT,
+}
+
+
+@dataclass
+class Tally:
+    """What became of the events: acknowledged, failed for certain, or of unknown fate; and how late they were sent."""
+
+    sent: int = 0
+    acked: int = 0
+    failed: int = 0
+    unknown: int = 0
+    late_p50_ms: float = 0.0
+    late_p99_ms: float = 0.0
+    late_max_ms: float = 0.0
+    completed: bool = False
+    _late: list[float] = field(default_factory=list, repr=False)
+
+    def delivered(self, error: KafkaError | None, _message: object) -> None:
+        """Delivery callback: exactly one call for each event."""
+        became = fate(error)
+        setattr(self, became, getattr(self, became) + 1)
+
+    def sent_late(self, seconds: float) -> None:
+        """Record how long after its due time the oldest event of a tick was handed to the client."""
+        self._late.append(seconds * 1000)
+
+    def summary(self) -> dict[str, Any]:
+        """The counts and the lateness in ms, over ticks."""
+        if self._late:
+            self.late_p50_ms, self.late_p99_ms, self.late_max_ms = (
+                round(float(value), 3) for value in np.percentile(self._late, [50, 99, 100])
+            )
+        return {key: value for key, value in asdict(self).items() if not key.startswith("_")}
+
+
+def fate(error: KafkaError | None) -> str:
+    """What became of an event by its delivery callback: acked, failed for certain, or unknown."""
+    if error is None:
+        return "acked"
+    return "unknown" if error.code() in _UNKNOWN else "failed"
+
+
+def configuration(bootstrap: str, client_id: str) -> dict[str, Any]:
+    """librdkafka settings: acks=all and idempotent, keys placed as Java's default partitioner would."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "client.id": client_id,
+        "acks": "all",
+        "enable.idempotence": True,
+        "partitioner": "murmur2_random",
+        "linger.ms": 5,
+        "batch.num.messages": 10_000,
+        "queue.buffering.max.messages": 1_000_000,
+        "delivery.timeout.ms": 60_000,
+        # Partitions added under load get their share within a second; with the stock five minutes a trial would not see them.
+        "topic.metadata.refresh.interval.ms": 1_000,
+    }
+
+
+def replay(
+    producer: Producer,
+    topic: str,
+    profile: Profile,
+    entities: Entities,
+    payload: bytes,
+    stop: threading.Event,
+    started: Callable[[str, float], None],
+    tally: Tally,
+    start: float,
+) -> None:
+    """Send every event of ``profile`` at its time; a late one is caught up, never skipped.
+
+    ``started(phase, at)`` is called when the first event of a phase is handed over, with that phase's due time (epoch
+    seconds). ``start`` is when the profile begins, epoch seconds. Ends at the profile's end, which may be long after its last
+    event, or when ``stop`` is set.
+    """
+    zero = time.monotonic() + (start - time.time())  # the profile's start on the clock that never jumps
+    clock = time.monotonic
+    phases = profile.phases()
+    while not stop.is_set() and ((now := clock() - zero) < profile.duration or tally.sent < profile.total):
+        while phases and phases[0][0] <= now:
+            at, _, phase = phases.pop(0)
+            started(phase, start + at)
+        due = min(profile.due(now) if now >= 0 else 0, tally.sent + MOST_AT_ONCE)
+        if due > tally.sent:
+            times = profile.times(tally.sent, due)
+            stamps = ((start + times) * 1e9).astype(np.int64)
+            ids = entities.take(due - tally.sent)
+            tally.sent_late(now - float(times[0]))
+            _hand_over(producer, topic, ids.tolist(), tally.sent, stamps.tolist(), payload, tally)
+            tally.sent = due
+        producer.poll(0)
+        if due < tally.sent + MOST_AT_ONCE:
+            stop.wait(max(0.0, TICK_S - (clock() - zero - now)))  # the pace of the open loop itself
+    tally.completed = tally.sent == profile.total
+    while (left := producer.flush(10)) > 0:
+        log.info("waiting for %d acknowledgements", left)
+
+
+def _hand_over(
+    producer: Producer, topic: str, ids: list[int], first: int, stamps: list[int], payload: bytes, tally: Tally
+) -> None:
+    header, key = event.HEADER.pack, event.KEY.pack
+    waiting: list[dict[str, Any]] = [
+        {"key": key(entity), "value": header(entity, first + index, stamp) + payload}
+        for index, (entity, stamp) in enumerate(zip(ids, stamps, strict=True))
+    ]
+    while waiting:
+        producer.produce_batch(topic, waiting, on_delivery=tally.delivered)
+        refused = [message for message in waiting if "_error" in message]
+        for message in refused:
+            error = message.pop("_error")
+            if error.code() != KafkaError._QUEUE_FULL:
+                raise RuntimeError(f"the client refused an event: {error}")
+        waiting = refused
+        if waiting:
+            producer.poll(0.05)

@@ -1,0 +1,1 @@
+"""The record that a trial leaves: written once, sealed, and read through typed views."""

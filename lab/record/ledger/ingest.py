@@ -1,0 +1,170 @@
+"""Kafka to Parquet by Structured Streaming, exactly once: what the topics hold, in columns that a reconciliation reads.
+
+``events/``   partition int, offset long, entity_id long, seq long, ts long (ns since the epoch), crc long
+``receipts/`` pod string, partition int, first long, last long, count long, checksum long, start double, end double (s)
+``dead_letters/`` partition int, offset long (where the message is), topic string, attempts int, error string, first_failure
+              double, failed double (s), replays int, seq long, crc long, at_partition int, at long (where its letter is)
+
+``crc`` is :func:`lab.kafka.event.check` of the message. entity_id and seq are unsigned on the wire and signed here: a value of
+2^63 or more fails the ingestion, as does an event that is not 256 bytes, a receipt that is not JSON or a dead letter without
+its headers (:mod:`lab.kafka.deadletter`). Dead letters are of trials that have a topic for them.
+
+The fields are decoded in the JVM, by Java's own parser of hexadecimal: SQL's conv takes twice the CPU for them, and numpy in
+a Python worker more than that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from lab.errors import LabFault
+from lab.kafka import deadletter, event
+
+EVENTS = "partition int, offset long, entity_id long, seq long, ts long, crc long"
+RECEIPTS = "pod string, partition int, first long, last long, count long, checksum long, start double, end double"
+DEAD_LETTERS = (
+    "partition int, offset long, topic string, attempts int, error string, first_failure double, failed double, replays int, "
+    "seq long, crc long, at_partition int, at long"
+)
+TABLES = {"events": EVENTS, "receipts": RECEIPTS, "dead_letters": DEAD_LETTERS}
+CHECKPOINT = "_checkpoint"
+
+# A broker that is gone is told within the minute, after three tries.
+_PATIENCE = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
+# The connector asks for the log's end on the connection that a fetch is waiting on: with the stock 500 ms every partition
+# idles that long, with 10 ms 24 partitions take 3 s instead of 9. Polls of 500 records cost a round trip each.
+_FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_PATIENCE}
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of a trial: what was produced, what the consumers say they processed, and what they gave up, if they may."""
+
+    events: str
+    receipts: str
+    dead_letters: str | None = None
+
+
+def ingest(
+    spark: SparkSession, bootstrap: str, topics: Topics, ledger: Path, every: str | None = None, in_turn: bool = False
+) -> tuple[StreamingQuery, ...]:
+    """Append to ``ledger`` what the topics hold from where its checkpoint left off, from their beginning at first.
+
+    Without ``every`` it takes what is there now and returns when that is on disk. With ``every`` ("5 seconds") it goes on
+    until the returned queries are stopped; a later call without it picks up the rest. ``in_turn`` takes the receipts, then the
+    letters, then the events: of topics that are still written to, every receipt's messages are then there. Raises
+    :class:`LabFault` when the topics can't be read in full or hold something else, and when ``ledger`` has tables but no
+    checkpoint: Spark would silently drop the batches whose numbers those tables already have.
+    """
+    for name in TABLES:
+        if _has_data(ledger / name) and not (ledger / CHECKPOINT / name).exists():
+            raise LabFault(f"{ledger / name} has data but no checkpoint to append from: ingest into another folder")
+    # Each task pays for itself and for a file: one a core, not one a partition.
+    events = decode_events(_stream(spark, bootstrap, topics.events)).coalesce(spark.sparkContext.defaultParallelism)
+    receipts = decode_receipts(_stream(spark, bootstrap, topics.receipts))
+    tables = {"receipts": receipts}
+    if topics.dead_letters:
+        tables["dead_letters"] = decode_dead_letters(_stream(spark, bootstrap, topics.dead_letters))
+    tables["events"] = events
+    begun: list[StreamingQuery] = []
+    try:
+        for name, table in tables.items():
+            begun.append(_start(table, ledger, name, every))
+            if in_turn:
+                begun[-1].awaitTermination()
+        if every is None:
+            for query in begun:
+                query.awaitTermination()
+    except PySparkException as error:
+        for query in begun:
+            query.stop()
+        raise LabFault(f"ingesting {topics.events} and {topics.receipts} from {bootstrap}: {_reason(error)}") from error
+    return tuple(begun)
+
+
+def read(spark: SparkSession, ledger: Path, name: str) -> DataFrame:
+    """The table ``name`` (one of ``TABLES``) of ``ledger``; empty when nothing was ingested."""
+    folder = ledger / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return spark.read.schema(TABLES[name]).parquet(str(folder))
+
+
+def decode_events(records: DataFrame) -> DataFrame:
+    """The table ``events`` of Kafka records (partition, offset, value)."""
+    value = F.col("value")
+    wrong = F.format_string("partition %d, offset %d: %d bytes are no event", "partition", "offset", F.length(value))
+    sized = F.when(F.length(value) == event.SIZE, value).otherwise(F.raise_error(wrong))
+    fields = (_big_endian(value, at).alias(name) for at, name in ((0, "entity_id"), (8, "seq"), (16, "ts")))
+    crc = F.crc32(F.substring(value, 1, event.IDENTITY)).alias("crc")
+    return records.select("partition", "offset", sized.alias("value")).select("partition", "offset", *fields, crc)
+
+
+def decode_receipts(records: DataFrame) -> DataFrame:
+    """The table ``receipts`` of Kafka records (value)."""
+    return records.select(F.from_json(F.col("value").cast("string"), RECEIPTS, {"mode": "FAILFAST"}).alias("r")).select("r.*")
+
+
+def decode_dead_letters(records: DataFrame) -> DataFrame:
+    """The table ``dead_letters`` of Kafka records (partition, offset, value, headers)."""
+
+    def header(name: str) -> Column:
+        of_name = F.filter("headers", lambda one: one["key"] == name)
+        return F.try_element_at(of_name, F.lit(-1))["value"].cast("string")
+
+    def needed(name: str) -> Column:
+        wrong = F.format_string(f"partition %d, offset %d: a dead letter without header {name}", "partition", "offset")
+        return F.coalesce(header(name), F.raise_error(wrong))
+
+    fields = {
+        "partition": needed(deadletter.PARTITION).cast("int"),
+        "offset": needed(deadletter.OFFSET).cast("long"),
+        "topic": needed(deadletter.TOPIC),
+        "attempts": needed(deadletter.ATTEMPTS).cast("int"),
+        "error": needed(deadletter.ERROR),
+        "first_failure": needed(deadletter.FIRST_FAILURE).cast("double"),
+        "failed": needed(deadletter.TIME).cast("double"),
+        "replays": F.coalesce(header(deadletter.REPLAYS), F.lit("0")).cast("int"),
+        "seq": _big_endian(F.col("value"), 8),
+        "crc": F.crc32(F.substring("value", 1, event.IDENTITY)),
+        "at_partition": F.col("partition"),
+        "at": F.col("offset"),
+    }
+    return records.select(*(column.alias(name) for name, column in fields.items()))
+
+
+def _reason(error: PySparkException) -> str:
+    """The one line that says why: the innermost cause in the JVM's stack trace, which PySpark keeps but does not print."""
+    trace = getattr(error, "_stackTrace", None) or ""
+    causes = [line.removeprefix("Caused by: ") for line in trace.splitlines() if line.startswith("Caused by: ")]
+    return (causes or str(error).splitlines() or [type(error).__name__])[-1 if causes else 0]
+
+
+def _has_data(folder: Path) -> bool:
+    return folder.exists() and (any(folder.glob("*.parquet")) or (folder / "_spark_metadata").exists())
+
+
+def _stream(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
+    """What the topic holds, from its beginning; it fails rather than skip what the broker no longer has."""
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+    reader = reader.option("includeHeaders", "true")
+    return reader.option("startingOffsets", "earliest").option("failOnDataLoss", "true").options(**_FETCH).load()
+
+
+def _start(table: DataFrame, ledger: Path, name: str, every: str | None) -> StreamingQuery:
+    checkpoint = ledger / CHECKPOINT / name
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    writer = table.writeStream.format("parquet").outputMode("append").queryName(f"{ledger.resolve()}/{name}")
+    writer = writer.option("checkpointLocation", str(checkpoint)).option("path", str(ledger / name))
+    return (writer.trigger(processingTime=every) if every else writer.trigger(availableNow=True)).start()
+
+
+def _big_endian(value: Column, at: int) -> Column:
+    """The 8 bytes at ``at`` as a long: Spark's SQL has no cast from binary. Java refuses 2^63 and more."""
+    digits = F.hex(F.substring(value, at + 1, 8))
+    return F.java_method(F.lit("java.lang.Long"), F.lit("parseLong"), digits, F.lit(16)).cast("long")

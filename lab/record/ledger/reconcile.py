@@ -1,0 +1,300 @@
+"""The checker: what the topic holds against what the consumers' receipts say they processed. Pure over recorded history.
+
+A message is an offset of a partition; it is processed once for each receipt whose range first..last covers it. Checked,
+in the words of Jepsen's Kafka workload where it has one:
+
+* **lost**: nobody processed the message, though a later one of its partition was processed: it was skipped, and a consumer
+  that reads on from the committed offset will never come back to it.
+* **unseen**: nobody processed the message, nor any later one of its partition: the backlog left when the record was
+  closed. In a trial that was to drain, this too is a loss.
+* **doubled** (Jepsen's duplicate): more than one receipt covers the message, in whichever pods. A receipt that was itself
+  written twice counts as well: its reader can't tell.
+* **mismatched**: a receipt that is not about the messages in its range: its checksum is not the sum of theirs, or its count
+  is not the length of its range.
+* **phantom**: a receipt covers offsets the log does not have.
+* **dead**: nobody processed the message, and it is in the dead-letter topic. That is no anomaly, but what was injected must
+  say so (:mod:`lab.measure.deadletters`).
+* **both**: the message is in the dead-letter topic and a receipt covers it. At-least-once: a consumer that was killed between
+  the letter and its commit leaves a message that its successor may process.
+* **buried again**: a further dead letter about the same message, which a kill at that moment leaves too. Letters are told
+  apart by the offset of their message.
+* **stray**: a dead letter about an offset the log does not have.
+* **holes**: an offset below a partition's end is missing in the log. With an idempotent producer without transactions there
+  are none; if there are, other numbers count offsets, not messages, and the record is not to be trusted.
+
+Counted too, but no anomaly of the consumers: **resent**, messages whose seq an earlier message already had.
+
+Of the messages Spark makes prefix sums along each partition; a range's checksum is the difference of two of them, and only
+those at a receipt's end, a few for each receipt, leave Spark. Receipts are few beside messages (some 500,000 for 20 M), so
+coverage is a sweep over their ends in numpy: as Spark stages it took most of a small trial's CPU.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from lab.errors import LabFault
+
+NAMED = 1000  # ranges named of each kind; totals count all
+
+
+@dataclass(frozen=True)
+class Range:
+    """Offsets ``first`` to ``last`` of a partition, inclusive, with one anomaly.
+
+    ``count`` is messages: for doubled the extra copies, for mismatched what the receipt claims. ``pods`` are those whose
+    receipts cover the range; for lost, unseen and dead those whose receipts adjoin it. Sorted.
+    """
+
+    partition: int
+    first: int
+    last: int
+    count: int
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """The verdict on a record.
+
+    Always ``produced == processed + dead_messages + lost_messages + unseen_messages`` when there are no holes.
+    """
+
+    produced: int  # messages in the topic
+    processed: int  # of these, covered by at least one receipt
+    receipts: int
+    holes: int  # offsets
+    resent: int  # messages
+    lost_messages: int
+    unseen_messages: int
+    doubled_messages: int  # extra copies
+    phantom_messages: int  # offsets
+    mismatched_receipts: int
+    lost: tuple[Range, ...]  # each of these sorted, and at most NAMED long
+    unseen: tuple[Range, ...]
+    doubled: tuple[Range, ...]
+    phantom: tuple[Range, ...]
+    mismatched: tuple[Range, ...]
+    dead_messages: int = 0  # these are 0 in the records of before there were dead letters
+    both_messages: int = 0
+    buried_again: int = 0  # letters
+    stray_letters: int = 0
+    dead: tuple[Range, ...] = ()
+    both: tuple[Range, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether every message produced was processed exactly once or is one dead letter, and no receipt says otherwise."""
+        return not (
+            self.lost_messages
+            or self.unseen_messages
+            or self.doubled_messages
+            or self.phantom_messages
+            or self.mismatched_receipts
+            or self.holes
+            or self.both_messages
+            or self.buried_again
+            or self.stray_letters
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers."""
+        fields = dataclasses.asdict(self)
+        for name, value in fields.items():
+            if isinstance(value, tuple):
+                fields[name] = [{**each, "pods": list(each["pods"])} for each in value]
+        return fields
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Reconciliation:
+        """What :meth:`to_json` gave. Raises ``KeyError`` or ``TypeError`` for anything else."""
+        missing = {field.name: field.default for field in dataclasses.fields(cls) if field.default is not dataclasses.MISSING}
+        fields = {field.name: (missing | dict(content))[field.name] for field in dataclasses.fields(cls)}
+        for name, value in fields.items():
+            if isinstance(value, list):
+                fields[name] = tuple(Range(**{**each, "pods": tuple(each["pods"])}) for each in value)
+        return cls(**fields)
+
+
+def reconcile(events: DataFrame, receipts: DataFrame, dead_letters: DataFrame | None = None) -> Reconciliation:
+    """Check ``receipts`` and ``dead_letters`` against ``events``, as ``ingest`` writes them: each offset once.
+
+    Raises :class:`LabFault` for a receipt with a field missing or with its ends the wrong way round.
+    """
+    said = receipts.toPandas()
+    _check_form(said)
+    said = said.sort_values(["partition", "first", "last", "pod"], ignore_index=True)
+    sums = _prefix_sums(events, receipts)
+    letters = pd.DataFrame({"partition": [], "offset": []}, dtype="int64")
+    if dead_letters is not None:
+        letters = dead_letters.select("partition", "offset").toPandas()
+    dead = letters.drop_duplicates()
+    bounds = _bounds(sums, said, dead)
+    produced = int(bounds["n"].sum())
+    ranges = _coverage(said, dead, bounds)
+    stray = letters["offset"] >= letters["partition"].map(bounds["log_end"])
+    lengths = _lengths(ranges).groupby(ranges["kind"]).sum()
+    both = ranges[ranges["also_dead"] & ranges["kind"].isin(["once", "doubled"])]
+    counts = ranges.groupby("kind")["count"].sum()
+    mismatched = _mismatched(said, sums, bounds)
+    return Reconciliation(
+        produced=produced,
+        processed=int(lengths.get("once", 0) + lengths.get("doubled", 0)),
+        receipts=len(said),
+        holes=int(bounds["log_end"].sum()) - produced,
+        resent=produced - distinct(events, "seq"),
+        lost_messages=int(counts.get("lost", 0)),
+        unseen_messages=int(counts.get("unseen", 0)),
+        doubled_messages=int(counts.get("doubled", 0)),
+        phantom_messages=int(counts.get("phantom", 0)),
+        mismatched_receipts=len(mismatched),
+        lost=_named(ranges, "lost", said),
+        unseen=_named(ranges, "unseen", said),
+        doubled=_named(ranges, "doubled", said),
+        phantom=_named(ranges, "phantom", said),
+        mismatched=tuple(
+            Range(each.partition, each.first, each.last, each.count, (each.pod,)) for each in _first_ones(mismatched)
+        ),
+        dead_messages=int(lengths.get("dead", 0)),
+        both_messages=int(_lengths(both).sum()),
+        buried_again=len(letters) - len(dead),
+        stray_letters=int(stray.sum()),
+        dead=_named(ranges, "dead", said),
+        both=_named(both.assign(kind="both", count=_lengths(both)), "both", said),
+    )
+
+
+def distinct(table: DataFrame, column: str) -> int:
+    """How many different values a column of longs from 0 holds: by bitmaps of 32,768, small as long as they are dense."""
+    value = F.col(column) + 1  # buckets count from 1
+    bitmaps = table.groupBy(F.bitmap_bucket_number(value)).agg(
+        F.bitmap_construct_agg(F.bitmap_bit_position(value)).alias("bits")
+    )
+    return int(bitmaps.agg(F.sum(F.bitmap_count("bits"))).collect()[0][0] or 0)
+
+
+def _check_form(receipts: pd.DataFrame) -> None:
+    """Raise a :class:`LabFault` when one of ``receipts`` is none."""
+    wrong = receipts.isna().any(axis=1) | (receipts["first"] < 0)
+    wrong |= (receipts["first"] > receipts["last"]) | (receipts["start"] > receipts["end"])
+    if wrong.any():
+        raise LabFault(f"{wrong.sum()} of {len(receipts)} receipts lack a field or have their ends the wrong way round")
+
+
+def _prefix_sums(events: DataFrame, receipts: DataFrame) -> pd.DataFrame:
+    """By partition and offset, of the messages at a receipt's end and of each partition's last:
+
+    their ``crc``, the sum of crcs ``upto`` and with them, their number ``nth`` in the partition, whether they are its last.
+    """
+    along = Window.partitionBy("partition").orderBy("offset")
+    ends = receipts.select("partition", F.explode(F.array("first", "last")).alias("offset"), F.lit(True).alias("end"))
+    sums = (
+        events.select("partition", "offset", "crc")
+        .withColumn("upto", F.sum("crc").over(along))
+        .withColumn("nth", F.row_number().over(along))
+        .withColumn("is_last", F.lead("offset").over(along).isNull())
+        .join(F.broadcast(ends), ["partition", "offset"], "left")
+        .where("end OR is_last")
+        .drop("end")
+        .toPandas()
+    )
+    return sums.drop_duplicates(["partition", "offset"]).set_index(["partition", "offset"])
+
+
+def _lengths(ranges: pd.DataFrame) -> pd.Series[int]:
+    """How many offsets each range has."""
+    return ranges["last"] - ranges["first"] + 1
+
+
+def _bounds(sums: pd.DataFrame, receipts: pd.DataFrame, dead: pd.DataFrame) -> pd.DataFrame:
+    """By partition: ``n`` messages, ``log_end`` (the last offset + 1), ``seen`` (the last receipt's or letter's + 1), or 0."""
+    last = sums.loc[sums["is_last"]].reset_index("offset")
+    through = pd.concat([receipts[["partition", "last"]], dead.rename(columns={"offset": "last"})])
+    seen = through.groupby("partition")["last"].max() + 1
+    columns = {"n": last["nth"], "log_end": last["offset"] + 1, "seen": seen}
+    both = last.index.union(seen.index)
+    return pd.DataFrame({name: column.reindex(both, fill_value=0) for name, column in columns.items()}, index=both)
+
+
+def _coverage(receipts: pd.DataFrame, dead: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
+    """Each partition's offsets, cut where their kind of coverage changes: partition, kind, also_dead, first, last, count
+    (messages)."""
+    number, known, letters = receipts["partition"], bounds.index, dead["partition"]
+    at: list[Any] = [
+        receipts["first"],
+        receipts["last"] + 1,
+        np.zeros_like(known),
+        bounds["log_end"],
+        dead["offset"],
+        dead["offset"] + 1,
+    ]
+    sizes = [len(each) for each in at]
+    marks = pd.DataFrame(
+        {
+            "partition": np.concatenate([number, number, known, known, letters, letters]),
+            "at": np.concatenate(at),
+            "change": np.repeat([1, -1, 0, 0, 0, 0], sizes),
+            "letters": np.repeat([0, 0, 0, 0, 1, -1], sizes),
+        }
+    )
+    marks = marks.groupby(["partition", "at"])[["change", "letters"]].sum().reset_index()
+    # A partition's changes sum to 0, so the depth needs no start anew.
+    parts = marks.assign(
+        first=marks["at"],
+        last=marks["at"].shift(-1, fill_value=0) - 1,
+        depth=marks["change"].cumsum(),
+        also_dead=marks["letters"].cumsum() > 0,
+    )
+    parts = parts[marks["partition"] == marks["partition"].shift(-1)].join(bounds, on="partition")
+    depth, beyond = parts["depth"], parts["first"] >= parts["log_end"]
+    kind = np.select(
+        [beyond & (depth > 0), beyond, depth > 1, depth == 1, parts["also_dead"], parts["first"] >= parts["seen"]],
+        ["phantom", "none", "doubled", "once", "dead", "unseen"],
+        "lost",
+    )
+    copies = np.where(kind == "doubled", depth - 1, 1)
+    parts = parts.assign(kind=kind, count=(parts["last"] - parts["first"] + 1) * copies)
+    # Neighbours of one kind are one range.
+    here = parts[["partition", "kind", "also_dead"]]
+    run = (here != here.shift()).any(axis=1).cumsum()
+    how = dict.fromkeys(here, "first") | {"first": "min", "last": "max", "count": "sum"}
+    return parts.groupby(run).agg(how)
+
+
+def _named(ranges: pd.DataFrame, kind: str, receipts: pd.DataFrame) -> tuple[Range, ...]:
+    """The first NAMED ranges of ``kind``, with the pods of the receipts that cover or, of a gap, adjoin them."""
+    reach = 1 if kind in ("lost", "unseen", "dead") else 0
+    found = []
+    for each in _first_ones(ranges[ranges["kind"] == kind]):
+        near = (receipts["first"] <= each.last + reach) & (receipts["last"] >= each.first - reach)
+        pods = set(receipts["pod"][near & (receipts["partition"] == each.partition)])
+        found.append(Range(each.partition, each.first, each.last, each.count, tuple(sorted(pods))))
+    return tuple(found)
+
+
+def _first_ones(table: pd.DataFrame) -> Iterable[Any]:
+    """Those rows that are named."""
+    return table.head(NAMED).itertuples()
+
+
+def _mismatched(receipts: pd.DataFrame, sums: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
+    """The receipts that contradict the messages in their range."""
+    opens, closes = (
+        sums[["crc", "upto"]]
+        .reindex(pd.MultiIndex.from_frame(receipts[["partition", end]]), fill_value=-1)
+        .reset_index(drop=True)
+        for end in ("first", "last")
+    )
+    absent = (opens["crc"] < 0) | (closes["crc"] < 0)
+    differs = closes["upto"] - opens["upto"] + opens["crc"] != receipts["checksum"]
+    in_log = receipts["last"] < receipts["partition"].map(bounds["log_end"])
+    miscounted = receipts["count"] != receipts["last"] - receipts["first"] + 1
+    return receipts[miscounted | (in_log & (absent | differs))]

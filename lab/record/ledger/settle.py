@@ -1,0 +1,68 @@
+"""Closing a record: the last messages ingested, the verdict drawn, and tables left that read without Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from lab.record.ledger.ingest import CHECKPOINT, TABLES, Topics, ingest, read
+from lab.record.ledger.reconcile import Reconciliation, reconcile
+from lab.record.ledger.rollup import RATES, rates
+
+LEDGER = "ledger"
+
+
+def settle(spark: SparkSession, bootstrap: str, topics: Topics, record: Path, at_rest: bool = True) -> Reconciliation:
+    """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside.
+
+    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.record.ledger.rollup.rates`, sorted),
+    ``ledger/events/*.parquet`` and, of a trial that has a topic for them, ``dead_letters.parquet``. A continuous ingestion into
+    the same ledger must have been stopped; it is carried on. ``at_rest`` says that nobody writes to the topics any more. On
+    failure everything is left as it is, to be called again. Raises :class:`LabFault`.
+    """
+    ledger = record / LEDGER
+    ingest(spark, bootstrap, topics, ledger, in_turn=not at_rest)
+    events, receipts = read(spark, ledger, "events"), read(spark, ledger, "receipts")
+    dead = read(spark, ledger, "dead_letters") if topics.dead_letters else None
+    verdict = reconcile(events, receipts, dead)
+    said = receipts.toArrow()
+    _write(said.sort_by([(name, "ascending") for name in ("start", "partition", "first")]), record / "receipts.parquet")
+    if dead is not None:
+        order = [(name, "ascending") for name in ("failed", "partition", "offset", "at")]
+        _write(dead.toArrow().sort_by(order), record / "dead_letters.parquet")
+    _write(pa.Table.from_pandas(rates(events, said.to_pandas()), RATES), record / "rates.parquet")
+    (record / "reconciliation.json").write_text(json.dumps(verdict.to_json(), indent=1) + "\n")
+    _close(events, ledger)
+    return verdict
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    """One Parquet file, there only when it is complete."""
+    partial = path.with_suffix(".partial")
+    pq.write_table(table, partial)
+    partial.rename(path)
+
+
+def _close(events: DataFrame, ledger: Path) -> None:
+    """Make the events plain files that can be moved, and remove what only a further ingestion would need.
+
+    Spark's log of the files it committed names them by absolute path, so a folder with it can't be read elsewhere; without
+    it, a file that a failed and repeated batch left behind would be read too.
+    """
+    committed = {Path(unquote(urlparse(name).path)).name for name in events.inputFiles()}
+    folder = ledger / "events"
+    for path in folder.iterdir():
+        if path.name == "_spark_metadata":
+            shutil.rmtree(path)
+        elif path.name not in committed:
+            path.unlink()
+    for name in TABLES:
+        if name != "events":
+            shutil.rmtree(ledger / name, ignore_errors=True)
+    shutil.rmtree(ledger / CHECKPOINT)

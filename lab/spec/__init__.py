@@ -1,0 +1,1 @@
+"""A trial's inputs as people write them: profiles, scales, workloads, policies and triggers, read strictly and typed."""

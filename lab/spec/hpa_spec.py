@@ -1,0 +1,208 @@
+"""What an HPA's YAML (autoscaling/v2) asks for, typed and with the API server's defaults filled in.
+
+Names, defaults and bounds are those of ``pkg/apis/autoscaling/v2/defaults.go`` and ``validation/validation.go`` of Kubernetes
+1.36. What the API server would refuse, the controller would ignore, or the model doesn't know is refused here, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from lab import yamlfile
+from lab.errors import InputError
+from lab.spec import hpa_quantity
+
+MAX_REPLICAS = 100_000  # so that no formula leaves int32
+DOWNSCALE_STABILIZATION_S = 300  # of kube-controller-manager, for a scale-down without a window of its own
+DEFAULT_UTILIZATION = 80  # of the one metric an HPA without metrics has
+_TARGETS = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
+_KNOWN_TARGETS = {"External": ("Value", "AverageValue"), "Resource": ("Utilization", "AverageValue")}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A scaling policy: at most ``value`` pods, or percent of the replicas, within ``period_s`` seconds."""
+
+    type: str
+    value: int
+    period_s: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """One direction of ``behavior``. A window (s) or tolerance (ratio) of None is the controller's own setting."""
+
+    window_s: int | None
+    select: str
+    policies: tuple[Policy, ...]
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True)
+class Behavior:
+    """Both directions; the API server fills in the one that is not written as soon as there is a ``behavior`` at all."""
+
+    up: Rules
+    down: Rules
+
+
+UP = Rules(0, "Max", (Policy("Pods", 4, 15), Policy("Percent", 100, 15)))
+DOWN = Rules(None, "Max", (Policy("Percent", 100, 15),))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric and its target. ``amount`` is in milli-units for Value and AverageValue, in percent for Utilization."""
+
+    source: str
+    name: str
+    target: str
+    amount: int
+
+
+@dataclass(frozen=True)
+class HpaSpec:
+    """An HPA's spec; ``behavior`` is None when the YAML has none, which is not the same as the defaults of one."""
+
+    min_replicas: int
+    max_replicas: int
+    metrics: tuple[Metric, ...]
+    behavior: Behavior | None = None
+
+
+def parse(content: Mapping[str, Any], where: object) -> HpaSpec:
+    """The HPA in ``content``; ``where`` names its source. Raises :class:`InputError` naming the field that can't be used."""
+    for field, wanted in (("apiVersion", "autoscaling/v2"), ("kind", "HorizontalPodAutoscaler")):
+        if content.get(field) != wanted:
+            raise InputError(where, field, content.get(field), wanted)
+    spec = present(yamlfile.mapping(content, "spec", where))
+    yamlfile.known(spec, ("scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"), where, "spec.")
+    least = yamlfile.whole(spec, "minReplicas", where, 1, MAX_REPLICAS, 1, "spec.")
+    most = yamlfile.whole(spec, "maxReplicas", where, 1, MAX_REPLICAS, prefix="spec.")
+    if least > most:
+        raise InputError(where, "spec.minReplicas", least, f"at most maxReplicas, {most}")
+    metrics = _list(spec, "metrics", where, "spec.")
+    return HpaSpec(
+        least,
+        most,
+        tuple(_metric(metric, where, f"spec.metrics[{index}].") for index, metric in enumerate(metrics))
+        or (Metric("Resource", "cpu", "Utilization", DEFAULT_UTILIZATION),),
+        behavior_of(spec, where, "spec."),
+    )
+
+
+def behavior_of(content: Mapping[str, Any], where: object, prefix: str) -> Behavior | None:
+    """The ``behavior`` in ``content``, which lies at ``prefix``: an HPA's spec, or what a ScaledObject says of its HPA.
+
+    None where there is none. Raises :class:`InputError` like :func:`parse`.
+    """
+    if content.get("behavior") is None:
+        return None
+    written = _mapping(content, "behavior", where, prefix)
+    prefix = f"{prefix}behavior."
+    yamlfile.known(written, ("scaleUp", "scaleDown"), where, prefix)
+    return Behavior(_rules(written, "scaleUp", UP, where, prefix), _rules(written, "scaleDown", DOWN, where, prefix))
+
+
+def present(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``content`` without its nulls: to the API server a null field is one that is not written."""
+    return {field: value for field, value in content.items() if value is not None}
+
+
+def _metric(content: Mapping[str, Any], where: object, prefix: str) -> Metric:
+    source = content.get("type")
+    if not isinstance(source, str) or source not in _KNOWN_TARGETS:
+        raise InputError(where, f"{prefix}type", source, " or ".join(_KNOWN_TARGETS))
+    field = source.lower()
+    yamlfile.known(content, ("type", field), where, prefix)
+    body = _mapping(content, field, where, prefix)
+    if source == "External":
+        yamlfile.known(body, ("metric", "target"), where, f"{prefix}{field}.")
+        identifier = _mapping(body, "metric", where, f"{prefix}{field}.")
+        yamlfile.known(identifier, ("name", "selector"), where, f"{prefix}{field}.metric.")
+        name = identifier.get("name")
+        if not isinstance(name, str) or not name:
+            raise InputError(where, f"{prefix}{field}.metric.name", name, "the name of a metric")
+    else:
+        yamlfile.known(body, ("name", "target"), where, f"{prefix}{field}.")
+        name = body.get("name")
+        if name != "cpu":
+            raise InputError(where, f"{prefix}{field}.name", name, "cpu")
+    return _target(_mapping(body, "target", where, f"{prefix}{field}."), source, name, where, f"{prefix}{field}.target.")
+
+
+def _target(content: Mapping[str, Any], source: str, name: str, where: object, prefix: str) -> Metric:
+    kind = content.get("type")
+    if kind not in _KNOWN_TARGETS[source]:
+        raise InputError(where, f"{prefix}type", kind, " or ".join(_KNOWN_TARGETS[source]))
+    field = _TARGETS[str(kind)]
+    yamlfile.known(content, ("type", field), where, prefix)
+    if kind == "Utilization":
+        return Metric(source, name, kind, yamlfile.whole(content, field, where, 1, 1_000_000, prefix=prefix))
+    amount = hpa_quantity.milli(_quantity(content, field, where, prefix, "a positive quantity, at most 1P"))
+    if not 0 < amount <= 10**18:
+        raise InputError(where, f"{prefix}{field}", content[field], "a positive quantity, at most 1P")
+    return Metric(source, name, str(kind), amount)
+
+
+def _rules(behavior: Mapping[str, Any], direction: str, default: Rules, where: object, prefix: str) -> Rules:
+    if direction not in behavior:
+        return default
+    content = _mapping(behavior, direction, where, prefix)
+    prefix = f"{prefix}{direction}."
+    yamlfile.known(content, ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance"), where, prefix)
+    window = default.window_s
+    if "stabilizationWindowSeconds" in content:
+        window = yamlfile.whole(content, "stabilizationWindowSeconds", where, 0, 3600, prefix=prefix)
+    select = content.get("selectPolicy", default.select)
+    if select not in ("Max", "Min", "Disabled"):
+        raise InputError(where, f"{prefix}selectPolicy", select, "Max, Min or Disabled")
+    policies = default.policies
+    if "policies" in content:
+        written = _list(content, "policies", where, prefix)
+        policies = tuple(_policy(policy, where, f"{prefix}policies[{index}].") for index, policy in enumerate(written))
+        if not policies:
+            raise InputError(where, f"{prefix}policies", [], "at least one policy")
+    tolerance = None
+    if "tolerance" in content:
+        allowed = "a quantity from 0 to 1000"
+        exact = _quantity(content, "tolerance", where, prefix, allowed)
+        if not 0 <= exact <= 1000:
+            raise InputError(where, f"{prefix}tolerance", content["tolerance"], allowed)
+        tolerance = hpa_quantity.approximate(exact)
+    return Rules(window, select, policies, tolerance)
+
+
+def _policy(content: Mapping[str, Any], where: object, prefix: str) -> Policy:
+    yamlfile.known(content, ("type", "value", "periodSeconds"), where, prefix)
+    if content.get("type") not in ("Pods", "Percent"):
+        raise InputError(where, f"{prefix}type", content.get("type"), "Pods or Percent")
+    return Policy(
+        content["type"],
+        yamlfile.whole(content, "value", where, 1, 1_000_000, prefix=prefix),
+        yamlfile.whole(content, "periodSeconds", where, 1, 1800, prefix=prefix),
+    )
+
+
+def _quantity(content: Mapping[str, Any], field: str, where: object, prefix: str, allowed: str) -> Fraction:
+    try:
+        return hpa_quantity.parse(content.get(field))
+    except ValueError:
+        raise InputError(where, f"{prefix}{field}", content.get(field), allowed) from None
+
+
+def _mapping(content: Mapping[str, Any], field: str, where: object, prefix: str) -> Mapping[str, Any]:
+    value = content.get(field)
+    if not isinstance(value, Mapping):
+        raise InputError(where, f"{prefix}{field}", value, "a mapping")
+    return present(value)
+
+
+def _list(content: Mapping[str, Any], field: str, where: object, prefix: str) -> list[Mapping[str, Any]]:
+    value = content.get(field, [])
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise InputError(where, f"{prefix}{field}", value, "a list of mappings")
+    return [present(item) for item in value]

@@ -1,0 +1,263 @@
+"""What a trial is a function of: profile, workload, policy, partitions, seed, scale and runtime. Its identity is their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab import paths, yamlfile
+from lab.errors import InputError
+from lab.spec import policy as policies
+from lab.spec import profile, scaledobject
+from lab.spec.adopt import Replaced, adopt
+from lab.spec.companions import bystander, lag_scaler
+from lab.spec.controller import LagController
+from lab.spec.policy import Policy
+from lab.spec.profile import Profile
+from lab.spec.scale import Scale
+from lab.spec.scaledobject import ScaledObject
+from lab.spec.steps import ReplicaSteps
+from lab.spec.triggers.external import External
+from lab.spec.workload import PARTITIONS, Workload
+
+DRAINED, REPLAYED = "drained", "replayed"
+REPARTITION = "repartition"
+PRODUCER = "producer/job"
+SIGKILL = "sigkill"
+FAULTS = (SIGKILL,)
+_LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
+_POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
+_NOT_IN_IMAGE = "ridehailing/"  # programs of Spark, Locust and aiohttp
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A trial's inputs as they are applied, that is after the scale's compression.
+
+    ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's
+    steps are through). ``partitions_after``: what the topic is grown to when the profile's phase "repartition" begins.
+    ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
+    and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
+    ``fault``: what breaks when the profile's phase of that name begins (:mod:`lab.trial.faults`).
+    """
+
+    profile_name: str
+    policy_name: str
+    profile: Profile
+    policy: Policy
+    workload: Workload
+    seed: int
+    scale: Scale
+    runtime: str
+    partitions: int = PARTITIONS
+    until: str = DRAINED
+    partitions_after: int | None = None
+    repetition: int = 1
+    replaced: tuple[Replaced, ...] = ()
+    beside: tuple[str, ...] = ()
+    driver: str = PRODUCER
+    fault: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The inputs as plain data: what is hashed, and what trial.json keeps."""
+        content = {
+            "profile_name": self.profile_name,
+            "policy_name": self.policy_name,
+            "profile": self.profile.to_dict(),
+            "policy": self.policy.content,
+            "workload": self.workload.to_dict(),
+            "seed": self.seed,
+            "scale": asdict(self.scale),
+            "runtime": self.runtime,
+            "partitions": self.partitions,
+            "until": self.until,
+            "partitions_after": self.partitions_after,
+            "repetition": self.repetition,
+        }
+        if self.replaced:
+            content["replaced"] = [asdict(one) for one in self.replaced]
+        if self.beside:
+            content["beside"] = list(self.beside)
+        if self.driver != PRODUCER:
+            content["driver"] = self.driver
+        if self.fault:
+            content["fault"] = self.fault
+        return content
+
+    @cached_property
+    def id(self) -> str:
+        """Names and the hash of everything: equal inputs, equal id."""
+        digest = hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+        return f"{self.profile_name}-{self.policy_name}-{digest}"
+
+    def environment(self, bootstrap: str, run: str) -> dict[str, str]:
+        """The ConfigMap "trial" that the pods and the ScaledObject read; ``run`` makes its names unique."""
+        policy = {}
+        if isinstance(self.policy, LagController):
+            policy = {"POLICY_YAML": yaml.safe_dump(self.policy.content, sort_keys=False)}
+        return {
+            "BOOTSTRAP_SERVERS": bootstrap,
+            "TOPIC": f"events-{run}",
+            "GROUP": f"enrich-{run}",
+            "RECEIPTS_TOPIC": f"receipts-{run}",
+            "REPORTS_TOPIC": f"reports-{run}",
+            "DLQ_TOPIC": f"dead-letters-{run}",
+            "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
+            "SEED": str(self.seed),
+            **policy,
+            **self.workload.environment(self.scale),
+        }
+
+    def manifests(self, environment: dict[str, str]) -> list[dict[str, Any]]:
+        """Every object the trial applies in its namespace before the producer starts, in order."""
+        consumer = yamlfile.read(paths.MANIFESTS / "consumer" / "deployment.yaml")
+        consumer["spec"]["replicas"] = self.policy.start
+        pod = consumer["spec"]["template"]["spec"]
+        pod["terminationGracePeriodSeconds"] = self.workload.grace_s
+        pod["containers"][0]["resources"]["requests"]["cpu"] = f"{self.workload.cpu_request_m}m"
+        settings = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "trial"},
+            "data": environment,
+        }
+        exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
+        others = [item for name in self.beside for item in _beside(name, self.scale)]
+        return [settings, exporter, *others, consumer, *self._deciding(consumer)]
+
+    def _deciding(self, consumer: dict[str, Any]) -> list[dict[str, Any]]:
+        """What decides the replicas of ``consumer``, or stands beside it where no one does."""
+        if isinstance(self.policy, ReplicaSteps):
+            return [bystander(consumer)]
+        if isinstance(self.policy, LagController):
+            return yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")
+        if isinstance(self.policy, ScaledObject) and any(isinstance(one, External) for one in self.policy.triggers):
+            return [lag_scaler(), self.policy.content]
+        return [self.policy.content]
+
+    def producer(self) -> dict[str, Any]:
+        """The Job that replays the profile."""
+        return yamlfile.read(_manifest(self.driver))
+
+
+def read(
+    profile_name: str | Path,
+    policy_name: str | Path,
+    workload: Workload,
+    seed: int,
+    scale: Scale,
+    runtime: str,
+    *,
+    partitions: int = PARTITIONS,
+    until: str = DRAINED,
+    partitions_after: int | None = None,
+    repetition: int = 1,
+    beside: Sequence[str] = (),
+    driver: str = PRODUCER,
+    fault: str | None = None,
+) -> Inputs:
+    """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
+
+    A name is that of a committed file. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
+    """
+    workload.check()
+    profile_file = profile_name if isinstance(profile_name, Path) else _file((paths.PROFILES,), profile_name, "profile")
+    given = profile.load(profile_file)
+    policy: Policy
+    if isinstance(policy_name, Path):
+        policy, replaced = _adopted(policy_name, partitions)
+    else:
+        policy, replaced = policies.load(_file(tuple(paths.MANIFESTS / kind for kind in _POLICIES), policy_name, "policy")), ()
+    _manifest(driver)
+    for name in beside:
+        _beside(name, scale)
+    for field, name in (("driver", driver), *(("beside", name) for name in beside)):
+        if runtime != "binary" and name.startswith(_NOT_IN_IMAGE):
+            raise InputError("trial", field, name, f"none of {_NOT_IN_IMAGE} on kind, whose image of pods lacks their programs")
+    if until not in (DRAINED, REPLAYED):
+        raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
+    if partitions_after is not None:
+        if partitions_after <= partitions:
+            raise InputError(
+                "trial", "partitions_after", partitions_after, f"more than {partitions}: Kafka can't take any away"
+            )
+        if all(step.phase != REPARTITION for step in given.steps):
+            raise InputError(profile_file, "steps", "no such phase", f"a phase {REPARTITION!r} that says when")
+    if fault is not None:
+        if fault not in FAULTS:
+            raise InputError("trial", "fault", fault, f"one of {', '.join(FAULTS)}")
+        if runtime != "binary":
+            raise InputError("trial", "fault", fault, "none on kind, whose processes are not this machine's")
+        if all(step.phase != fault for step in given.steps):
+            raise InputError(profile_file, "steps", "no such phase", f"a phase {fault!r} that says when")
+    return Inputs(
+        profile_name=_label(profile_name),
+        policy_name=_label(policy_name),
+        profile=given.compressed(scale.time, scale.rate),
+        policy=policy.compressed(scale),
+        workload=workload,
+        seed=seed,
+        scale=scale,
+        runtime=runtime,
+        partitions=partitions,
+        until=until,
+        partitions_after=partitions_after,
+        repetition=repetition,
+        replaced=replaced,
+        beside=tuple(beside),
+        driver=driver,
+        fault=fault,
+    )
+
+
+def _adopted(file: Path, partitions: int) -> tuple[ScaledObject, tuple[Replaced, ...]]:
+    content = yamlfile.read(file)
+    try:
+        json.dumps(content)
+    except (TypeError, ValueError) as error:
+        raise InputError(file, "(whole file)", str(error), "text, numbers, true and false: quote a date") from None
+    policy, replaced = adopt(scaledobject.parse(content, file))
+    if policy.min_replicas > partitions:
+        raise InputError(file, "spec.minReplicaCount", policy.min_replicas, f"at most the {partitions} partitions")
+    return policy, replaced
+
+
+def _label(name: str | Path) -> str:
+    """A committed file's name, or what a trial's identity takes of a user's: small letters, digits and hyphens."""
+    if isinstance(name, str):
+        return name
+    return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"
+
+
+def _manifest(name: str) -> Path:
+    file = paths.MANIFESTS / f"{name}.yaml"
+    if not file.is_file():
+        folder = file.parent if file.parent.is_dir() else paths.MANIFESTS
+        known = sorted(str(path.relative_to(paths.MANIFESTS).with_suffix("")) for path in folder.rglob("*.yaml"))
+        raise InputError(paths.MANIFESTS, "manifest", name, f"one of {', '.join(known)}")
+    return file
+
+
+def _beside(name: str, scale: Scale) -> list[dict[str, Any]]:
+    """The objects in manifest ``name``; those that decide replicas are checked, and compressed like the trial's own."""
+    file = _manifest(name)
+    return [
+        policies.parse(item, file).compressed(scale).content if item.get("kind") in policies.KINDS else item
+        for item in yamlfile.documents(file)
+    ]
+
+
+def _file(folders: tuple[Path, ...], name: str, kind: str) -> Path:
+    for folder in folders:
+        if (file := folder / f"{name}.yaml").exists():
+            return file
+    known = sorted(path.stem for folder in folders for path in folder.glob("*.yaml") if path.stem != "scales")
+    raise InputError(folders[0].parent if len(folders) > 1 else folders[0], kind, name, f"one of {', '.join(known)}")

@@ -1,0 +1,51 @@
+"""A policy is what decides the number of replicas: a ScaledObject, a plain HPA, the lab's controller, or steps by decree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from lab import yamlfile
+from lab.errors import InputError
+from lab.spec import controller, plainhpa, scaledobject, steps
+from lab.spec.scale import Scale
+
+
+class Policy(Protocol):
+    """What the runner needs of any policy; ``content`` is its YAML, ``hpa`` the name of the HPA that acts for it, if any."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def start(self) -> int: ...  # noqa: D102
+    @property
+    def min_replicas(self) -> int: ...  # noqa: D102
+    @property
+    def max_replicas(self) -> int: ...  # noqa: D102
+    @property
+    def hpa(self) -> str | None: ...  # noqa: D102
+    @property
+    def content(self) -> dict[str, Any]: ...  # noqa: D102
+    def compressed(self, scale: Scale) -> Policy: ...  # noqa: D102
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
+    "ScaledObject": scaledobject.parse,
+    "HorizontalPodAutoscaler": plainhpa.parse,
+    "LagController": controller.parse,
+    "ReplicaSteps": steps.parse,
+}
+
+
+def load(path: Path) -> Policy:
+    """The policy in the file at ``path``, of whichever kind. Raises :class:`InputError` naming the field that can't be used."""
+    return parse(yamlfile.read(path), path)
+
+
+def parse(content: Mapping[str, Any], where: object) -> Policy:
+    """The policy in ``content``, whose source ``where`` names. Raises :class:`InputError` like :func:`load`."""
+    kind = content.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InputError(where, "kind", kind, f"one of {', '.join(KINDS)}")
+    return KINDS[kind](content, where)

@@ -1,0 +1,212 @@
+"""Traffic profiles: timestamped steps of the producer's rate, and the exact schedule that follows from them.
+
+A profile is piecewise constant. The number of events due by time t is the integral of the rate, and event i is due when
+the integral reaches i, so the schedule is a pure function of the profile and no random number decides when to send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lab import yamlfile
+from lab.errors import InputError
+
+MAX_RATE = 1_000_000.0
+MAX_SECONDS = 7 * 86_400.0
+ZIPF = 1.1  # the field's usual skew of keys
+BASELINE = "baseline"
+RELIEF = ("drain", "lull")  # the phases in which a backlog is worked off
+
+
+@dataclass(frozen=True)
+class Step:
+    """From ``at`` seconds after the start the rate is ``rate`` events/s; ``phase`` says what the step is for."""
+
+    at: float
+    rate: float
+    phase: str
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Steps in order of time, the first at 0, and the length in seconds.
+
+    ``zipf`` is the exponent s of the keys' Zipf distribution (0: all entities alike). ``real_time`` says that the profile
+    takes the same time at every scale, as what it is for does.
+    """
+
+    steps: tuple[Step, ...]
+    duration: float
+    zipf: float = ZIPF
+    real_time: bool = False
+
+    @cached_property
+    def _edges(self) -> npt.NDArray[np.float64]:
+        return np.array([*(step.at for step in self.steps), self.duration])
+
+    @cached_property
+    def _due(self) -> npt.NDArray[np.float64]:
+        rates = np.array([step.rate for step in self.steps])
+        return np.concatenate(([0.0], np.cumsum(rates * np.diff(self._edges))))
+
+    @property
+    def total(self) -> int:
+        """How many events the whole profile sends."""
+        return int(np.floor(self._due[-1] + 1e-6))
+
+    def due(self, seconds: float) -> int:
+        """How many events are due ``seconds`` after the start."""
+        return min(self.total, int(np.floor(np.interp(seconds, self._edges, self._due) + 1e-6)))
+
+    def times(self, first: int, last: int) -> npt.NDArray[np.float64]:
+        """When events ``first`` to ``last`` (exclusive) are due, in seconds after the start."""
+        # Steps of rate 0 would make the integral flat; the k-th event is due at the start of the next flowing step.
+        flowing = np.concatenate((np.diff(self._due) > 0, [True]))
+        index = np.arange(first, last, dtype=np.float64)
+        position = np.searchsorted(self._due, index, side="right") - 1
+        position = np.minimum(position, len(self.steps) - 1)
+        rates = np.array([step.rate for step in self.steps])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            within = np.where(flowing[position], (index - self._due[position]) / rates[position], 0.0)
+        return self._edges[position] + within
+
+    def phases(self) -> list[tuple[float, float, str]]:
+        """(start, end, phase) of each run of steps of one phase, in seconds."""
+        runs: list[tuple[float, float, str]] = []
+        ends = [*(step.at for step in self.steps[1:]), self.duration]
+        for step, end in zip(self.steps, ends, strict=True):
+            if runs and runs[-1][2] == step.phase:
+                runs[-1] = (runs[-1][0], end, step.phase)
+            else:
+                runs.append((step.at, end, step.phase))
+        return runs
+
+    def compressed(self, time: float, rate: float) -> Profile:
+        """The same shape with every time divided by ``time`` and every rate multiplied by ``rate``."""
+        time = 1 if self.real_time else time
+        steps = tuple(replace(step, at=step.at / time, rate=step.rate * rate) for step in self.steps)
+        return replace(self, steps=steps, duration=self.duration / time)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The profile as explicit steps, in the form :func:`load` reads."""
+        steps = [{"at": step.at, "rate": step.rate, "phase": step.phase} for step in self.steps]
+        content = {"kind": "steps", "steps": steps, "duration": self.duration, "zipf": self.zipf}
+        return content | ({"real_time": True} if self.real_time else {})
+
+
+_COMMON = ("kind", "duration", "zipf", "real_time")
+
+
+def _steady(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
+    return [Step(0.0, rate, "baseline")]
+
+
+def _step(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
+    baseline = field("baseline", 300, 0.001, MAX_SECONDS)
+    hold = field("spike_hold", 600, 0.001, MAX_SECONDS)
+    spike = rate * field("spike_mult", 10, 1, 1000)
+    return [Step(0.0, rate, "baseline"), Step(baseline, spike, "spike"), Step(baseline + hold, rate, "drain")]
+
+
+def _bursty(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
+    baseline = field("baseline", 300, 0.001, MAX_SECONDS)
+    hold = field("spike_hold", 60, 0.001, MAX_SECONDS)
+    every = field("every", 180, 0.001, MAX_SECONDS)
+    bursts = int(field("bursts", 5, 1, 10_000))
+    spike = rate * field("spike_mult", 10, 1, 1000)
+    steps = [Step(0.0, rate, "baseline")]
+    for burst in range(bursts):
+        steps += [Step(baseline + burst * every, spike, "burst"), Step(baseline + burst * every + hold, rate, "lull")]
+    return steps
+
+
+def _sawtooth(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
+    baseline = field("baseline", 300, 0.001, MAX_SECONDS)
+    hold = field("spike_hold", 300, 0.001, MAX_SECONDS)
+    teeth = int(field("bursts", 3, 1, 10_000))
+    mult = field("spike_mult", 10, 1, 1000)
+    treads = 10  # a ramp is drawn as ten steps: the rate stays piecewise constant
+    steps = [Step(0.0, rate, "baseline")]
+    for tooth in range(teeth):
+        for tread in range(treads):
+            at = baseline + hold * (tooth + tread / treads)
+            steps.append(Step(at, rate * (1 + (mult - 1) * (tread + 1) / treads), "tooth"))
+    return [*steps, Step(baseline + hold * teeth, rate, "drain")]
+
+
+_KINDS: dict[str, tuple[tuple[str, ...], Callable[..., list[Step]]]] = {
+    "steady": ((), _steady),
+    "step": (("baseline", "spike_hold", "spike_mult"), _step),
+    "bursty": (("baseline", "spike_hold", "spike_mult", "every", "bursts"), _bursty),
+    "sawtooth": (("baseline", "spike_hold", "spike_mult", "bursts"), _sawtooth),
+}
+KINDS = (*_KINDS, "steps")
+
+
+def build(content: Mapping[str, Any], where: object) -> Profile:
+    """The profile that ``content`` describes; ``where`` names its source in errors.
+
+    ``kind`` is steady, step, bursty or sawtooth (with ``rate`` in events/s at multiplier 1, ``duration``, ``baseline``,
+    ``spike_hold`` and ``every`` in seconds, ``spike_mult``, ``bursts``), or ``steps`` with explicit ``{at, rate, phase}``;
+    each may say ``zipf`` and ``real_time``.
+    Raises :class:`InputError` naming the field for anything else.
+    """
+    kind = content.get("kind")
+    if kind not in KINDS:
+        raise InputError(where, "kind", kind, f"one of {', '.join(KINDS)}")
+    duration = yamlfile.number(content, "duration", where, 0.001, MAX_SECONDS)
+    if kind == "steps":
+        yamlfile.known(content, (*_COMMON, "steps"), where)
+        steps = _explicit(content.get("steps"), where)
+    else:
+        fields, make = _KINDS[kind]
+        yamlfile.known(content, (*_COMMON, "rate", *fields), where)
+        rate = yamlfile.number(content, "rate", where, 0, MAX_RATE)
+
+        def field(name: str, default: float, least: float, most: float) -> float:
+            return yamlfile.number(content, name, where, least, most, default)
+
+        steps = make(field, rate, duration)
+    for step in steps:
+        if step.rate > MAX_RATE:
+            raise InputError(where, "rate x spike_mult", step.rate, f"at most {MAX_RATE:g} events/s")
+    if steps[-1].at >= duration:
+        name = "steps" if kind == "steps" else "spike_hold"
+        raise InputError(where, name, content.get(name), f"a profile that fits its duration of {duration:g} s")
+    if any(later.at <= earlier.at for earlier, later in pairwise(steps)):
+        name = "steps" if kind == "steps" else "every"
+        raise InputError(where, name, content.get(name), "steps in increasing order of time")
+    zipf = yamlfile.number(content, "zipf", where, 0, 5, ZIPF)
+    if not isinstance(content.get("real_time", False), bool):
+        raise InputError(where, "real_time", content["real_time"], "true or false")
+    return Profile(tuple(steps), duration, zipf, content.get("real_time", False))
+
+
+def _explicit(rows: object, where: object) -> list[Step]:
+    if not isinstance(rows, list) or not rows:
+        raise InputError(where, "steps", rows, "a list of {at, rate, phase}")
+    steps = []
+    for index, row in enumerate(rows):
+        prefix = f"steps[{index}]."
+        if not isinstance(row, dict):
+            raise InputError(where, f"steps[{index}]", row, "a mapping {at, rate, phase}")
+        yamlfile.known(row, ("at", "rate", "phase"), where, prefix)
+        at = yamlfile.number(row, "at", where, 0, MAX_SECONDS, prefix=prefix)
+        rate = yamlfile.number(row, "rate", where, 0, MAX_RATE, prefix=prefix)
+        steps.append(Step(at, rate, str(row.get("phase", "step"))))
+    if steps[0].at != 0:
+        raise InputError(where, "steps[0].at", steps[0].at, "0: a profile starts at once")
+    return steps
+
+
+def load(path: Path) -> Profile:
+    """The profile in the YAML file at ``path``."""
+    return build(yamlfile.read(path), path)

@@ -1,0 +1,66 @@
+"""What a user brings to the acceptance: files in the place of its own profile, policy and workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.model.baseline import baseline
+from lab.spec import workload
+from lab.spec.inputs import Inputs
+from lab.spec.profile import BASELINE, RELIEF
+from lab.spec.workload import PARTITIONS, Workload
+
+PROFILE, POLICY = "step-10x", "lag"
+
+
+@dataclass(frozen=True)
+class Own:
+    """The files that were given; None where the acceptance's own is taken."""
+
+    scaledobject: Path | None = None
+    profile: Path | None = None
+    workload: Path | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.scaledobject, self.profile, self.workload))
+
+    def plan(self) -> dict[str, Any]:
+        """The profile, policy, workload and partitions of the trial. Raises :class:`InputError` for a bad workload."""
+        chosen, partitions = workload.load(self.workload) if self.workload else (Workload(), PARTITIONS)
+        return {
+            "profile": self.profile or PROFILE,
+            "policy": self.scaledobject or POLICY,
+            "workload": chosen,
+            "partitions": partitions,
+        }
+
+
+def told(inputs: Inputs) -> list[str]:
+    """The trial in lines a user reads before it runs: what was replaced, what the traffic asks, what it can't show."""
+    policy, pod = inputs.policy, inputs.workload.rate * inputs.scale.rate
+    rates = [step.rate for step in inputs.profile.steps]
+    at_work = min(policy.max_replicas, inputs.partitions)
+    lines = [
+        f"acceptance: {inputs.id} at scale {inputs.scale}",
+        f"traffic {min(rates):,.0f} to {max(rates):,.0f} messages/s; a pod takes {pod:,.0f}/s, the floor of "
+        f"{policy.min_replicas} pods {policy.min_replicas * pod:,.0f}/s, {at_work} pods on {inputs.partitions} partitions "
+        f"{at_work * pod:,.0f}/s",
+    ]
+    start = baseline(policy, inputs.partitions)
+    if start.replicas != policy.start:
+        lines.append(f"baseline of {start.replicas}, not the floor of {policy.start}: {start.why}")
+    phases = [phase for _, _, phase in inputs.profile.phases()]
+    if all(phase == BASELINE for phase in phases):
+        lines.append(f"the profile never leaves its phase {BASELINE}: reaction and drain will be no data")
+    elif phases[-1] not in RELIEF:
+        lines.append(f"the profile ends in phase {phases[-1]}, not in {' or '.join(RELIEF)}: the drain will be no data")
+    return [*lines, *(f"replaced {one}" for one in inputs.replaced)]
+
+
+def replaced(inputs: Mapping[str, Any]) -> str:
+    """What a record's ``inputs`` say was replaced in the user's ScaledObject, as a paragraph; "" when nothing was."""
+    rows = [f"{one['field']} ({one['theirs']!r})" for one in inputs.get("replaced", ())]
+    return f"Replaced in the ScaledObject as it was brought, so that it runs here: {'; '.join(rows)}." if rows else ""

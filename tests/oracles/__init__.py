@@ -1,0 +1,1 @@
+"""The real controllers as oracles for the models: their own Go code, run on cases."""

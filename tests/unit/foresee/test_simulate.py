@@ -1,0 +1,334 @@
+"""The simulator: what a group must do by arithmetic alone, whatever a policy decides."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from lab import paths
+from lab.errors import InputError
+from lab.foresee import lateness
+from lab.foresee.curve import Curve
+from lab.foresee.group import NOBODY, Consumers, Group
+from lab.foresee.rebalance import Rebalance, assigned
+from lab.foresee.simulate import Situation, simulate, simulate_many
+from lab.spec import policy, scaledobject
+from lab.spec.profile import Profile, Step
+
+P = 24
+EVEN = np.full(P, 1 / P)
+
+
+def lag_150(**metadata):
+    """The committed policy lag-150 with other metadata of its trigger, and bounds."""
+    content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml").content
+    for field, value in metadata.items():
+        place = content["spec"] if field in content["spec"] or field.startswith(("min", "max")) else None
+        if place is None:
+            content["spec"]["triggers"][0]["metadata"][field] = value
+        else:
+            place[field] = value
+    return scaledobject.parse(content, "test")
+
+
+def lasting(**metadata):
+    """lag-150 with the persistent-lag scaler in place of the kafka trigger, of the same threshold."""
+    content = lag_150(**{field: value for field, value in metadata.items() if field.startswith(("min", "max"))}).content
+    given = {"scalerAddress": "lag-scaler:6000", "bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}
+    given |= {"lagThreshold": "150", "sustainSeconds": "120", "allowIdleConsumers": "true"}
+    given |= {field: value for field, value in metadata.items() if not field.startswith(("min", "max"))}
+    given = {field: value for field, value in given.items() if value is not None}
+    content["spec"]["triggers"] = [{"type": "external", "metadata": given}]
+    return scaledobject.parse(content, "test")
+
+
+def step(rate, spike, baseline=150.0, hold=600.0, duration=960.0):
+    """A step from ``rate`` to ``spike`` events/s and back."""
+    steps = (Step(0, rate, "baseline"), Step(baseline, spike, "spike"), Step(baseline + hold, rate, "drain"))
+    return Profile(steps, duration)
+
+
+@given(st.integers(1, 60), st.lists(st.integers(0, 70), min_size=1, max_size=8))
+def test_an_assignment_is_even_and_sticky(partitions, sizes):
+    """No two members differ by more than one partition, and no more partitions move than the new quotas ask for."""
+    owners = np.full(partitions, NOBODY)
+    for members in sizes:
+        before, owners = owners, assigned(owners, members)
+        if not members:
+            assert (owners == NOBODY).all()
+            continue
+        counts = np.bincount(owners, minlength=members)
+        assert counts.max() - counts.min() <= 1
+        had = np.bincount(before[(before >= 0) & (before < members)], minlength=members)
+        kept = int((owners == before).sum())
+        floor, more = divmod(partitions, members)
+        quota = [floor + 1] * more + [floor] * (members - more)
+        assert kept == sum(min(have, most) for have, most in zip(sorted(had, reverse=True), quota, strict=True))
+
+
+@pytest.mark.parametrize(("balancer", "stands_still"), [("range", P), ("cooperative-sticky", 0), ("consumer", P // 2)])
+def test_what_a_rebalance_stops(balancer, stands_still):
+    """From 2 to 4 members: eager stops everything at once, cooperative nothing at first, KIP-848 what moves."""
+    owner = np.full(P, NOBODY)
+    group = Rebalance(Consumers(100, 3.0, balancer), owner, 2)
+    group.resize(10.0, 4)
+    assert (owner == NOBODY).sum() == stands_still
+    rounds = 0
+    while group.ends is not None:
+        group.round(group.ends)
+        rounds += 1
+    assert rounds == (2 if balancer == "cooperative-sticky" else 1)
+    assert group.working == 4
+    assert np.bincount(owner).tolist() == [6] * 4
+
+
+def test_who_comes_during_a_round_is_in_it():
+    """The classic protocol: a round that is on takes late joiners in, and revokes for all of them."""
+    group = Rebalance(Consumers(100, 3.0, notice_s=0.5, round_s=1.0), np.full(P, NOBODY), 2)
+    group.resize(10.0, 3)
+    group.resize(10.3, 4)
+    assert group.ends == 10.5
+    group.round(10.5)
+    assert group.ends == 11.5
+    group.round(11.5)
+    assert (group.ends, group.working) == (None, 4)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 20), st.floats(0, 5_000)), min_size=1, max_size=12),
+    st.integers(1, 24),
+    st.floats(1, 500),
+)
+def test_messages_are_conserved(steps, members, rate):
+    """What arrived is either processed or in the backlog, and no pod processes faster than it can."""
+    group = Group(Consumers(rate, 3.0), EVEN, 1)
+    group.owner[0] = assigned(group.owner[0], members)
+    arrived = 0.0
+    for seconds, arriving in steps:
+        before = group.processed.sum()
+        group.step(seconds, arriving)
+        arrived += seconds * arriving
+        assert group.processed.sum() + group.backlog.sum() == pytest.approx(arrived)
+        assert group.processed.sum() - before <= members * rate * seconds * (1 + 1e-9)
+    assert (group.backlog >= -1e-9).all()
+
+
+def test_without_reaction_lag_grows_by_the_difference():
+    """4 pods of 100/s against 1,000/s: 600 a second, to the message."""
+    consumers = Consumers(100.0, 3.0, in_flight_s=0.0)
+    curve = simulate(Situation(step(100, 1000), EVEN, consumers), lag_150(maxReplicaCount=4))
+    assert curve.peak_lag == pytest.approx(600 * 600, abs=P)
+    assert curve.changes == []
+
+
+def test_a_step_scales_out_drains_and_gives_back():
+    """lag-150 on the plateau: up to what 1,800/s need, lag back at a threshold, and the floor again."""
+    curve = simulate(Situation(step(180, 1800, duration=2400), EVEN, Consumers(100.0, 3.0)), lag_150())
+    first = curve.changes[0]
+    assert first[0] == 165.0
+    assert first[1:] == (4, 12)
+    assert curve.replicas.max() == 24
+    assert curve.replicas[-1] == 4
+    assert curve.back_at(150, 750) is not None
+    assert curve.log[0].reasons
+
+
+def test_many_policies_at_once_are_each_as_alone():
+    """The same, but for the rounding of what happens between syncs."""
+    situation = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
+    policies = [lag_150(), lag_150(lagThreshold="500"), lag_150(maxReplicaCount=12)]
+    together = simulate_many(situation, policies)
+    for one, curve in zip(policies, together, strict=True):
+        alone = simulate(situation, one)
+        assert curve.changes[:2] == alone.changes[:2]
+        assert curve.peak_lag == pytest.approx(alone.peak_lag, rel=0.02)
+        assert curve.pod_minutes == pytest.approx(alone.pod_minutes, rel=0.02)
+
+
+def test_a_group_without_traffic_goes_to_zero_and_comes_back():
+    """minReplicaCount 0: KEDA takes the last pod away after cooldownPeriod, and brings the first at a poll."""
+    traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
+    curve = simulate(Situation(traffic, EVEN, Consumers(100.0, 3.0)), lag_150(minReplicaCount=0))
+    counts = [after for _, _, after in curve.changes]
+    assert 0 in counts
+    gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
+    assert 600 < gone < 1000
+    back = next(at for at, before, _ in curve.changes if before == 0 and at > gone)
+    assert 1800 <= back <= 1860
+
+
+def test_the_cap_without_idle_consumers_stands_below_p():
+    """allowIdleConsumers false: 22 of 24 never become 24 (keda #4791); with the cure they do."""
+    flood = Situation(step(1000, 6000), EVEN, Consumers(100.0, 3.0))
+    stuck = simulate(flood, lag_150(allowIdleConsumers="false", maxReplicaCount=48))
+    cured = simulate(flood, lag_150())
+    assert stuck.replicas.max() <= 25
+    assert cured.replicas.max() == 24
+
+
+def test_partition_skew_bounds_the_drain():
+    """One partition with half of the traffic drains at one pod's rate, however many pods there are."""
+    shares = np.full(P, 0.5 / (P - 1))
+    shares[0] = 0.5
+    curve = simulate(Situation(step(100, 1000, duration=6000), shares, Consumers(100.0, 3.0)), lag_150())
+    backlog = 600 * (500 - 100)
+    assert curve.back_at(150, 750) - 750 > backlog / 100 * 0.9
+
+
+@pytest.mark.parametrize(("begin", "expected"), [(0.0, 3.0), (3.5, 3.5)])
+def test_when_lag_is_back(begin, expected):
+    """Between two points, straight; at once where it already is."""
+    curve = Curve(np.array([0.0, 2.0, 4.0]), np.array([100.0, 200.0, 0.0]), np.ones(3, int), np.ones(3, int))
+    assert curve.back_at(100 if begin == 0 else 60, 2.0 if begin == 0 else begin) == pytest.approx(expected)
+    assert curve.back_at(-1) is None
+
+
+@st.composite
+def traffic(draw):
+    """Any steps of up to 40 pods' rate, some minutes each."""
+    lengths = draw(st.lists(st.integers(20, 400), min_size=1, max_size=6))
+    rates = draw(st.lists(st.integers(0, 4000), min_size=len(lengths), max_size=len(lengths)))
+    edges = np.cumsum([0, *lengths]).astype(float)
+    return Profile(tuple(Step(at, rate, "step") for at, rate in zip(edges, rates, strict=False)), float(edges[-1]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    traffic(), st.integers(1, 2000), st.sampled_from([1, 2.5, 3, 5, 7.5, 15]), st.sampled_from([P, 2 * P]), st.integers(0, 1)
+)
+def test_what_lasts_for_no_time_is_the_lag_there_is(profile, threshold, interval, most, least):
+    """sustainSeconds 0 without stabilizations, sampled at every sync: every decision is the kafka trigger's."""
+    # Without idle consumers the caps are two: the scaler's leaves no metric between P and P + 1 thresholds.
+    chosen = {"lagThreshold": str(threshold), "allowIdleConsumers": "true"}
+    chosen |= {"minReplicaCount": least, "maxReplicaCount": most}
+    windowed = lasting(**chosen, sustainSeconds="0", samplingInterval=f"{interval:g}")
+    # In one pass, so that both groups go through the same steps of time.
+    plain, sampled = simulate_many(Situation(profile, EVEN, Consumers(100.0, 3.0)), [lag_150(**chosen), windowed])
+    assert sampled.changes == plain.changes
+    assert (sampled.lag == plain.lag).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(400, 20_000), st.integers(1, 60), st.integers(0, 59), st.sampled_from([60, 120, 300]))
+def test_a_spike_shorter_than_sustain_scales_nothing(spike, hold, offset, sustain):
+    """However high: what the floor of pods works off within sustainSeconds is never seen by the HPA."""
+    begin, floor = 200.0 + offset, 4 * 1000.0
+    shortage = max(0.0, spike - floor) * hold
+    drain = shortage / (floor - 300)
+    assume(hold + drain + 1 < sustain)
+    profile = Profile((Step(0, 300, "baseline"), Step(begin, spike, "spike"), Step(begin + hold, 300, "drain")), 1800.0)
+    here = Situation(profile, EVEN, Consumers(1000.0, 3.0, in_flight_s=0.1), tail_s=600.0)
+    assert simulate(here, lasting(lagThreshold="150", sustainSeconds=str(sustain))).changes == []
+
+
+def test_a_spike_that_scales_the_built_in_trigger_scales_nothing():
+    """The test above has something to see: the kafka trigger of the same threshold scales out on such a spike."""
+    profile = Profile((Step(0, 300, "baseline"), Step(200, 5000, "spike"), Step(240, 300, "drain")), 1800.0)
+    here = Situation(profile, EVEN, Consumers(1000.0, 3.0, in_flight_s=0.1))
+    assert simulate(here, lag_150()).replicas.max() == 12
+    assert simulate(here, lasting(sustainSeconds="60")).changes == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1200, 4000), st.sampled_from([30, 60, 120, 240]), st.sampled_from([2, 5, 10]), st.integers(0, 14))
+def test_a_step_is_answered_later_by_what_it_has_to_last(spike, sustain, interval, offset):
+    """By sustainSeconds, to an interval and a sync: the metric is what the lag was so long before, as long as it grows."""
+    here = Situation(step(100, spike, 300.0 + offset, 900, 2400), EVEN, Consumers(100.0, 3.0))
+    built_in = simulate(here, lag_150()).changes[0]
+    given = {"sustainSeconds": str(sustain), "samplingInterval": str(interval), "windowSize": "120"}
+    ours = simulate(here, lasting(**given)).changes[0]
+    assert built_in[0] > 300
+    assert sustain - here.sync_s <= ours[0] - built_in[0] <= sustain + interval + here.sync_s
+
+
+def test_what_stabilizes_up_and_down():
+    """Up it adds to sustainSeconds; down it keeps the pods for its time beyond what the HPA's own window does."""
+    here = Situation(step(100, 2000, 300.0, 600, 4000), EVEN, Consumers(100.0, 3.0))
+    plain, up, down = (
+        simulate(here, lasting(**{"sustainSeconds": "60"} | more))
+        for more in ({}, {"scaleUpStabilization": "60"}, {"scaleDownStabilization": "300"})
+    )
+    assert up.changes[0][0] - plain.changes[0][0] == pytest.approx(60, abs=here.sync_s)
+    gives_back = [next(at for at, before, after in one.changes if after < before) for one in (plain, down)]
+    assert gives_back[1] - gives_back[0] == pytest.approx(300, abs=3 * here.sync_s)
+
+
+def test_in_seconds_the_oldest_record_decides():
+    """lagSeconds: the same record is as old whatever the rate; half of the traffic on one partition is old there first."""
+    content = {"lagThreshold": None, "lagSeconds": "30", "sustainSeconds": "30"}
+    here = Situation(step(1000, 10_000, 300.0, 600, 4000), EVEN, Consumers(1000.0, 3.0))
+    curve = simulate(here, lasting(**content))
+    assert curve.changes[0][0] > 330
+    assert curve.replicas.max() >= 22  # 24 to the HPA's tolerance
+    assert curve.replicas[-1] == 4
+    ages = lateness.ages(curve, lateness.Arrivals(here.profile))
+    age = float(np.interp(curve.changes[0][0] - 30, *ages))  # P x age / lagSeconds against the pods there are
+    assert 24 * age / 30 > 4.4
+
+
+def test_partition_limitation_limits_what_is_sampled():
+    """Two partitions of 24: at most two thresholds without idle consumers, and pods for no more."""
+    flood = Situation(step(100, 4000), EVEN, Consumers(100.0, 3.0))
+    chosen = {"partitionLimitation": "0,5", "allowIdleConsumers": "false", "minReplicaCount": 1}
+    assert simulate(flood, lasting(**chosen)).replicas.max() == 2
+
+
+def test_many_policies_of_the_scaler_at_once():
+    """Each samples its own group."""
+    situation = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
+    policies = [lasting(), lag_150(), lasting(sustainSeconds="30", samplingInterval="5")]
+    for one, curve in zip(policies, simulate_many(situation, policies), strict=True):
+        alone = simulate(situation, one)
+        assert curve.changes[:2] == alone.changes[:2]
+        assert curve.pod_minutes == pytest.approx(alone.pod_minutes, rel=0.02)
+
+
+def test_from_zero_the_scaler_wakes_the_group_at_once():
+    """Activity is the lag there is, lasting or not: a pollingInterval after the first message, as with the kafka trigger."""
+    traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
+    curve = simulate(Situation(traffic, EVEN, Consumers(100.0, 3.0)), lasting(minReplicaCount=0))
+    gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
+    back = next(at for at, before, _ in curve.changes if before == 0 and at > gone)
+    assert 600 < gone < 1000
+    assert 1800 <= back <= 1860
+
+
+def test_what_can_t_be_read_holds_the_replicas_and_falls_back():
+    """partitionLimitation that leaves no partition: the HPA keeps what there is, and with a fallback goes to that."""
+    content = lasting(partitionLimitation="99").content
+    here = Situation(step(100, 4000), EVEN, Consumers(100.0, 3.0))
+    assert simulate(here, scaledobject.parse(content, "test")).changes == []
+    content["spec"]["fallback"] = {"failureThreshold": 3, "replicas": 9}
+    assert simulate(here, scaledobject.parse(content, "test")).replicas[-1] == 9
+
+
+def test_what_is_not_simulated_is_refused():
+    """A second trigger is named, with its types, and an external scaler that is not the lab's."""
+    content = lasting().content
+    content["spec"]["triggers"][0]["metadata"] = {"scalerAddress": "queue:6000"}
+    with pytest.raises(InputError, match=r"spec.triggers: \['external'\] .* external with the persistent-lag scaler's"):
+        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0)), scaledobject.parse(content, "so.yaml"))
+    content = lag_150().content
+    cron = {"timezone": "UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "10"}
+    content["spec"]["triggers"].append({"type": "cron", "metadata": cron})
+    with pytest.raises(InputError, match=r"spec.triggers: \['kafka', 'cron'\]"):
+        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0)), scaledobject.parse(content, "so.yaml"))
+
+
+def test_a_faster_start_is_never_worse():
+    """Peak lag grows with the cold start."""
+    peaks = [
+        simulate(Situation(step(180, 1800), EVEN, Consumers(100.0, start_s=s)), lag_150()).peak_lag for s in (0, 5, 30, 60)
+    ]
+    assert peaks == sorted(peaks)
+    assert not math.isclose(peaks[0], peaks[-1])
+
+
+def test_what_is_in_flight_falls_with_the_rate():
+    """Shortly after the spike the curve shows the baseline's messages in flight, not the spike's until the next sync."""
+    consumers = Consumers(1000.0, 3.0, in_flight_s=0.3)
+    curve = simulate(Situation(step(100, 1000, hold=610.0), EVEN, consumers), lag_150())
+    assert np.interp(759.9, curve.t, curve.lag) == pytest.approx(300, abs=P)
+    assert np.interp(760.4, curve.t, curve.lag) == pytest.approx(30, abs=P)

@@ -1,0 +1,165 @@
+"""What a run started is ended: whatever is recorded of it, whatever it starts meanwhile, and nothing else."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab.cluster.kind import state
+from lab.host import mark, processes, runs
+from lab.wait import until
+
+from .run_harness import SLEEP, bystander, child, dead, register, running
+
+__all__ = ["bystander", "dead", "register"]
+
+
+def test_what_no_file_names_is_found_by_its_mark(dead, bystander):
+    """What a process of the run started, in a session of its own, or with no environment; a bystander is left alone."""
+    run = dead()
+    processes.forget(run, child(run))
+    script = "setsid sleep 301 & env -i sleep 302 & exec sleep 303"
+    shell = subprocess.Popen(["sh", "-c", script], env=mark.environment(run), start_new_session=True)
+    until(lambda: len(family(shell.pid)) == 3, 10, "the shell's children")
+    pids = family(shell.pid)
+    try:
+        assert runs.sweep() == 4
+        shell.wait()
+        assert not any(map(running, pids))
+        assert bystander.poll() is None
+    finally:
+        for pid in filter(running, pids):
+            os.kill(pid, signal.SIGKILL)
+
+
+def family(pid):
+    """A process and its children, once each runs its own program."""
+    return [one.pid for one in (psutil.Process(pid), *psutil.Process(pid).children()) if one.name() == "sleep"]
+
+
+def test_what_runs_without_its_folder_is_ended(dead, bystander):
+    """Someone removed the folder of a run with everything in it."""
+    run = dead()
+    pid = child(run)
+    shutil.rmtree(run)
+    assert runs.sweep() == 1
+    assert not running(pid)
+    assert bystander.poll() is None
+
+
+def test_a_process_that_changes_its_program_is_found(monkeypatch):
+    """For a moment its environment is empty: it is asked again."""
+    run = runs.open_run()
+    pid = processes.start(run, "one", SLEEP).process.pid
+    answers = {pid: 3}
+    read = Path.read_bytes
+
+    def empty_at_first(path):
+        asked = int(path.parent.name) if path.name == "environ" else 0
+        answers[asked] = answers.get(asked, 0) - 1
+        return b"" if answers[asked] >= 0 else read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", empty_at_first)
+    assert pid in mark.marked()[run.resolve()]
+    monkeypatch.undo()
+    processes.clear(run)
+
+
+NODE = """
+import signal, subprocess, sys, time
+def end(*_):
+    for _ in range(4):
+        subprocess.Popen(["sleep", "304"], start_new_session=True)
+        time.sleep(1)
+    open(sys.argv[1], "w").close()
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def test_a_node_has_its_time_to_stop_and_what_it_starts_meanwhile_is_ended(tmp_path):
+    """It is not killed after 3 s, and no list of processes made before is taken for all there are."""
+    run = runs.open_run()
+    daemon = processes.start(run, processes.NODE, [sys.executable, "-c", NODE, tmp_path / "stopped"])
+    until(lambda: b"ready" in daemon.log.read_bytes(), 10, "the node's handler")
+    assert processes.clear(run) == 5
+    assert (tmp_path / "stopped").exists()
+    assert run.resolve() not in mark.marked()
+
+
+def full_disk(work):
+    """What ``work`` prints in a process that can write no byte into any file, and the register's folder after it."""
+    code = f"""
+import asyncio, json, os, resource, sys
+from pathlib import Path
+from lab.host import processes, runs
+from lab.kubelet import process
+from lab.errors import LabFault
+cache, run = Path(sys.argv[1]), runs.open_run()
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+try:
+    {work}
+except (LabFault, OSError) as error:
+    print(type(error).__name__, error)
+"""
+    command = [sys.executable, "-c", code, os.environ["ELASTIC_LAB_CACHE"]]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("work", "fault"),
+    [
+        ("processes.start(run, 'one', ['sleep', '305'])", "LabFault one can't be started: "),
+        (
+            "asyncio.run(process.Process.start(['sleep', '305'], env=os.environ, cwd='/', log=cache / 'l', run=run, name='n'))",
+            "OSError ",
+        ),
+        (
+            "asyncio.run(process.run_to_end(['sleep', '305'], env=os.environ, cwd='/', timeout_s=9, run=run, name='n'))",
+            "OSError ",
+        ),
+    ],
+    ids=["daemon", "pod", "probe"],
+)
+def test_with_a_full_disk_nothing_runs_that_is_not_recorded(register, work, fault):
+    """What can't be recorded is ended; the next start finds an owner's file that is whole."""
+    assert full_disk(work).startswith(fault)
+    assert not mark.marked().keys() & {run.resolve() for run in runs.all_runs()}
+    assert [list((run / "pids").iterdir()) for run in runs.all_runs()] == [[]]
+    assert runs.sweep() == 0
+    assert not list(register.glob("*-*"))
+
+
+def test_with_a_full_disk_no_run_is_opened(register):
+    """One line says why, and no folder is left that a later start would have to guess about."""
+    assert full_disk("runs.open_run()").startswith(f"LabFault no run can be registered in {register}: ")
+    assert len(runs.all_runs()) == 1
+    runs.sweep()
+    assert not list(register.glob("*-*"))
+
+
+def test_what_kind_starts_is_marked():
+    """The kind command is a script of the run's: what it starts is ended before its cluster is deleted."""
+    run = runs.open_run()
+    state.leave_commands(run, "/usr/bin/env")
+    printed = subprocess.run([str(run / "kind")], capture_output=True, text=True, check=True).stdout
+    assert f"{mark.VARIABLE}={run.resolve()}\n" in printed
+
+
+@pytest.mark.parametrize(("code", "there"), [(0, False), (1, True)])
+def test_what_can_not_be_undone_is_kept_for_the_next_start(dead, code, there):
+    """A kind cluster that Docker does not delete now is still known."""
+    run = dead()
+    (run / processes.END).write_text(f"#!/bin/sh\nexit {code}\n")
+    (run / processes.END).chmod(0o700)
+    pid = child(run)
+    assert runs.sweep() == 1
+    assert not running(pid)
+    assert run.exists() == there

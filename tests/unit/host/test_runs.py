@@ -1,0 +1,216 @@
+"""The register of runs: whatever a session leaves of itself, the next start finds it and removes it, and only it."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from lab import wholefile
+from lab.cluster.kind import state
+from lab.errors import LabFault
+from lab.host import identity, podnetwork, processes, runs
+
+from .run_harness import SLEEP, child, dead, register, running
+
+__all__ = ["dead", "register"]
+
+
+def step(monkeypatch, seconds):
+    """Step the wall clock, as psutil sees it: it dates a process by its ticks since the boot and the boot's wall time."""
+    boot = psutil._pslinux.boot_time
+    monkeypatch.setattr(psutil._pslinux, "boot_time", lambda: boot() + seconds)
+
+
+@pytest.mark.parametrize("seconds", [-5, 5])
+def test_a_clock_step_leaves_a_live_run_alone(monkeypatch, seconds):
+    """Another session's sweep finds the owner alive; the run's processes are still known, and ended when it is cleared."""
+    run = runs.open_run()
+    pid = processes.start(run, "one", SLEEP).process.pid
+    step(monkeypatch, seconds)
+    assert runs.sweep() == 0
+    assert child(run) == pid
+    assert processes.clear(run) == 1
+    assert not running(pid)
+
+
+@pytest.mark.parametrize("seconds", [-5, 5])
+def test_after_a_clock_step_a_dead_run_is_cleared(monkeypatch, dead, seconds):
+    """The guard, or the next start, still knows whom to end."""
+    run = dead()
+    pid = child(run)
+    step(monkeypatch, seconds)
+    assert runs.sweep() == 1
+    assert not running(pid)
+    assert not run.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"pid": 1}', b'{"pid": "x", "kept": []}', b"\xff"])
+def test_a_run_that_names_no_owner_is_dead(register, content):
+    """A crash or a full disk may leave anything in the file: no start stumbles over it, and what ran is ended."""
+    run = runs.open_run()
+    pid = processes.start(run, "one", SLEEP).process.pid
+    (run / runs.OWNER).write_bytes(content)
+    assert runs.prometheus() is None
+    assert runs.sweep() == 1
+    assert not running(pid)
+    assert [path.name for path in register.iterdir()] == ["lock"]
+    processes.clear(runs.open_run())
+
+
+def test_a_folder_without_an_owner_is_dead(register):
+    """Cut short while it was opened, while it was removed, or of which nothing could be removed yet."""
+    (register / "1-opened").mkdir()
+    (register / "2-removed.dead" / "pids").mkdir(parents=True)
+    run = runs.open_run()
+    pid = processes.start(run, "one", SLEEP).process.pid
+    (run / runs.OWNER).unlink()
+    runs.sweep()
+    assert not running(pid)
+    assert [path.name for path in register.iterdir()] == ["lock"]
+
+
+def test_a_run_being_opened_is_not_swept(monkeypatch):
+    """Between the folder and its owner's name there is no sweep."""
+    swept = threading.Event()
+    other = threading.Thread(target=lambda: (runs.sweep(), swept.set()))
+    write = wholefile.write
+
+    def slowly(file, text):
+        other.start()
+        assert not swept.wait(0.3)
+        write(file, text)
+
+    monkeypatch.setattr(wholefile, "write", slowly)
+    run = runs.open_run()
+    other.join()
+    assert run.exists()
+
+
+def test_a_removal_that_was_cut_short_is_carried_on(monkeypatch, register, dead):
+    """The folder is renamed first, so that half of it is never taken for a run."""
+    run = dead()
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", lambda folder, ignore_errors: (folder / runs.OWNER).unlink())
+        runs.sweep()
+    assert [path.name for path in register.glob("*-*")] == [f"{run.name}.dead"]
+    assert runs.all_runs() == []
+    runs.sweep()
+    assert not list(register.glob("*-*"))
+
+
+def test_a_kept_run_outlives_sweeps_until_it_is_cleared(dead):
+    """keep is heeded by the guard, which sees the session end a moment later, and by every sweep."""
+    run = dead()
+    runs._update(run, kept=True)
+    runs.abandon(run)
+    assert runs.sweep() == 0
+    assert running(child(run))
+    assert runs.clear_all() == 1
+    assert not run.exists()
+
+
+def test_two_caches_share_no_pod_network(tmp_path):
+    """Whoever else runs a lab on this machine, from whatever folder, has other addresses."""
+    code = "from lab.cluster import podnetwork; claim = podnetwork.claim(); print(claim.prefix, flush=True); input()"
+    with contextlib.ExitStack() as others:
+        prefixes = []
+        for number in range(3):
+            command, pipe = [sys.executable, "-c", code], subprocess.PIPE
+            env = dict(os.environ, ELASTIC_LAB_CACHE=str(tmp_path / str(number)))
+            other = others.enter_context(subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, text=True))
+            prefixes.append(other.stdout.readline().strip())
+            others.callback(other.stdin.close)
+        assert len(set(prefixes)) == 3
+
+
+def test_a_pod_network_is_held_by_what_inherits_it():
+    """The session's end does not give it back while the node runs; the node's end does."""
+    run, claim = runs.open_run(), podnetwork.claim()
+    processes.start(run, processes.NODE, SLEEP, inherited=(claim.fileno,))
+    claim.close()
+    other = podnetwork.claim()
+    assert other.prefix != claim.prefix
+    other.close()
+    processes.clear(run)
+    again = podnetwork.claim()
+    assert again.prefix == claim.prefix
+    again.close()
+
+
+def taken(run, attempts):
+    """Start two components of which one finds its port taken in the first ``attempts`` attempts; returns the other's pid."""
+    other = processes.start(run, "other", SLEEP).process.pid
+    attempts.append(other)
+    if len(attempts) <= attempts[0]:
+        one = processes.start(run, "one", ["sh", "-c", "echo listen tcp 127.0.0.1:1: bind: address already in use; exit 1"])
+        one.process.wait()
+        one.check()
+    return other
+
+
+def test_a_port_taken_meanwhile_is_another_attempt():
+    """All of the first attempt is ended, and the second has a run of its own."""
+    attempts = [2]
+    pid, run, guard = runs.start(lambda run: taken(run, attempts))
+    assert attempts[1:] == [attempts[1], pid]
+    assert not running(attempts[1])
+    assert running(pid)
+    assert runs.all_runs() == [run]
+    processes.clear(run)
+    processes.dismiss(guard)
+
+
+def test_attempts_have_an_end(register):
+    """After three it is a fault of the lab, and nothing is left."""
+    attempts = [9]
+    with pytest.raises(LabFault, match=r"one ended with code 1: .*address already in use"):
+        runs.start(lambda run: taken(run, attempts))
+    assert len(attempts) == 1 + runs.ATTEMPTS
+    assert not any(map(running, attempts[1:]))
+    assert not list(register.glob("*-*"))
+
+
+def test_another_fault_is_not_tried_again():
+    """What would only fail again is raised at once."""
+    attempts = []
+
+    def work(run):
+        attempts.append(run)
+        raise LabFault("no Java")
+
+    with pytest.raises(LabFault, match="no Java"):
+        runs.start(work)
+    assert len(attempts) == 1
+
+
+def test_a_disk_that_fills_meanwhile_is_one_line(register):
+    """A component's file that can't be written is a fault of the lab, after which nothing is left."""
+
+    def work(run):
+        processes.start(run, "one", SLEEP)
+        raise OSError(28, "No space left on device", "/x")
+
+    with pytest.raises(LabFault, match=r"No space left on device: '/x'"):
+        runs.start(work)
+    assert not list(register.glob("*-*"))
+
+
+def test_an_entry_says_what_the_owner_is(register):
+    """Pid, ticks and boot: no wall clock in it."""
+    entry = json.loads((runs.open_run() / runs.OWNER).read_text())
+    assert identity.read(entry) == identity.of(os.getpid())
+    assert set(entry) == {"kept", "pid", "ticks", "boot"}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff"])
+def test_a_torn_state_of_kind_is_no_cluster(content):
+    """No start stumbles over it."""
+    run = runs.open_run()
+    (run / state.STATE).write_bytes(content)
+    assert state.read(run) is None

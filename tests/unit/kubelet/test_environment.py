@@ -1,0 +1,220 @@
+"""The environment of a pod's process: everything it asks for, and nothing of the session's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.kubelet.environment import expand, service
+
+from .node_harness import IMAGES, SERVER, alone, container, node, pod, shell
+
+SERVICE = {
+    "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+    "KUBERNETES_SERVICE_PORT": "6443",
+    "KUBERNETES_SERVICE_PORT_HTTPS": "6443",
+}
+FIELDS = {
+    "NAME": "metadata.name",
+    "NAMESPACE": "metadata.namespace",
+    "UID": "metadata.uid",
+    "APP": "metadata.labels['app']",
+    "NOTE": "metadata.annotations['example.com/note']",
+    "NODE": "spec.nodeName",
+    "ACCOUNT": "spec.serviceAccountName",
+    "IP": "status.podIP",
+    "HOST": "status.hostIP",
+}
+
+
+def test_the_environment_is_what_the_pod_says_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values, references, fields and whole ConfigMaps and Secrets are resolved in order; the session's variables stay out."""
+    monkeypatch.setenv("SECRET_OF_THE_SESSION", "leaked")
+    env = [
+        {"name": "PLAIN", "value": "a"},
+        {"name": "JOINED", "value": "$(PLAIN)-$(FROM_MAP)-$(UNKNOWN)-$$(PLAIN)"},
+        {"name": "KEY", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "rate"}}},
+        {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}},
+        {"name": "ABSENT", "valueFrom": {"secretKeyRef": {"name": "none", "key": "x", "optional": True}}},
+        {"name": "NO_KEY", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "x", "optional": True}}},
+        *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in FIELDS.items()),
+    ]
+    env_from = [
+        {"prefix": "FROM_", "configMapRef": {"name": "upper"}},
+        {"secretRef": {"name": "login"}},
+        {"configMapRef": {"name": "none", "optional": True}},
+    ]
+    metadata = {"labels": {"app": "web"}, "annotations": {"example.com/note": "n"}}
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            n.api.objects = {
+                ("ConfigMap", "settings"): {"rate": "7"},
+                ("ConfigMap", "upper"): {"MAP": "m"},
+                ("Secret", "login"): {"password": "p"},
+            }
+            obj = pod(container("env", env=env, envFrom=env_from), policy="Never", metadata=metadata, serviceAccountName="sa")
+            made = n.apply(obj)
+            await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == "Succeeded")
+            found = dict(line.split("=", 1) for line in n.text(made).splitlines())
+            folder = str(IMAGES.folders["elastic-lab"])
+            assert found.pop("PATH").split(":")[0] == folder
+            assert found == {
+                "HOME": str(made.folder),
+                "HOSTNAME": "pod",
+                "LANG": "C.UTF-8",
+                "TZ": "UTC",
+                "ELASTIC_LAB_RUN": str(tmp_path.resolve()),
+                **SERVICE,
+                "PLAIN": "a",
+                "JOINED": "a-m-$(UNKNOWN)-$(PLAIN)",
+                "KEY": "7",
+                "PASSWORD": "p",
+                "password": "p",
+                "FROM_MAP": "m",
+                "NAME": "pod",
+                "NAMESPACE": "ns",
+                "UID": obj["metadata"]["uid"],
+                "APP": "web",
+                "NOTE": "n",
+                "NODE": "node-1",
+                "ACCOUNT": "sa",
+                "IP": "127.77.0.1",
+                "HOST": "127.0.0.1",
+            }
+
+    alone(body())
+
+
+def test_a_pod_finds_the_api_and_may_say_otherwise(tmp_path: Path) -> None:
+    """The kubelet's own variables are there to refer to; one that the container sets itself wins, as on a kubelet."""
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            env = [
+                {"name": "URL", "value": "https://$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"},
+                {"name": "KUBERNETES_SERVICE_PORT", "value": "443"},
+                {"name": "LATER", "value": "$(KUBERNETES_SERVICE_PORT)"},
+            ]
+            made = n.apply(pod(container("env", env=env), policy="Never"))
+            await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == "Succeeded")
+            found = dict(line.split("=", 1) for line in n.text(made).splitlines())
+            assert found["URL"] == SERVER
+            assert (found["KUBERNETES_SERVICE_PORT"], found["LATER"]) == ("443", "443")
+            assert found["KUBERNETES_SERVICE_HOST"] == "127.0.0.1"
+
+    alone(body())
+
+
+def test_the_api_without_a_port_is_on_443() -> None:
+    """As every https address."""
+    assert service("https://api.example")["KUBERNETES_SERVICE_PORT"] == "443"
+
+
+def test_command_arguments_and_folder_are_as_given(tmp_path: Path) -> None:
+    """``$(VAR)`` is expanded in command and args, the image's folder is searched first, and workingDir is where it runs."""
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            script = "import os, sys; print(sys.executable, os.getcwd(), *sys.argv[1:])"
+            spec = container(
+                "python", "-c", script, args=["$(WORD)", "$(HOSTNAME)"], workingDir="/usr", env=[{"name": "WORD", "value": "x"}]
+            )
+            made = n.apply(pod(spec, policy="Never"))
+            await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == "Succeeded")
+            assert n.text(made).split() == [str(IMAGES.folders["elastic-lab"] / "python"), "/usr", "x", "pod"]
+
+    alone(body())
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ({"configMapKeyRef": {"name": "m", "key": "k"}}, 'configmap "m" not found'),
+        ({"secretKeyRef": {"name": "s", "key": "k"}}, 'secret "s" not found'),
+        ({"configMapKeyRef": {"name": "there", "key": "k"}}, "couldn't find key k in ConfigMap ns/there"),
+    ],
+)
+def test_a_missing_source_makes_the_container_wait(tmp_path: Path, env: dict[str, object], message: str) -> None:
+    """The container waits with CreateContainerConfigError and the kubelet's words, and a deletion ends the wait."""
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            n.api.objects = {("ConfigMap", "there"): {}}
+            obj = pod(shell("sleep 60", env=[{"name": "A", "valueFrom": env}]))
+            n.apply(obj)
+            await n.api.until(lambda: n.api.statuses)
+            assert n.api.shown()[-1]["state"] == {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
+            assert n.api.statuses[-1]["phase"] == "Pending"
+            n.delete(obj, 30)
+            ended = (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]
+            assert (ended["exitCode"], ended["reason"]) == (137, "ContainerStatusUnknown")
+
+    alone(body())
+
+
+def test_a_container_starts_once_its_configmap_exists(tmp_path: Path) -> None:
+    """The wait for a missing ConfigMap ends with its creation, without a restart being counted."""
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            n.apply(pod(shell("sleep 60", envFrom=[{"configMapRef": {"name": "late"}}])))
+            await n.api.until(lambda: n.api.statuses)
+            n.api.objects[("ConfigMap", "late")] = {"A": "b"}
+            await n.api.until(n.api.running)
+            assert n.api.shown()[-1]["restartCount"] == 0
+
+    alone(body())
+
+
+def test_pods_that_start_together_read_a_configmap_once(tmp_path: Path) -> None:
+    """A scale-up of twenty pods costs one read of the ConfigMap they share, and gives each its own address."""
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            n.api.objects[("ConfigMap", "shared")] = {"A": "b"}
+            reference = [{"configMapRef": {"name": "shared"}}]
+            pods = [
+                n.apply(pod(shell("sleep 60", envFrom=reference), metadata={"name": f"pod-{i}", "uid": f"u{i}"}))
+                for i in range(20)
+            ]
+            await n.api.until(lambda: all(made.containers[0].pid for made in pods))
+            assert n.api.reads == 1
+            assert len({made.ip for made in pods}) == 20
+
+    alone(body())
+
+
+@given(
+    st.dictionaries(st.from_regex(r"[A-Z_]{1,4}", fullmatch=True), st.text(max_size=5)),
+    st.text(alphabet="$()AB_ ", max_size=20),
+)
+def test_expansion_is_the_kubelets(variables: dict[str, str], text: str) -> None:
+    """The result is that of Kubernetes's own scanner, transcribed."""
+    assert expand(text, variables) == _scanned(text, variables)
+
+
+def _scanned(text: str, variables: dict[str, str]) -> str:
+    """Kubernetes's third_party/forked/golang/expansion, line by line."""
+    out, cursor, checkpoint = "", 0, 0
+    while cursor < len(text):
+        if text[cursor] == "$" and cursor + 1 < len(text):
+            out += text[checkpoint:cursor]
+            rest = text[cursor + 1 :]
+            if rest[0] == "$":
+                out, advance = out + "$", 1
+            elif rest[0] == "(":
+                end = rest.find(")")
+                if end > 0:
+                    out, advance = out + variables.get(rest[1:end], f"$({rest[1:end]})"), end + 1
+                else:
+                    out, advance = out + "$(", 1
+            else:
+                out, advance = out + "$" + rest[0], 1
+            cursor += advance
+            checkpoint = cursor + 1
+        cursor += 1
+    return out + text[checkpoint:]

@@ -1,0 +1,245 @@
+"""The process node's pure rules: back-off, phases, conditions, addresses, images, usage and the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.errors import InputError
+from lab.kubelet import kubeconfig
+from lab.kubelet.__main__ import settings
+from lab.kubelet.addresses import Addresses
+from lab.kubelet.backoff import CAP_S, FORGET_S, following
+from lab.kubelet.podspec import Images
+from lab.kubelet.registration import lease_object, node_object
+from lab.kubelet.server import tail_offset
+from lab.kubelet.status import Running, State, Terminated, View, Waiting, phase, pod_status
+from lab.kubelet.usage import Usage, exposition
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RUNS = Running(NOW, 1)
+DONE = Terminated(0, "Completed", NOW, NOW)
+BROKE = Terminated(1, "Error", NOW, NOW)
+NEW = Waiting()
+LOOP = Waiting("CrashLoopBackOff")
+
+
+def view(state: State, last: Terminated | None = None, ready: bool = False) -> View:
+    """A container in a state."""
+    return View("main", "image", "id", state, last, 0, ready)
+
+
+def test_crashes_in_a_row_wait_10_seconds_doubling_to_300() -> None:
+    """The kubelet's sequence: at once, then 10, 20, 40, 80, 160, 300, 300 seconds."""
+    delay, seen = None, []
+    for _ in range(8):
+        delay = following(delay, 1, 10)
+        seen.append(delay)
+    assert seen == [0, 10, 20, 40, 80, 160, 300, 300]
+
+
+@given(st.one_of(st.none(), st.floats(0, CAP_S)), st.floats(0, 2 * FORGET_S), st.floats(0.01, 10))
+def test_a_long_run_is_forgiven_and_no_wait_passes_the_cap(delay: float | None, ran_s: float, base_s: float) -> None:
+    """After more than ten minutes of running the next restart is at once; a shorter run never shortens the wait."""
+    wait = following(delay, ran_s, base_s)
+    assert 0 <= wait <= CAP_S
+    if ran_s > FORGET_S:
+        assert wait == 0
+    elif delay is not None:
+        assert wait >= min(CAP_S, delay, CAP_S)
+        assert wait >= base_s
+
+
+@pytest.mark.parametrize(
+    ("views", "policy", "final", "expected"),
+    [
+        ([view(NEW)], "Always", False, "Pending"),
+        ([view(RUNS), view(NEW)], "Always", False, "Pending"),
+        ([view(RUNS), view(BROKE)], "Never", False, "Running"),
+        ([view(LOOP, BROKE)], "Always", False, "Running"),
+        ([view(DONE)], "Always", False, "Running"),
+        ([view(DONE)], "Always", True, "Succeeded"),
+        ([view(BROKE)], "Always", True, "Failed"),
+        ([view(DONE), view(BROKE)], "Never", False, "Failed"),
+        ([view(BROKE)], "OnFailure", False, "Running"),
+        ([view(DONE)], "OnFailure", False, "Succeeded"),
+    ],
+)
+def test_phases_are_the_kubelets(views: list[View], policy: str, final: bool, expected: str) -> None:
+    """The phase follows the containers' states, the restart policy, and whether the pod is over."""
+    assert phase(views, policy, final) == expected
+
+
+def test_a_condition_keeps_its_time_until_it_changes() -> None:
+    """lastTransitionTime moves with the status of its own condition only."""
+
+    def conditions(ready: bool, at: datetime, previous: dict[str, Any]) -> dict[str, Any]:
+        status = pod_status(
+            [view(RUNS, ready=ready)], policy="Always", final=False, ip="127.77.0.1", start=NOW, now=at, previous=previous
+        )
+        return {entry["type"]: entry for entry in status["conditions"]}
+
+    first = conditions(False, NOW, {"PodScheduled": {}})
+    second = conditions(True, NOW + timedelta(seconds=5), first | {"PodScheduled": {}})
+    assert second["Ready"]["lastTransitionTime"] == "2026-01-01T00:00:05Z"
+    assert second["Initialized"]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    assert (second["Ready"]["reason"], second["Ready"]["message"]) == (None, None)
+    assert "PodScheduled" not in second
+    assert "PodScheduled" in conditions(True, NOW, {})
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=300))
+def test_no_address_is_handed_out_while_in_use(takes: list[bool]) -> None:
+    """Whatever the order of taking and giving back, the addresses in use all differ and are hosts of the network."""
+    addresses, used = Addresses("127.77"), []
+    for take in takes:
+        if take or not used:
+            address = addresses.take(used[0] if used else "")
+            assert address not in used
+            assert address.startswith("127.77.")
+            assert address.rpartition(".")[2] not in ("0", "255")
+            used.append(address)
+        else:
+            addresses.give_back(used.pop(0))
+
+
+@pytest.mark.parametrize(
+    ("image", "folder"),
+    [
+        ("elastic-lab", "/a"),
+        ("elastic-lab:1", "/a"),
+        ("elastic-lab/consumer:1", "/a"),
+        ("elastic-lab/jvm:1", "/b"),
+        ("elastic-labour", None),
+        ("docker.io/elastic-lab", None),
+    ],
+)
+def test_an_image_is_known_by_its_longest_prefix(image: str, folder: str | None) -> None:
+    """A prefix ends at the whole name, a tag or a part, never inside a word."""
+    found = Images({"elastic-lab": Path("/a"), "elastic-lab/jvm": Path("/b")}).folder(image)
+    assert found == (Path(folder) if folder else None)
+
+
+def test_usage_is_written_in_the_kubelets_words() -> None:
+    """Names, labels and times are those metrics-server reads; a pod's usage is its containers' sum."""
+    usages = [Usage("ns", "p", "a", 5.5, 1.5, 10), Usage("ns", "p", "b", 6.5, 2.0, 20)]
+    lines = exposition(9.25, 99, usages, now_ms=1000).splitlines()
+    assert lines == [
+        "# TYPE container_cpu_usage_seconds_total counter",
+        'container_cpu_usage_seconds_total{container="a",namespace="ns",pod="p"} 1.5 1000',
+        'container_cpu_usage_seconds_total{container="b",namespace="ns",pod="p"} 2.0 1000',
+        "# TYPE container_memory_working_set_bytes gauge",
+        'container_memory_working_set_bytes{container="a",namespace="ns",pod="p"} 10 1000',
+        'container_memory_working_set_bytes{container="b",namespace="ns",pod="p"} 20 1000',
+        "# TYPE container_start_time_seconds gauge",
+        'container_start_time_seconds{container="a",namespace="ns",pod="p"} 5.5',
+        'container_start_time_seconds{container="b",namespace="ns",pod="p"} 6.5',
+        "# TYPE node_cpu_usage_seconds_total counter",
+        "node_cpu_usage_seconds_total 9.25 1000",
+        "# TYPE node_memory_working_set_bytes gauge",
+        "node_memory_working_set_bytes 99 1000",
+        "# TYPE pod_cpu_usage_seconds_total counter",
+        'pod_cpu_usage_seconds_total{namespace="ns",pod="p"} 3.5 1000',
+        "# TYPE pod_memory_working_set_bytes gauge",
+        'pod_memory_working_set_bytes{namespace="ns",pod="p"} 30 1000',
+        "# TYPE resource_scrape_error gauge",
+        "resource_scrape_error 0",
+    ]
+
+
+@given(st.binary(max_size=60), st.integers(0, 12))
+def test_a_tail_is_the_last_lines(tmp_path_factory: pytest.TempPathFactory, content: bytes, lines: int) -> None:
+    """The offset leaves exactly the last lines of the file, a last line without its newline being one."""
+    content = content.replace(b"\x00", b"\n")
+    file = tmp_path_factory.getbasetemp() / "tail.log"
+    file.write_bytes(content)
+    split = content.split(b"\n")
+    whole = [line + b"\n" for line in split[:-1]] + ([split[-1]] if split[-1] else [])
+    assert content[tail_offset(file, lines) :] == b"".join(whole[len(whole) - min(lines, len(whole)) :])
+
+
+def test_a_tail_reaches_over_blocks(tmp_path: Path) -> None:
+    """A tail longer than one block of reading is whole."""
+    file = tmp_path / "long.log"
+    file.write_bytes(b"".join(b"%099d\n" % number for number in range(3000)))
+    assert tail_offset(file, 2500) == 500 * 100
+
+
+def test_the_node_says_what_the_machine_has() -> None:
+    """The Node carries the labels, room, addresses, port and conditions that the scheduler and metrics-server look for."""
+    made = node_object("node-1", 7777, NOW, NOW)
+    status = made["status"]
+    assert made["metadata"]["labels"]["kubernetes.io/hostname"] == "node-1"
+    assert status["capacity"] == status["allocatable"]
+    assert status["capacity"]["pods"] == "250"
+    assert status["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 7777
+    assert status["addresses"][0] == {"type": "InternalIP", "address": "127.0.0.1"}
+    shown = {entry["type"]: entry["status"] for entry in status["conditions"]}
+    assert shown == {"Ready": "True", "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
+    assert lease_object("node-1", NOW)["spec"]["renewTime"] == "2026-01-01T00:00:00.000000Z"
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> dict[str, str]:
+    """A command line that can be used."""
+    for name in ("kubeconfig", "tls-cert", "tls-key", "client-ca"):
+        (tmp_path / name).touch()
+    files = {f"--{name}": str(tmp_path / name) for name in ("kubeconfig", "tls-cert", "tls-key", "client-ca")}
+    return files | {
+        "--name": "node-1", "--port": "7000", "--pod-network": "127.77", "--run": str(tmp_path),
+        "--image": f"elastic-lab={tmp_path}",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "allowed"),
+    [
+        ("--name", "Node_1", "a DNS name in lower case"),
+        ("--port", "70000", "1 to 65535"),
+        ("--pod-network", "127.0", "127.1 to 127.255"),
+        ("--pod-network", "10.1", "127.1 to 127.255"),
+        ("--pod-network", "127.256", "127.1 to 127.255"),
+        ("--image", "elastic-lab", "PREFIX=BINDIR with a folder that exists"),
+        ("--image", "elastic-lab=/no/such", "PREFIX=BINDIR with a folder that exists"),
+        ("--client-ca", "/no/such", "a file that exists"),
+        ("--backoff-base-s", "0", "more than 0"),
+    ],
+)
+def test_a_bad_option_is_one_clear_line(arguments: dict[str, str], option: str, value: str, allowed: str) -> None:
+    """The line names the option, its value and what is allowed."""
+    given_words = [word for pair in (arguments | {option: value}).items() for word in pair]
+    with pytest.raises(InputError) as caught:
+        settings(given_words)
+    assert (caught.value.field, str(caught.value.value)) == (option, "0.0" if option == "--backoff-base-s" else value)
+    assert str(caught.value).endswith(f"allowed: {allowed}")
+
+
+def test_a_good_command_line_is_read(arguments: dict[str, str], tmp_path: Path) -> None:
+    """Every option arrives, and the back-off defaults to the kubelet's ten seconds."""
+    chosen = settings([word for pair in arguments.items() for word in pair])
+    assert (chosen.name, chosen.port, chosen.backoff_base_s) == ("node-1", 7000, 10.0)
+    assert chosen.images.folder("elastic-lab/web:2") == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [", "kubeconfig"),
+        ("[]", "a mapping"),
+        ("current-context: x", "context: 'x' is not allowed; allowed: one of the file's contexts: none"),
+    ],
+)
+def test_a_bad_kubeconfig_is_one_clear_line(tmp_path: Path, text: str, words: str) -> None:
+    """The line names the file and what is missing in it."""
+    file = tmp_path / "kubeconfig"
+    file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        kubeconfig.read(file)
+    assert words in str(caught.value)
+    assert str(file) in str(caught.value)
+    assert "\n" not in str(caught.value)

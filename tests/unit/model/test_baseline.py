@@ -1,0 +1,89 @@
+"""Where a new group settles before there is traffic: at the floor, or where partitions without a commit take it."""
+
+import pytest
+import yaml
+
+from lab import paths, yamlfile
+from lab.model.baseline import FLOOR, baseline
+from lab.spec import policy, scaledobject
+from lab.spec.scale import Scale
+
+LASTING = {"sustainSeconds": "60", "scalerAddress": "s:6000", "lagThreshold": "4"}
+FILES = [
+    file
+    for kind in ("scaledobjects", "hpa", "controllers", "steps", "payments", "zeroloss", "lagscaler")
+    for file in sorted((paths.MANIFESTS / kind).glob("*.yaml"))
+]
+
+
+def scaled(kind="kafka", metadata=None, other=(), **spec):
+    """A ScaledObject of one trigger on lag, and others."""
+    trigger = {"type": kind, "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "g", "topic": "t"} | (metadata or {})}
+    spec = {"scaleTargetRef": {"name": "consumer"}, "triggers": [*other, trigger]} | spec
+    head = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "consumer"}}
+    return scaledobject.parse(head | {"spec": spec}, "my.yaml")
+
+
+@pytest.mark.parametrize("kind", ["kafka", "apache-kafka"])
+@pytest.mark.parametrize(
+    ("metadata", "spec", "replicas"),
+    [
+        ({"lagThreshold": "50"}, {}, 1),  # KEDA's own example: 24 partitions count 1 each, which wakes it and asks for one
+        ({}, {}, 3),  # its default of 10
+        ({"lagThreshold": "5"}, {"minReplicaCount": 2}, 5),
+        ({"lagThreshold": "1"}, {"maxReplicaCount": 7}, 7),
+        ({"lagThreshold": "12"}, {"minReplicaCount": 4}, 4),
+        ({"activationLagThreshold": "24"}, {}, 0),
+        ({"offsetResetPolicy": "earliest"}, {}, 0),
+        ({"offsetResetPolicy": "earliest", "lagThreshold": "1"}, {"minReplicaCount": 2}, 2),
+        ({"scaleToZeroOnInvalidOffset": "true"}, {}, 0),
+        ({"partitionLimitation": "0-5"}, {}, 1),
+    ],
+)
+def test_partitions_without_a_commit_count_one_under_latest(kind, metadata, spec, replicas):
+    """As ceil(24 / lagThreshold) says, from the floor to the ceiling; the reason is the floor, or what was counted."""
+    found = baseline(scaled(kind, metadata, **spec), 24)
+    assert found.replicas == replicas
+    assert (found.why == FLOOR) == (replicas == spec.get("minReplicaCount", 0))
+    if found.why != FLOOR:
+        assert f"lag {6 if 'partitionLimitation' in metadata else 24} on " in found.why
+
+
+def test_without_a_topic_a_group_at_zero_is_not_woken():
+    """KEDA asks which topics the group has: before anyone has subscribed there are none."""
+    assert baseline(scaled(metadata={"topic": ""}), 24).replicas == 0
+    assert baseline(scaled(metadata={"topic": ""}, minReplicaCount=1), 24).replicas == 3
+
+
+def test_a_policy_that_forbids_to_scale_up_stays_where_it_is_woken():
+    """From 0 to 1 is KEDA's, and not the HPA's."""
+    advanced = {"horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": {"selectPolicy": "Disabled"}}}}
+    assert baseline(scaled(advanced=advanced), 24).replicas == 1
+
+
+def test_other_triggers_are_not_asked():
+    """What CPU at rest is, no one knows beforehand; that a group is never at rest is not for this to say."""
+    memory = {"type": "memory", "metricType": "Utilization", "metadata": {"value": "70"}}
+    assert baseline(scaled(other=[memory]), 24).replicas == 3
+
+
+def test_what_lasts_is_counted_as_the_scaler_counts_it():
+    """A message of each partition once it has lasted; of ages so little that it wakes the group and asks for no more."""
+    assert baseline(scaled("external", LASTING), 24).replicas == 6
+    assert baseline(scaled("external", LASTING | {"offsetResetPolicy": "earliest"}), 24).replicas == 0
+    assert baseline(scaled("external", LASTING | {"lagThreshold": "", "lagSeconds": "30"}), 24).replicas == 1
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_the_labs_own_policies_begin_at_their_floor(file):
+    """They say earliest, or commit before: nothing about their trials has changed."""
+    for item in yamlfile.documents(file):
+        if item.get("kind") in policy.KINDS:
+            read = policy.parse(item, file).compressed(Scale("quick", 30, 1))
+            assert baseline(read, 24).replicas == read.start
+
+
+def test_the_ride_hailing_text_as_written_never_begins_at_zero():
+    """It says no offsetResetPolicy, and asks for more than one message."""
+    file = paths.MANIFESTS / "ridehailing" / "fare-reconciliation-as-written.yaml"
+    assert baseline(scaledobject.parse(yaml.safe_load(file.read_text()), file), 24).replicas == 1

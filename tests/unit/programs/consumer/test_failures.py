@@ -1,0 +1,86 @@
+"""Which attempts fail: the same for numbers and arrays, as often as asked for, and another seed fails others."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.spec.failures import Failures, Place, mixed
+
+MANY = 200_000
+SEQS = np.arange(MANY, dtype=np.uint64)
+seeds = st.integers(0, 2**63 - 1)
+seqs = st.integers(0, 2**40)
+
+
+@given(seeds, st.lists(seqs, min_size=1, max_size=50), st.integers(1, 20))
+def test_arrays_say_what_numbers_say(seed, some, retries):
+    """What a record is checked by is what the consumer did."""
+    chosen = Failures(seed, 0.3, 0.2, Place(1, 5), retries)
+    column = np.array(some, dtype=np.uint64)
+    partition, offset = np.full(len(some), 1), np.arange(len(some))
+    assert chosen.transient(column).tolist() == [chosen.transient(seq) for seq in some]
+    assert chosen.never(partition, offset, column).tolist() == [bool(chosen.never(1, at, seq)) for at, seq in enumerate(some)]
+
+
+@given(seeds, seqs, st.integers(1, 20))
+def test_a_transient_failure_ends_with_the_last_retry_and_a_poison_never_does(seed, seq, retries):
+    """Attempt 1 to some fail and every later one succeeds; or all fail."""
+    chosen = Failures(seed, 0.5, 0.25, None, retries)
+    tried = [chosen.fails(0, 0, seq, attempt) for attempt in range(1, retries + 3)]
+    assert tried == sorted(tried, reverse=True)
+    assert all(tried) == bool(chosen.never(0, 0, seq))
+    assert sum(tried) in (0, *range(1, retries + 1), len(tried))
+    assert all(tried) or sum(tried) == chosen.transient(seq)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12345])
+def test_shares_are_those_asked_for(seed):
+    """1 % and 0.5 % of 200,000 messages within five standard deviations, and each number of attempts a third of them."""
+    chosen = Failures(seed, 0.01, 0.005)
+    attempts = chosen.transient(SEQS).astype(int)
+    found, poison = np.count_nonzero(attempts), np.count_nonzero(chosen.never(0, 0, SEQS))
+    assert abs(found - 2000) < 5 * np.sqrt(MANY * 0.01 * 0.99)
+    assert abs(poison - 1000) < 5 * np.sqrt(MANY * 0.005 * 0.995)
+    assert all(abs(count - found / 3) < 5 * np.sqrt(found / 3) for count in np.bincount(attempts)[1:])
+
+
+def test_a_message_is_transient_or_poison_and_another_seed_fails_others():
+    """The two kinds exclude each other; of two seeds' failures few are the same."""
+    one, other = Failures(1, 0.1, 0.1), Failures(2, 0.1, 0.1)
+    failing, poison = one.transient(SEQS) > 0, one.never(0, 0, SEQS)
+    assert not (failing & poison).any()
+    both = np.count_nonzero(failing & (other.transient(SEQS) > 0))
+    assert abs(both - MANY * 0.01) < 5 * np.sqrt(MANY * 0.01)
+
+
+def test_one_message_is_named_by_its_place():
+    """Only offset 1000 of partition 3, whatever its seq; and nothing else is injected."""
+    chosen = Failures(poison=Place.parse("3:1000"))
+    assert chosen.any
+    assert chosen.fails(3, 1000, 77, 10_000)
+    assert not chosen.fails(3, 1001, 77, 1)
+    assert not chosen.fails(2, 1000, 77, 1)
+    assert not Failures().any
+    assert Place.parse("") is None
+
+
+@pytest.mark.parametrize("text", ["3", "3:", ":5", "a:1", "-1:5", "1:2:3", "1.0:2"])
+def test_a_place_that_is_none_is_refused(text):
+    """Anything but PARTITION:OFFSET."""
+    with pytest.raises(ValueError, match=r".*"):
+        Place.parse(text)
+
+
+@given(seeds, seqs, st.integers(1, 30))
+def test_jitter_stays_within_its_share(seed, seq, attempt):
+    """From -1 to below 1, the same every time."""
+    drawn = Failures(seed).jitter(seq, attempt)
+    assert -1 <= drawn < 1
+    assert drawn == Failures(seed).jitter(seq, attempt)
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=100))
+def test_mixing_loses_nothing(words):
+    """Different words stay different: the finalizer is a bijection."""
+    assert len({mixed(word) for word in words}) == len(words)

@@ -1,0 +1,207 @@
+"""Retries and dead letters on a real broker: what fails, what waits for it, what is committed, and who takes over."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections import Counter
+from contextlib import closing
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from lab.kafka import deadletter, event, topics
+from lab.kafka.lag import LagReader
+from lab.programs.deadletters import COPY, WAITING, DeadLetters, states
+from lab.spec.failures import Failures
+from lab.wait import until
+
+pytestmark = pytest.mark.cluster
+PARTITIONS, EACH = 4, 150
+
+
+class Group:
+    """A group of consumers on a topic of its own that holds ``EACH`` events a partition."""
+
+    def __init__(self, bootstrap):
+        name = uuid.uuid4().hex[:8]
+        self.bootstrap, self.name = bootstrap, name
+        self.names = {kind: f"{kind}-{name}" for kind in ("events", "receipts", "reports", "dead-letters")}
+        topics.create(bootstrap, {topic: PARTITIONS if kind == "events" else 1 for kind, topic in self.names.items()})
+        producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+        for seq in range(PARTITIONS * EACH):
+            value = event.encode(seq, seq, 0, bytes(232))
+            producer.produce(self.names["events"], value, value[:8], seq % PARTITIONS, headers=[("trace", str(seq).encode())])
+        assert producer.flush(30) == 0
+        self.lag = LagReader(bootstrap, name, self.names["events"])
+        self.started = []
+
+    def start(self, pod, *flags):
+        """Start a consumer called ``pod``."""
+        command = [
+            sys.executable,
+            "-m",
+            "lab.programs.consumer",
+            f"--bootstrap-servers={self.bootstrap}",
+            f"--group={self.name}",
+        ]
+        command += [f"--topic={self.names['events']}", f"--receipts-topic={self.names['receipts']}"]
+        command += [f"--reports-topic={self.names['reports']}", f"--dlq-topic={self.names['dead-letters']}"]
+        command += ["--metrics-port=0", "--process-ms=1", "--concurrency=2", "--retry-ms=20,40,80", *flags]
+        process = subprocess.Popen(command, env=dict(os.environ, HOSTNAME=pod), stderr=subprocess.DEVNULL)
+        self.started.append(process)
+        return process
+
+    def committed(self):
+        """Committed offsets by partition."""
+        return {number: part.committed or 0 for number, part in self.lag.read().items()}
+
+    def wait(self, *waiting):
+        """Until all is committed but of the partitions ``waiting``."""
+        until(
+            lambda: all(count == EACH for number, count in self.committed().items() if number not in waiting),
+            60,
+            f"committed but of {waiting}",
+        )
+
+    def read(self, kind, number=0):
+        """(value, headers) of every message that partition ``number`` of a topic holds now."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "test"})
+        whole = TopicPartition(self.names[kind], number, 0)
+        _, end = consumer.get_watermark_offsets(whole, timeout=10)
+        consumer.assign([whole])
+        rows = []
+        while len(rows) < end:
+            message = consumer.poll(10)
+            assert message is not None, f"{kind} gave no message within 10 s"
+            assert message.error() is None
+            rows.append((message.value(), message.headers()))
+        consumer.close()
+        return rows
+
+    def receipts(self):
+        """Receipts by partition, in the order they were written."""
+        found = {number: [] for number in range(PARTITIONS)}
+        for value, _ in self.read("receipts"):
+            receipt = json.loads(value)
+            found[receipt["partition"]].append((receipt["first"], receipt["last"]))
+        return found
+
+    def events(self, *kinds):
+        """The group events of these kinds, in order."""
+        rows = [json.loads(value) for value, _ in self.read("reports")]
+        return [row for row in rows if row["event"] in kinds]
+
+
+@pytest.fixture
+def group(bootstrap):
+    """A group, whose consumers are ended with the test."""
+    made = Group(bootstrap)
+    yield made
+    for process in made.started:
+        process.kill()
+        process.wait()
+
+
+def test_all_is_processed_in_order_or_a_dead_letter_as_injected(group):
+    """5 % fail at first and 2 % for ever: just those are dead, each once, with its reason; the rest is processed in order."""
+    process = group.start("a", "--fail-rate=0.05", "--poison-rate=0.02", "--poison=3:149", "--seed=5")
+    group.wait()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    failures = Failures(5, 0.05, 0.02, None, 3)
+    places = {(seq % PARTITIONS, seq // PARTITIONS): seq for seq in range(PARTITIONS * EACH)}
+    poison = {place for place, seq in places.items() if failures.never(*place, seq)} | {(3, 149)}
+    letters = [(value, headers, deadletter.read(headers)) for value, headers in group.read("dead-letters")]
+    assert sorted((reason.partition, reason.offset) for _, _, reason in letters) == sorted(poison)
+    assert len(poison) > 5
+    for value, headers, reason in letters:
+        seq = places[reason.partition, reason.offset]
+        assert event.decode(value).seq == seq
+        assert ("trace", str(seq).encode()) in headers
+        assert (reason.topic, reason.attempts, reason.replays) == (group.names["events"], 4, 0)
+        assert "4 attempts" in reason.error
+        assert 0.14 <= reason.time - reason.first_failure < 10
+    for number, ranges in group.receipts().items():
+        covered = [offset for first, last in ranges for offset in range(first, last + 1)]
+        assert covered == [offset for offset in range(EACH) if (number, offset) not in poison]
+    transient = {place: n for place, seq in places.items() if (n := failures.transient(seq))}
+    recovered = {(row["partition"], row["offset"]): row["attempts"] - 1 for row in group.events("recovered")}
+    assert recovered == {place: n for place, n in transient.items() if place not in poison}
+    assert len(group.events("failed")) == sum(recovered.values()) + 4 * len(poison)
+
+
+def test_a_poison_message_stops_its_partition_alone(group):
+    """Without dead letters: the other partitions are drained, nothing is committed past it, and the next owner begins anew."""
+    process = group.start("a", "--dlq=off", "--poison=1:50")
+    group.wait(1)
+    assert group.committed()[1] == 50
+    until(lambda: len(group.events("failed")) > 6, 30, "it was tried for ever")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    assert group.committed()[1] == 50
+    assert group.receipts()[1][-1][1] == 49
+    group.start("b", "--dlq=off", "--poison=1:50")
+    until(lambda: any(row["pod"] == "b" for row in group.events("failed")), 30, "the next owner tried it")
+    assert next(row["attempts"] for row in group.events("failed") if row["pod"] == "b") == 1
+    assert group.read("dead-letters") == []
+
+
+@pytest.mark.parametrize("balancer", ["cooperative-sticky", "range", "consumer"])
+def test_a_retry_survives_a_rebalance(group, balancer):
+    """A member joins and the first one leaves while a head is being retried: no partition stays paused, none is doubled."""
+    flags = ["--poison=0:20", "--dlq=off", f"--balancer={balancer}", "--process-ms=8"]
+    first = group.start("a", *flags)
+    until(lambda: group.events("failed"), 30, "the head failed")
+    group.start("b", *flags)
+    until(lambda: any(row["pod"] == "b" and row["owned"] for row in group.events("assigned")), 30, "b has partitions")
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(30) == 0
+    group.wait(0)
+    assert group.committed()[0] == 20
+    for number, ranges in group.receipts().items():
+        covered = [offset for begin, end in ranges for offset in range(begin, end + 1)]
+        assert covered == list(range(20 if number == 0 else EACH))
+
+
+def test_a_kill_loses_nothing_and_its_letters_are_replayed_once(group):
+    """SIGKILL after letters were written and before they are committed past: they are doubled, and no message is lost.
+
+    The dead-letter tool tells the copies: each message goes back once.
+    """
+    flags = ["--fail-rate=0.2", "--poison-rate=0.1", "--session-timeout-ms=6000"]
+    killed = group.start("a", *flags, "--commit-interval-ms=60000")
+    until(lambda: len(group.read("dead-letters")) > 3, 30, "some are dead")
+    killed.kill()
+    killed.wait()
+    written = [deadletter.read(headers).source[1:] for _, headers in group.read("dead-letters")]
+    committed = group.committed()
+    assert all(offset >= committed[number] for number, offset in written)  # the first commit comes before any retry is over
+    successor = group.start("b", *flags, "--commit-interval-ms=100")
+    group.wait()
+    successor.send_signal(signal.SIGTERM)
+    assert successor.wait(30) == 0
+    dead = [deadletter.read(headers).source[1:] for _, headers in group.read("dead-letters")]
+    failures = Failures(1, 0.2, 0.1)
+    poison = {(seq % PARTITIONS, seq // PARTITIONS) for seq in range(PARTITIONS * EACH) if failures.never(0, 0, seq)}
+    assert set(dead) == poison
+    assert len(dead) == len(poison) + len(written)
+    for number, ranges in group.receipts().items():
+        covered = {offset for begin, end in ranges for offset in range(begin, end + 1)}
+        assert covered == {offset for offset in range(EACH) if (number, offset) not in poison}
+
+    with closing(DeadLetters(group.bootstrap, group.names["dead-letters"], f"replay-{group.name}")) as letters:
+        entries = letters.entries()
+        listed = Counter(states(entries, letters.committed(), letters.there(entries)))
+        assert listed == {WAITING: len(poison), COPY: len(dead) - len(poison)}
+        assert letters.replay({group.names["events"]}, from_beginning=True).tally.acked == len(poison)
+        assert letters.replay({group.names["events"]}).tally.sent == 0
+    back = [
+        deadletter.read(headers).source[1:]
+        for number in range(PARTITIONS)
+        for _, headers in group.read("events", number)
+        if deadletter.replays(headers)
+    ]
+    assert sorted(back) == sorted(poison)

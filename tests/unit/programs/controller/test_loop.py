@@ -1,0 +1,147 @@
+"""The controller's loop with a Kafka and an API that may fail: what it patches, and that an error changes nothing."""
+
+import math
+import threading
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from lab import paths
+from lab.errors import LabFault
+from lab.kafka.lag import PartitionLag
+from lab.programs.controller.loop import Loop, Outside
+from lab.programs.controller.metrics import Metrics
+from lab.spec import policy
+
+POLICY = policy.load(paths.MANIFESTS / "controllers" / "controller-150.yaml")
+KAFKA_DOWN, NO_SCALE, NO_PATCH, FINE = "kafka", "scale", "patch", "fine"
+UNREADABLE = (KAFKA_DOWN, NO_SCALE)
+
+
+class World:
+    """A Deployment and a topic; ``broken`` says what can't be asked, ``told`` holds what the recorder heard."""
+
+    def __init__(self, replicas=4, lag=0):
+        self.replicas, self.behind, self.broken = replicas, lag, FINE
+        self.patches, self.told = [], []
+        self.registry = CollectorRegistry()
+        self.loop = Loop(POLICY, Outside(self.lag, self, self.say, Metrics(self.registry)))
+
+    def lag(self):
+        """The lag, on two partitions."""
+        if self.broken == KAFKA_DOWN:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT, "broker down"))
+        return {0: PartitionLag(self.behind, 0), 1: PartitionLag(7, 7)}
+
+    def read(self):
+        """The Deployment's replicas."""
+        if self.broken == NO_SCALE:
+            raise LabFault("GET scale: 403: forbidden")
+        return self.replicas
+
+    def write(self, replicas):
+        """Patch them."""
+        if self.broken == NO_PATCH:
+            raise LabFault("PATCH scale: no answer")
+        self.patches.append(replicas)
+        self.replicas = replicas
+
+    def say(self, event, **fields):
+        """What the recorder is told."""
+        self.told.append((event, fields))
+
+    def shown(self, name):
+        """A metric's value."""
+        return self.registry.get_sample_value(name)
+
+
+def test_a_sync_patches_what_was_decided_and_tells_it():
+    """24 wanted, 12 allowed: one patch, the reasons to the recorder, the numbers to Prometheus."""
+    world = World(lag=24 * 150)
+    assert not world.loop.ready()
+    world.loop.sync(0.0)
+    assert (world.replicas, world.patches, world.loop.ready()) == (12, [12], True)
+    ((event, fields),) = world.told
+    assert (event, fields["lag"], fields["replicas"], fields["desired"]) == ("sync", 3600, 4, 12)
+    assert "ScaleUpLimit: 24 -> 12" in fields["reasons"]
+    assert (world.shown("controller_lag"), world.shown("controller_desired_replicas")) == (3600, 12)
+    assert world.registry.get_sample_value("controller_syncs_total", {"outcome": "scaled"}) == 1
+
+
+def test_a_sync_that_keeps_the_replicas_patches_nothing():
+    """No write without a change."""
+    world = World(replicas=4, lag=4 * 150)
+    world.loop.sync(0.0)
+    assert (world.patches, world.told[0][1]["desired"]) == ([], 4)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [(KAFKA_DOWN, "broker down"), (NO_SCALE, "403"), (NO_PATCH, "no answer")],
+)
+@pytest.mark.parametrize("lag", [0, 50_000])
+def test_an_error_changes_nothing_and_is_said(broken, said, lag, caplog):
+    """Whatever can't be asked: no patch, not ready, no old number in a metric, one line; and the next sync goes on."""
+    world = World(replicas=30, lag=lag)  # above the ceiling: every sync that can has something to patch
+    world.broken = broken
+    assert world.loop.sync(0.0) is None
+    assert (world.replicas, world.patches, world.loop.ready()) == (30, [], False)
+    assert math.isnan(world.shown("controller_lag"))
+    assert world.told[0][0] == "sync_failed"
+    assert said in world.told[0][1]["error"]
+    assert "nothing is changed: " in caplog.text
+    world.broken = FINE
+    world.behind = 24 * 150
+    assert world.loop.sync(15.0).desired == 24
+    assert world.loop.ready()
+
+
+@given(st.lists(st.tuples(st.sampled_from([*UNREADABLE, NO_PATCH, FINE]), st.integers(0, 5_000)), max_size=40))
+def test_failed_syncs_leave_no_trace(syncs):
+    """At every sync that succeeds a walk with failures decides as the same walk without them: an error is not remembered."""
+    failing, clean = World(), World()
+    for index, (broken, lag) in enumerate(syncs):
+        before = failing.replicas
+        failing.broken, failing.behind, clean.behind = broken, lag, lag
+        decided = failing.loop.sync(index * 15.0)
+        if broken in UNREADABLE:
+            assert decided is None
+        if decided is None:
+            assert failing.replicas == before
+        else:
+            assert clean.loop.sync(index * 15.0) == decided
+            assert clean.replicas == failing.replicas
+
+
+def test_a_recorder_that_takes_nothing_stops_no_one(caplog):
+    """With Kafka away for long the producer's queue is full: the decision is carried out, and the log has it."""
+    world = World(lag=24 * 150)
+
+    def full(event, **fields):
+        raise BufferError("queue full")
+
+    Loop(POLICY, Outside(world.lag, world, full, Metrics(CollectorRegistry()))).sync(0.0)
+    assert world.replicas == 12
+    assert "not told to the recorder: queue full" in caplog.text
+
+
+def test_the_loop_syncs_until_it_is_stopped():
+    """It syncs at once, then every period, and ends with its stop."""
+    world, stop, heard = World(lag=600), threading.Event(), []
+
+    def say(event, **fields):
+        heard.append(event)
+        if len(heard) == 3:
+            stop.set()
+
+    loop = Loop(replace(POLICY, sync_s=0.01), Outside(world.lag, world, say, Metrics(CollectorRegistry())))
+    runner = threading.Thread(target=loop.run, args=(stop,), daemon=True)
+    runner.start()
+    runner.join(timeout=10)
+    assert not runner.is_alive()
+    assert heard == ["sync"] * 3
+    assert loop.healthy()

@@ -1,0 +1,106 @@
+"""What a trial on the hand-rolled controller applies: the policy as a setting, and a pod that may do nothing but its work."""
+
+import ast
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+import yaml
+
+from lab import paths, yamlfile
+from lab.cluster import fit
+from lab.cluster.kind.images import catalog, make
+from lab.kubelet.podspec import Images
+from lab.kubelet.refusal import refusals
+from lab.measure import curves
+from lab.record.store import Record, write_json
+from lab.spec import controller, inputs
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
+
+COMMITTED = sorted(file.stem for file in (paths.MANIFESTS / "controllers").glob("*.yaml"))
+OBJECTS = {item["kind"]: item for item in yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")}
+
+
+def read(policy="controller-150"):
+    """A trial's inputs on that policy, at quick scale."""
+    return inputs.read("plateau", policy, Workload(), 1, scales.load("quick"), "binary")
+
+
+@pytest.mark.parametrize("policy", COMMITTED)
+def test_the_pod_is_told_the_policy_as_it_was_compressed(policy):
+    """POLICY_YAML in the ConfigMap is what the trial's identity was made of, readable by the program."""
+    chosen = read(policy)
+    told = chosen.environment("127.0.0.1:1", "run")["POLICY_YAML"]
+    assert controller.parse(yaml.safe_load(told), "here") == chosen.policy
+
+
+def test_no_other_policy_is_told_to_the_pods():
+    """A ScaledObject is KEDA's to read."""
+    assert "POLICY_YAML" not in read("lag-150").environment("127.0.0.1:1", "run")
+
+
+def test_the_controller_stands_in_place_of_keda():
+    """No ScaledObject and no HPA: an account, its role and token, and one pod, in an order that works."""
+    chosen = read()
+    applied = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
+    assert [item["kind"] for item in applied[3:]] == ["ServiceAccount", "Role", "RoleBinding", "Secret", "Deployment"]
+    assert {item["metadata"]["name"] for item in applied if item["kind"] == "Deployment"} == {
+        "consumer",
+        "lag-exporter",
+        "controller",
+    }
+
+
+def test_its_role_is_no_more_than_its_work():
+    """Get and patch of the scale of the one Deployment that every committed policy names."""
+    assert OBJECTS["Role"]["rules"] == [
+        {"apiGroups": ["apps"], "resources": ["deployments/scale"], "resourceNames": ["consumer"], "verbs": ["get", "patch"]}
+    ]
+    assert {read(policy).policy.target for policy in COMMITTED} == {"consumer"}
+    account = OBJECTS["ServiceAccount"]["metadata"]["name"]
+    assert OBJECTS["RoleBinding"]["subjects"] == [{"kind": "ServiceAccount", "name": account}]
+    assert OBJECTS["RoleBinding"]["roleRef"]["name"] == OBJECTS["Role"]["metadata"]["name"]
+    assert OBJECTS["Deployment"]["spec"]["template"]["spec"]["serviceAccountName"] == account
+    assert OBJECTS["Secret"]["metadata"]["annotations"] == {"kubernetes.io/service-account.name": account}
+
+
+def test_the_process_node_takes_the_pod(tmp_path):
+    """No volume, no automounted token: nothing of it is refused."""
+    template = OBJECTS["Deployment"]["spec"]["template"]
+    assert refusals(template, Images({"elastic-lab": tmp_path})) == []
+
+
+def test_on_kind_it_runs_the_image_of_the_labs_programs():
+    """Like producer, consumer and exporter, and as confined."""
+    fitted = fit.kind("elastic-lab/pods:1", {})(OBJECTS["Deployment"])
+    (container,) = catalog.containers(fitted)
+    assert container["image"] == "elastic-lab/pods:1"
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert fitted["spec"]["template"]["spec"]["securityContext"]["runAsNonRoot"]
+
+
+@pytest.mark.parametrize("program", ["consumer", "producer", "kafka.exporter", "controller", "lagscaler"])
+def test_what_a_program_imports_is_in_the_image_of_the_pods(program):
+    """The lab's own modules are of the parts copied into it, the others of the packages installed there."""
+    script = "import sys, runpy; there = set(sys.modules); sys.argv = ['x', '--help']\n"
+    script += f"try: runpy.run_module('lab.{program}', run_name='__main__')\nexcept SystemExit: pass\n"
+    script += "print(repr(sorted(set(sys.modules) - there)))"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    modules = ast.literal_eval(ran.stdout.splitlines()[-1])
+    parts = {name.split(".")[1] for name in modules if name.startswith("lab.")}
+    alone = {file.stem for file in (paths.PROJECT / "lab").glob("*.py")}
+    assert parts - alone <= set(make.POD_PARTS)
+    distributions = metadata.packages_distributions()
+    foreign = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names) - {"lab"}
+    needed = {one.lower().replace("_", "-") for name in foreign for one in distributions.get(name, ())}
+    needed -= {"grpcio-tools"}  # grpc looks for it and does without; who installs from this checkout has it
+    assert needed <= set(make.POD_NEEDS)
+    assert "confluent-kafka" in needed
+
+
+def test_its_bounds_are_known_to_the_measures(tmp_path):
+    """Floor, ceiling and lagThreshold of the policy as applied."""
+    write_json(tmp_path / "trial.json", {"id": "x", "inputs": read().to_dict()})
+    assert curves.policy(Record(tmp_path)) == curves.Bounds(4, 24, 150)

@@ -1,0 +1,192 @@
+"""The program against a real broker: what lasts, what breaks, a restart, and many groups in one reading."""
+
+import time
+import uuid
+
+import grpc
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from lab.kafka import topics
+from lab.kafka.lag import GroupsReader, LagReader, PartitionLag
+from lab.wait import until
+from tests.unit.programs.lagscaler.client import Client
+from tests.unit.programs.lagscaler.test_program import running
+
+pytestmark = pytest.mark.cluster
+SUSTAIN_S = 3
+
+
+class Topic:
+    """A topic of two partitions with a group that has committed at its start."""
+
+    def __init__(self, bootstrap, **changes):
+        self.bootstrap, self.name = bootstrap, f"orders-{uuid.uuid4().hex[:8]}"
+        topics.create(bootstrap, {self.name: 2})
+        self.commit(0, 0)
+        self.metadata = {
+            "bootstrapServers": bootstrap,
+            "consumerGroup": self.name,
+            "topicFromEnv": self.name,
+            "lagThreshold": "10",
+            "sustainSeconds": str(SUSTAIN_S),
+            "samplingInterval": "1",
+            "allowIdleConsumers": "true",
+        } | changes
+
+    def produce(self, *counts):
+        """Write that many messages to each partition."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all"})
+        for partition, count in enumerate(counts):
+            for _ in range(count):
+                producer.produce(self.name, b"x", partition=partition)
+        assert producer.flush(10) == 0
+
+    def commit(self, *offsets):
+        """Commit that offset on each partition."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.name})
+        parts = [TopicPartition(self.name, partition, offset) for partition, offset in enumerate(offsets)]
+        consumer.commit(offsets=parts, asynchronous=False)
+        consumer.close()
+
+    def metric(self, client):
+        """What the scaler hands over; None for an error, which must be the one that holds everything."""
+        try:
+            return client.metrics(self.metadata, f"persistent-lag-{self.name}").metricValues[0].metricValueFloat
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.UNAVAILABLE:
+                raise
+            return None
+
+    def active(self, client):
+        """Whether the scaler says that there is work; None for an error."""
+        try:
+            return client.active(self.metadata).result
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.UNAVAILABLE:
+                raise
+            return None
+
+    def error(self, client):
+        """What the scaler says is wrong; empty for nothing."""
+        try:
+            client.metrics(self.metadata, f"persistent-lag-{self.name}")
+        except grpc.RpcError as error:
+            return error.details()
+        return ""
+
+
+@pytest.fixture
+def topic(bootstrap):
+    """A topic of its own."""
+    return Topic(bootstrap)
+
+
+def test_lag_counts_when_it_has_lasted_and_activates_when_it_is_there(topic):
+    """30 + 12 messages: active at once, 42 from sustainSeconds on and not before, 0 with the commit."""
+    with running() as (address, _), Client(address) as client:
+        assert topic.metric(client) == 0
+        activity = client.stream_active(topic.metadata, wait=False)
+        assert next(activity).result is False
+        begun = time.monotonic()
+        topic.produce(30, 12)
+        assert next(activity).result is True
+        until(lambda: topic.metric(client) == 42, SUSTAIN_S + 5, "all of the lag to have lasted")
+        assert time.monotonic() - begun > SUSTAIN_S - 1  # the line begins at the sample before, up to an interval earlier
+        topic.commit(30, 12)
+        until(lambda: topic.metric(client) == 0, 5, "none of it")
+        activity.cancel()
+
+
+def test_a_scaler_restarted_in_the_middle_says_nothing_until_it_has_seen_enough(topic):
+    """Then the same as before; in between an error, and never 0."""
+    topic.produce(30, 12)
+    with running() as (address, _), Client(address) as client:
+        until(lambda: topic.metric(client) == 42, SUSTAIN_S + 5, "all of the lag to have lasted")
+    with running() as (address, _), Client(address) as client:
+        begun, seen = time.monotonic(), set()
+        until(lambda: seen.add(topic.metric(client)) or 42 in seen, SUSTAIN_S + 5, "all of the lag to have lasted")
+        assert seen == {None, 42}
+        assert time.monotonic() - begun >= SUSTAIN_S
+
+
+def test_two_replicas_answer_the_same(topic):
+    """Both have read the same Kafka at the same seconds."""
+    topic.produce(30, 12)
+    with running() as (one, _), running() as (two, _), Client(one) as first, Client(two) as second:
+        pairs = []
+        until(
+            lambda: pairs.append((topic.metric(first), topic.metric(second))) or pairs[-1] == (42, 42),
+            SUSTAIN_S + 6,
+            "both to hand over the lag",
+        )
+        assert {value for pair in pairs for value in pair} == {None, 42}
+
+
+def test_a_topic_that_goes_and_comes_back(topic):
+    """Deleted: an error that says so. Back with more partitions: what lasts there, from its first reading on."""
+    with running() as (address, _), Client(address) as client:
+        assert topic.metric(client) == 0
+        topics.delete(topic.bootstrap, [topic.name])
+        until(lambda: "Unknown topic" in topic.error(client) or "not there" in topic.error(client), 10, "the error")
+        until(lambda: _created(topic, 3), 20, "the topic to be made again")
+        until(lambda: topic.metric(client) is not None, SUSTAIN_S + 10, "a metric")
+
+
+def _created(topic, partitions):
+    """Make the topic again; the broker is still deleting for a moment."""
+    topics.create(topic.bootstrap, {topic.name: partitions})
+    try:
+        topic.commit(*[0] * partitions)
+    except KafkaException:
+        return False
+    return True
+
+
+def test_a_topic_that_is_given_partitions_goes_on(topic):
+    """The lag of before, and theirs when it has lasted."""
+    topic.produce(30, 12)
+    with running() as (address, _), Client(address) as client:
+        until(lambda: topic.metric(client) == 42, SUSTAIN_S + 5, "all of the lag to have lasted")
+        topics.grow(topic.bootstrap, topic.name, 4)
+        topic.commit(0, 0, 0, 0)
+        topic.produce(0, 0, 5, 5)
+        seen = []
+        until(
+            lambda: seen.append(topic.metric(client)) or seen[-1] == 52,
+            SUSTAIN_S + 15,
+            "the new partitions' lag to have lasted",
+        )
+        assert all(value is not None and 42 <= value <= 52 for value in seen)
+
+
+def test_in_seconds(bootstrap):
+    """Nothing committed for SUSTAIN_S and more: the oldest record's age, for each of the partitions."""
+    changes = {"lagSeconds": "1", "lagThreshold": ""}
+    topic = Topic(bootstrap, **changes)
+    name = f"persistent-lag-seconds-{topic.name}"
+    with running() as (address, _), Client(address) as client:
+        assert client.metrics(topic.metadata, name).metricValues[0].metricValueFloat == 0
+        topic.produce(5, 0)
+        begun = time.monotonic()
+        aged = lambda: client.metrics(topic.metadata, name).metricValues[0].metricValueFloat  # noqa: E731
+        until(lambda: aged() >= 2 * 1, SUSTAIN_S + 5, "an age of a second that has lasted, on either partition")
+        assert aged() <= 2 * (time.monotonic() - begun + 1)
+
+
+def test_many_groups_are_one_reading(bootstrap):
+    """Offsets of each; for one topic that is not there an error of its own; the log's start only where it is asked for."""
+    made = [Topic(bootstrap) for _ in range(3)]
+    for index, topic in enumerate(made):
+        topic.produce(10, index)
+        topic.commit(4, 0)
+    never = ("never", made[2].name)
+    pairs = [(topic.name, topic.name) for topic in made] + [("x", "nowhere"), never]
+    answers = {pair: answer for batch in GroupsReader(bootstrap).read(pairs, [never]) for pair, answer in batch.items()}
+    for index, topic in enumerate(made):
+        assert answers[topic.name, topic.name] == {0: PartitionLag(10, 4), 1: PartitionLag(index, 0)}
+        assert LagReader(bootstrap, topic.name, topic.name).read() == answers[topic.name, topic.name]
+    assert isinstance(answers["x", "nowhere"], KafkaException)
+    assert answers[never] == {0: PartitionLag(10, None, 0), 1: PartitionLag(2, None, 0)}
+    with pytest.raises(KafkaException):
+        LagReader(bootstrap, "x", "nowhere").read()

@@ -1,0 +1,134 @@
+"""The pseudo-code of the seed text, as it stands, against ours: where they agree, and what ours does otherwise and why."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.model.window import Window
+from lab.spec.triggers.persistent_lag import Rule
+
+INTERVAL, SUSTAIN, THRESHOLD = 10, 120, 100
+
+
+def should_scale_up(samples, threshold, sustain):
+    """``shouldScaleUp``: the time from the first to the last high sample."""
+    high = [at for at, lag in samples if lag > threshold]
+    return bool(high) and high[-1] - high[0] >= sustain
+
+
+def evaluate_persistence(by_partition, threshold, sustain):
+    """``EvaluatePersistence``: whether any partition has a long stretch anywhere, and the mean of the lags now."""
+    persistent = 0
+    for samples in by_partition.values():
+        longest, begun = 0, None
+        for at, lag in samples:
+            begun = (begun if begun is not None else at) if lag > threshold else None
+            longest = max(longest, at - begun if begun is not None else 0)
+        persistent += longest >= sustain
+    return persistent > 0, sum(samples[-1][1] for samples in by_partition.values()) / len(by_partition)
+
+
+class SlidingWindow:
+    """``SlidingWindow``, whose samples are those of all partitions, in the order they were taken."""
+
+    def __init__(self, max_size):
+        self.samples, self.max_size = [], max_size
+
+    def add(self, sample):
+        """``Add``."""
+        self.samples.append(sample)
+        if len(self.samples) > self.max_size:
+            self.samples = self.samples[1:]
+
+    def by_partition(self):
+        """``groupByPartition``."""
+        grouped = {}
+        for at, number, lag in self.samples:
+            grouped.setdefault(number, []).append((at, lag))
+        return grouped
+
+
+def kept(by_partition, size=30):
+    """What the seed's window still holds of samples that are taken of all partitions, one reading after the other."""
+    window = SlidingWindow(size)
+    for reading in zip(*by_partition.values(), strict=True):
+        for number, (at, lag) in zip(by_partition, reading, strict=True):
+            window.add((at, number, lag))
+    return window.by_partition()
+
+
+def ours(by_partition, sustain=SUSTAIN):
+    """What our window hands over after the same samples."""
+    window = Window(Rule(THRESHOLD, sustain, 0, 0, INTERVAL, 30, 0, ages=False, allow_idle=True))
+    for index, (at, _) in enumerate(next(iter(by_partition.values()))):
+        window.add(at, {number: samples[index][1] for number, samples in by_partition.items()})
+    return window.read(at).metric
+
+
+def samples(lags):
+    """One sample every 10 s."""
+    return [(index * INTERVAL, lag) for index, lag in enumerate(lags)]
+
+
+@given(st.lists(st.sampled_from([0, 99, 100, 101, 500]), min_size=13, max_size=31))
+def test_what_lasts_for_us_persists_for_the_seed(lags):
+    """Whenever one partition alone hands over more than the threshold, both functions of the seed say that it persists."""
+    series = samples([0, *lags])
+    if ours({0: series}) > THRESHOLD:
+        assert should_scale_up(series, THRESHOLD, SUSTAIN)
+        assert evaluate_persistence({0: series}, THRESHOLD, SUSTAIN)[0]
+
+
+def test_two_spikes_are_no_stretch():
+    """``shouldScaleUp`` looks at the first and the last high sample only; what was between them is nothing to it."""
+    series = samples([0, 500, *[0] * 11, 500])
+    assert should_scale_up(series, THRESHOLD, SUSTAIN)
+    assert not evaluate_persistence({0: series}, THRESHOLD, SUSTAIN)[0]
+    assert ours({0: series}) == 0
+
+
+def test_a_stretch_that_is_over_is_over():
+    """``EvaluatePersistence`` takes the longest stretch anywhere in the window: it goes on minutes after the lag is gone."""
+    series = samples([0, *[500] * 13, *[0] * 10])
+    assert evaluate_persistence({0: series}, THRESHOLD, SUSTAIN)[0]
+    assert ours({0: series}) == 0
+
+
+def test_of_many_partitions_the_seeds_window_holds_seconds():
+    """30 samples of 24 partitions are the last 10 s, so that nothing lasts for 120; ours keeps 30 intervals of each."""
+    case = {number: samples([500] * 60) for number in range(24)}
+    held = kept(case)
+    assert max(times[-1][0] - times[0][0] for times in held.values()) == 10
+    assert not evaluate_persistence(held, THRESHOLD, SUSTAIN)[0]
+    assert ours(case) == 24 * 500
+
+
+def test_thirty_samples_are_no_three_hundred_seconds():
+    """Its "conservative" tuning can never fire: from the first of 30 samples to the last it is 290 s."""
+    case = {0: samples([500] * 60)}
+    assert not evaluate_persistence(kept(case), THRESHOLD, 300)[0]
+    assert evaluate_persistence(kept(case), THRESHOLD, 290)[0]
+    assert ours(case, 300) == 500
+
+
+def test_a_first_rise_waits_for_the_window_too():
+    """Its scaleUpStabilization is a pause after a scale-up; ours is the least of the last N seconds, before the first too."""
+    window = Window(Rule(THRESHOLD, SUSTAIN, 60, 0, INTERVAL, 30, 0, ages=False, allow_idle=True))
+    handed = []
+    for at, lag in samples([0, *[500] * 20]):
+        window.add(at, {0: lag})
+        handed.append(window.read(at).metric)
+    assert handed.index(500) * INTERVAL == INTERVAL + SUSTAIN + 60
+
+
+def test_one_message_is_one_message():
+    """At the threshold the seed's answer goes from nothing to everything; ours by the message."""
+    at, above = ({0: samples([0, *[lag] * 14]), 1: samples([0, *[90] * 14])} for lag in (100, 101))
+    assert [evaluate_persistence(case, THRESHOLD, SUSTAIN)[0] for case in (at, above)] == [False, True]
+    assert [ours(case) for case in (at, above)] == [190, 191]
+
+
+def test_the_total_is_compared_with_what_all_replicas_may_hold():
+    """The seed hands over the mean of the partitions: 24 of 90 messages would ask for one replica where 22 are due."""
+    case = {number: samples([0, *[90] * 14]) for number in range(24)}
+    assert evaluate_persistence(case, THRESHOLD, SUSTAIN) == (False, 90)
+    assert ours(case) == 24 * 90

@@ -1,0 +1,235 @@
+"""The gRPC service as KEDA's client uses it: all five methods, both number fields, and the status of what can't be answered."""
+
+import asyncio
+import itertools
+import queue
+import threading
+from typing import Any
+
+import grpc
+import pytest
+from confluent_kafka import KafkaError
+from prometheus_client import CollectorRegistry, generate_latest
+
+from lab.programs.lagscaler import externalscaler_pb2 as pb
+from lab.programs.lagscaler.metrics import Metrics, Triggers
+from lab.programs.lagscaler.service import NAME, ExternalScaler
+from lab.wait import until
+from tests.unit.programs.lagscaler.client import Client
+from tests.unit.programs.lagscaler.fakes import METADATA, Scaled, error
+
+
+class Served(Scaled):
+    """The service on a loop of its own, over a Kafka that answers what it is told."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.registered = CollectorRegistry()
+        self.registered.register(Triggers(self.registry))
+        self._up: queue.Queue[int] = queue.Queue()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+        self._thread.start()
+        self.address = f"127.0.0.1:{self._up.get(timeout=10)}"
+
+    async def _serve(self):
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._scaler = ExternalScaler(self.registry, Metrics(self.registered))
+        server = grpc.aio.server()
+        server.add_generic_rpc_handlers((self._scaler.handler(),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        self._up.put(port)
+        await self._stop.wait()
+        await server.stop(0)
+
+    def after(self, seconds):
+        """Let time pass, take what is due, and tell the service."""
+        taken = super().after(seconds)
+        self._scaler.sampled()
+        return taken
+
+    def stop(self):
+        """End the service."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+
+@pytest.fixture
+def served():
+    """A service whose trigger lags by 500, which has lasted, and a client of it."""
+    service = Served()
+    service.kafka.lags(300, 200)
+    service.state()
+    for _ in range(5):
+        service.after(10)
+    with Client(service.address) as client:
+        yield service, client
+    service.stop()
+
+
+def test_the_metric_and_its_target_in_both_number_fields(served):
+    """KEDA takes the float where it is above 0 and the whole number otherwise; the name is the same in all answers."""
+    service, client = served
+    spec = client.spec().metricSpecs[0]
+    assert (spec.metricName, spec.targetSize, spec.targetSizeFloat) == ("persistent-lag-orders", 100, 100.0)
+    value = client.metrics().metricValues[0]
+    assert (value.metricName, value.metricValue, value.metricValueFloat) == ("persistent-lag-orders", 500, 500.0)
+    assert client.active().result is True
+    service.kafka.lags(0, 0)
+    service.after(10)
+    value = client.metrics().metricValues[0]
+    assert (value.metricValue, value.metricValueFloat) == (0, 0.0)
+    assert client.active().result is False
+
+
+def test_bad_metadata_is_an_invalid_argument_that_names_the_field(served):
+    """From every method, so that the ScaledObject is not Ready; nothing is remembered of it."""
+    service, client = served
+    for call in (client.spec, client.metrics, client.active, client.stream_active, client.stream_spec):
+        with pytest.raises(grpc.RpcError) as refused:
+            call(METADATA | {"lagThreshold": "many"})
+        assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert refused.value.details().startswith("ScaledObject shop/consumer: metadata.lagThreshold: 'many' is not allowed")
+    assert len(service.registry.all()) == 1
+
+
+def test_a_metric_of_another_name_is_refused(served):
+    """It is not this trigger's."""
+    with pytest.raises(grpc.RpcError) as refused:
+        served[1].metrics(name="kafka-orders")
+    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "metricName: 'kafka-orders' is not allowed; allowed: persistent-lag-orders" in refused.value.details()
+
+
+def test_what_is_not_known_is_unavailable_and_neither_zero_nor_inactive(served):
+    """Of both calls, for as long as it is not known: on an error neither KEDA nor the HPA scales anything in."""
+    service, client = served
+    service.kafka.answers.clear()
+    for _ in range(4):
+        service.after(10)
+    for call in (client.metrics, client.active):
+        with pytest.raises(grpc.RpcError) as failed:
+            call()
+        assert failed.value.code() == grpc.StatusCode.UNAVAILABLE
+        assert "no sample for 40 s" in failed.value.details()
+    assert client.spec().metricSpecs[0].targetSize == 100
+
+
+def test_a_new_triggers_first_question_waits_for_its_first_reading(served):
+    """KEDA's next one would come a pollingInterval later."""
+    service, client = served
+    service.kafka.lags(0, topic="payments")
+    answers: queue.Queue[Any] = queue.Queue()
+    asking = threading.Thread(
+        target=lambda: answers.put(client.metrics(METADATA | {"topic": "payments"}, "persistent-lag-payments"))
+    )
+    asking.start()
+    with pytest.raises(queue.Empty):
+        answers.get(timeout=0.2)
+    service.after(10)
+    assert answers.get(timeout=1.5).metricValues[0].metricValue == 0
+    asking.join(10)
+
+
+def test_a_trigger_past_the_limit_is_told_so():
+    """RESOURCE_EXHAUSTED, and the others are served."""
+    service = Served(limit=1)
+    with Client(service.address) as client:
+        assert client.spec().metricSpecs
+        with pytest.raises(grpc.RpcError) as refused:
+            client.spec(METADATA | {"topic": "payments"})
+        assert refused.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert client.spec().metricSpecs
+    service.stop()
+
+
+def test_activity_is_pushed_when_it_is_sampled(served):
+    """At once what is known, then each change; an open stream keeps its trigger."""
+    service, client = served
+    stream = client.stream_active(wait=False)
+    assert next(stream).result is True
+    service.kafka.lags(0, 0)
+    service.after(10)
+    assert next(stream).result is False
+    service.after(10)
+    service.kafka.lags(7, 0)
+    service.after(10)
+    assert next(stream).result is True
+    service.after(2000)
+    ((_, _, state),) = service.registry.all()
+    stream.cancel()
+    until(lambda: not state.streams, 10, "the stream to be over")
+    service.after(2000)
+    assert service.registry.all() == []
+
+
+def test_activity_that_is_unchanged_is_not_pushed_again(served):
+    """KEDA would act on each."""
+    service, client = served
+    stream, said = client.stream_active(wait=False), []
+    listening = threading.Thread(target=lambda: said.extend(itertools.islice((answer.result for answer in stream), 2)))
+    listening.start()
+    until(lambda: service.state().streams, 10, "the stream")
+    for _ in range(3):
+        service.after(10)
+        client.active()  # the loop has had its turn
+    service.kafka.lags(0, 0)
+    service.after(10)
+    listening.join(10)
+    assert said == [True, False]
+    stream.cancel()
+
+
+def test_activity_is_not_pushed_while_it_is_not_known(served):
+    """A stream opened in an outage is not told what was true before it; it is told as soon as Kafka answers."""
+    service, client = served
+    service.kafka.lags(0, 0)
+    service.after(10)
+    service.kafka.down = error(KafkaError._TRANSPORT)
+    for _ in range(4):
+        service.after(10)
+    stream = client.stream_active(wait=False)
+    until(lambda: service.state().streams, 10, "the stream")
+    with pytest.raises(grpc.RpcError):
+        client.active()
+    service.kafka.down = None
+    service.kafka.lags(7, 0)
+    service.after(10)
+    assert next(stream).result is True
+    stream.cancel()
+
+
+def test_the_spec_is_pushed_at_once(served):
+    """KEDA keeps what was streamed, and knows the metric's name when the scaler can't be reached (docs/lagscaler.md)."""
+    stream = served[1].stream_spec(wait=False)
+    assert next(stream).metricSpecs[0].metricName == "persistent-lag-orders"
+    stream.cancel()
+
+
+def test_what_it_did_and_what_it_hands_over_are_metrics(served):
+    """And what is not known has no value."""
+    service, client = served
+    client.metrics()
+    labels = '{group="enrich",metric="persistent-lag-orders",namespace="shop",scaledobject="consumer"}'
+    text = generate_latest(service.registered).decode()
+    assert f"lagscaler_metric{labels} 500.0" in text
+    assert f"lagscaler_lag{labels} 500.0" in text
+    assert f"lagscaler_stretch_seconds{labels} 40.0" in text
+    assert 'lagscaler_request_seconds_count{code="OK",method="GetMetrics"} 1.0' in text
+    assert "lagscaler_triggers 1.0" in text
+    service.state(lagThreshold="50")
+    service.clock.now += 100
+    text = generate_latest(service.registered).decode()
+    assert "lagscaler_metric{" not in text
+    assert "lagscaler_triggers 2.0" in text
+
+
+def test_the_service_is_the_protos_whole_one():
+    """Every method of it, streams as streams."""
+    described = pb.DESCRIPTOR.services_by_name["ExternalScaler"]
+    service = Served()
+    handler = service._scaler.handler()
+    for method in described.methods:
+        details = type("Details", (), {"method": f"/{NAME}/{method.name}", "invocation_metadata": ()})
+        assert handler.service(details).response_streaming == method.server_streaming
+    service.stop()

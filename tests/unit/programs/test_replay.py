@@ -1,0 +1,46 @@
+"""The open loop against librdkafka's own mock broker."""
+
+import threading
+import time
+
+import pytest
+from confluent_kafka import Producer
+
+from lab.programs.producer.send import Tally, configuration, replay
+from lab.spec.profile import build
+from lab.spec.zipf import Entities
+
+ONE = {
+    "kind": "steps",
+    "duration": 1.5,
+    "steps": [
+        {"at": 0, "rate": 0, "phase": "baseline"},
+        {"at": 0.2, "rate": 1000, "phase": "spike"},
+        {"at": 0.201, "rate": 0, "phase": "drain"},
+    ],
+}
+
+
+@pytest.fixture
+def producer():
+    """A producer whose broker is a thread of its own client."""
+    return Producer(configuration("", "test") | {"test.mock.num.brokers": 1})
+
+
+def test_a_profile_ends_with_its_time_and_not_with_its_last_event(producer):
+    """One event, and then nothing for a second: what follows an event is part of the traffic."""
+    tally, phases, start = Tally(), [], time.time()
+    replay(
+        producer,
+        "t",
+        build(ONE, "a test"),
+        Entities(1, 10, 0.0),
+        b"x",
+        threading.Event(),
+        lambda *one: phases.append(one),
+        tally,
+        start,
+    )
+    assert time.time() - start >= 1.5
+    assert (tally.sent, tally.acked, tally.completed) == (1, 1, True)
+    assert [phase for phase, _ in phases] == ["baseline", "spike", "drain"]

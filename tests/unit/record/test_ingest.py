@@ -1,0 +1,210 @@
+"""From topics to tables: the wire decoded in SQL, and a real broker read exactly once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from lab.cluster import broker
+from lab.errors import LabFault
+from lab.kafka import deadletter, event, topics
+from lab.kafka.deadletter import Reason
+from lab.record.ledger.ingest import Topics, decode_events, ingest, read
+from lab.record.ledger.reconcile import Reconciliation, reconcile
+from lab.record.ledger.rollup import RATES
+from lab.record.ledger.settle import settle
+
+U63 = st.integers(0, 2**63 - 1)
+VALUE = st.builds(event.encode, U63, U63, U63, st.binary(min_size=232, max_size=232))
+PARTITIONS = 3
+
+
+@settings(max_examples=5, deadline=None)
+@given(values=st.lists(VALUE, min_size=1, max_size=100))
+def test_spark_decodes_what_the_producer_encodes(session: SparkSession, values: list[bytes]) -> None:
+    """entity_id, seq, ts and the checksum of every value are what lab.kafka.event makes of the same bytes."""
+    records = pd.DataFrame({"partition": 0, "offset": range(len(values)), "value": values})
+    found = decode_events(session.createDataFrame(records, "partition int, offset long, value binary")).collect()
+    expected = [(0, offset, *event.decode(value)[:3], event.check(value)) for offset, value in enumerate(values)]
+    assert [tuple(row) for row in found] == expected
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real broker."""
+    started = broker.start(tmp_path_factory.mktemp("broker"))
+    yield started.bootstrap
+    started.stop()
+
+
+class Trial:
+    """Events and their receipts, in topics of their own."""
+
+    def __init__(self, bootstrap: str, name: str) -> None:
+        self.bootstrap, self.topics = bootstrap, Topics(f"{name}-events", f"{name}-receipts")
+        topics.create(bootstrap, {self.topics.events: PARTITIONS, self.topics.receipts: 1})
+        self.ends = [0] * PARTITIONS
+
+    def produce(self, count: int, but: int | None = None) -> None:
+        """``count`` events to each partition and one receipt about them, except for partition ``but``."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True})
+        for partition in range(PARTITIONS):
+            first = self.ends[partition]
+            values = [
+                event.encode(7, offset * PARTITIONS + partition, 0, os.urandom(232)) for offset in range(first, first + count)
+            ]
+            for value in values:
+                producer.produce(self.topics.events, value, value[:8], partition=partition)
+            assert producer.flush(30) == 0  # a receipt is about messages that are there
+            self.ends[partition] += count
+            receipt = {"pod": "a", "partition": partition, "first": first, "last": first + count - 1, "count": count}
+            receipt |= {"checksum": sum(map(event.check, values)), "start": 1.0, "end": 2.0}
+            if partition != but:
+                producer.produce(self.topics.receipts, json.dumps(receipt).encode(), b"a")
+        assert producer.flush(30) == 0
+
+
+def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Ingested while it runs and then to its end, each event is there once; the record says so and can be moved."""
+    trial = Trial(kafka, "settled")
+    trial.produce(500)
+    record = tmp_path / "record"
+    queries = ingest(session, kafka, trial.topics, record / "ledger", every="1 second")
+    for query in queries:
+        query.processAllAvailable()
+    trial.produce(300)
+    for query in queries:
+        query.processAllAvailable()
+        query.stop()
+    trial.produce(200)
+    verdict = settle(session, kafka, trial.topics, record)
+    assert verdict.exact
+    assert (verdict.produced, verdict.processed, verdict.resent, verdict.receipts) == (3000, 3000, 0, 9)
+
+    assert sorted(path.name for path in record.iterdir()) == [
+        "ledger",
+        "rates.parquet",
+        "receipts.parquet",
+        "reconciliation.json",
+    ]
+    assert [path.name for path in (record / "ledger").iterdir()] == ["events"]
+    moved = record.rename(tmp_path / "moved")
+    assert Reconciliation.from_json(json.loads((moved / "reconciliation.json").read_text())) == verdict
+    assert len(pd.read_parquet(moved / "ledger" / "events")) == 3000
+    again = session.createDataFrame(pd.read_parquet(moved / "receipts.parquet"))
+    assert reconcile(read(session, moved / "ledger", "events"), again) == verdict
+    assert (
+        pd.read_parquet(moved / "rates.parquet").query("series == 'consumed' and pod == 'a' and bin_s == 1").messages.sum()
+        == 3000
+    )
+
+
+def test_work_without_a_receipt_is_lost(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """What a consumer did not put on record, between what it did, is lost by that partition and offsets."""
+    trial = Trial(kafka, "lost")
+    trial.produce(100)
+    trial.produce(50, but=1)
+    trial.produce(100)
+    verdict = settle(session, kafka, trial.topics, tmp_path)
+    assert (verdict.lost_messages, verdict.doubled_messages, verdict.unseen_messages) == (50, 0, 0)
+    assert [(each.partition, each.first, each.last, each.pods) for each in verdict.lost] == [(1, 100, 149, ("a",))]
+
+
+def test_dead_letters_are_settled_with_the_rest(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A message without a receipt that has a letter is dead; its reason is in the record. One without headers is a fault."""
+    trial = Trial(kafka, "dead")
+    named = replace(trial.topics, dead_letters="dead-letters")
+    topics.create(kafka, {"dead-letters": 1})
+    trial.produce(100)
+    trial.produce(1, but=2)
+    reason = Reason("it failed", 4, trial.topics.events, 2, 100, 1.5, 2.5, 1)
+    headers = deadletter.stamped([("own", b"1")], reason)
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce("dead-letters", event.encode(7, 302, 0, bytes(232)), b"k", headers=[*headers])
+    assert producer.flush(30) == 0
+    verdict = settle(session, kafka, named, tmp_path)
+    assert verdict.exact
+    assert (verdict.produced, verdict.processed, verdict.dead_messages) == (303, 302, 1)
+    (letter,) = pd.read_parquet(tmp_path / "dead_letters.parquet").to_dict("records")
+    assert (letter["partition"], letter["offset"], letter["attempts"], letter["error"]) == (2, 100, 4, "it failed")
+    assert (letter["first_failure"], letter["failed"], letter["replays"], letter["seq"]) == (1.5, 2.5, 1, 302)
+    assert [path.name for path in (tmp_path / "ledger").iterdir()] == ["events"]
+
+    producer.produce("dead-letters", event.encode(7, 302, 0, bytes(232)), b"k", headers=[*headers[:3]])
+    assert producer.flush(30) == 0
+    with pytest.raises(LabFault, match="a dead letter without header dlq"):
+        settle(session, kafka, named, tmp_path / "again")
+
+
+def test_topics_that_are_still_written_to_agree(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Where consumers could not be stopped, no receipt is about messages that the ledger lacks; what came later is unseen."""
+    trial = Trial(kafka, "busy")
+    trial.produce(500)
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.is_set():
+            trial.produce(10)
+
+    writer = threading.Thread(target=go_on)
+    writer.start()
+    try:
+        verdict = settle(session, kafka, trial.topics, tmp_path, at_rest=False)
+    finally:
+        over.set()
+        writer.join()
+    assert verdict.produced == verdict.processed + verdict.unseen_messages > 1500
+    assert (verdict.phantom_messages, verdict.lost_messages, verdict.mismatched_receipts) == (0, 0, 0)
+
+
+def test_nothing_produced_is_a_record_too(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A trial of empty topics settles, with nothing in it."""
+    trial = Trial(kafka, "empty")
+    verdict = settle(session, kafka, trial.topics, tmp_path)
+    assert (verdict.produced, verdict.receipts, verdict.exact) == (0, 0, True)
+    assert list(pd.read_parquet(tmp_path / "receipts.parquet").columns)[:2] == ["pod", "partition"]
+    assert pq.read_schema(tmp_path / "rates.parquet").equals(RATES)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("short", b"short", "partition 2, offset 0: 5 bytes are no event"),
+        ("entity", event.encode(2**63, 0, 0, bytes(232)), "8000000000000000"),
+        ("seq", event.encode(0, 2**64 - 1, 0, bytes(232)), "FFFFFFFFFFFFFFFF"),
+    ],
+)
+def test_what_is_no_event_stops_the_ledger(
+    session: SparkSession, kafka: str, tmp_path: Path, name: str, value: bytes, says: str
+) -> None:
+    """A value of another size or with a field of 2^63 or more fails the ingestion, with a fault of one line that says so."""
+    trial = Trial(kafka, f"wrong-{name}")
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce(trial.topics.events, value, partition=2)
+    assert producer.flush(30) == 0
+    with pytest.raises(LabFault, match=says) as fault:
+        ingest(session, kafka, trial.topics, tmp_path)
+    assert "\n" not in str(fault.value)
+
+
+def test_a_ledger_that_lost_its_checkpoint_is_refused(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Old output with a new checkpoint would drop batches in silence: it is refused before anything is read."""
+    trial = Trial(kafka, "refused")
+    trial.produce(10)
+    ingest(session, kafka, trial.topics, tmp_path)
+    shutil.rmtree(tmp_path / "_checkpoint")
+    with pytest.raises(LabFault, match="no checkpoint"):
+        ingest(session, kafka, trial.topics, tmp_path)

@@ -1,0 +1,187 @@
+"""The checker against the definition of its words, and on the cases that the words are for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame
+
+from lab.errors import LabFault
+from lab.record.ledger import reconcile as checker
+from lab.record.ledger.reconcile import Range, Reconciliation, reconcile
+
+from .conftest import Table
+from .oracle import Partition, Receipt, check
+
+PODS = ("a", "b", "c")
+CRC = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> Partition:
+    """A log cut into batches, most processed once, some not or twice; then, rarely, receipts about anything at all."""
+    size = draw(st.integers(0, 20))
+    messages = draw(st.lists(st.tuples(st.integers(0, 60_000), CRC), min_size=size, max_size=size))
+    cuts = sorted({0, size, *draw(st.lists(st.integers(0, size), max_size=6))})
+    ranges = []
+    for first, after in pairwise(cuts):
+        ranges += [(first, after - 1)] * draw(st.sampled_from((1, 1, 1, 1, 0, 2)))
+    anything = st.tuples(st.integers(0, size + 4), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair)))
+    ranges += draw(st.lists(anything, max_size=draw(st.sampled_from((0, 0, 0, 3)))))
+    off = st.sampled_from((0, 0, 0, 0, 0, 0, 1, -1))
+    letters = draw(st.lists(st.integers(0, size + 2), max_size=draw(st.sampled_from((0, 0, 4)))))
+    return Partition(
+        messages,
+        [
+            Receipt(
+                draw(st.sampled_from(PODS)),
+                first,
+                last,
+                last - first + 1 + draw(off),
+                sum(crc for _, crc in messages[first : last + 1]) + draw(off),
+            )
+            for first, last in ranges
+        ],
+        letters,
+    )
+
+
+def tables(table: Table, cases: dict[int, Partition]) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """The events, receipts and dead letters of ``cases``."""
+    events = [
+        (number, offset, 7, seq, 0, crc)
+        for number, case in cases.items()
+        for offset, (seq, crc) in reversed(list(enumerate(case.messages)))
+    ]
+    receipts = [
+        (each.pod, number, each.first, each.last, each.count, each.checksum, 1.0, 2.0)
+        for number, case in cases.items()
+        for each in case.receipts
+    ]
+    letters = [
+        (number, offset, "events", 4, "x", 1.0, 2.0, 0, 0, 0, 0, at)
+        for number, case in cases.items()
+        for at, offset in enumerate(case.letters)
+    ]
+    return table("events", events), table("receipts", receipts), table("dead_letters", letters)
+
+
+@settings(max_examples=10, deadline=None)
+@given(cases=st.lists(partitions(), max_size=60))
+def test_it_agrees_with_every_offset_checked_on_its_own(table: Table, cases: list[Partition]) -> None:
+    """Gaps, overlaps, wrong sums and counts, and receipts from nowhere: the sweep finds what a count by offset finds."""
+    numbered = dict(enumerate(cases))
+    verdict = reconcile(*tables(table, numbered))
+    assert verdict == check(numbered)
+    told = verdict.processed + verdict.dead_messages + verdict.lost_messages + verdict.unseen_messages
+    assert verdict.produced == told
+    assert Reconciliation.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
+
+
+def log(count: int) -> list[tuple[int, int]]:
+    """Messages 0 to ``count``, each with its seq as its crc."""
+    return [(seq, seq) for seq in range(count)]
+
+
+def batch(pod: str, first: int, last: int, **other: Any) -> Receipt:
+    """The right receipt for first..last of :func:`log`, but for ``other``."""
+    return dataclasses.replace(Receipt(pod, first, last, last - first + 1, sum(range(first, last + 1))), **other)
+
+
+def test_a_record_in_which_all_went_well_is_exact(table: Table) -> None:
+    """Every message once, in batches of several pods: exact, and nothing is named."""
+    verdict = reconcile(*tables(table, {3: Partition(log(30), [batch("a", 0, 9), batch("b", 10, 29)])}))
+    assert verdict.exact
+    assert (verdict.produced, verdict.processed, verdict.receipts) == (30, 30, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "receipts", "named"),
+    [
+        ("lost", [batch("a", 0, 9), batch("b", 15, 29)], Range(3, 10, 14, 5, ("a", "b"))),
+        ("unseen", [batch("a", 0, 9)], Range(3, 10, 29, 20, ("a",))),
+        ("doubled", [batch("a", 0, 19), batch("b", 10, 29)], Range(3, 10, 19, 10, ("a", "b"))),
+        ("phantom", [batch("a", 0, 29), batch("b", 30, 31)], Range(3, 30, 31, 2, ("b",))),
+        ("mismatched", [batch("a", 0, 9, checksum=44), batch("b", 10, 29)], Range(3, 0, 9, 10, ("a",))),
+        ("mismatched", [batch("a", 0, 9), batch("b", 10, 29, count=19)], Range(3, 10, 29, 19, ("b",))),
+    ],
+)
+def test_one_anomaly_is_named_alone(table: Table, name: str, receipts: list[Receipt], named: Range) -> None:
+    """Each anomaly by itself: its one range is named with its pods, no other is, and the record is not exact."""
+    verdict = reconcile(*tables(table, {3: Partition(log(30), receipts)}))
+    found = {kind: getattr(verdict, kind) for kind in ("lost", "unseen", "doubled", "phantom", "mismatched")}
+    assert found == {kind: (named,) if kind == name else () for kind in found}
+    assert not verdict.exact
+
+
+@pytest.mark.parametrize(
+    ("letters", "found", "named"),
+    [
+        ([10, 11, 12, 13, 14], {"dead_messages": 5}, {"dead": Range(3, 10, 14, 5, ("a", "b"))}),
+        ([10, 11, 13, 14], {"dead_messages": 4, "lost_messages": 1}, {"lost": Range(3, 12, 12, 1, ())}),
+        ([*range(10, 15), 12, 12], {"dead_messages": 5, "buried_again": 2}, {}),
+        ([*range(10, 15), 9], {"dead_messages": 5, "both_messages": 1}, {"both": Range(3, 9, 9, 1, ("a",))}),
+        ([*range(10, 15), 40], {"dead_messages": 5, "stray_letters": 1}, {}),
+    ],
+)
+def test_dead_letters_are_accounted_for(
+    table: Table, letters: list[int], found: dict[str, int], named: dict[str, Range]
+) -> None:
+    """Messages 10 to 14 have no receipt: those with a letter are dead, the others lost; a letter too many is told."""
+    case = Partition(log(30), [batch("a", 0, 9), batch("b", 15, 29)], letters)
+    verdict = reconcile(*tables(table, {3: case}))
+    told = {"dead_messages", "lost_messages", "unseen_messages", "both_messages", "buried_again", "stray_letters"}
+    assert {name: getattr(verdict, name) for name in told if getattr(verdict, name)} == found
+    for name, one in named.items():
+        assert getattr(verdict, name) == (one,)
+    assert verdict.exact == (found == {"dead_messages": 5})
+
+
+def test_a_record_of_before_dead_letters_reads_as_without() -> None:
+    """The fields that came later are 0 where they are not written."""
+    old: dict[str, Any] = dict.fromkeys(("produced", "processed", "receipts", "holes", "resent", "phantom_messages"), 0)
+    old |= dict.fromkeys(("lost_messages", "unseen_messages", "doubled_messages", "mismatched_receipts"), 0)
+    old |= {name: [] for name in ("lost", "unseen", "doubled", "phantom", "mismatched")}
+    verdict = Reconciliation.from_json(old)
+    assert verdict.exact
+    assert (verdict.dead_messages, verdict.dead) == (0, ())
+
+
+def test_a_hole_in_the_log_spoils_exactness(table: Table) -> None:
+    """An offset that the log lacks is counted, and an otherwise faultless record is not exact."""
+    events = table("events", [(0, offset, 7, offset, 0, 1) for offset in range(10) if offset != 4])
+    receipts = table("receipts", [("a", 0, 0, 9, 10, 9, 1.0, 2.0)])
+    verdict = reconcile(events, receipts)
+    assert (verdict.holes, verdict.mismatched_receipts, verdict.lost_messages) == (1, 0, 0)
+    assert not verdict.exact
+
+
+def test_totals_count_what_is_too_much_to_name(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more anomalies than are named, the first are named and the totals are of all."""
+    monkeypatch.setattr(checker, "NAMED", 3)
+    receipts = [batch("a", first, first, checksum=-1) for first in range(0, 20, 2)]
+    verdict = reconcile(*tables(table, {0: Partition(log(20), receipts)}))
+    assert (verdict.lost_messages, verdict.unseen_messages, verdict.mismatched_receipts) == (9, 1, 10)
+    assert [each.first for each in verdict.lost] == [1, 3, 5]
+    assert [each.first for each in verdict.mismatched] == [0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        ("a", 0, 5, 4, 0, 0, 1.0, 2.0),
+        ("a", 0, -1, 4, 6, 0, 1.0, 2.0),
+        ("a", 0, 0, 4, 5, 0, 2.0, 1.0),
+        (None, 0, 0, 4, 5, 0, 1.0, 2.0),
+    ],
+)
+def test_a_receipt_that_is_none_is_a_fault_of_the_lab(table: Table, receipt: tuple[object, ...]) -> None:
+    """Ends the wrong way round or a missing field is no finding about the consumers: the ledger refuses it."""
+    with pytest.raises(LabFault, match="1 of 1 receipts"):
+        reconcile(table("events", []), table("receipts", [receipt]))

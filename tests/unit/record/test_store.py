@@ -1,0 +1,154 @@
+"""A stored record is judged as it was closed or not at all: what is changed, gone or added is named in one line."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+
+from lab.__main__ import main
+from lab.errors import InputError
+from lab.measure.integrity import integrity
+from lab.record.ledger.reconcile import reconcile
+from lab.record.recheck import recheck
+from lab.record.store import NoData, Record, add, find, opened, write_json
+from tests.unit.measure.built import record, sealed
+from tests.unit.measure.conftest import report
+
+MESSAGES, BATCH = 40, 10
+
+
+@pytest.fixture(scope="module")
+def settled(spark, tmp_path_factory):
+    """A record of 40 messages of one partition, processed in four batches; its reconciliation is Spark's."""
+    folder = tmp_path_factory.mktemp("records") / "built"
+    (folder / "ledger" / "events").mkdir(parents=True)
+    rows = {"partition": 0, "offset": range(MESSAGES), "entity_id": 7, "seq": range(MESSAGES), "ts": 0, "crc": 5}
+    events = pd.DataFrame(rows).astype("int64").astype({"partition": "int32"})
+    events.to_parquet(folder / "ledger" / "events" / "part-0.parquet")
+    receipts = [
+        {"pod": "a", "partition": 0, "first": at, "last": at + BATCH - 1, "count": BATCH, "checksum": 5 * BATCH}
+        | {"start": 1.0 + at, "end": 2.0 + at}
+        for at in range(0, MESSAGES, BATCH)
+    ]
+    tally = report(1, "producer", "produced", acked=MESSAGES, unknown=0, failed=0)
+    record(folder, receipts=receipts, group_events=[tally])
+    table = pd.read_parquet(folder / "receipts.parquet").astype({"partition": "int32"})
+    table.to_parquet(folder / "receipts.parquet")
+    verdict = reconcile(spark().createDataFrame(events), spark().createDataFrame(table))
+    write_json(folder / "reconciliation.json", verdict.to_json())
+    sealed(folder)
+    return folder
+
+
+@pytest.fixture
+def stored(settled, tmp_path):
+    """A copy of it, in a folder of records."""
+    shutil.copytree(settled, tmp_path / "records" / "built")
+    return tmp_path / "records" / "built"
+
+
+def without_one_receipt(folder):
+    """Take one receipt out of the store."""
+    table = pd.read_parquet(folder / "receipts.parquet")
+    table.drop(index=2).to_parquet(folder / "receipts.parquet")
+
+
+def without_receipts(folder):
+    """Take all of them."""
+    (folder / "receipts.parquet").unlink()
+
+
+def with_a_byte_flipped(folder):
+    """Damage one byte in the middle of the events."""
+    file = folder / "ledger" / "events" / "part-0.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def with_more_events(folder):
+    """Put a file beside the events, where it would be read as one of them."""
+    shutil.copy(folder / "ledger" / "events" / "part-0.parquet", folder / "ledger" / "events" / "part-1.parquet")
+
+
+def test_a_record_as_it_was_closed_is_judged(stored):
+    """By its identity, from its folder, and with measures beside it, which are derived from it."""
+    write_json(stored / "measures.json", {"any": 1})
+    assert integrity(find(stored.parent, "built")).processed == MESSAGES
+    assert integrity(find(stored.parent.parent, "built")).lost == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (without_one_receipt, "receipts.parquet is changed"),
+        (without_receipts, "receipts.parquet is gone"),
+        (with_a_byte_flipped, "ledger/events/part-0.parquet is changed"),
+        (with_more_events, "ledger/events/part-1.parquet is added"),
+    ],
+)
+def test_what_is_damaged_is_named_and_nothing_is_judged(stored, damage, named, capsys):
+    """The stored reconciliation still says that nothing is lost: it is not believed."""
+    damage(stored)
+    with pytest.raises(InputError, match=f"files: '{named}' is not allowed"):
+        find(stored.parent, "built")
+    assert main(["judge", str(stored)]) != 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.strip().splitlines()
+    assert named in line
+
+
+def test_all_that_is_damaged_is_in_the_one_line(stored):
+    """Not only the first."""
+    without_receipts(stored)
+    with_a_byte_flipped(stored)
+    with pytest.raises(InputError, match=r"receipts.parquet is gone; ledger/events/part-0.parquet is changed"):
+        opened(stored)
+
+
+@pytest.mark.parametrize("trial", ["{}", "[]", "{", '{"id": "x", "ended": "running"}'])
+def test_a_record_that_was_never_closed_is_refused(stored, trial):
+    """Also one of before there were checksums."""
+    (stored / "trial.json").write_text(trial)
+    with pytest.raises(InputError, match=r"trial.json: (files|content): "):
+        opened(stored)
+
+
+@pytest.mark.parametrize("ended", ["interrupted", "fault: the broker died", "running"])
+def test_a_part_of_a_trial_is_not_judged_as_the_whole(stored, ended):
+    """It can be looked at; no experiment is judged from it."""
+    sealed(stored, ended=ended)
+    assert not opened(stored).finished
+    with pytest.raises(InputError, match=f"ended: '{ended}'"):
+        find(stored.parent, "built")
+
+
+def test_what_a_test_adds_is_part_of_the_record(stored):
+    """And mends no damage."""
+    add(stored, "queries.json", {"a": 1})
+    assert json.loads((opened(stored).folder / "queries.json").read_text()) == {"a": 1}
+    without_receipts(stored)
+    add(stored, "queries.json", {"a": 2})
+    with pytest.raises(InputError, match=r"'receipts.parquet is gone'"):
+        opened(stored)
+
+
+def test_a_ledger_that_settles_alike_again_is_believed(stored, spark):
+    """From the events and receipts that the record keeps."""
+    recheck(spark(), Record(stored))
+
+
+def test_a_ledger_that_settles_otherwise_is_named(stored, spark):
+    """A receipt was lost before the record was closed, or someone made the checksums anew."""
+    without_one_receipt(stored)
+    with pytest.raises(InputError, match=r"reconciliation.json: processed: 40 is not allowed; allowed: 30, which"):
+        recheck(spark(), sealed(stored))
+
+
+def test_without_a_ledger_there_is_nothing_to_settle(stored, spark):
+    """No data, with the reason; not a pass."""
+    (stored / "reconciliation.json").unlink()
+    with pytest.raises(NoData, match=r"no reconciliation.json: Kafka was gone"):
+        recheck(spark(), sealed(stored, missing={"ledger": "Kafka was gone"}))

@@ -1,0 +1,184 @@
+"""A trial's identity, and what its pods are told."""
+
+import dataclasses
+
+import pytest
+import yaml
+
+from lab import paths
+from lab.errors import InputError
+from lab.record.store import find
+from lab.spec import inputs, profile
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
+
+
+def read(**changes):
+    """Inputs of experiment 2 with something changed."""
+    given = {"profile_name": "step-10x", "policy_name": "lag", "workload": Workload(), "seed": 1}
+    return inputs.read(**(given | changes), scale=scales.load("quick"), runtime="binary")
+
+
+def test_equal_inputs_have_equal_ids_and_others_do_not():
+    """The id is a function of the inputs and nothing else."""
+    assert read().id == read().id
+    others = {read(seed=2).id, read(workload=Workload(balancer="range")).id, read(profile_name="short-step").id, read().id}
+    others |= {read(repetition=2).id, read(until="replayed").id, read(policy_name="cpu").id}
+    assert len(others) == 7
+
+
+def test_the_producer_is_given_the_profile_it_was_hashed_with():
+    """What stands in the ConfigMap is the compressed profile, readable by the producer."""
+    chosen = read()
+    environment = chosen.environment("127.0.0.1:1", "run")
+    assert profile.build(yaml.safe_load(environment["PROFILE_YAML"]), "test") == chosen.profile
+    assert all(isinstance(value, str) for value in environment.values())
+
+
+def test_every_committed_trial_is_beyond_what_the_pods_can_take():
+    """10R is more than P pods give, or the experiment would show nothing."""
+    chosen = read()
+    most = max(step.rate for step in chosen.profile.steps)
+    assert most > chosen.partitions * chosen.workload.rate
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of bursty, catching-up, "),
+        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of bystanders, capped, "),
+        ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
+        ({"partitions_after": 12}, "trial: partitions_after: 12 is not allowed; allowed: more than 24"),
+        ({"partitions_after": 48}, "steps: 'no such phase' is not allowed; allowed: a phase 'repartition'"),
+        ({"workload": Workload(auto_offset_reset="none")}, "workload: auto_offset_reset: 'none' is not allowed"),
+        ({"workload": Workload(grace_s=0)}, "workload: grace_s: 0 is not allowed"),
+        ({"workload": Workload(balancer="fair")}, "workload: balancer: 'fair' is not allowed; allowed: one of "),
+        ({"workload": Workload(process_ms="0")}, "workload: process_ms: '0' is not allowed"),
+        ({"workload": Workload(concurrency=0)}, "workload: concurrency: 0 is not allowed"),
+        ({"workload": Workload(dlq="maybe")}, "workload: dlq: 'maybe' is not allowed; allowed: on or off"),
+        ({"workload": Workload(poison="3")}, "workload: poison: '3' is not allowed; allowed: PARTITION:OFFSET"),
+        (
+            {"workload": Workload(fail_rate=0.6, poison_rate=0.5)},
+            "poison_rate: 0.5 is not allowed; allowed: at most 1 - fail_rate",
+        ),
+        ({"fault": "flood"}, "trial: fault: 'flood' is not allowed; allowed: one of sigkill"),
+        ({"fault": "sigkill"}, "steps: 'no such phase' is not allowed; allowed: a phase 'sigkill' that says when"),
+    ],
+)
+def test_bad_inputs_are_one_clear_line(changes, line):
+    """Before anything starts."""
+    with pytest.raises(InputError) as error:
+        read(**changes)
+    assert line in str(error.value)
+
+
+def test_a_scale_that_is_not_declared_is_refused():
+    """The scales are those of scales.yaml."""
+    with pytest.raises(InputError, match="scale: 'huge' is not allowed; allowed: one of quick, standard, full"):
+        scales.load("huge")
+
+
+def test_a_record_that_is_not_stored_names_those_that_are(tmp_path):
+    """--from-records says what there is."""
+    (tmp_path / "records" / "other").mkdir(parents=True)
+    (tmp_path / "records" / "other" / "trial.json").write_text("{}")
+    with pytest.raises(InputError, match="a stored trial; there are: other"):
+        find(tmp_path, "mine")
+
+
+def test_manifests_pass_a_real_parser_and_name_the_trial():
+    """Every object has what kubectl needs, and the consumer starts at the policy's floor."""
+    chosen = read()
+    objects = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
+    assert [item["kind"] for item in objects] == ["ConfigMap", "Deployment", "Deployment", "ScaledObject"]
+    consumer = next(item for item in objects if item["metadata"]["name"] == "consumer" and item["kind"] == "Deployment")
+    assert consumer["spec"]["replicas"] == chosen.policy.min_replicas
+    pod = consumer["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] > dataclasses.asdict(chosen.workload)["drain_timeout"]
+    assert (paths.MANIFESTS / "consumer" / "deployment.yaml").exists()
+
+
+def test_the_control_starts_alike_and_never_joins():
+    """A trial by decree applies no autoscaler but the bystanders: the consumer's twin without a group, none of it yet."""
+    chosen = read(profile_name="saturate", policy_name="bystanders", workload=Workload(grace_s=45, cpu_request_m=60))
+    objects = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
+    assert [item["metadata"]["name"] for item in objects] == ["trial", "lag-exporter", "consumer", "bystander"]
+    consumer, twin = (item["spec"]["template"]["spec"] for item in objects[2:])
+    assert (objects[2]["spec"]["replicas"], objects[3]["spec"]["replicas"]) == (6, 0)
+    assert consumer["containers"][0]["command"] == twin["containers"][0]["command"]
+    assert {"name": "JOIN", "value": "off"} in twin["containers"][0]["env"]
+    assert {"name": "JOIN", "value": "off"} not in consumer["containers"][0]["env"]
+    assert consumer["terminationGracePeriodSeconds"] == 45
+    assert consumer["containers"][0]["resources"]["requests"]["cpu"] == "60m"
+
+
+def test_retries_are_told_at_the_trials_scale():
+    """Delays are settings of time and compressed like them; how often is not. The seed and the topic go with them."""
+    failing = read(workload=Workload(fail_rate=0.01, retry_ms="1000,2000,4000"), seed=7)
+    environment = failing.environment("127.0.0.1:1", "run")
+    assert environment["RETRY_MS"] == "33.3333,66.6667,133.333"
+    assert (environment["SEED"], environment["DLQ_TOPIC"], environment["FAIL_RATE"]) == ("7", "dead-letters-run", "0.01")
+    assert failing.workload.dead_letters
+    assert not Workload(fail_rate=0.01, dlq="off").dead_letters
+    assert not Workload().dead_letters
+
+
+def test_a_trial_of_before_there_were_dead_letters_keeps_its_identity():
+    """What came later and is not used is not in the identity, so stored records are found; what is used is."""
+    assert read().id == "step-10x-lag-7f82f15c"
+    plain = {**read().to_dict()["workload"]}
+    assert "dlq" not in plain
+    assert "fault" not in read().to_dict()
+    assert len({read(workload=Workload(**changed)).id for changed in ({}, {"poison_rate": 0.1}, {"dlq": "off"})}) == 3
+    struck = {"profile_name": "zero-loss", "policy_name": "lag"}
+    assert read(**struck).id != read(**struck, fault="sigkill").id
+
+
+def test_a_fault_is_for_processes_of_this_machine():
+    """A container on kind is none: refused before anything starts."""
+    with pytest.raises(InputError, match="fault: 'sigkill' is not allowed; allowed: none on kind"):
+        inputs.read("zero-loss", "lag", Workload(), 1, scales.load("quick"), "kind", fault="sigkill")
+
+
+@pytest.mark.parametrize("how", [{"driver": "ridehailing/locust"}, {"beside": ("ridehailing/ingestion",)}])
+def test_what_the_image_of_pods_lacks_is_not_for_kind(how):
+    """Refused before anything starts, where pods would be restarted until a deadline; processes have what the lab has."""
+    (field,) = how
+    with pytest.raises(InputError, match=rf"{field}: 'ridehailing/\w+' is not allowed; allowed: none of ridehailing/ on kind"):
+        inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind", **how)
+    assert read(**how).runtime == "binary"
+
+
+def test_a_profile_in_real_time_is_not_compressed():
+    """What a rebalance takes, no scale divides."""
+    assert read(profile_name="saturate", policy_name="up-and-down").profile.duration == 5
+    assert read(profile_name="step-10x").profile.duration == 140
+
+
+def test_what_stands_beside_and_who_drives_are_part_of_the_identity():
+    """A trial without them keeps the id it had before there were any."""
+    plain = read()
+    assert not {"beside", "driver"} & plain.to_dict().keys()
+    assert len({plain.id, read(beside=("lagscaler/lag-scaler",)).id, read(driver="kafka/broker").id}) == 3
+    for change in ({"beside": ("lagscaler/none",)}, {"driver": "lagscaler/none"}):
+        with pytest.raises(
+            InputError, match=r"manifest: 'lagscaler/none' is not allowed; allowed: one of lagscaler/lag-scaler, "
+        ):
+            read(**change)
+
+
+def test_what_decides_beside_is_compressed_like_the_trials_own():
+    """A ScaledObject beside is checked and scaled; a Deployment stays as it is."""
+    made = read(beside=("lagscaler/scaledobject", "kafka/lag-exporter")).manifests({"TOPIC": "t"})
+    (scaled,) = (item for item in made[:-1] if item["kind"] == "ScaledObject")
+    assert scaled["spec"]["pollingInterval"] == 1
+    assert scaled["spec"]["triggers"][0]["metadata"]["sustainSeconds"] == "4"
+    (exporter, again) = (item for item in made if item["metadata"]["name"] == "lag-exporter")
+    assert exporter == again
+
+
+def test_an_external_trigger_brings_its_scaler():
+    """One replica of the committed Deployment, in the trial's namespace; no other policy has it."""
+    (scaler,) = (item for item in read(policy_name="lasting-150").manifests({}) if item["metadata"]["name"] == "lag-scaler")
+    assert (scaler["kind"], scaler["spec"]["replicas"], "namespace" in scaler["metadata"]) == ("Deployment", 1, False)
+    assert all(item["metadata"]["name"] != "lag-scaler" for item in read().manifests({}))

@@ -1,0 +1,205 @@
+"""Bring your own: files in the place of the acceptance's, checked before anything starts, and then only it runs."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from lab import paths
+from lab.errors import InputError
+from lab.spec import inputs, workload
+from lab.spec import scale as scales
+from lab.spec.workload import Workload
+from lab.trial import own
+from lab.trial.own import Own
+from tests.suite import experiments
+
+EXAMPLES = paths.PROJECT / "docs" / "examples"
+ORDERS, PEAK, ENRICHER = (EXAMPLES / f"{name}.yaml" for name in ("orders", "evening-peak", "enricher"))
+
+
+def read(chosen):
+    """The inputs of an acceptance of these files at quick scale."""
+    plan = chosen.plan()
+    traffic, policy, work = (plan.pop(name) for name in ("profile", "policy", "workload"))
+    return inputs.read(traffic, policy, work, 1, scales.load("quick"), "binary", **plan)
+
+
+def written(folder, name, content):
+    """A file of the user's with ``content``."""
+    file = folder / name
+    file.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return file
+
+
+def changed(file, **fields):
+    """The content of a flat example with fields set."""
+    return yaml.safe_load(file.read_text()) | fields
+
+
+def pytest_says(*options, results):
+    """What the suite prints and how it ends, on a machine with nothing on its PATH."""
+    alone = os.environ | {"PATH": str(results)}
+    command = experiments(f"--results={results}", *map(str, options))
+    return subprocess.run(command, cwd=paths.PROJECT, env=alone, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_examples_are_a_trial_of_their_own():
+    """Names, partitions and workload are the files'; what was replaced is in the inputs, and so in the identity."""
+    chosen = read(Own(ORDERS, PEAK, ENRICHER))
+    assert (chosen.profile_name, chosen.policy_name, chosen.partitions) == ("evening-peak", "orders", 12)
+    assert chosen.workload == Workload(process_ms="5-15", concurrency=1, cpu_request_m=70)
+    assert [one["field"] for one in chosen.to_dict()["replaced"]] == [one.field for one in chosen.replaced]
+    assert len(chosen.replaced) == 8
+    json.dumps(chosen.to_dict())
+
+
+def test_what_is_not_brought_is_the_acceptances_own():
+    """Without a file it is experiment 2's trial; with one the other two are its."""
+    assert read(Own()).id == inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary").id
+    chosen = read(Own(scaledobject=ORDERS))
+    assert (chosen.profile_name, chosen.workload, chosen.partitions) == ("step-10x", Workload(), 24)
+
+
+def test_a_file_of_any_name_makes_an_identity_kubernetes_takes(tmp_path):
+    """A namespace takes small letters, digits and hyphens, 63 in all."""
+    profile = written(tmp_path, "Our_Evening Peak (2026), second version.yaml", PEAK.read_text())
+    chosen = read(Own(written(tmp_path, "___.yaml", ORDERS.read_text()), profile))
+    assert re.fullmatch(r"our-evening-peak-202-own-[0-9a-f]{8}", chosen.id)
+    assert len(f"trial-{chosen.id}-0000") <= 63
+
+
+def test_other_partitions_reach_the_topic_and_the_identity(tmp_path):
+    """partitions are the workload's and not a setting of the consumer."""
+    more = written(tmp_path, "enricher.yaml", changed(ENRICHER, partitions=16))
+    one, other = read(Own(ORDERS, PEAK, ENRICHER)), read(Own(ORDERS, PEAK, more))
+    assert (other.partitions, other.workload) == (16, one.workload)
+    assert other.id != one.id
+
+
+@pytest.mark.parametrize(("text", "drain"), [("drain: on", "on"), ("drain: off", "off"), ('drain: "off"', "off")])
+def test_an_unquoted_on_is_on(tmp_path, text, drain):
+    """To YAML it is true."""
+    chosen, partitions = workload.load(written(tmp_path, "w.yaml", f"kind: Workload\n{text}\nprocess_ms: 6\n"))
+    assert (chosen.drain, chosen.process_ms, partitions) == (drain, "6", 24)
+
+
+def test_what_will_run_is_told():
+    """What the traffic asks, what the pods can take, and each replaced field."""
+    told = own.told(read(Own(ORDERS, PEAK, ENRICHER)))
+    assert told[1] == (
+        "traffic 150 to 900 messages/s; a pod takes 100/s, the floor of 3 pods 300/s, 12 pods on 12 partitions 1,200/s"
+    )
+    assert "replaced spec.triggers[0].metadata.sasl: 'scram_sha512' -> (nothing)" in told
+    assert len(told) == 2 + 8
+
+
+@pytest.mark.parametrize(
+    ("profile", "line"),
+    [
+        ("kind: steady\nrate: 10\nduration: 600\n", "the profile never leaves its phase baseline: reaction and drain"),
+        (
+            "kind: steps\nduration: 600\nsteps: [{at: 0, rate: 1, phase: baseline}, {at: 60, rate: 9, phase: peak}]\n",
+            "the profile ends in phase peak, not in drain or lull: the drain will be no data",
+        ),
+    ],
+)
+def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path, profile, line):
+    """No data is not a pass, and no one should wait for it."""
+    assert any(one.startswith(line) for one in own.told(read(Own(profile=written(tmp_path, "p.yaml", profile)))))
+
+
+def test_what_was_replaced_is_a_paragraph_of_the_report():
+    """From the record's inputs; none where nothing was."""
+    assert "spec.triggers[0].metadata.topic ('orders')" in own.replaced(read(Own(ORDERS)).to_dict())
+    assert own.replaced(read(Own()).to_dict()) == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ({"kind": "Deployment"}, "kind: 'Deployment' is not allowed; allowed: Workload"),
+        ({"process_msec": 5}, "process_msec: 5 is not allowed; allowed: one of the fields auto_offset_reset, "),
+        ({"process_ms": "10-2"}, "process_ms: '10-2' is not allowed; allowed: 6 or 2-10, 0.001 to 600,000"),
+        ({"concurrency": 20_000}, "concurrency: 20000 is not allowed; allowed: 1 to 10,000"),
+        ({"concurrency": 1.5}, "concurrency: 1.5 is not allowed; allowed: 1 to 10,000"),
+        ({"concurrency": True}, "concurrency: True is not allowed; allowed: 1 to 10,000"),
+        ({"poll_ms": None}, "poll_ms: None is not allowed; allowed: 1 to 600,000"),
+        ({"drain": "perhaps"}, "drain: 'perhaps' is not allowed; allowed: on or off"),
+        ({"grace_s": 0}, "grace_s: 0 is not allowed; allowed: a number from 1 to 86400"),
+        ({"cpu_request_m": 2000}, "cpu_request_m: 2000 is not allowed; allowed: a number from 1 to 1000"),
+        ({"partitions": 0}, "partitions: 0 is not allowed; allowed: a number from 1 to 200"),
+        ({"partitions": 2.5}, "partitions: 2.5 is not allowed; allowed: a whole number from 1 to 200"),
+    ],
+)
+def test_a_bad_workload_is_one_clear_line(tmp_path, content, line):
+    """File, field, value and what is allowed."""
+    file = written(tmp_path, "w.yaml", {"kind": "Workload"} | content)
+    with pytest.raises(InputError) as error:
+        workload.load(file)
+    assert str(error.value).startswith(f"{file}: {line}")
+
+
+def test_a_floor_beyond_the_partitions_is_refused(tmp_path):
+    """Its group would never settle."""
+    few = written(tmp_path, "w.yaml", changed(ENRICHER, partitions=2))
+    with pytest.raises(InputError, match=r"spec.minReplicaCount: 3 is not allowed; allowed: at most the 2 partitions"):
+        read(Own(ORDERS, PEAK, few))
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "line"),
+    [
+        (
+            "scaledobject",
+            "minReplicas: 3",
+            "spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores minReplicas",
+        ),
+        ("scaledobject", None, "(file): 'No such file or directory' is not allowed; allowed: a readable YAML file"),
+        ("profile", "kind: sine\n", "kind: 'sine' is not allowed; allowed: one of steady, step, bursty, sawtooth, steps"),
+        ("workload", "kind: Workload\nconcurrency: 0\n", "concurrency: 0 is not allowed; allowed: 1 to 10,000"),
+    ],
+)
+def test_a_file_that_can_not_be_used_ends_the_session(tmp_path, option, content, line):
+    """One line with file, field, value and what is allowed; exit code 2; nothing collected or started."""
+    file = tmp_path / "my.yaml"
+    if content is not None:
+        given = content
+        if option == "scaledobject":
+            given = ORDERS.read_text().replace("minReplicaCount: 3", content)
+        written(tmp_path, "my.yaml", given)
+    ran = pytest_says(f"--{option}={file}", results=tmp_path)
+    assert ran.returncode == 2
+    (said,) = ran.stderr.splitlines()
+    assert said.startswith(f"Exit: {file}: {line}")
+    assert "collected" not in ran.stdout
+
+
+def test_with_a_file_only_the_acceptance_is_selected(tmp_path):
+    """The session says what it will run and what it replaced, and selects one test."""
+    ran = pytest_says(f"--scaledobject={ORDERS}", f"--workload={ENRICHER}", "--collect-only", results=tmp_path)
+    assert re.findall(r"<Function (\w+)", ran.stdout) == ["test_the_policy_is_accepted"]
+    assert "replaced metadata.namespace: 'orders' -> (nothing)" in ran.stdout
+    assert "traffic 2,420 to 24,200 messages/s" in ran.stdout
+
+
+def test_without_a_file_the_acceptance_is_not_selected(tmp_path):
+    """It is deselected, not skipped."""
+    ran = pytest_says("--collect-only", results=tmp_path)
+    assert "test_the_policy_is_accepted" not in ran.stdout
+    assert "test_a_10x_spike_is_absorbed" in ran.stdout
+    assert "1 deselected" in ran.stdout
+
+
+def test_what_the_page_shows_can_be_brought(tmp_path):
+    """The YAML of docs/bring-your-own.md."""
+    page = (paths.PROJECT / "docs" / "bring-your-own.md").read_text()
+    profile, work = (
+        written(tmp_path, f"{n}.yaml", part) for n, part in enumerate(re.findall(r"```yaml\n(.*?)```", page, re.S))
+    )
+    chosen = read(Own(ORDERS, profile, work))
+    assert [phase for _, _, phase in chosen.profile.phases()] == ["baseline", "spike", "drain"]
+    assert (chosen.partitions, chosen.workload.rate) == (12, 100)
