@@ -25,7 +25,7 @@ from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
 from lab.spec import scale
-from lab.spec.inputs import PARTITIONS
+from lab.spec.workload import PARTITIONS
 from lab.wait import until
 
 SMALL, LARGE = 200_000, 800_000  # the slope between them leaves start-up out

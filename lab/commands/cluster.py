@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.cluster import binary
-from lab.cluster.kind import docker, settings
-from lab.cluster.kind.images import catalog, make
+from lab.cluster import binary, docker
+from lab.cluster.images import catalog, make
+from lab.cluster.kind import settings
 from lab.components import bundle
 from lab.flags import Flags
 from lab.host import runs

@@ -20,11 +20,11 @@ from lab.record.store import NoData, Record, opened, stored
 from lab.spec import profile, scaledobject
 from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS
-from lab.spec.inputs import PARTITIONS
 from lab.spec.placement import shares
 from lab.spec.profile import Profile
 from lab.spec.scale import HPA_SYNC_S
 from lab.spec.scaledobject import ScaledObject
+from lab.spec.workload import PARTITIONS
 
 MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")

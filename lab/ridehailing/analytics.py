@@ -35,7 +35,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from lab.flags import Flags, number, whole
 from lab.kafka import event
 from lab.kafka.reports import Reports, process_started
-from lab.programs.consumer.metrics import serve
+from lab.programs.serve import serve
 from lab.record.ledger import session
 from lab.ridehailing.city import DRIVER, SURGE, TRIP
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import allure
 import pytest
 
-from lab.cluster import kind
-from lab.cluster.kind import docker, network, state
-from lab.cluster.kind.images import catalog
+from lab.cluster import docker, kind
+from lab.cluster.images import catalog
+from lab.cluster.kind import network, state
 from lab.errors import LabFault
 from lab.host import runs
 from lab.spec import scale as scales

@@ -37,7 +37,7 @@ class Notes:
         patch.setattr(evidence.report, "attach", lambda *_: None)
         patch.setattr(evidence.report, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
         patch.setattr(trial, "summarize", lambda _: {})
-        patch.setattr(trial.record, "write_json", lambda *_: None)  # what is judged here stays as it is
+        patch.setattr(trial.store, "write_json", lambda *_: None)  # what is judged here stays as it is
         cached: Any = Record.__dict__["produced"]
         produced, run = cached.func, trial.Trials.run
 

@@ -129,7 +129,7 @@ def foretold():
     scaled = scaledobject.parse(yamlfile.read(policy("trip-analytics")), policy("trip-analytics"))
     pods = Consumers(rate=claims.POD_RATE, start_s=COLD_START_S)
     curve = simulate(Situation(traffic, shares(traffic, 1, claims.PARTITIONS), pods, tail_s=600), scaled)
-    start = next(step.at for step in traffic.steps if step.phase != curves.BASELINE)
+    start = next(step.at for step in traffic.steps if step.phase != profile.BASELINE)
     return curve, timeline.foretold(curve, start, [row.at for row in claims.TIMELINE], lambda t: rate_at(traffic, t - 0.001))
 
 

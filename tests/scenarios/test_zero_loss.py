@@ -29,8 +29,7 @@ from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.retrying import partition_rate, retrying
 from lab.record.store import NoData, known
-from lab.spec.inputs import PARTITIONS
-from lab.spec.workload import Workload
+from lab.spec.workload import PARTITIONS, Workload
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
 

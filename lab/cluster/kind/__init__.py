@@ -19,11 +19,11 @@ import yaml
 from kubernetes import client
 from pytest_kind import KindCluster
 
-from lab.cluster import fit
+from lab.cluster import docker, fit
 from lab.cluster.controlplane import CONTROLLERS
 from lab.cluster.fit import Fit
-from lab.cluster.kind import cni, docker, grafana, network, settings, state
-from lab.cluster.kind.images import catalog, make
+from lab.cluster.images import catalog, make
+from lab.cluster.kind import cni, grafana, network, settings, state
 from lab.cluster.kind.install import install, wait_ready
 from lab.cluster.kind.state import State
 from lab.components import build

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubernetes import client
 
-from lab.cluster.kind import docker
+from lab.cluster import docker
 from lab.errors import LabFault
 from lab.wait import until
 

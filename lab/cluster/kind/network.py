@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 
-from lab.cluster.kind import docker
+from lab.cluster import docker
 from lab.errors import LabFault
 
 NAME, BRIDGE = "elastic-lab", "elastic-lab0"

@@ -11,7 +11,7 @@ import yaml
 from lab import paths, yamlfile
 from lab.cluster import broker
 from lab.cluster.controlplane import CLIENT_RATE, HPA_LOG, hpa_flags
-from lab.cluster.kind.images import catalog
+from lab.cluster.images import catalog
 from lab.components import build, jars
 from lab.spec.scale import Scale
 

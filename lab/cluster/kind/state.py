@@ -11,8 +11,9 @@ from pathlib import Path
 from kubernetes import client, config
 
 from lab import wholefile
-from lab.cluster.kind import docker, network
-from lab.cluster.kind.images import catalog
+from lab.cluster import docker
+from lab.cluster.images import catalog
+from lab.cluster.kind import network
 from lab.cluster.kind.settings import GRAFANA_PORT, KAFKA_PORT, MADE_HERE, PROMETHEUS_PORT, versions
 from lab.errors import LabFault
 from lab.host import mark, processes

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"lab/programs/lagscaler/externalscaler.proto\x12\x0e\x65xternalscaler\"\xb6\x01\n\x0fScaledObjectRef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12K\n\x0escalerMetadata\x18\x03 \x03(\x0b\x32\x33.externalscaler.ScaledObjectRef.ScalerMetadataEntry\x1a\x35\n\x13ScalerMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\"\n\x10IsActiveResponse\x12\x0e\n\x06result\x18\x01 \x01(\x08\"H\n\x15GetMetricSpecResponse\x12/\n\x0bmetricSpecs\x18\x01 \x03(\x0b\x32\x1a.externalscaler.MetricSpec\"M\n\nMetricSpec\x12\x12\n\nmetricName\x18\x01 \x01(\t\x12\x12\n\ntargetSize\x18\x02 \x01(\x03\x12\x17\n\x0ftargetSizeFloat\x18\x03 \x01(\x01\"a\n\x11GetMetricsRequest\x12\x38\n\x0fscaledObjectRef\x18\x01 \x01(\x0b\x32\x1f.externalscaler.ScaledObjectRef\x12\x12\n\nmetricName\x18\x02 \x01(\t\"G\n\x12GetMetricsResponse\x12\x31\n\x0cmetricValues\x18\x01 \x03(\x0b\x32\x1b.externalscaler.MetricValue\"P\n\x0bMetricValue\x12\x12\n\nmetricName\x18\x01 \x01(\t\x12\x13\n\x0bmetricValue\x18\x02 \x01(\x03\x12\x18\n\x10metricValueFloat\x18\x03 \x01(\x01\x32\xcc\x03\n\x0e\x45xternalScaler\x12O\n\x08IsActive\x12\x1f.externalscaler.ScaledObjectRef\x1a .externalscaler.IsActiveResponse\"\x00\x12W\n\x0eStreamIsActive\x12\x1f.externalscaler.ScaledObjectRef\x1a .externalscaler.IsActiveResponse\"\x00\x30\x01\x12Y\n\rGetMetricSpec\x12\x1f.externalscaler.ScaledObjectRef\x1a%.externalscaler.GetMetricSpecResponse\"\x00\x12U\n\nGetMetrics\x12!.externalscaler.GetMetricsRequest\x1a\".externalscaler.GetMetricsResponse\"\x00\x12^\n\x10StreamMetricSpec\x12\x1f.externalscaler.ScaledObjectRef\x1a%.externalscaler.GetMetricSpecResponse\"\x00\x30\x01\x42\x12Z\x10.;externalscalerb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+lab/programs/lagscaler/externalscaler.proto\x12\x0e\x65xternalscaler\"\xb6\x01\n\x0fScaledObjectRef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12K\n\x0escalerMetadata\x18\x03 \x03(\x0b\x32\x33.externalscaler.ScaledObjectRef.ScalerMetadataEntry\x1a\x35\n\x13ScalerMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\"\n\x10IsActiveResponse\x12\x0e\n\x06result\x18\x01 \x01(\x08\"H\n\x15GetMetricSpecResponse\x12/\n\x0bmetricSpecs\x18\x01 \x03(\x0b\x32\x1a.externalscaler.MetricSpec\"M\n\nMetricSpec\x12\x12\n\nmetricName\x18\x01 \x01(\t\x12\x12\n\ntargetSize\x18\x02 \x01(\x03\x12\x17\n\x0ftargetSizeFloat\x18\x03 \x01(\x01\"a\n\x11GetMetricsRequest\x12\x38\n\x0fscaledObjectRef\x18\x01 \x01(\x0b\x32\x1f.externalscaler.ScaledObjectRef\x12\x12\n\nmetricName\x18\x02 \x01(\t\"G\n\x12GetMetricsResponse\x12\x31\n\x0cmetricValues\x18\x01 \x03(\x0b\x32\x1b.externalscaler.MetricValue\"P\n\x0bMetricValue\x12\x12\n\nmetricName\x18\x01 \x01(\t\x12\x13\n\x0bmetricValue\x18\x02 \x01(\x03\x12\x18\n\x10metricValueFloat\x18\x03 \x01(\x01\x32\xcc\x03\n\x0e\x45xternalScaler\x12O\n\x08IsActive\x12\x1f.externalscaler.ScaledObjectRef\x1a .externalscaler.IsActiveResponse\"\x00\x12W\n\x0eStreamIsActive\x12\x1f.externalscaler.ScaledObjectRef\x1a .externalscaler.IsActiveResponse\"\x00\x30\x01\x12Y\n\rGetMetricSpec\x12\x1f.externalscaler.ScaledObjectRef\x1a%.externalscaler.GetMetricSpecResponse\"\x00\x12U\n\nGetMetrics\x12!.externalscaler.GetMetricsRequest\x1a\".externalscaler.GetMetricsResponse\"\x00\x12^\n\x10StreamMetricSpec\x12\x1f.externalscaler.ScaledObjectRef\x1a%.externalscaler.GetMetricSpecResponse\"\x00\x30\x01\x42\x12Z\x10.;externalscalerb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,22 +34,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'Z\020.;externalscaler'
   _globals['_SCALEDOBJECTREF_SCALERMETADATAENTRY']._loaded_options = None
   _globals['_SCALEDOBJECTREF_SCALERMETADATAENTRY']._serialized_options = b'8\001'
-  _globals['_SCALEDOBJECTREF']._serialized_start=55
-  _globals['_SCALEDOBJECTREF']._serialized_end=237
-  _globals['_SCALEDOBJECTREF_SCALERMETADATAENTRY']._serialized_start=184
-  _globals['_SCALEDOBJECTREF_SCALERMETADATAENTRY']._serialized_end=237
-  _globals['_ISACTIVERESPONSE']._serialized_start=239
-  _globals['_ISACTIVERESPONSE']._serialized_end=273
-  _globals['_GETMETRICSPECRESPONSE']._serialized_start=275
-  _globals['_GETMETRICSPECRESPONSE']._serialized_end=347
-  _globals['_METRICSPEC']._serialized_start=349
-  _globals['_METRICSPEC']._serialized_end=426
-  _globals['_GETMETRICSREQUEST']._serialized_start=428
-  _globals['_GETMETRICSREQUEST']._serialized_end=525
-  _globals['_GETMETRICSRESPONSE']._serialized_start=527
-  _globals['_GETMETRICSRESPONSE']._serialized_end=598
-  _globals['_METRICVALUE']._serialized_start=600
-  _globals['_METRICVALUE']._serialized_end=680
-  _globals['_EXTERNALSCALER']._serialized_start=683
-  _globals['_EXTERNALSCALER']._serialized_end=1143
+  _globals['_SCALEDOBJECTREF']._serialized_start=64
+  _globals['_SCALEDOBJECTREF']._serialized_end=246
+  _globals['_SCALEDOBJECTREF_SCALERMETADATAENTRY']._serialized_start=193
+  _globals['_SCALEDOBJECTREF_SCALERMETADATAENTRY']._serialized_end=246
+  _globals['_ISACTIVERESPONSE']._serialized_start=248
+  _globals['_ISACTIVERESPONSE']._serialized_end=282
+  _globals['_GETMETRICSPECRESPONSE']._serialized_start=284
+  _globals['_GETMETRICSPECRESPONSE']._serialized_end=356
+  _globals['_METRICSPEC']._serialized_start=358
+  _globals['_METRICSPEC']._serialized_end=435
+  _globals['_GETMETRICSREQUEST']._serialized_start=437
+  _globals['_GETMETRICSREQUEST']._serialized_end=534
+  _globals['_GETMETRICSRESPONSE']._serialized_start=536
+  _globals['_GETMETRICSRESPONSE']._serialized_end=607
+  _globals['_METRICVALUE']._serialized_start=609
+  _globals['_METRICVALUE']._serialized_end=689
+  _globals['_EXTERNALSCALER']._serialized_start=692
+  _globals['_EXTERNALSCALER']._serialized_end=1152
 # @@protoc_insertion_point(module_scope)

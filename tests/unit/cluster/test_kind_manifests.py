@@ -8,8 +8,8 @@ import yaml
 from lab import paths, yamlfile
 from lab.cluster import broker, fit, metrics
 from lab.cluster.controlplane import CLIENT_RATE, hpa_flags
+from lab.cluster.images import catalog, make
 from lab.cluster.kind import settings
-from lab.cluster.kind.images import catalog, make
 from lab.components import build
 from lab.spec import inputs
 from lab.spec import scale as scales

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lab.kubelet.environment import expand, service
 
-from .node_harness import IMAGES, SERVER, alone, container, node, pod, shell
+from .harness import IMAGES, SERVER, alone, container, node, pod, shell
 
 SERVICE = {
     "KUBERNETES_SERVICE_HOST": "127.0.0.1",

@@ -12,7 +12,7 @@ import pytest
 from lab.host import processes
 from lab.kubelet.agent import end_leftovers
 
-from .node_harness import alone, container, node, pod, shell
+from .harness import alone, container, node, pod, shell
 
 DRAINS = 'trap "echo draining; exit 0" TERM; echo up; sleep 60 & wait'
 DEAF = 'trap "" TERM; echo up; while :; do sleep 0.05; done'

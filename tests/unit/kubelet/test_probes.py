@@ -18,7 +18,7 @@ from lab.kubelet import process
 from lab.kubelet.podspec import HttpGet
 from lab.kubelet.probe import Tally, request
 
-from .node_harness import alone, node, pod, shell
+from .harness import alone, node, pod, shell
 
 PORT, SILENT = free_ports(2)  # not fixed: another run of the suite may use the same pod addresses
 SERVES = {"ports": [{"name": "health", "containerPort": PORT}]}

@@ -10,7 +10,7 @@ import pytest
 from lab.kubelet.backoff import refusal_delay
 from lab.kubelet.refusal import refusals
 
-from .node_harness import IMAGES, Json, alone, node, pod, shell
+from .harness import IMAGES, Json, alone, node, pod, shell
 
 NOT = "is not supported on the process node; allowed:"
 NO_VOLUMES = "no volumes; pass settings as environment variables"

@@ -23,7 +23,7 @@ from lab.host.processes import free_ports
 from lab.kubelet.api import ApiError, ApiServer, Changed, Deleted, Listed
 from lab.kubelet.server import Server, tls
 
-from .node_harness import Json, Node, alone, node, pod, shell
+from .harness import Json, Node, alone, node, pod, shell
 
 Key = ec.EllipticCurvePrivateKey
 

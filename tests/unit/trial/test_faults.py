@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lab.errors import LabFault
-from lab.trial.faults import SIGKILL, inflict
+from lab.spec.inputs import SIGKILL
+from lab.trial.faults import inflict
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.cluster import fit
-from lab.cluster.kind.images import catalog, make
+from lab.cluster.images import catalog, make
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.measure import curves

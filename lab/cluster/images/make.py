@@ -19,8 +19,8 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from lab.cluster.kind import docker
-from lab.cluster.kind.images import catalog, debian
+from lab.cluster import docker
+from lab.cluster.images import catalog, debian
 from lab.components import build, jars
 from lab.errors import LabFault
 from lab.progress import reporting
@@ -28,7 +28,7 @@ from lab.progress import reporting
 log = logging.getLogger("lab.images")
 
 HERE = Path(__file__).parent
-LAB = HERE.parents[2]
+LAB = HERE.parents[1]
 LABEL = "elastic-lab.made-of"
 NEEDED_GB = 8  # images 2 GB, layers while they are made, and the node's own copy of them
 NODE_PACKAGES = (
