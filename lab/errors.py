@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+T = TypeVar("T")
+
 HELD, BREACHED, BAD_INPUT, FAULT = 0, 1, 2, 3  # exit codes of a session and of every command (docs/decisions)
 
 
@@ -19,3 +23,14 @@ class InputError(ValueError):
 
 class LabFault(RuntimeError):
     """The lab could not do its work (a component died, a deadline passed): the trial is broken, not failed."""
+
+
+class NoData(LookupError):
+    """The record does not hold what a measure needs: "no data", never a pass."""
+
+
+def known(value: T | None, what: str) -> T:
+    """``value``, or :class:`NoData` saying ``what`` there is none of."""
+    if value is None:
+        raise NoData(f"no {what}")
+    return value

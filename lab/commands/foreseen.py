@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lab.commands.situation import Question
+from lab.errors import NoData
 from lab.foresee.curve import Curve
 from lab.foresee.lateness import Arrivals, late, worst_age
 from lab.foresee.sources import only
 from lab.judge import objective
-from lab.judge.objective import Objective, Verdict
-from lab.record.store import NoData
+from lab.judge.claim import Verdict
+from lab.judge.objective import Objective
 from lab.spec.profile import BASELINE, RELIEF
 from lab.spec.triggers.external import PersistentLag
 

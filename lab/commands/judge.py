@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.commands import situation
 from lab.commands.text import as_json, number, table
-from lab.errors import InputError
+from lab.errors import InputError, NoData
 from lab.flags import Flags
 from lab.flags import number as within
 from lab.judge.objective import BEHIND
@@ -21,7 +21,7 @@ from lab.measure.summary import summarize
 from lab.model.replay import Replay
 from lab.record.ledger import session
 from lab.record.recheck import recheck
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec import profile
 
 SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")

@@ -12,7 +12,7 @@ from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.foresee.curve import Curve
 from lab.foresee.simulate import simulate
-from lab.judge.objective import Verdict
+from lab.judge.claim import Verdict
 from lab.report.tables import MARKS
 
 ROWS = {

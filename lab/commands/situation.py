@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from lab import paths, yamlfile
-from lab.errors import InputError
+from lab.errors import InputError, NoData
 from lab.flags import Flags, choice, number, whole
 from lab.foresee.grid import LONGEST_WINDOW
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation
 from lab.judge.objective import BEHIND
 from lab.measure.calibration import Calibration, calibration, rate
-from lab.record.store import NoData, Record, opened, stored
+from lab.record.store import Record, opened, stored
 from lab.spec import profile, scaledobject
 from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS

@@ -2,38 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 
-HELD, BREACHED, NO_DATA = "held", "breached", "no data"
-_HOLDS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-    ">=": operator.ge,
-    ">": operator.gt,
-}
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What an objective says of one number; ``measured`` is None when there was none."""
-
-    objective: str
-    measured: float | None
-    operator: str
-    bound: float
-    unit: str
-    verdict: str
-    why: str
-    note: str = ""
-
-    def __str__(self) -> str:
-        if self.measured is None:
-            return f"{self.objective}: no data ({self.note}); wanted {self.operator} {self.bound:g} {self.unit}"
-        wanted = f"wanted {self.operator} {self.bound:g} {self.unit}"
-        return f"{self.objective}: {self.measured:g} {self.unit}, {wanted}: {self.verdict}"
+from lab.judge.claim import BREACHED, HELD, NO_DATA, Verdict
+from lab.judge.quantity import HOLDS
 
 
 @dataclass(frozen=True)
@@ -51,7 +23,7 @@ class Objective:
         if measured is None:
             verdict = NO_DATA
         else:
-            verdict = HELD if _HOLDS[self.operator](measured, self.bound) else BREACHED
+            verdict = HELD if HOLDS[self.operator](measured, self.bound) else BREACHED
         return Verdict(self.name, measured, self.operator, self.bound, self.unit, verdict, self.why, note)
 
 

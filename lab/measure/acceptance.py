@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.measure.drain import caught_up, ideal
 from lab.measure.flips import count_flips
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec.workload import Workload
 
 LEAST_S = 5.0  # what a new pod needs to be at work, which no scale divides: a shorter drain says nothing of the policy

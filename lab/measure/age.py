@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from lab.record.store import NoData, Record
+from lab.errors import NoData
+from lab.record.store import Record
 
 
 def oldest(record: Record) -> float:

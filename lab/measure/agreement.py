@@ -15,12 +15,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.model import hpa, hpa_log
 from lab.model.hpa import Controller, HpaSpec
 from lab.model.hpa_log import Logged
 from lab.model.replay import Replay, Seen, Sync, may_exist, replay
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec import hpa_quantity
 from lab.spec.scale import Scale
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lab.errors import NoData
 from lab.foresee.group import Consumers
 from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.measure.rounds import rounds
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec.consumer import Cost
 from lab.spec.scale import Scale
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.measure.dip import Processed
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 
 @dataclass(frozen=True)

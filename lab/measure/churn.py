@@ -8,7 +8,8 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from lab.record.store import NoData, Record
+from lab.errors import NoData
+from lab.record.store import Record
 
 GAP_S = 1.0  # members learn of a rebalance by a heartbeat, here of 500 ms; with a stock one of 3 or 5 s it counts as several
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.record.store import NoData, Record
+from lab.errors import NoData
+from lab.record.store import Record
 from lab.spec.profile import BASELINE, RELIEF
 
 CONSUMER = "consumer"

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.measure.age import ledger
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec.profile import BASELINE
 
 EVERY_S = 0.25  # accuracy is looked at so often

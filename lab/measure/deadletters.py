@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 import yaml
 
+from lab.errors import NoData
 from lab.measure.integrity import integrity
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec.backoff import Backoff
 from lab.spec.failures import Failures, Place
 

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from lab.errors import NoData
 from lab.measure import churn, curves
 from lab.measure.churn import Handover
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 BEFORE_S, AFTER_S = 2.0, 1.5  # what the rates before and after a step are the means of
 WATCHED_S = 10.0  # a step nobody decreed is watched for so long at most

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from lab.errors import NoData
 from lab.measure import curves
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec.consumer import Cost
 
 

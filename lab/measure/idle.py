@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lab.errors import NoData
 from lab.measure import churn, curves
 from lab.measure.dip import Processed
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 LEAST_S = 1.0  # a mean over less says nothing: batches take 50 ms, and lag is sampled twice a second
 

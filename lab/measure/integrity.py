@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from lab.record.store import NoData, Record
+from lab.errors import NoData
+from lab.record.store import Record
 
 
 @dataclass(frozen=True)

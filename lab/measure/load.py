@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from lab.record.store import NoData, Record
+from lab.errors import NoData
+from lab.record.store import Record
 
 
 @dataclass(frozen=True)

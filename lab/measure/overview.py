@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.measure.churn import churn
 from lab.measure.cost import cost
@@ -12,7 +13,7 @@ from lab.measure.drain import caught_up
 from lab.measure.flips import count_flips
 from lab.measure.idle import lagging, mean_rate
 from lab.measure.integrity import integrity
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 
 def _peak_rate(record: Record) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.errors import InputError
+from lab.errors import InputError, NoData
 from lab.foresee.curve import Curve
 from lab.foresee.group import Floats, Ints
 from lab.foresee.simulate import Situation, simulate
@@ -15,7 +15,7 @@ from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.measure.calibration import Calibration
 from lab.model.hpa import DEFAULTS, Controller
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec import profile, scaledobject
 from lab.spec.placement import shares
 from lab.spec.scale import Scale

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.model.hpa import DEFAULTS
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 # In order. The name says what ends with the stamp; ``POLICY`` parts wait for KEDA and the HPA and are compressed by a scale.
 PARTS = (

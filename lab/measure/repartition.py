@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lab.errors import NoData
 from lab.measure import curves
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
 
+from lab.errors import NoData
 from lab.measure.dip import Processed
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 OVER = ("recovered", "dead_lettered")
 LEAST_STALLS = 30  # a ratio over fewer says little: a stall is as long as a batch or two

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.record.store import NoData, Record
+from lab.errors import NoData
+from lab.record.store import Record
 
 CLUSTER_S = 0.35  # members of one round are told within this time
 

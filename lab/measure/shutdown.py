@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from lab.errors import NoData
 from lab.measure import curves
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 # In the order they must come; the name says what is done at its time.
 STEPS = ("signal received", "work in flight finished", "consumption stopped", "offsets committed", "left the group", "exited")

@@ -10,9 +10,10 @@ from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.model import hpa_log
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 EXTERNAL, RESOURCE = "external", "resource"
 Seen = tuple[float, dict[str, float]]

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from lab.errors import NoData
 from lab.measure.cost import cost
 from lab.measure.drain import drain
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 MEASURES: dict[str, Callable[[Record], Any]] = {
     "reaction": reaction,

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.measure.age import ledger
 from lab.measure.hold import LAST
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lab.errors import NoData
 from lab.foresee.curve import Curve
 from lab.measure import curves
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 RATE_S = 1.0  # a rate is counted over the last second, as seen
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.model.replay import Sync
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 
 STABILIZED = "ScaleUpStabilized"
 

@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lab.errors import NoData
 from lab.measure import curves
 from lab.model import hpa, hpa_log
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec import hpa_quantity
 
 CPU, LAG = "cpu", "lag"

@@ -24,30 +24,16 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
 from lab import wholefile
-from lab.errors import InputError
+from lab.errors import InputError, NoData
 from lab.record import seal
 
 FINISHED = ("complete", "deadline")  # how a trial ends that went to its end
 _PART = {"receipts": "ledger", "rates": "ledger", "dead_letters": "ledger", "reconciliation": "ledger"}  # of closing
-
-
-class NoData(LookupError):
-    """The record does not hold what a measure needs: "no data", never a pass."""
-
-
-T = TypeVar("T")
-
-
-def known(value: T | None, what: str) -> T:
-    """``value``, or :class:`NoData` saying ``what`` there is none of."""
-    if value is None:
-        raise NoData(f"no {what}")
-    return value
 
 
 @dataclass(frozen=True)

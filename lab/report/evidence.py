@@ -15,12 +15,13 @@ import pandas as pd
 import yaml
 from allure_commons.types import AttachmentType
 
-from lab.judge.objective import Verdict
+from lab.errors import NoData
+from lab.judge.claim import Verdict
 from lab.measure import curves
 from lab.measure.killed import killed
 from lab.measure.overview import overview
 from lab.measure.reaction import POLICY, Reaction
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.report.chart import Timeline, timeline
 from lab.report.compare import comparison_chart, comparison_table
 from lab.report.look import html, png

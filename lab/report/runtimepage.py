@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
+from lab.errors import NoData
 from lab.measure.dip import dips, traces
-from lab.record.store import NoData
 from lab.report import blocks, runtimecharts, runtimes, trust
 from lab.report.blocks import Block, Contents, Facts, Heading, Picture, Table, Text
 from lab.report.compare import comparison_chart

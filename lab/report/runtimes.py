@@ -16,13 +16,13 @@ from statistics import median
 from typing import Any
 from zlib import crc32
 
-from lab.errors import InputError
+from lab.errors import InputError, NoData
 from lab.measure import curves
 from lab.measure.coldstart import cold_start
 from lab.measure.dip import dips, summary
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, reaction
-from lab.record.store import NoData, Record, opened, stored
+from lab.record.store import Record, opened, stored
 from lab.spec.inputs import REPLAYED
 
 BASE = "binary"  # ratios are of the other runtime to this one

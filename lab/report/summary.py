@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from lab.judge.objective import BREACHED, HELD, NO_DATA
+from lab.judge.claim import BREACHED, HELD, NO_DATA
 from lab.report.tables import MARKS, html_table, markdown, markdown_table, number
 
 OBJECTIVES = ("experiment", "objective", "target", "measured", "verdict", "records")

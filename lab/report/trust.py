@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from lab.errors import NoData
 from lab.measure.reaction import POLICY
-from lab.record.store import NoData
 from lab.report import runtimes
 from lab.report.dips import BOUND
 from lab.report.runtimes import COLD, CONTROL, COST, INTEGRITY, LAG, REACTION, REPLICAS, UP, Comparison, Decisions, Pair, ratio

@@ -14,11 +14,11 @@ over by then, and the peak is at most half.
 import allure
 import pytest
 
+from lab.errors import known
 from lab.judge import objective
 from lab.measure.flips import stability
 from lab.measure.hold import hold
 from lab.measure.signal import signal
-from lab.record.store import known
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 

@@ -22,6 +22,7 @@ from functools import partial
 import allure
 import pytest
 
+from lab.errors import known
 from lab.judge import objective
 from lab.measure.coldstart import cold_start
 from lab.measure.drain import drain
@@ -31,7 +32,6 @@ from lab.measure.integrity import integrity
 from lab.measure.reaction import PARTS, POLICY, reaction
 from lab.measure.signal import signal
 from lab.measure.spread import spread
-from lab.record.store import known
 from lab.report.evidence import breakdown_of
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light

@@ -16,11 +16,11 @@ at 22 while lag is far above the cap, and then asks for 25. The cure goes to 24 
 import allure
 import pytest
 
+from lab.errors import known
 from lab.judge import objective
 from lab.measure.cap import cap
 from lab.measure.flips import stability
 from lab.measure.idle import idle
-from lab.record.store import known
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 

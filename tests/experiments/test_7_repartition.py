@@ -16,9 +16,9 @@ ceiling (policy ``lag-150``) has no such rebalance and consumes none of them.
 import allure
 import pytest
 
+from lab.errors import known
 from lab.judge import objective
 from lab.measure.repartition import repartition
-from lab.record.store import known
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 

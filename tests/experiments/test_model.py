@@ -26,13 +26,13 @@ from statistics import median
 import allure
 import pytest
 
+from lab.errors import NoData, known
 from lab.judge import objective
 from lab.measure.agreement import agreement
 from lab.measure.calibration import of_others
 from lab.measure.flips import stability
 from lab.measure.lateness import behind
 from lab.measure.prediction import compare, compare_runs
-from lab.record.store import NoData, known
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 

@@ -6,12 +6,12 @@ import pytest
 from kubernetes import client
 from kubernetes.dynamic import DynamicClient
 
+from lab.errors import NoData
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.record.ledger.ingest import read
 from lab.record.ledger.reconcile import reconcile
-from lab.record.store import NoData
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.workload import Workload

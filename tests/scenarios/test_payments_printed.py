@@ -23,8 +23,9 @@ from kubernetes.client.exceptions import ApiException
 from lab import paths, yamlfile
 from lab.board.panels import Panel, Query
 from lab.board.source import Source, Window
+from lab.errors import NoData
 from lab.judge import objective
-from lab.record.store import NoData, add, write_json
+from lab.record.store import add, write_json
 from tests.scenarios.payments import run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]

@@ -18,6 +18,7 @@ from functools import partial
 import allure
 import pytest
 
+from lab.errors import NoData
 from lab.judge import objective
 from lab.measure import curves
 from lab.measure.agreement import agreement
@@ -29,7 +30,6 @@ from lab.measure.reaction import reaction
 from lab.measure.rounds import rounds
 from lab.measure.timelag import timelag
 from lab.measure.upwindow import first_burst, first_stride, upwindow
-from lab.record.store import NoData
 from tests.scenarios.payments import BARE, DEFAULTS, INERTIA, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]

@@ -26,7 +26,7 @@ from kubernetes.dynamic import DynamicClient
 
 from lab import paths, yamlfile
 from lab.cluster import apply, keda
-from lab.errors import InputError, LabFault
+from lab.errors import InputError, LabFault, NoData
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation, simulate
 from lab.judge import objective
@@ -37,7 +37,6 @@ from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.measure.signal import polled
-from lab.record.store import NoData
 from lab.ridehailing import claims, message
 from lab.ridehailing.city import SURGE, WEIGHTS, City
 from lab.ridehailing.shape import rate_at

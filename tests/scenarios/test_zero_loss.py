@@ -18,6 +18,7 @@ import allure
 import pytest
 
 from lab import paths
+from lab.errors import NoData, known
 from lab.judge import objective
 from lab.measure import curves
 from lab.measure.cap import cap
@@ -28,7 +29,6 @@ from lab.measure.idle import idle
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.retrying import partition_rate, retrying
-from lab.record.store import NoData, known
 from lab.spec.workload import PARTITIONS, Workload
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]

@@ -15,7 +15,8 @@ import pytest
 
 from lab.errors import InputError, LabFault
 from lab.judge.objective import Objective
-from lab.record.store import NoData, Record
+from lab.errors import NoData
+from lab.record.store import Record
 
 LEAST = Objective("a number", ">", 1, "x", "for the test")
 

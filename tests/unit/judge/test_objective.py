@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.judge.objective import BREACHED, HELD, NO_DATA, Objective
+from lab.judge.claim import BREACHED, HELD, NO_DATA
+from lab.judge.objective import Objective
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lab.errors import NoData
 from lab.measure.acceptance import LEAST_S, catch_up, kept
-from lab.record.store import NoData
 
 from . import built
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from lab.errors import NoData
 from lab.measure import calibration
 from lab.measure.rounds import Round, rounds
-from lab.record.store import NoData
 
 from .built import assigned, given_up, lags, pod, profile, record, replicas
 from .conftest import report

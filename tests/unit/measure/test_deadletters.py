@@ -5,11 +5,12 @@ import json
 import pandas as pd
 import pytest
 
+from lab.errors import NoData
 from lab.measure.deadletters import dead_letters
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.retrying import partition_rate, retrying, stalls
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.spec.failures import Failures
 
 from .built import assigned, given_up, receipt, record

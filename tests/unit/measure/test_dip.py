@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.errors import NoData
 from lab.measure.dip import GRID_S, Processed, dips, saturated, summary
-from lab.record.store import NoData
 
 from . import built
 from .built import assigned, given_up, receipt, sample

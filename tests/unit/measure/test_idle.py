@@ -2,8 +2,8 @@
 
 import pytest
 
+from lab.errors import NoData
 from lab.measure.idle import clipped, idle
-from lab.record.store import NoData
 
 from . import built
 from .built import assigned, given_up, lags, pod, receipt, replicas, sample

@@ -2,13 +2,14 @@
 
 import pytest
 
+from lab.errors import NoData
 from lab.measure.coldstart import cold_start
 from lab.measure.cost import cost
 from lab.measure.drain import drain
 from lab.measure.flips import stability
 from lab.measure.reaction import PARTS, reaction
 from lab.measure.summary import summarize
-from lab.record.store import NoData, write_json
+from lab.record.store import write_json
 
 from .conftest import LAG, REPORTS, TRANSITIONS, build, report
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from lab import paths
+from lab.errors import NoData
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
 from lab.measure import prediction
 from lab.measure.calibration import Calibration
 from lab.measure.prediction import compare
-from lab.record.store import NoData
 from lab.spec import policy, scale, scaledobject
 from lab.spec.profile import Profile, Step
 from lab.spec.workload import Workload

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from lab.errors import NoData
 from lab.measure.shutdown import STEPS, shutdowns
-from lab.record.store import NoData
 
 from . import built
 from .conftest import report

@@ -5,8 +5,8 @@ import json
 import pandas as pd
 import pytest
 
+from lab.errors import NoData
 from lab.measure.signal import Utilization, polled, signal, unanswered
-from lab.record.store import NoData
 
 from . import built
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from lab.errors import NoData
 from lab.measure.stalled import stalled
-from lab.record.store import NoData, Record, write_json
+from lab.record.store import Record, write_json
 
 from . import built
 from .conftest import deployment, report

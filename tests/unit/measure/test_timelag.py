@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.errors import NoData
 from lab.measure.timelag import processed_at, timelag
-from lab.record.store import NoData
 
 from . import built
 from .conftest import report

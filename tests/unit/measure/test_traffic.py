@@ -5,11 +5,12 @@ import json
 import pandas as pd
 import pytest
 
+from lab.errors import NoData
 from lab.measure.cap import cap
 from lab.measure.drain import caught_up
 from lab.measure.hold import hold
 from lab.measure.repartition import repartition
-from lab.record.store import NoData, Record, write_json
+from lab.record.store import Record, write_json
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.workload import Workload

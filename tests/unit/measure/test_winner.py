@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from lab.errors import NoData
 from lab.measure.winner import CPU, LAG, steps_up
-from lab.record.store import NoData
 
 from . import built
 from .built import profile

@@ -5,8 +5,9 @@ import json
 import pandas as pd
 import pytest
 
+from lab.errors import NoData
 from lab.measure import age, dashboard, fleet, load, timeline
-from lab.record.store import NoData, Record
+from lab.record.store import Record
 from lab.ridehailing.message import entity
 from tests.unit.measure import built
 from tests.unit.measure.conftest import report

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlparse
 import pandas as pd
 import pytest
 
-from lab.errors import LabFault
-from lab.record.store import NoData, Record, lines_to_parquet, write_json
+from lab.errors import LabFault, NoData
+from lab.record.store import Record, lines_to_parquet, write_json
 from lab.trial import samples
 from lab.trial.closing import Part, close
 

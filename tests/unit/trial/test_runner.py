@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from lab.errors import LabFault
+from lab.errors import LabFault, NoData
 from lab.kafka.lag import PartitionLag
-from lab.record.store import NoData, opened
+from lab.record.store import opened
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.workload import Workload

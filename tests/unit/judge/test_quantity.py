@@ -1,0 +1,115 @@
+"""Quantities, measures and claims: a missing number is carried on and never passes."""
+
+import pytest
+
+from lab.errors import NoData
+from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
+from lab.judge.measure import Measure, detail, measure, number, quantity
+from lab.judge.quantity import Bound, Quantity
+
+SEVEN, NONE = Quantity("flips", "flips", 7), Quantity("flips", "flips", None, "no sample")
+
+
+class Pair(Measure):
+    """Two numbers and a name."""
+
+    first = number("s", "the first")
+    second = number("pods", "the second")
+    who = detail(str, "the pod")
+
+
+@measure
+def pair(first: float | None) -> Pair:
+    """A pair; none for a negative number."""
+    if first is not None and first < 0:
+        raise NoData("nothing below 0")
+    return Pair(first=first, second=2, who="a")
+
+
+@pytest.mark.parametrize(
+    ("comparison", "verdict"),
+    [
+        (SEVEN == 7, HELD),
+        (SEVEN == 0, BREACHED),
+        (SEVEN < 7, BREACHED),
+        (SEVEN <= 7, HELD),
+        (SEVEN > 7, BREACHED),
+        (SEVEN >= 7, HELD),
+        (SEVEN / SEVEN == 1, HELD),
+        (SEVEN - 3 == 4, HELD),
+        (SEVEN * 2 > 13, HELD),
+        (NONE == 0, NO_DATA),
+        (NONE <= 10, NO_DATA),
+        (NONE / SEVEN <= 10, NO_DATA),
+        (SEVEN / NONE <= 10, NO_DATA),
+        (SEVEN / 0 <= 10, NO_DATA),
+    ],
+)
+def test_a_comparison_becomes_a_verdict(comparison, verdict):
+    """Held, breached, or no data where any part of it is missing."""
+    assert judge(comparison, "as it should be").verdict == verdict
+
+
+def test_a_verdict_carries_number_bound_unit_sentence_and_source():
+    """All of it is in the row and in the line."""
+    found = judge(Bound(5, "text 1, section 5") >= SEVEN, "calm is cheap", kind="control")
+    assert (found.objective, found.measured, found.operator, found.bound, found.unit) == ("flips", 7, "<=", 5, "flips")
+    assert (found.kind, found.source) == ("control", "text 1, section 5")
+    assert str(found) == "flips: 7 flips, wanted <= 5 flips: breached: calm is cheap"
+    assert str(judge(NONE == 0, "calm")) == "flips: no data (no sample); wanted == 0 flips: calm"
+
+
+def test_a_comparison_is_no_truth_value():
+    """``assert flips == 0`` would hold whatever was measured."""
+    with pytest.raises(TypeError, match="hand it to claim"):
+        assert SEVEN == 0
+
+
+@pytest.mark.parametrize("other", [True, 7, SEVEN])
+def test_only_a_comparison_can_be_claimed(other):
+    """A bare number or truth value has no bound to show."""
+    with pytest.raises(TypeError, match="compared with a bound"):
+        judge(other, "anything")
+
+
+def test_a_ratio_names_both_and_loses_its_unit():
+    """Equal units give a ratio, others a rate."""
+    assert (SEVEN / Quantity("peaks", "flips", 2)).name == "flips over peaks"
+    assert (SEVEN / Quantity("peaks", "flips", 2)).unit == "x"
+    assert (SEVEN / Quantity("time", "s", 2)).unit == "flips / s"
+    assert (NONE / SEVEN).why == "no sample"
+
+
+def test_a_measure_gives_each_quantity_its_unit_and_reason():
+    """A number that is None has no data by itself; a measure that raised has none at all."""
+    assert (pair(3).first.value, pair(3).first.unit, pair(3).who) == (3, "s", "a")
+    assert pair(None).first.value is None
+    assert pair(None).second.value == 2
+    assert (pair(-1).second.value, pair(-1).second.why) == (None, "nothing below 0")
+    assert pair(-1).to_dict() == {"no data": "nothing below 0"}
+    with pytest.raises(NoData, match="nothing below 0"):
+        _ = pair(-1).who
+    with pytest.raises(NoData, match="no the first"):
+        _ = pair(None).first.number
+
+
+def test_a_measure_is_made_of_exactly_what_it_declares():
+    """A forgotten or misspelt number is an error of the measure, not a missing number."""
+    with pytest.raises(TypeError, match="first, second, who; not as declared: frist"):
+        Pair(frist=1, first=1, second=2, who="a")
+    assert Pair(first=1, second=2, who="a") == pair(1)
+    assert Pair(first=1, second=2, who="a") != pair(2)
+
+
+def test_a_function_of_one_number_is_a_quantity():
+    """Its NoData is the quantity's reason."""
+
+    @quantity("s", "age")
+    def age(value: float) -> float:
+        if value < 0:
+            raise NoData("not born")
+        return value
+
+    assert str(age(3)) == "age: 3 s"
+    assert str(age(-1)) == "age: no data (not born)"
+    assert f"{age(3):.1f} {age(-1):.1f}" == "3.0 no data"
