@@ -13,7 +13,7 @@ from lab.model import hpa
 from tests.differential.real import Bench
 from tests.differential.search import Judge, agree
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 log = logging.getLogger("lab.differential")
 

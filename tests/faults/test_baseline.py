@@ -13,7 +13,7 @@ from lab.spec.inputs import REPLAYED
 from lab.trial import runner
 from tests.experiments.workloads import slim
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 EXAMPLES = Path(__file__).parent.parent / "unit" / "spec" / "data" / "keda-examples.yaml"
 TRAFFIC = {"kind": "steps", "duration": 180, "steps": [{"at": 0, "rate": 60, "phase": "baseline"}]}  # 6 s at quick scale

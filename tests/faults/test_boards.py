@@ -24,7 +24,7 @@ from lab.spec.profile import Step
 from lab.spec.workload import Workload
 from lab.trial import runner
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 SHORT = (Step(0, 900, "baseline"), Step(7, 9000, "spike"), Step(13, 900, "rest"))
 SHORT_S = 16

@@ -17,7 +17,7 @@ from lab.spec import scale as scales
 from lab.spec.workload import Workload
 from lab.trial import runner
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from lab.record.store import find, opened
 from lab.wait import until
 from tests.suite import experiments
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 
 class Session:

@@ -12,7 +12,7 @@ from lab.spec.inputs import REPLAYED
 from lab.trial import runner
 from tests.experiments.workloads import busy, slim
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 TWO_STEPS = {
     "kind": "ReplicaSteps",

@@ -16,7 +16,7 @@ from kubernetes.dynamic import DynamicClient
 
 from lab.host import processes
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 # What a listener answers one who has no credentials. docs/decisions/21 says why each may be as it is.
 SHUT = "shut: TLS asks for a client certificate"

@@ -14,7 +14,7 @@ from lab.host import podnetwork, processes, runs
 from lab.spec import scale as scales
 from lab.trial.watch import Transitions
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 NAMESPACE = "default"
 DEADLINE_S = 60

@@ -14,6 +14,8 @@ from tests.suite import experiments
 from .measure.built import sealed
 from .measure.conftest import REPORTS, TRANSITIONS, build
 
+pytestmark = pytest.mark.services
+
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 FILES = {"scaledobject": "orders", "profile": "evening-peak", "workload": "enricher"}
 

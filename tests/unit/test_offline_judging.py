@@ -15,6 +15,8 @@ from tests.suite import experiments
 from .measure.built import sealed
 from .measure.conftest import REPORTS, TRANSITIONS, build
 
+pytestmark = pytest.mark.services
+
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):

@@ -9,6 +9,8 @@ import pytest
 
 from lab import paths
 
+pytestmark = pytest.mark.services
+
 STALE = '[{"objective": "of last week"}]'
 TESTS = '''
 import pytest

@@ -74,7 +74,7 @@ def refused_there(cluster, content, namespace):
     return ""
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 @pytest.mark.parametrize(
     ("spec", "field", "who", "reason"),
     [
@@ -103,7 +103,7 @@ def test_what_keda_refuses_the_lab_refuses(cluster, namespace, spec, field, who,
     assert reason in said
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_a_name_too_long_for_a_label_is_refused_by_both(cluster, namespace):
     """KEDA's HPA is keda-hpa- and the name: 63 characters are the most."""
     content = scaled(name="c" * 55)
@@ -111,7 +111,7 @@ def test_a_name_too_long_for_a_label_is_refused_by_both(cluster, namespace):
     assert "is 64 characters long" in refused_there(cluster, content, namespace)
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
@@ -129,7 +129,7 @@ def test_the_lab_refuses_what_keda_lets_in(cluster, namespace, spec, field):
     assert refused_there(cluster, content, namespace) == ""
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_keda_refuses_what_only_a_cluster_shows(cluster, namespace):
     """A cpu trigger on pods that request none, and a Deployment that another ScaledObject has."""
     greedy = scaled(name="greedy", scaleTargetRef={"name": "greedy"}, triggers=[CPU])
@@ -141,7 +141,7 @@ def test_keda_refuses_what_only_a_cluster_shows(cluster, namespace):
     assert "is already managed by the ScaledObject 'consumer'" in refused_there(cluster, second, namespace)
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 @pytest.mark.parametrize("file", POLICIES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_every_committed_policy_is_admitted(cluster, namespace, file):
     """By the webhook that a user's cluster has."""

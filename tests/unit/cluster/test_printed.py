@@ -17,7 +17,7 @@ from lab.spec.adopt import adopt
 from lab.wait import until
 from tests.unit.cluster.test_keda_admission import deployment
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 FINALIZER = "finalizer.keda.sh"
 DEADLINE_S = 60

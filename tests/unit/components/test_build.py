@@ -46,7 +46,7 @@ def test_a_changed_pin_is_another_build(components):
     assert build.key(changed) != build.key(components)
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs a Go to read a binary's version")
 def test_a_binary_of_another_version_is_not_accepted():
     """The version is read from the binary itself."""

@@ -10,7 +10,7 @@ from lab.errors import InputError, LabFault
 from lab.model import hpa, hpa_limits, hpa_replicas
 from tests.oracles.hpa import HPA, Case, Refused, Step, running
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 DECISIONS = 100_000  # on external metrics, in every run
 CPU_DECISIONS = 15_000

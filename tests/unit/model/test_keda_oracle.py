@@ -23,7 +23,7 @@ from lab.spec.triggers import cron, parsing, prometheus
 from lab.spec.triggers.reading import Reading, ScalerError, exposed
 from tests.oracles.keda import KEDA
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 
 log = logging.getLogger("lab.oracle")
 SEED = "elastic-lab"

@@ -200,7 +200,7 @@ def broker(bootstrap):
     return Broker(bootstrap)
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_a_replay_sends_each_message_back_once(broker):
     """To its partition, with its headers and one replay more; copies and what was replayed before are not sent again."""
     broker.bury((1, 5, b"a"), (0, 7, b"b"), (1, 5, b"a"))
@@ -236,7 +236,7 @@ def test_a_replay_sends_each_message_back_once(broker):
     assert "--from-beginning" not in broker.lab("list")[1]
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_what_is_refused_keeps_back_its_partition_and_is_not_passed(broker):
     """The broker refuses the first of five letters at every run: the four behind wait, and no run sends anything twice."""
     broker.configure(broker.source, max_message_bytes=1_000)
@@ -258,7 +258,7 @@ def test_what_is_refused_keeps_back_its_partition_and_is_not_passed(broker):
     assert broker.values() == sorted([big, *(b"%d" % offset for offset in (2, 3, 4, 5, 8, 9, 10))])
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_what_the_client_itself_refuses_is_named(broker):
     """A letter above the client's own limit, behind one that is sent: that one is committed, and the other named."""
     broker.configure(broker.dead, max_message_bytes=4_000_000)
@@ -271,7 +271,7 @@ def test_what_the_client_itself_refuses_is_named(broker):
     assert broker.values() == [b"a"]
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_a_group_that_kafka_has_forgotten_replays_nothing_unasked(broker):
     """Without an offset in a partition with letters a replay is refused; with one, letters in a new place need no flag."""
     broker.bury((0, 1, b"a"))
@@ -294,7 +294,7 @@ def test_a_group_that_kafka_has_forgotten_replays_nothing_unasked(broker):
     assert broker.values() == [b"a", b"b"]
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_what_can_not_be_sent_is_passed_over_and_named(broker):
     """A message that is no letter, one of a topic and one of a partition that are gone: the others go, exit code 1, once."""
     there, broker.source = broker.source, "gone"
@@ -318,7 +318,7 @@ def test_what_can_not_be_sent_is_passed_over_and_named(broker):
     assert broker.values() == [b"a", b"b"]
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_a_letter_goes_to_no_topic_that_was_not_told(broker):
     """Whoever may write a letter names its topic: nothing is sent before the user has decided on that one too."""
     there, broker.source = broker.source, broker.source.replace("events", "payroll")
@@ -338,7 +338,7 @@ def test_a_letter_goes_to_no_topic_that_was_not_told(broker):
     assert broker.values() == []
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_a_log_that_ends_in_a_marker_is_read(broker):
     """A transaction's marker takes the last offset, which no reader is ever given."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": broker.dead})
@@ -351,7 +351,7 @@ def test_a_log_that_ends_in_a_marker_is_read(broker):
     assert broker.values() == [b"a"]
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_a_dead_letter_topic_that_is_not_there_is_named(broker):
     """One line, exit code 2."""
     broker.dead = "nowhere"

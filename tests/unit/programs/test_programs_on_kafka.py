@@ -15,7 +15,7 @@ from lab.kafka import event, topics
 from lab.kafka.lag import LagReader
 from lab.wait import until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 EVENTS = 6_000
 
 

@@ -21,6 +21,8 @@ from lab.errors import InputError, LabFault
 from lab.report import build
 from lab.report.__main__ import main
 
+pytestmark = pytest.mark.services
+
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 

@@ -17,6 +17,8 @@ from lab.components.jars import JAVA_NEEDED
 from lab.report.build import NODE_NEEDED
 from tests.suite import cases
 
+pytestmark = pytest.mark.services
+
 WORKFLOW = paths.PROJECT / ".github" / "workflows" / "nightly.yml"
 
 

@@ -46,7 +46,7 @@ def rows(spark):
     return analytics.windows(records, 10, 30)
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_rows_are_windows_by_kind_and_place(rows):
     """Counts, a zone's latest multiplier by event time, the mean fare, and the newest event."""
     found = {(row.kind, row.window_ms - T0, row.place): (row.events, row.value, row.newest_ms - T0) for row in rows.collect()}
@@ -59,7 +59,7 @@ def test_rows_are_windows_by_kind_and_place(rows):
     }
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_a_batch_is_a_file_and_a_reader_sees_it(rows, tmp_path):
     """The file holds the rows with their batch; the dashboard's multipliers are those of each zone's newest window."""
     board = analytics.Dashboard(tmp_path)

@@ -21,7 +21,7 @@ from lab.ridehailing.addresses import LISTENING, Follower
 from lab.ridehailing.city import DRIVER, SURGE, TRIP, City
 from lab.wait import until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 PROFILE = {
     "kind": "steps",
     "duration": 6,

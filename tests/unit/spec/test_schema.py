@@ -8,7 +8,7 @@ from lab.components import build
 from lab.errors import InputError
 from lab.spec.triggers import cron, external, kafka, login, parsing, prometheus, resource
 
-pytestmark = pytest.mark.cluster  # the module comes with what a cluster is built of
+pytestmark = pytest.mark.services  # the module comes with what a cluster is built of
 
 FIELDS = {
     "kafka": (kafka.FIELDS["kafka"], kafka.REFUSALS["kafka"]),

@@ -150,6 +150,7 @@ def test_a_floor_beyond_the_partitions_is_refused(tmp_path):
         read(Own(ORDERS, PEAK, few))
 
 
+@pytest.mark.services
 @pytest.mark.parametrize(
     ("option", "content", "line"),
     [
@@ -178,6 +179,7 @@ def test_a_file_that_can_not_be_used_ends_the_session(tmp_path, option, content,
     assert "collected" not in ran.stdout
 
 
+@pytest.mark.services
 def test_with_a_file_only_the_acceptance_is_selected(tmp_path):
     """The session says what it will run and what it replaced, and selects one test."""
     ran = pytest_says(f"--scaledobject={ORDERS}", f"--workload={ENRICHER}", "--collect-only", results=tmp_path)
@@ -186,6 +188,7 @@ def test_with_a_file_only_the_acceptance_is_selected(tmp_path):
     assert "traffic 2,420 to 24,200 messages/s" in ran.stdout
 
 
+@pytest.mark.services
 def test_without_a_file_the_acceptance_is_not_selected(tmp_path):
     """It is deselected, not skipped."""
     ran = pytest_says("--collect-only", results=tmp_path)

@@ -13,7 +13,7 @@ from lab.programs.consumer.member import Member
 from lab.spec.consumer import flags, settings
 from lab.wait import until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 PARTITIONS, SESSION_S = 6, 10
 
 

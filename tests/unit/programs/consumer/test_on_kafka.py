@@ -18,7 +18,7 @@ from lab.programs.deadletters import COPY, WAITING, DeadLetters, states
 from lab.spec.failures import Failures
 from lab.wait import until
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 PARTITIONS, EACH = 4, 150
 
 

@@ -13,7 +13,7 @@ from lab.wait import until
 from tests.unit.programs.lagscaler.client import Client
 from tests.unit.programs.lagscaler.test_program import running
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 SUSTAIN_S = 3
 
 

@@ -159,7 +159,7 @@ def login():
         guard.communicate()
 
 
-@pytest.mark.cluster
+@pytest.mark.services
 def test_kafka_settings_log_in_to_kafka(login, monkeypatch):
     """As a pod is told them, from a Secret. A wrong password is UNAVAILABLE with Kafka's reason, and is not shown."""
     metadata = METADATA | {"bootstrapServers": login}

@@ -21,7 +21,7 @@ from tests.unit.programs.lagscaler.names import named
 from tests.unit.programs.lagscaler.test_on_kafka import SUSTAIN_S, Topic
 from tests.unit.programs.lagscaler.test_program import running
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.services
 DEADLINE_S = 60
 POLLS_S = 8  # several pollingIntervals of 1 s and HPA syncs of 0.5 s: long enough for what must not happen to happen
 
