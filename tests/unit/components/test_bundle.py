@@ -112,7 +112,7 @@ def test_a_changed_bundle_is_refused_and_leaves_nothing(cache, tmp_path, change,
     assert not [path for path in root.rglob("*") if path.is_file() and path.suffix != ".lock"]
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no tar"), None])
+@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no tar", mtime=0), None])
 def test_what_is_no_bundle_is_refused_in_one_line(cache, tmp_path, data):
     """An empty, foreign or missing file, and one that a copy cut short."""
     file = tmp_path / "lab.tar.gz"
