@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from kubernetes.utils.quantity import parse_quantity
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure import curves
 from lab.model import hpa_log
 from lab.record.store import Record
@@ -19,33 +19,26 @@ EXTERNAL, RESOURCE = "external", "resource"
 Seen = tuple[float, dict[str, float]]
 
 
-@dataclass(frozen=True)
-class Utilization:
-    """Percent of the pods' requests, as the HPA saw it under load; the median is over time."""
+class Signal(Measure):
+    """What the HPA saw of its metric, from its own status: external (lag, messages) or resource (percent of the request).
 
-    median: float
-    highest: float
-
-
-@dataclass(frozen=True)
-class Signal:
-    """``kind`` is "external" (values in the metric's unit, messages for lag) or "resource" (percent of the request).
-
-    ``refreshes`` counts changes of the value from the spike's start to the profile's end, with the seconds between them,
-    None for fewer than two: the HPA's status shows that it looked only when it saw something new. ``highest`` is the
-    largest value seen at any time. ``utilization`` is None for an external metric.
+    ``refreshes`` counts changes of the value from the spike's start to the profile's end: the HPA's status shows that it looked
+    only when it saw something new. ``highest`` is the largest value seen at any time. Utilization is measured under load, and
+    each value counts for as long as it was in force.
     """
 
-    kind: str
-    refreshes: int
-    median_refresh_s: float | None
-    longest_refresh_s: float | None
-    highest: float
-    utilization: Utilization | None
+    kind = detail(str, "external or resource")
+    refreshes = number("changes", "changes of the metric that the HPA saw")
+    median_refresh_s = number("s", "median time between changes of the metric that the HPA saw")
+    longest_refresh_s = number("s", "longest time between changes of the metric that the HPA saw")
+    highest = number("in the metric's unit", "largest value of the metric")
+    utilization = number("% of request", "median CPU utilization under load")
+    highest_utilization = number("% of request", "highest CPU utilization under load")
 
 
+@measure
 def signal(record: Record) -> Signal:
-    """Follow the HPA's current metrics. Raises :class:`NoData` when it never had any."""
+    """Follow the HPA's current metrics; no data when it never had any."""
     for kind in (EXTERNAL, RESOURCE):  # beside an external metric, CPU is only a guard
         if seen := _seen(record, kind):
             break
@@ -54,13 +47,15 @@ def signal(record: Record) -> Signal:
     start, end = curves.zero(record), float(curves.phases(record)["end"].iloc[-1])
     changes = [t for (_, earlier), (t, later) in pairwise(seen) if _differs(earlier, later) and start <= t <= end]
     gaps = [later - earlier for earlier, later in pairwise(changes)]
+    utilization, highest = _utilization(seen, start, end) if kind == RESOURCE else (None, None)
     return Signal(
         kind=kind,
         refreshes=len(changes),
         median_refresh_s=median(gaps) if gaps else None,
         longest_refresh_s=max(gaps, default=None),
         highest=max(max(values.values()) for _, values in seen),
-        utilization=_utilization(seen, start, end) if kind == RESOURCE else None,
+        utilization=utilization,
+        highest_utilization=highest,
     )
 
 
@@ -119,13 +114,13 @@ def _differs(earlier: dict[str, float], later: dict[str, float]) -> bool:
     return earlier.keys() != later.keys() or any(abs(later[name] - earlier[name]) > 0.5 for name in later)
 
 
-def _utilization(seen: list[Seen], start: float, end: float) -> Utilization | None:
-    """Each value counts for as long as it was in force: a steady one is told once, a moving one at every sync."""
+def _utilization(seen: list[Seen], start: float, end: float) -> tuple[float, float] | tuple[None, None]:
+    """(median, highest) in percent. Each value counts for as long as it was in force: a steady one is told once, a moving one at every sync."""
     ends = [*(t for t, _ in seen[1:]), end]
     spans = [(max(values.values()), min(until, end) - max(t, start)) for (t, values), until in zip(seen, ends, strict=True)]
     under_load = sorted((value, seconds) for value, seconds in spans if seconds > 0)
     if not under_load:
-        return None
+        return None, None
     passed = list(accumulate(seconds for _, seconds in under_load))
     middle = bisect_left(passed, passed[-1] / 2)
-    return Utilization(under_load[middle][0], under_load[-1][0])
+    return under_load[middle][0], under_load[-1][0]
