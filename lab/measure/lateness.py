@@ -9,11 +9,11 @@ from lab.record.store import Record
 from lab.spec import profile
 
 
-@quantity("s", "time in which the oldest event was older than the objective")
+@quantity("s", "time behind by more than the objective")
 def behind(record: Record, objective_s: float) -> float:
-    """Seconds of the profile in which the oldest unprocessed event was older than ``objective_s``; no data without samples.
+    """Seconds of the profile in which the oldest unprocessed event was older than ``objective_s``.
 
-    By the lag of all partitions together, so the hottest partition's may be longer.
+    By the lag of all partitions together, so the hottest partition's may be longer. No data without samples.
     """
     traffic = profile.build(record.trial["inputs"]["profile"], record.id)
     return late(recorded(record), Arrivals(traffic), objective_s)
