@@ -9,11 +9,11 @@ from typing import Any
 from urllib.parse import quote
 
 from lab.judge.claim import BREACHED, HELD, NO_DATA
-from lab.report.tables import MARKS, html_table, markdown, markdown_table, number
+from lab.report.tables import MARKS, claim, html_table, markdown, markdown_table, number
 
-OBJECTIVES = ("experiment", "objective", "target", "measured", "verdict", "records")
+CLAIMS = ("experiment", "claim", "quantity", "target", "measured", "verdict", "records")
 SETTINGS = ("setting", "value", "because", "experiment")
-MEASURED = OBJECTIVES.index("measured")
+MEASURED = CLAIMS.index("measured")
 ATTENTION = {BREACHED: "Breached", NO_DATA: "No data"}
 TITLE = "Elastic Lab: summary of the session"
 NOTHING_JUDGED = "Nothing was judged."
@@ -61,7 +61,7 @@ def summary_markdown(
         items = "\n".join(f"- **{markdown(name)}**: {markdown(text)}" for name, text in entries)
         parts += [f"## {heading}", items]
     rows = [[*map(markdown, _cells(row)), _records(row, _linked)] for row in verdicts]
-    parts += ["## Objectives", markdown_table(OBJECTIVES, rows, numbers=[MEASURED]) if rows else NOTHING_JUDGED]
+    parts += ["## Claims", markdown_table(CLAIMS, rows, numbers=[MEASURED]) if rows else NOTHING_JUDGED]
     parts += ["## Recommended policy"]
     settings = [[markdown(text) for text in _setting(row)] for row in conclusions]
     parts += [markdown_table(SETTINGS, settings) if settings else NOTHING_CONCLUDED]
@@ -84,9 +84,9 @@ def summary_html(
     for heading, entries in _attention(verdicts, expected):
         items = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>\n" for name, text in entries)
         parts += [f"<h2>{heading}</h2>\n<ul>\n{items}</ul>"]
-    columns = [f'<th class="number">{name}</th>' if n == MEASURED else f"<th>{name}</th>" for n, name in enumerate(OBJECTIVES)]
+    columns = [f'<th class="number">{name}</th>' if n == MEASURED else f"<th>{name}</th>" for n, name in enumerate(CLAIMS)]
     table = html_table(columns, map(_html_row, verdicts))
-    parts += ["<h2>Objectives</h2>", table if len(verdicts) else f"<p>{NOTHING_JUDGED}</p>", "<h2>Recommended policy</h2>"]
+    parts += ["<h2>Claims</h2>", table if len(verdicts) else f"<p>{NOTHING_JUDGED}</p>", "<h2>Recommended policy</h2>"]
     settings = [[f"<td>{escape(text)}</td>" for text in _setting(row)] for row in conclusions]
     columns = [f"<th>{name}</th>" for name in SETTINGS]
     parts += [html_table(columns, settings) if settings else f"<p>{NOTHING_CONCLUDED}</p>"]
@@ -102,7 +102,7 @@ def missing(verdicts: Iterable[Mapping[str, Any]], expected: Sequence[str]) -> l
 
 
 def tally(verdicts: Sequence[Mapping[str, Any]], expected: Sequence[str] = ()) -> str:
-    """How many objectives held, were breached or had no data, and how many experiments were not judged at all."""
+    """How many claims held, were breached or had no data, and how many experiments were not judged at all."""
     words = [_word(row) for row in verdicts]
     counts = [f"{words.count(word)} {word}" for word in (HELD, BREACHED, NO_DATA)]
     absent = len(missing(verdicts, expected))
@@ -124,15 +124,15 @@ def _attention(verdicts: Sequence[Mapping[str, Any]], expected: Sequence[str]) -
     """(heading, its (name, text) entries) for each kind of verdict that needs attention and for what was not judged."""
     found = []
     for word, heading in ATTENTION.items():
-        entries = [(f"{row['experiment']}, {row['objective']}", _told(row)) for row in verdicts if _word(row) == word]
+        entries = [(f"{row['experiment']}, {row['objective']}", _in_words(row)) for row in verdicts if _word(row) == word]
         found.append((heading, entries))
     found.append(("Missing", [(name, NOT_RUN) for name in missing(verdicts, expected)]))
     return [(heading, entries) for heading, entries in found if entries]
 
 
-def _told(row: Mapping[str, Any]) -> str:
-    """A verdict in words: the number, the target, and the note, or without one what the objective asks."""
-    return f"{_measured(row)}, wanted {_target(row)}; {row['note'] or row['why']}"
+def _in_words(row: Mapping[str, Any]) -> str:
+    """A verdict in words: the number, the target, and the claim's sentence with its remarks."""
+    return f"{_measured(row)}, wanted {_target(row)}; {claim(row)}"
 
 
 def _target(row: Mapping[str, Any]) -> str:
@@ -148,16 +148,18 @@ def _with_unit(text: str, row: Mapping[str, Any]) -> str:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    """The texts of an objective's cells, but for its records."""
+    """The texts of a verdict's cells, but for its records."""
     word = _word(row)
-    return [str(row["experiment"]), str(row["objective"]), _target(row), _measured(row), f"{MARKS[word]} {word}"]
+    texts = [str(row["experiment"]), claim(row), str(row["objective"])]
+    return [*texts, _target(row), _measured(row), f"{MARKS[word]} {word}"]
 
 
 def _html_row(row: Mapping[str, Any]) -> list[str]:
-    experiment, objective, target, measured, verdict = map(escape, _cells(row))
+    experiment, sentence, quantity, target, measured, verdict = map(escape, _cells(row))
     return [
         f"<td>{experiment}</td>",
-        f"<td>{objective}</td>",
+        f"<td>{sentence}</td>",
+        f"<td>{quantity}</td>",
         f"<td>{target}</td>",
         f'<td class="number">{measured}</td>',
         f'<td class="verdict {_word(row).replace(" ", "-")}">{verdict}</td>',

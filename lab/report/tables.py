@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-HEAD = ("verdict", "objective", "measured", "wanted", "unit", "what it asks", "experiment")
+HEAD = ("verdict", "claim", "quantity", "measured", "wanted", "unit", "experiment")
 NUMBERS = ("measured", "wanted")
 MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
 STYLE = """<style>
@@ -26,7 +26,7 @@ def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> str:
     """The verdicts as one HTML table with its style; every text in it is escaped.
 
     Each verdict is a row of ``verdicts.json``: {experiment, objective, measured: float | None, operator, bound: float, unit,
-    verdict: held | breached | no data, note, why, trials}; ``ValueError`` on any other verdict.
+    verdict: held | breached | no data, note, why, source, trials}; ``ValueError`` on any other verdict.
     """
     rows = "".join(f"<tr>{''.join(_cells(verdict))}</tr>\n" for verdict in verdicts)
     head = "".join(f'<th class="number">{name}</th>' if name in NUMBERS else f"<th>{name}</th>" for name in HEAD)
@@ -38,6 +38,12 @@ def verdict_markdown(verdicts: Iterable[Mapping[str, Any]]) -> str:
     lines = [f"| {' | '.join(HEAD)} |", f"|{'|'.join('---:' if name in NUMBERS else '---' for name in HEAD)}|"]
     lines += [f"| {' | '.join(_row(verdict, markdown))} |" for verdict in verdicts]
     return "\n".join(lines) + "\n"
+
+
+def claim(verdict: Mapping[str, Any]) -> str:
+    """The sentence of a verdict, with where its bound is from and why there is no number."""
+    remarks = {"bound": verdict.get("source"), "no data": verdict["note"]}
+    return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
 
 
 def number(value: float | None) -> str:
@@ -59,14 +65,13 @@ def _row(verdict: Mapping[str, Any], safe: Callable[[str], str]) -> list[str]:
     word = verdict["verdict"]
     if word not in MARKS:
         raise ValueError(f"verdict: {word!r} is not one of {', '.join(MARKS)}")
-    asks = verdict["why"] + (f" (no data: {verdict['note']})" if verdict["note"] else "")
     wanted = f"{verdict['operator']} {number(verdict['bound'])}"
     texts = [
+        claim(verdict),
         str(verdict["objective"]),
         number(verdict["measured"]),
         wanted,
         str(verdict["unit"]),
-        asks,
         str(verdict["experiment"]),
     ]
     return [f"{MARKS[word]} {word}", *map(safe, texts)]
