@@ -12,7 +12,7 @@ from lab.commands.text import as_json, number, table
 from lab.errors import InputError, NoData
 from lab.flags import Flags
 from lab.flags import number as within
-from lab.judge.objective import BEHIND
+from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.agreement import agreement
 from lab.measure.calibration import Calibration, of_others
 from lab.measure.overview import overview
@@ -49,9 +49,8 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     parser = Flags(f"python -m lab {command}", help_text, environment=False)
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record, or a folder of them (results)")
     parser.flag("calibrate", Path, None, "records that tell what pods take [default: the others of a workload]", optional=True)
-    parser.flag(
-        "objective-s", within(0.1, 86_400), BEHIND.bound, "the chart's objective: oldest age of an event, s", "0.1 to 86,400"
-    )
+    oldest = f"{TIME_BEHIND_S:g}"
+    parser.flag("objective-s", within(0.1, 86_400), oldest, "the chart's objective: oldest age of an event, s", "0.1 to 86,400")
     parser.flag("chart", situation.picture, None, "draw one record into this file", situation.DRAWABLE, optional=True)
     parser.add_argument("--recheck", action="store_true", help="settle each ledger again from its events and receipts")
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")

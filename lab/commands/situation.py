@@ -14,7 +14,7 @@ from lab.flags import Flags, choice, number, whole
 from lab.foresee.grid import LONGEST_WINDOW
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation
-from lab.judge.objective import BEHIND
+from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.calibration import Calibration, calibration, rate
 from lab.record.store import Record, opened, stored
 from lab.spec import profile, scaledobject
@@ -91,7 +91,7 @@ def flags(command: str, text: str) -> Flags:
         parser.flag(field.replace("_", "-"), number(0, 3600), None, f"s {WORDS[field]}", "0 to 3600", optional=True)
     parser.flag("calibrate", Path, None, "a record, or a folder of records, that tells the times above", optional=True)
     parser.flag("seed", whole(0, 2**63 - 1), 1, "decides the keys, and so each partition's share", "a whole number from 0")
-    parser.flag("objective-s", number(0.1, 86_400), BEHIND.bound, "oldest age an event may reach, s", "0.1 to 86,400")
+    parser.flag("objective-s", number(0.1, 86_400), f"{TIME_BEHIND_S:g}", "oldest age an event may reach, s", "0.1 to 86,400")
     parser.flag("tail-s", number(0, 86_400), LONGEST_WINDOW, "s to go on at the profile's last rate", "0 to 86,400")
     parser.flag("chart", picture, None, "draw it into this file", DRAWABLE, optional=True)
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")

@@ -27,47 +27,16 @@ class Objective:
         return Verdict(self.name, measured, self.operator, self.bound, self.unit, verdict, self.why, note)
 
 
-REACTION = Objective(
-    "reaction", "<", 90, "s", "spike start to the first receipt of the first new pod, as it was seen at this scale"
-)
 REACTION_REAL = Objective(
     "reaction at real time", "<", 90, "s", "the same with the wait for KEDA and the HPA stretched back to real time"
 )
-DRAINED = Objective(
-    "drain time over the best the hottest partition allows",
-    "<=",
-    1.5,
-    "x",
-    "one pod alone serves a partition, so skew and not the number of pods bounds the drain",
-)
-MONOTONE = Objective(
-    "rise of lag while draining at full parallelism", "<=", 1, "lagThreshold", "largest rise above the lowest lag so far"
-)
-BASELINE = Objective("replicas above the floor at baseline", "==", 0, "pods", "no pod is scaled on lag noise")
 FLOOR = Objective("replicas above the floor at the end", "==", 0, "pods", "the group gives back what it took")
 FLIPS = Objective("flips", "==", 0, "flips", "a flip is a scale-down followed by a scale-up")
-BACKLOG = Objective("peak lag", ">=", 100_000, "messages", "a backlog worth draining was built")
 UNPROCESSED = Objective("produced but not processed", "==", 0, "messages", "processed == produced, from below")
 DOUBLED = Objective("processed more than once", "==", 0, "messages", "processed == produced, from above")
 MISMATCHED = Objective("receipts that disagree with the events", "==", 0, "receipts", "the same messages, not just as many")
 UNKNOWN = Objective("events of unknown or failed fate", "==", 0, "events", "produced = acknowledged")
 
-# Experiment 1: the signal.
-UNTRIGGERED = Objective("CPU under load", "<", 70, "% of request", "an I/O-bound consumer never comes near the HPA's target")
-BLIND = Objective("scale-ups on CPU", "==", 0, "steps", "a signal that does not move asks for nothing")
-UNBOUNDED = Objective(
-    "growth of lag late in the spike, on CPU", ">", 500, "messages/s", "without a reaction lag grows without bound"
-)
-BOUNDED = Objective(
-    "growth of lag late in the spike, on lag", "<=", 50, "messages/s", "the lag trigger brings the growth to an end"
-)
-WORSE = Objective("peak lag on CPU over peak lag on lag", ">=", 2, "x", "what the right signal is worth")
-# Experiment 2: what the HPA sees, and the longest part.
-LIVE = Objective("age of what the HPA sees, over its sync period", "<=", 2, "x", "each sync asks Kafka itself")
-CACHED = Objective(
-    "age of what the HPA sees, over pollingInterval", ">=", 0.5, "x", "with cached metrics pollingInterval rules"
-)
-SHORTENED = Objective("created to subscribed, in portions over at once", "<", 0.9, "x", "the cold start, attacked")
 
 # Experiment 3: the dip.
 DIP = Objective(
@@ -82,19 +51,6 @@ EAGER_PAYS = Objective(
     "messages range forgoes over cooperative's", ">", 1, "x", "eager pays for all partitions, not for those that move"
 )
 CONTROL = Objective("median dip of pods that start but don't join", "<", 0.2, "of the rate before", "cores, not the rebalance")
-# Experiment 4: past P.
-SURPLUS = Objective("replicas beyond P", ">=", 24, "pods", "the trial went where it was meant to")
-UNASSIGNED = Objective("partitions owned by the surplus", "==", 0, "partitions", "a partition has one owner")
-IDLE = Objective("messages processed by the surplus", "==", 0, "messages", "a pod without a partition does nothing")
-NO_GAIN = Objective("group rate beyond P over the rate at P", "<=", 1.05, "x", "pods beyond P add no throughput")
-STANDSTILL = Objective("replicas KEDA's cap leaves the group at", "==", 22, "pods", "22 of 24 is within the HPA's tolerance")
-ONE_TOO_MANY = Objective("replicas asked for as lag falls past the cap", "==", 25, "pods", "P + 1: the cap rounds down")
-CURED = Objective("most replicas with the cure", "==", 24, "pods", "all of P, and no more")
-# Experiment 5: flapping.
-FLAPS = Objective("flips with the short window", ">", 0, "flips", "or the experiment has shown nothing")
-STILL_FLAPS = Objective("flips with the usual window", ">", 0, "flips", "longer than a lull is not long enough")
-CALM = Objective("flips with the tuned window", "==", 0, "flips", "a window longer than a lull")
-CAUGHT_UP = Objective("lag back at one lagThreshold after the last burst", "<=", 10, "s", "calm does not cost the drain")
 # Experiment 6: scale-down safety.
 REPEATED = Objective("messages processed twice without drain", ">", 0, "messages", "what graceful shutdown is for")
 LOST = Objective("messages lost with auto-commit", ">", 0, "messages", "a commit ahead of the work loses it")
@@ -117,25 +73,8 @@ UNSEEN = Objective("new partitions never consumed by a group at its ceiling", "=
 NEW_CEILING = Objective("most replicas after", ">", 24, "pods", "the ceiling is P, and P has grown")
 # Experiment 8: lagThreshold.
 BEHIND = Objective("time behind at the recommended lagThreshold", "<=", 2, "s", "the objective lagThreshold is computed from")
-TOO_LATE = Objective("time behind at ten times that", ">", 2, "s", "the high end breaches it")
-ON_NOISE = Objective(
-    "replicas above the floor at baseline, at the low end", ">", 0, "pods", "a low lagThreshold scales on noise"
-)
-OPTIMUM = Objective(
-    "largest lagThreshold within the objective over the computed", "==", 1, "x", "the formula is the measured optimum"
-)
 # Experiment 9: the hand-rolled controller.
-NO_WAIT = Objective(
-    "the controller's decision after KEDA's, over a sync period", "<=", 1, "x", "both wait for a sync, and for little else"
-)
 NOT_LOST = Objective("messages lost", "==", 0, "messages", "nothing committed without its receipt")
-ALSO_FLAPS = Objective(
-    "flips of the controller with the HPA's hysteresis", ">", 0, "flips", "it is not the hand that flaps, but the rule"
-)
-HELD_CALM = Objective("flips with the controller's own hysteresis", "==", 0, "flips", "a busy pod is no surplus")
-CHEAPER = Objective(
-    "pod-minutes of the hysteresis over those of the long window", "<", 1, "x", "pods are given back when they are idle"
-)
 # Experiment 10: lag that lasts.
 SCALES_ON_SPIKES = Objective(
     "scale-ups of the kafka trigger on spikes that the floor works off", ">", 0, "steps", "or there is nothing to save"
@@ -182,16 +121,6 @@ BY_ITS_OWN_RULE = Objective(
     "its scale-ups by 12:03", ">", 0, "steps", "at 12:02 the lag has lasted for two minutes, and is 8,000"
 )
 NEVER_ACTS = Objective("scaling events with sustainSeconds 300", "==", 0, "events", "the group has caught up before")
-# Acceptance: any policy, on any profile.
-WITHIN = Objective("replicas wanted outside of the policy's bounds", "==", 0, "pods", "the policy's own minimum and maximum")
-BEYOND = Objective("replicas wanted beyond the partitions", "==", 0, "pods", "a pod without a partition does nothing")
-KEPT_UP = Objective(
-    "drain time over the best the policy's ceiling and the hottest partition allow",
-    "<=",
-    1.5,
-    "x",
-    "from the last burst's end to one lagThreshold; the best counts as 5 s at least, which new pods need to be at work",
-)
 # The model and the simulator.
 AGREES = Objective("HPA decisions that the model takes too", "==", 100, "%", "the same inputs, the same replicas, every sync")
 REPLAYED_SYNCS = Objective("syncs replayed", ">=", 50, "syncs", "or the replay has shown nothing")

@@ -52,7 +52,7 @@ def stalled(record: Record) -> Stalled:
         others=sum(waiting.values()) - waiting[partition],
         most=int(curves.replicas(record)["desired"].max()),
         scale_ups=sum(change.after > change.before and change.t >= begun for change in changes),
-        pod_minutes=found.pod_minutes,
+        pod_minutes=float(found.pod_minutes),
         useless=_above(record, floor, begun, ended) / 60,
     )
 

@@ -16,6 +16,7 @@ import yaml
 from allure_commons.types import AttachmentType
 
 from lab.errors import NoData
+from lab.judge.bounds import REACTION_S
 from lab.judge.claim import Verdict
 from lab.measure import curves
 from lab.measure.killed import killed
@@ -168,7 +169,7 @@ def breakdown_of(reaction: Reaction) -> Any:
     groups = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
     groups |= {"pod Ready": "consumer start", "partitions assigned": "rebalance", "first receipt": "work"}
     table = [{"part": part, "seconds": seconds, "group": groups[part]} for part, seconds in reaction.parts.items()]
-    return breakdown(pd.DataFrame(table), bound=90.0, what="Reaction")
+    return breakdown(pd.DataFrame(table), bound=float(REACTION_S), what="Reaction")
 
 
 def _marks(record: Record) -> pd.DataFrame:

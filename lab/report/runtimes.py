@@ -232,17 +232,17 @@ Measure = Callable[[Record, Overview], Mapping[str, float | None]]
 
 def _reaction(record: Record, _: Overview) -> Figures:
     found = reaction(record)
-    return {f"{part} (s)": found.parts[part] for part in PARTS} | {"total (s)": found.total_s}
+    return {f"{part} (s)": found.parts[part] for part in PARTS} | {"total (s)": found.total_s.number}
 
 
 def _cold_start(record: Record, _: Overview) -> Figures:
     found = cold_start(record)
     return {
-        "start, created to subscribed (s)": found.start,
-        "join, to the first partition (s)": found.join,
-        "total, to the first receipt (s)": found.total,
-        "total of the slowest pod (s)": found.slowest,
-        "pods": found.pods,
+        "start, created to subscribed (s)": found.start.number,
+        "join, to the first partition (s)": found.join.number,
+        "total, to the first receipt (s)": found.total.number,
+        "total of the slowest pod (s)": found.slowest.number,
+        "pods": found.pods.number,
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 
-HEAD = ("verdict", "objective", "measured", "wanted", "unit", "what it asks", "experiment")
+HEAD = ("verdict", "claim", "quantity", "measured", "wanted", "unit", "experiment")
 MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
 
 
@@ -71,7 +71,7 @@ def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> Table:
     """The verdicts as a table.
 
     Each verdict is a row of ``verdicts.json``: {experiment, objective, measured: float | None, operator, bound: float, unit,
-    verdict: held | breached | no data, note, why, trials}; ``ValueError`` on any other verdict.
+    verdict: held | breached | no data, note, why, source, trials}; ``ValueError`` on any other verdict.
     """
     return Table(
         HEAD, [_verdict_row(verdict) for verdict in verdicts], frozenset({HEAD.index("measured"), HEAD.index("wanted")})
@@ -87,16 +87,21 @@ def verdict_cell(verdict: Mapping[str, Any]) -> Cell:
 
 
 def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
-    asks = verdict["why"] + (f" (no data: {verdict['note']})" if verdict["note"] else "")
     return [
         verdict_cell(verdict),
+        claim(verdict),
         str(verdict["objective"]),
         number(verdict["measured"]),
         f"{verdict['operator']} {number(verdict['bound'])}",
         str(verdict["unit"]),
-        asks,
         str(verdict["experiment"]),
     ]
+
+
+def claim(verdict: Mapping[str, Any]) -> str:
+    """The sentence of a verdict, with where its bound is from and why there is no number."""
+    remarks = {"bound": verdict.get("source"), "no data": verdict["note"]}
+    return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
 
 
 def number(value: float | None) -> str:

@@ -54,7 +54,7 @@ def test_only_the_acceptance_was_judged(judged):
         ("replicas wanted outside of the policy's bounds", 12, "breached"),
         ("replicas wanted beyond the partitions", 12, "breached"),
         ("replicas above the floor at the end", 1, "breached"),
-        ("processed more than once", None, "no data"),
+        ("messages processed more than once", None, "no data"),
     ],
 )
 def test_the_users_own_bounds_are_what_counts(judged, objective, measured, verdict):

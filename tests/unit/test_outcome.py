@@ -14,11 +14,9 @@ TESTS = '''
 import pytest
 
 from lab.errors import InputError, LabFault
-from lab.judge.objective import Objective
 from lab.errors import NoData
+from lab.judge.measure import quantity
 from lab.record.store import Record
-
-LEAST = Objective("a number", ">", 1, "x", "for the test")
 
 
 class Empty(Record):
@@ -34,9 +32,9 @@ def judged(evidence, monkeypatch):
     return evidence
 
 
-def judge(evidence, measure):
-    with evidence.of(Empty("x")) as judged:
-        judged(LEAST, measure)
+@quantity("x", "a number")
+def number(value):
+    return value
 
 
 def nothing():
@@ -45,13 +43,15 @@ def nothing():
 
 @pytest.mark.spike
 def test_holds(judged):
-    judged.report("figures", nothing)
-    judge(judged, lambda: 2)
+    judged.report("figures", {"missing": quantity("x", "nothing")(nothing)()})
+    with judged.of(Empty("x")) as claim:
+        claim(number(2) > 1, "it is large")
 
 
 @pytest.mark.spike
 def test_breach(judged):
-    judge(judged, lambda: 0)
+    with judged.of(Empty("x")) as claim:
+        claim(number(0) > 1, "it is large")
 
 
 @pytest.mark.spike
@@ -66,8 +66,8 @@ def test_nothing_outside_of_an_objective():
 
 @pytest.mark.spike
 def test_nothing_within_the_block(judged):
-    with judged.of(Empty("x")) as one:
-        one(LEAST, lambda: 2)
+    with judged.of(Empty("x")) as claim:
+        claim(number(2) > 1, "it is large")
         nothing()
 
 

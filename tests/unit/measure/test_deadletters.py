@@ -116,7 +116,7 @@ def test_a_record_of_before_dead_letters_is_no_data_and_still_judged(tmp_path):
     again = Record(made.folder)
     with pytest.raises(NoData, match="no dead_letters"):
         dead_letters(again)
-    assert (integrity(again).dead, integrity(again).both) == (0, 0)
+    assert (integrity(again).dead.value, integrity(again).both.value) == (0, 0)
 
 
 def failed(t, pod, partition, attempts=1):
