@@ -84,14 +84,14 @@ def dead_letters(record: Record) -> DeadLetters:
     wrong |= letters["topic"] != topic(record)
     wrong |= (letters["first_failure"] > letters["failed"]) | (about["seq"] != about["seq_there"])
     return DeadLetters(
-        produced=whole.produced,
-        processed=whole.processed,
-        dead=whole.dead,
-        unaccounted=whole.produced - whole.processed - whole.dead,
+        produced=int(whole.produced),
+        processed=int(whole.processed),
+        dead=int(whole.dead),
+        unaccounted=int(whole.produced - whole.processed - whole.dead),
         injected=len(wanted),
         missing=len(missing),
         surplus=len(surplus),
-        both=whole.both,
+        both=int(whole.both),
         again=int(ledger["buried_again"]),
         stray=int(ledger["stray_letters"]),
         unreasoned=int(wrong.sum()),
