@@ -10,7 +10,7 @@ from typing import Any
 from kubernetes.utils.quantity import parse_quantity
 
 from lab.errors import NoData
-from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.measure import curves
 from lab.model import hpa_log
 from lab.record.store import Record
@@ -59,10 +59,11 @@ def signal(record: Record) -> Signal:
     )
 
 
+@quantity("syncs", "syncs of the HPA without a metric")
 def unanswered(record: Record) -> int:
     """The syncs, from the profile's start to the trial's end, in which the HPA got no metric: it then decides nothing.
 
-    Raises :class:`NoData` when it had no sync at all.
+    No data when it had no sync at all.
     """
     start, end = curves.profile_start(record), float(record.trial["times"]["ended"])
     lines = hpa_log.parse(curves.controller_log(record), float(record.trial["begun"]))
@@ -72,10 +73,11 @@ def unanswered(record: Record) -> int:
     return outcomes.count(hpa_log.FAILED)
 
 
+@quantity("polls", "polls of KEDA's that read the value")
 def polled(record: Record, value: float) -> float:
     """For how long KEDA's own polls read ``value``, in its polling intervals: about how many of them did.
 
-    Raises :class:`NoData` when none did, or the policy is not KEDA's.
+    No data when none did, or the policy is not KEDA's.
     """
     samples = record.samples
     read = samples[(samples["metric"] == "keda_scaler_metrics_value") & (samples["value"] == value)]["t"]
@@ -115,7 +117,7 @@ def _differs(earlier: dict[str, float], later: dict[str, float]) -> bool:
 
 
 def _utilization(seen: list[Seen], start: float, end: float) -> tuple[float, float] | tuple[None, None]:
-    """(median, highest) in percent. Each value counts for as long as it was in force: a steady one is told once, a moving one at every sync."""
+    """(median, highest) in percent. Each value counts for as long as it was in force: a steady one is reported only once."""
     ends = [*(t for t, _ in seen[1:]), end]
     spans = [(max(values.values()), min(until, end) - max(t, start)) for (t, values), until in zip(seen, ends, strict=True)]
     under_load = sorted((value, seconds) for value, seconds in spans if seconds > 0)

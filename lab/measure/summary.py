@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lab.errors import NoData
+from lab.judge.measure import Measure
 from lab.measure.cost import cost
 from lab.measure.drain import drain
 from lab.measure.flips import stability
@@ -28,7 +29,8 @@ def summarize(record: Record) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, measure in MEASURES.items():
         try:
-            found[name] = asdict(measure(record))
+            measured = measure(record)
+            found[name] = measured.to_dict() if isinstance(measured, Measure) else asdict(measured)
         except NoData as missing:
             found[name] = {"no data": str(missing)}
     return found

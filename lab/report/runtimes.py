@@ -255,13 +255,14 @@ Measure = Callable[[Record, Overview], Mapping[str, float | None]]
 
 def _reaction(record: Record, _: Overview) -> Figures:
     found = reaction(record)
-    return {f"{part} (s)": found.parts[part] for part in PARTS} | {TOTAL: found.total_s}
+    return {f"{part} (s)": found.parts[part] for part in PARTS} | {TOTAL: found.total_s.number}
 
 
 def _cold_start(record: Record, _: Overview) -> Figures:
     found = cold_start(record)
-    slowest = "total of the slowest pod (s)"
-    return {START: found.start, JOIN: found.join, WORKING: found.total, slowest: found.slowest, "pods": found.pods}
+    figures = {START: found.start, JOIN: found.join, WORKING: found.total}
+    figures |= {"total of the slowest pod (s)": found.slowest, "pods": found.pods}
+    return {name: figure.number for name, figure in figures.items()}
 
 
 def _dip(kind: str) -> Measure:
