@@ -149,10 +149,10 @@ def traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
     """The rate around each step: columns kind, step (its number), t (s since it), share (of the baseline, over 200 ms)."""
     done = Processed(record.receipts)
     frames = []
-    for number, (step, dip) in enumerate(zip(_steps(record), dips(record), strict=True), 1):
+    for count, (step, dip) in enumerate(zip(_steps(record), dips(record), strict=True), 1):
         starts, rates = done.rolling(dip.t - before_s, step.until, FINE_S)
         middle = starts + FINE_S / 2 - dip.t
-        frames.append(pd.DataFrame({"kind": dip.kind, "step": number, "t": middle, "share": rates / dip.baseline}))
+        frames.append(pd.DataFrame({"kind": dip.kind, "step": count, "t": middle, "share": rates / dip.baseline}))
     if not frames:
         raise NoData("no step was taken")
     return pd.concat(frames, ignore_index=True)

@@ -5,7 +5,6 @@ import json
 import pandas as pd
 import pytest
 
-from lab.errors import NoData
 from lab.measure.cap import cap
 from lab.measure.drain import caught_up
 from lab.measure.hold import hold
