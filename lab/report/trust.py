@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from lab.errors import NoData
+from lab.judge.bounds import DIP
 from lab.measure.reaction import POLICY
 from lab.report import runtimes
-from lab.report.dips import BOUND
 from lab.report.runtimes import COLD, CONTROL, COST, INTEGRITY, LAG, REACTION, REPLICAS, UP, Comparison, Decisions, Pair, ratio
 from lab.report.tables import number
 
@@ -134,7 +134,7 @@ def _dipped(comparison: Comparison) -> Iterable[str]:
     if not worst:
         yield from _controlled(comparison)
         return
-    bound = BOUND * 100
+    bound = DIP * 100
     verdicts = [(a <= bound, b <= bound) for a, b in worst.values()]
     yield (
         f"The objective of at most {number(bound)} % over 1 s at every scale-up has the same verdict on both runtimes in "
