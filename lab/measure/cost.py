@@ -8,7 +8,7 @@ from lab.record.store import Record
 
 
 class Cost(Measure):
-    """What the consumer pods of the whole trial cost. ``pod_minutes`` are as seen; a pod is idle while it processes no batch."""
+    """What the consumer pods cost. ``pod_minutes`` are as seen; a pod is idle while it processes no batch."""
 
     pod_minutes = number("pod-minutes", "pod-minutes")
     real_pod_minutes = number("pod-minutes", "pod-minutes at real time")

@@ -14,8 +14,8 @@ from lab.spec.consumer import Cost
 class Drain(Measure):
     """The drain is from the last burst's end until lag is at one lagThreshold. Times are as seen, but for ``real_s``.
 
-    ``ideal_s`` is the best time that skew allows: that of the slowest partition with a pod of its own. A rise is measured at full
-    parallelism, above the lowest lag so far.
+    ``ideal_s`` is the best time that skew allows: that of the slowest partition with a pod of its own. A rise of lag is
+    measured at full parallelism, above the lowest lag so far.
     """
 
     peak_lag = number("messages", "peak lag")
