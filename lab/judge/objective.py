@@ -52,36 +52,13 @@ EAGER_PAYS = Objective(
 )
 CONTROL = Objective("median dip of pods that start but don't join", "<", 0.2, "of the rate before", "cores, not the rebalance")
 # Experiment 6: scale-down safety.
-REPEATED = Objective("messages processed twice without drain", ">", 0, "messages", "what graceful shutdown is for")
-LOST = Objective("messages lost with auto-commit", ">", 0, "messages", "a commit ahead of the work loses it")
 SCALED_DOWN = Objective("scale-downs", ">", 0, "steps", "or the experiment has shown nothing")
 UNCOMMITTED = Objective("offsets short of the log's end", "==", 0, "offsets", "committed == produced")
-CUT_SHORT = Objective("messages processed twice with a short grace", ">", 0, "messages", "a drain that is killed is no drain")
-# Experiment 7: partitions.
-CONSUMED = Objective("time until every new partition is consumed", "<", 10, "s", "with a metadata refresh of a second")
-SKIPPED = Objective(
-    "messages passed over with reset earliest", "==", 0, "messages", "new partitions are read from their beginning"
-)
-SKIPPED_DEFAULT = Objective("the same with the default refresh", "==", 0, "messages", "late, but whole")
-SILENT_LOSS_DEFAULT = Objective(
-    "the same with the default refresh", ">", 0, "messages", "the later it is seen, the more is lost"
-)
-SILENT_LOSS = Objective(
-    "messages passed over with reset latest", ">", 0, "messages", "KIP-1327: what came before the assignment is lost"
-)
-UNSEEN = Objective("new partitions never consumed by a group at its ceiling", "==", 24, "partitions", "no rebalance, no look")
-NEW_CEILING = Objective("most replicas after", ">", 24, "pods", "the ceiling is P, and P has grown")
 # Experiment 8: lagThreshold.
 BEHIND = Objective("time behind at the recommended lagThreshold", "<=", 2, "s", "the objective lagThreshold is computed from")
 # Experiment 9: the hand-rolled controller.
 NOT_LOST = Objective("messages lost", "==", 0, "messages", "nothing committed without its receipt")
 # Experiment 10: lag that lasts.
-SCALES_ON_SPIKES = Objective(
-    "scale-ups of the kafka trigger on spikes that the floor works off", ">", 0, "steps", "or there is nothing to save"
-)
-IGNORES_SPIKES = Objective("scaling events on lag that does not last", "==", 0, "events", "nothing has lasted sustainSeconds")
-SPIKED = Objective("peak lag over the lagThresholds of the floor", ">", 1, "x", "or there was nothing to ignore")
-TOLD = Objective("syncs of its HPA without a metric", "==", 0, "syncs", "who is not told of lag ignores it as well")
 SCALED_UP = Objective("scale-ups", ">", 0, "steps", "or the experiment has shown nothing")
 AS_MANY = Objective(
     "most replicas over those of the kafka trigger", ">=", 0.9, "x", "a true step is answered with as many pods"
@@ -123,19 +100,6 @@ BY_ITS_OWN_RULE = Objective(
 NEVER_ACTS = Objective("scaling events with sustainSeconds 300", "==", 0, "events", "the group has caught up before")
 # The model and the simulator.
 AGREES = Objective("HPA decisions that the model takes too", "==", 100, "%", "the same inputs, the same replicas, every sync")
-REPLAYED_SYNCS = Objective("syncs replayed", ">=", 50, "syncs", "or the replay has shown nothing")
-PEAK_PREDICTED = Objective("deviation of the predicted peak lag", "<=", 15, "%", "median over the session's trials")
-AS_NEAR = Objective(
-    "time within one pod of the recorded replicas: a second run's less the prediction's",
-    "<=",
-    10,
-    "points",
-    "median over three trials: no prediction can be nearer than the next run",
-)
-TUNED_CALM = Objective("flips of the tuned policy", "==", 0, "flips", "as predicted")
-TUNED_SOONER = Objective(
-    "time behind with the tuned policy over that of the given one", "<", 1, "x", "what the tuner was asked for"
-)
 # Scenario payments: the advanced patterns.
 INERT = Objective("flips with inertia", "==", 0, "flips", "a window down longer than the bursts are apart")
 RESTLESS = Objective("flips without inertia", ">", 0, "flips", "or the scenario has shown nothing")

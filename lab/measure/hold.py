@@ -33,5 +33,5 @@ def hold(record: Record) -> Hold:
         growth=curves.slope(seen),
         behind_s=float(seen["lag"].median()) / rate,
         replicas=int(wanted.iloc[-1]),
-        peak_lag=curves.peak_lag(record),
+        peak_lag=curves.peak_lag(record).number,
     )

@@ -11,6 +11,7 @@ from lab.foresee.curve import Curve
 from lab.foresee.group import Floats, Ints
 from lab.foresee.simulate import Situation, simulate
 from lab.foresee.sources import only
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.measure.calibration import Calibration
@@ -34,26 +35,19 @@ class Figures:
     most_replicas: int
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Predicted and recorded figures, and how far apart the curves of replicas are, in percent of the time."""
+class Comparison(Measure):
+    """Predicted and recorded figures, and how far apart the curves of replicas are.
 
-    predicted: Figures
-    recorded: Figures
-    within_one_pod: float
-    equal: float
+    A deviation is positive where more was predicted than recorded. That of the drain time is missing where lag never came back
+    to one lagThreshold, predicted or recorded.
+    """
 
-    @property
-    def peak_error(self) -> float:
-        """Predicted over recorded peak lag, as a deviation in percent."""
-        return _error(self.predicted.peak_lag, self.recorded.peak_lag)
-
-    @property
-    def drain_error(self) -> float:
-        """The same of the drain time. Raises :class:`NoData` where either never drained."""
-        if self.predicted.drain_s is None or self.recorded.drain_s is None:
-            raise NoData("lag never came back to one lagThreshold, predicted or recorded")
-        return _error(self.predicted.drain_s, self.recorded.drain_s)
+    predicted = detail(Figures, "the figures of the predicted curve")
+    recorded = detail(Figures, "the figures of the recorded curve")
+    within_one_pod = number("% of time", "time within one pod of the recorded replicas")
+    equal = number("% of time", "time at the recorded replicas")
+    peak_error = number("%", "deviation of the predicted peak lag")
+    drain_error = number("%", "deviation of the predicted drain time")
 
 
 def situation(record: Record, known: Calibration) -> Situation:
@@ -93,11 +87,13 @@ def predict(record: Record, known: Calibration) -> Curve:
     return simulate(situation(record, known), scaled)
 
 
+@measure
 def compare(record: Record, known: Calibration) -> Comparison:
-    """Predicted against recorded, from the profile's start to the trial's end."""
+    """Predicted against recorded, from the profile's start to the trial's end; no data for a trial that is not simulated."""
     return _compared(record, predict(record, known))
 
 
+@measure
 def compare_runs(record: Record, other: Record) -> Comparison:
     """Another run of the same trial in the place of the prediction: how far apart two runs are."""
     return _compared(record, recorded(other))
@@ -108,11 +104,14 @@ def _compared(record: Record, curve: Curve) -> Comparison:
     at = np.arange(0.0, min(curve.t[-1], seen.t[-1]), STEP_S)
     apart = np.abs(_held(at, seen.t, seen.replicas) - _held(at, curve.t, curve.replicas))
     relief, threshold = curves.relief(record) - curves.profile_start(record), curves.policy(record).lag_threshold
+    was, foreseen = figures(seen, relief, threshold), figures(curve, relief, threshold)
     return Comparison(
-        predicted=figures(curve, relief, threshold),
-        recorded=figures(seen, relief, threshold),
+        predicted=foreseen,
+        recorded=was,
         within_one_pod=float((apart <= 1).mean() * 100),
         equal=float((apart == 0).mean() * 100),
+        peak_error=_error(foreseen.peak_lag, was.peak_lag),
+        drain_error=None if foreseen.drain_s is None or was.drain_s is None else _error(foreseen.drain_s, was.drain_s),
     )
 
 
@@ -144,4 +143,5 @@ def _held(at: Floats, times: Floats, values: Ints) -> Ints:
 
 
 def _error(predicted: float, recorded: float) -> float:
+    """How far ``predicted`` is off, in percent of ``recorded``."""
     return 100 * (predicted / recorded - 1) if recorded else (0.0 if not predicted else float("inf"))

@@ -195,7 +195,7 @@ def _faults(record: Record) -> pd.DataFrame:
     rows = [{"start": one["t"], "end": one["t"] + 1, "label": one["fault"]} for one in record.trial.get("faults") or ()]
     if len(rows) == 1:
         with suppress(NoData):
-            rows[0]["end"] = rows[0]["start"] + (killed(record).standstill_s or 1)
+            rows[0]["end"] = rows[0]["start"] + (killed(record).standstill_s.number or 1)
     return pd.DataFrame(rows, columns=["start", "end", "label"])
 
 
