@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import paths
-from lab.ridehailing import claims, traffic
-from lab.ridehailing.addresses import Known
-from lab.ridehailing.shape import CYCLE_S, rate_at, users_at
 from lab.spec import profile
 from lab.spec.profile import Profile, Step
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.programs import traffic
+from tests.scenarios.ride_hailing.programs.addresses import Known
+from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, rate_at, users_at
 
 STEPS = Profile((Step(0, 40, "baseline"), Step(10, 140, "spike")), 20)
 

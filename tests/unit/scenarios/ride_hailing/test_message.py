@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from lab.errors import InputError
 from lab.kafka import event
-from lab.ridehailing import message
-from lab.ridehailing.city import DRIVER, SURGE, TRIP, WEIGHTS, City
+from tests.scenarios.ride_hailing.programs import message
+from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, WEIGHTS, City
 
 BODIES = {
     DRIVER: {"driver_id": "driver-7", "lat": 40.7, "lng": -74.0, "timestamp": 1},

@@ -7,11 +7,11 @@ from lab.errors import InputError
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.model import lag
-from lab.ridehailing import service
 from lab.spec import inputs, scaledobject
 from lab.spec import scale as scales
 from lab.spec.adopt import adopt
 from lab.spec.workload import Workload
+from tests.scenarios.ride_hailing.programs import service
 
 FOLDER = paths.MANIFESTS / "ridehailing"
 POLICIES = ("trip-analytics", "fare-reconciliation", "fare-reconciliation-slow-down")

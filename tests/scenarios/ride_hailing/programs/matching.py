@@ -1,4 +1,4 @@
-"""``python -m lab.ridehailing.matching``: finds drivers for riders, a few at a time; the others wait.
+"""``python -m tests.scenarios.ride_hailing.programs.matching``: finds drivers for riders, a few at a time; the others wait.
 
     POST /api/match {"ride_id": "ride-N", "timestamp": ms}    200 with the time waited, when a driver is found
 
@@ -19,11 +19,11 @@ from prometheus_client import Gauge
 
 from lab.errors import InputError
 from lab.flags import whole
-from lab.ridehailing import service
-from lab.ridehailing.city import MATCH
-from lab.ridehailing.ingestion import MOST_BYTES, Publishes, body
-from lab.ridehailing.message import SEQ, read
-from lab.ridehailing.publish import ACKED, FAILED, UNKNOWN, Publisher
+from tests.scenarios.ride_hailing.programs import service
+from tests.scenarios.ride_hailing.programs.city import MATCH
+from tests.scenarios.ride_hailing.programs.ingestion import MOST_BYTES, Publishes, body
+from tests.scenarios.ride_hailing.programs.message import SEQ, read
+from tests.scenarios.ride_hailing.programs.publish import ACKED, FAILED, UNKNOWN, Publisher
 
 SERVICE = "driver-matching"
 _STATUS = {ACKED: 200, FAILED: 503, UNKNOWN: 504}
@@ -55,7 +55,7 @@ def application(publisher: Publishes, slots: int, match_s: float) -> web.Applica
 
 def main() -> int:
     """Serve until SIGTERM; exit 2 on bad input."""
-    parser = service.flags("python -m lab.ridehailing.matching", __doc__)
+    parser = service.flags("python -m tests.scenarios.ride_hailing.programs.matching", __doc__)
     parser.flag("slots", whole(1, 10_000), 10, "drivers looked for at a time", "1 to 10,000")
     parser.flag("match-ms", whole(1, 600_000), 500, "time to find one, ms", "1 to 600,000")
 

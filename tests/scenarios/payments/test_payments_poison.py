@@ -18,7 +18,7 @@ import pytest
 
 from lab.judge import objective
 from lab.measure.stalled import stalled
-from tests.scenarios.payments import processor, run
+from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 

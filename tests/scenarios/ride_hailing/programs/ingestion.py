@@ -1,4 +1,4 @@
-"""``python -m lab.ridehailing.ingestion``: takes the city's events over HTTP and puts them on the topic.
+"""``python -m tests.scenarios.ride_hailing.programs.ingestion``: takes the city's events over HTTP and puts them on the topic.
 
 POST /api/events/{driver-location|trip-complete|surge-update}    202 once the broker has it, acks=all
                                                                  422 and one line for a field that can't be used, 413 for
@@ -18,10 +18,10 @@ from aiohttp import web
 from prometheus_client import Counter
 
 from lab.errors import InputError
-from lab.ridehailing import service
-from lab.ridehailing.city import WEIGHTS
-from lab.ridehailing.message import SEQ, Message, read
-from lab.ridehailing.publish import ACKED, FAILED, UNKNOWN, Publisher
+from tests.scenarios.ride_hailing.programs import service
+from tests.scenarios.ride_hailing.programs.city import WEIGHTS
+from tests.scenarios.ride_hailing.programs.message import SEQ, Message, read
+from tests.scenarios.ride_hailing.programs.publish import ACKED, FAILED, UNKNOWN, Publisher
 
 SERVICE = "ingestion"
 MOST_BYTES = 4096  # of a body
@@ -71,7 +71,7 @@ async def body(request: web.Request) -> Any:
 
 def main() -> int:
     """Serve until SIGTERM; exit 2 on bad input."""
-    parser = service.flags("python -m lab.ridehailing.ingestion", __doc__)
+    parser = service.flags("python -m tests.scenarios.ride_hailing.programs.ingestion", __doc__)
 
     def make(options: Any) -> tuple[web.Application, Callable[[], int]]:
         publisher = Publisher(options.bootstrap_servers, options.topic, service.who())

@@ -3,8 +3,8 @@
 import pyarrow.parquet as pq
 import pytest
 
-from lab.ridehailing import analytics, message
-from lab.ridehailing.city import DRIVER, SURGE, TRIP
+from tests.scenarios.ride_hailing.programs import analytics, message
+from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP
 
 T0 = 1_700_000_000_000  # a whole multiple of 10 s
 

@@ -31,20 +31,22 @@ from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation, simulate
 from lab.judge import objective
 from lab.judge.objective import Objective
-from lab.measure import age, curves, dashboard, fleet, load, timeline
+from lab.measure import age, curves, timeline
 from lab.measure.cost import cost
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.measure.signal import polled
-from lab.ridehailing import claims, message
-from lab.ridehailing.city import SURGE, WEIGHTS, City
-from lab.ridehailing.shape import rate_at
 from lab.spec import profile, scaledobject
 from lab.spec.inputs import REPLAYED
 from lab.spec.placement import shares
 from lab.spec.workload import Workload
 from lab.wait import until
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.measure import dashboard, fleet, load
+from tests.scenarios.ride_hailing.programs import message
+from tests.scenarios.ride_hailing.programs.city import SURGE, WEIGHTS, City
+from tests.scenarios.ride_hailing.programs.shape import rate_at
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 

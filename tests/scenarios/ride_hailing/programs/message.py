@@ -16,7 +16,7 @@ from typing import Any
 from lab import yamlfile
 from lab.errors import InputError
 from lab.kafka import event
-from lab.ridehailing.city import DRIVER, MATCH, SURGE, TRIP
+from tests.scenarios.ride_hailing.programs.city import DRIVER, MATCH, SURGE, TRIP
 
 ROOM = event.SIZE - event.HEADER.size
 BLOCK = 10**12  # ids of one kind: an entity_id tells its kind and its number

@@ -1,4 +1,4 @@
-"""``python -m lab.ridehailing.riders``: the riders' API: synchronous, and what it costs is CPU.
+"""``python -m tests.scenarios.ride_hailing.programs.riders``: the riders' API: synchronous, and what it costs is CPU.
 
 GET /api/quote?ride=N    200 with a price that takes ``--quote-ms`` of CPU to find
 """
@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from lab.flags import number
-from lab.ridehailing import service
+from tests.scenarios.ride_hailing.programs import service
 
 SERVICE = "rider-api"
 
@@ -38,7 +38,7 @@ def application(quote_s: float) -> web.Application:
 
 def main() -> int:
     """Serve until SIGTERM; exit 2 on bad input."""
-    parser = service.flags("python -m lab.ridehailing.riders", __doc__)
+    parser = service.flags("python -m tests.scenarios.ride_hailing.programs.riders", __doc__)
     parser.flag("quote-ms", number(0, 1000), 2.0, "CPU a quote takes, ms", "0 to 1000")
 
     def make(options: Any) -> tuple[web.Application, Callable[[], int]]:

@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 
 from lab.errors import NoData
-from lab.measure import age, dashboard, fleet, load, timeline
+from lab.measure import age, timeline
 from lab.record.store import Record
-from lab.ridehailing.message import entity
+from tests.scenarios.ride_hailing.measure import dashboard, fleet, load
+from tests.scenarios.ride_hailing.programs.message import entity
 from tests.unit.measure import built
 from tests.unit.measure.conftest import report
 

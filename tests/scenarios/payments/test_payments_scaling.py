@@ -30,7 +30,7 @@ from lab.measure.reaction import reaction
 from lab.measure.rounds import rounds
 from lab.measure.timelag import timelag
 from lab.measure.upwindow import first_burst, first_stride, upwindow
-from tests.scenarios.payments import BARE, DEFAULTS, INERTIA, run
+from tests.scenarios.payments.trials import BARE, DEFAULTS, INERTIA, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 

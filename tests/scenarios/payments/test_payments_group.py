@@ -21,8 +21,8 @@ from lab.judge import objective
 from lab.measure.integrity import integrity
 from lab.measure.shutdown import STEPS, shutdowns
 from lab.record.store import write_json
-from tests.scenarios import mixed
-from tests.scenarios.payments import run
+from tests.scenarios.payments import mixed
+from tests.scenarios.payments.trials import run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.ridehailing.city import HOLD_S, City
+from tests.scenarios.ride_hailing.programs.city import HOLD_S, City
 
 seeds = st.integers(0, 2**62)
 seconds = st.floats(0, 10_000)

@@ -1,7 +1,7 @@
 """The users, for Locust: the text's tasks with their weights and waits, and the city's events in place of its constants.
 
 ``user_count`` is no id: while no user is spawned every event of the text has the same driver, place and zone. Here an event's
-number decides what it says (:mod:`lab.ridehailing.city`), and every kind carries its time.
+number decides what it says (:mod:`tests.scenarios.ride_hailing.programs.city`), and every kind carries its time.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from locust import FastHttpUser, LoadTestShape, between, constant, events, task
 from locust.exception import StopUser
 
 from lab.programs.producer.send import Tally
-from lab.ridehailing.addresses import LOOK_S, Follower
-from lab.ridehailing.city import DRIVER, SURGE, TRIP, WEIGHTS, City
-from lab.ridehailing.message import SEQ
-from lab.ridehailing.shape import SPAWN_RATE, THINK_S, users_at
 from lab.spec.profile import build
+from tests.scenarios.ride_hailing.programs.addresses import LOOK_S, Follower
+from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, WEIGHTS, City
+from tests.scenarios.ride_hailing.programs.message import SEQ
+from tests.scenarios.ride_hailing.programs.shape import SPAWN_RATE, THINK_S, users_at
 
 GIVEN: dict[str, Any] = json.loads(os.environ["TRAFFIC"])
 PROFILE = build(GIVEN["profile"], "TRAFFIC")

@@ -16,12 +16,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from lab.host.processes import free_ports
 from lab.kafka import event, topics
 from lab.kafka.reports import Reports
-from lab.ridehailing import message, traffic
-from lab.ridehailing.addresses import LISTENING, Follower
-from lab.ridehailing.city import DRIVER, SURGE, TRIP, City
 from lab.wait import until
+from tests.scenarios.ride_hailing.programs import message, traffic
+from tests.scenarios.ride_hailing.programs.addresses import LISTENING, Follower
+from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, City
 
 pytestmark = pytest.mark.cluster
+PROGRAMS = "tests.scenarios.ride_hailing.programs"
 PROFILE = {
     "kind": "steps",
     "duration": 6,
@@ -66,7 +67,7 @@ def pod(bootstrap, module, service, **settings):
 def test_a_bad_request_is_one_clear_line_and_no_event(bootstrap):
     """422 with the field for a body, 404 for a kind, and only what was answered 202 is on the topic."""
     good = City(1).driver_location(1, 1)
-    with pod(bootstrap, "lab.ridehailing.ingestion", "ingestion") as (url, topic):
+    with pod(bootstrap, f"{PROGRAMS}.ingestion", "ingestion") as (url, topic):
         paths = {"bad": f"{url}/api/events/{DRIVER}", "unknown": f"{url}/api/events/match"}
         answers = [
             requests.post(paths["bad"], json=good | {"lat": 99}, headers={"Event-Seq": "1"}, timeout=10),
@@ -100,7 +101,7 @@ def counted(metrics, outcome):
 def test_a_body_that_cannot_be_read_is_refused_and_counted(bootstrap, body, kind, status):
     """Never a 500, which would be of unknown fate."""
     (metrics,) = free_ports(1)
-    with pod(bootstrap, "lab.ridehailing.ingestion", "ingestion", METRICS_PORT=str(metrics)) as (url, _):
+    with pod(bootstrap, f"{PROGRAMS}.ingestion", "ingestion", METRICS_PORT=str(metrics)) as (url, _):
         headers = {"Event-Seq": "1", "Content-Type": kind}
         answer = requests.post(f"{url}/api/events/{DRIVER}", data=body, headers=headers, timeout=10)
         assert (answer.status_code, counted(metrics, "refused")) == (status, 1)
@@ -108,7 +109,10 @@ def test_a_body_that_cannot_be_read_is_refused_and_counted(bootstrap, body, kind
 
 def test_riders_wait_for_a_free_driver(bootstrap):
     """Six riders, two drivers at a time, 0.3 s each: the last waits for three turns, and each match is an event."""
-    with pod(bootstrap, "lab.ridehailing.matching", "driver-matching", SLOTS="2", MATCH_MS="300") as (url, topic):
+    with pod(bootstrap, f"{PROGRAMS}.matching", "driver-matching", SLOTS="2", MATCH_MS="300") as (
+        url,
+        topic,
+    ):
 
         def ask(number):
             body = {"ride_id": f"ride-{number}", "timestamp": 1}
@@ -127,7 +131,7 @@ def test_a_leaving_pod_answers_all_that_wait(bootstrap):
     """Twelve seconds of queue when SIGTERM comes: each is found a driver, so is one who has not heard that it leaves."""
     settings = {"SLOTS": "5", "MATCH_MS": "2000"}
     with ThreadPoolExecutor(36) as riders:
-        with pod(bootstrap, "lab.ridehailing.matching", "driver-matching", **settings) as (url, topic):
+        with pod(bootstrap, f"{PROGRAMS}.matching", "driver-matching", **settings) as (url, topic):
 
             def ask(number):
                 body = {"ride_id": f"ride-{number}", "timestamp": 1}
@@ -168,14 +172,19 @@ def driven(bootstrap):
     Reports(producer, reports, "dead").say(LISTENING, service="ingestion", url=dead)
     producer.flush(10)
     pods = [
-        start("lab.ridehailing.ingestion", f"ingestion-{number}", HTTP_PORT="0", METRICS_PORT=str(port))
+        start(f"{PROGRAMS}.ingestion", f"ingestion-{number}", HTTP_PORT="0", METRICS_PORT=str(port))
         for number, port in enumerate(metrics)
     ]
     follower = Follower(bootstrap, reports, ("ingestion",))
     try:
         until(lambda: follower.follow(0.1) or len(follower.known["ingestion"].urls) == 3, 30, "three pods have said it")
         driver = start(
-            "lab.ridehailing.traffic", "driver", PROFILE_YAML=json.dumps(PROFILE), ZONES="10", DRIVERS="50", START_IN="4"
+            f"{PROGRAMS}.traffic",
+            "driver",
+            PROFILE_YAML=json.dumps(PROFILE),
+            ZONES="10",
+            DRIVERS="50",
+            START_IN="4",
         )
         code = driver.wait(60)
         took = [counted(port, "acked") for port in metrics]

@@ -17,7 +17,7 @@ import pytest
 from lab.judge import objective
 from lab.measure import curves
 from lab.measure.winner import CPU, LAG, steps_up
-from tests.scenarios.payments import processor, run
+from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 

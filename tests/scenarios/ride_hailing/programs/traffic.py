@@ -1,7 +1,8 @@
-"""``python -m lab.ridehailing.traffic``: drives a service with Locust along the profile, and says what became of it.
+"""``python -m tests.scenarios.ride_hailing.programs.traffic``: drives a service with Locust along the profile.
 
-The Job "producer" of a trial: it reports profile, phases and the tally like :mod:`lab.programs.producer`, and Locust's CSV
-files too, which so come into the record. Locust runs in a process of its own, since it replaces the standard library's sockets.
+It is the Job "producer" of a trial. Like :mod:`lab.programs.producer` it reports the profile, its phases and the tally of what
+became of each request. It reports Locust's CSV files too, so they come into the record. Locust runs in a process of its own,
+since it replaces the standard library's sockets.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from lab import yamlfile
 from lab.errors import InputError, LabFault
 from lab.flags import Flags, choice, number, whole
 from lab.kafka.reports import Reports, process_started
-from lab.ridehailing.addresses import Follower
-from lab.ridehailing.shape import CYCLE_S, users_at
 from lab.spec.profile import Profile, build
+from tests.scenarios.ride_hailing.programs.addresses import Follower
+from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, users_at
 
-log = logging.getLogger("lab.ridehailing")
+log = logging.getLogger("ride_hailing")
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 SERVICES = {"EventProducer": ("ingestion",), "Rider": ("rider-api", "driver-matching")}
 FIND_S = 10.0  # services are ready, and have said where they are, before a trial drives them
@@ -39,7 +40,7 @@ PART = 250_000  # characters of a file in one report: as JSON less than the 1 MB
 
 def flags() -> Flags:
     """The driver's flags; each may come from the environment."""
-    parser = Flags(prog="python -m lab.ridehailing.traffic", description=__doc__)
+    parser = Flags(prog="python -m tests.scenarios.ride_hailing.programs.traffic", description=__doc__)
     parser.flag("bootstrap-servers", str, None, "Kafka's address")
     parser.flag("reports-topic", str, None, "topic where services say where they listen, and this says what it does")
     parser.flag("profile-yaml", str, None, "the profile's YAML itself")
@@ -71,7 +72,7 @@ def main() -> int:
     try:
         profile = build(yamlfile.parse(options.profile_yaml, "PROFILE_YAML"), "PROFILE_YAML")
     except InputError as error:
-        print(f"python -m lab.ridehailing.traffic: {error}", file=sys.stderr)
+        print(f"python -m tests.scenarios.ride_hailing.programs.traffic: {error}", file=sys.stderr)
         return 2
     who = os.environ.get("HOSTNAME", "traffic")
     producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who, "acks": "all"})
@@ -80,7 +81,7 @@ def main() -> int:
     try:
         follower.find(FIND_S)
     except LabFault as fault:
-        print(f"python -m lab.ridehailing.traffic: {fault}", file=sys.stderr)
+        print(f"python -m tests.scenarios.ride_hailing.programs.traffic: {fault}", file=sys.stderr)
         return 1
     finally:
         follower.close()

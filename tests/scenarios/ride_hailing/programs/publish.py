@@ -8,7 +8,7 @@ import threading
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from lab.programs.producer.send import configuration, fate
-from lab.ridehailing.message import Message
+from tests.scenarios.ride_hailing.programs.message import Message
 
 ACKED, FAILED, UNKNOWN = "acked", "failed", "unknown"
 

@@ -1,4 +1,4 @@
-"""``python -m lab.ridehailing.analytics``: the live dashboard's table, by Spark Structured Streaming.
+"""``python -m tests.scenarios.ride_hailing.programs.analytics``: the live dashboard's table, by Spark Structured Streaming.
 
 It reads the same topic as the consumer group, from offsets of its own: the group works on each event and is scaled by its
 lag, Spark sums events up in windows; neither takes anything from the other. What a micro-batch changed becomes a Parquet file:
@@ -37,9 +37,9 @@ from lab.kafka import event
 from lab.kafka.reports import Reports, process_started
 from lab.programs.serve import serve
 from lab.record.ledger import session
-from lab.ridehailing.city import DRIVER, SURGE, TRIP
+from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP
 
-log = logging.getLogger("lab.ridehailing")
+log = logging.getLogger("ride_hailing")
 PAYLOAD = (
     "kind string, lat double, lng double, fare double, distance_km double, duration_min double, "
     "zone_id string, multiplier double, demand_score double"
@@ -61,7 +61,7 @@ _FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.request.timeout.ms": "10000", 
 
 def flags() -> Flags:
     """The job's flags; each may come from the environment."""
-    parser = Flags(prog="python -m lab.ridehailing.analytics", description=__doc__)
+    parser = Flags(prog="python -m tests.scenarios.ride_hailing.programs.analytics", description=__doc__)
     parser.everywhere(metrics_port=9090)
     parser.flag("topic", str, "events", "topic to read")
     parser.flag("reports-topic", str, "", "topic on which batches are said; empty for none")

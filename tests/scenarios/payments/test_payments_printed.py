@@ -5,7 +5,7 @@ queries one asks for a metric that is gone; the others answer.
 
 Method. A dry run of the printed file at the API server, validating fields strictly, as kubectl asks it to, and not at all. Each
 printed query, with the trial's names in place of the author's, at Prometheus over a trial of bursts; where its name is gone,
-what asks the same today too (payments-queries.yaml).
+what asks the same today too (queries.yaml).
 
 Asserted. The refusal names both fields; a client that does not ask loses floor and ceiling with them. Every query answers
 as it is asked today, and as printed all but those said to be gone.
@@ -26,12 +26,12 @@ from lab.board.source import Source, Window
 from lab.errors import NoData
 from lab.judge import objective
 from lab.record.store import add, write_json
-from tests.scenarios.payments import run
+from tests.scenarios.payments.trials import run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 
 PRINTED = paths.PROJECT / "tests" / "unit" / "autoscaling" / "data" / "payments-as-printed.yaml"
-QUERIES = Path(__file__).with_name("payments-queries.yaml")
+QUERIES = Path(__file__).with_name("queries.yaml")
 
 
 @pytest.fixture

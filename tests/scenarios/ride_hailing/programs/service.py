@@ -17,9 +17,9 @@ from confluent_kafka import Producer
 from lab.flags import Flags, whole
 from lab.kafka.reports import Reports, process_started
 from lab.programs.serve import serve
-from lab.ridehailing.addresses import LEAVING, LISTENING, LOOK_S
+from tests.scenarios.ride_hailing.programs.addresses import LEAVING, LISTENING, LOOK_S
 
-log = logging.getLogger("lab.ridehailing")
+log = logging.getLogger("ride_hailing")
 LINGER_S = 2 * LOOK_S  # after LEAVING, until every client has read it: a closed port would refuse those who have not
 SHUTDOWN_S = 12.0  # for requests under way; aiohttp waits so long twice, and the pod's grace of 30 s must not end before
 
