@@ -1,4 +1,7 @@
-"""The scenario's manifests: pods the node runs, policies a trial adopts, and what the text got wrong refused by name."""
+"""Pods that the process node runs, policies that a trial adopts, and what the text got wrong, refused by name."""
+
+import subprocess
+import sys
 
 import pytest
 
@@ -7,7 +10,7 @@ from lab.errors import InputError
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.model import lag
-from lab.spec import inputs, scaledobject
+from lab.spec import declarations, inputs, scaledobject
 from lab.spec import scale as scales
 from lab.spec.adopt import adopt
 from lab.spec.workload import Workload
@@ -28,11 +31,14 @@ def documents():
     ("name", "item"), [(name, item) for name, item in documents() if item["kind"] in ("Deployment", "Job")]
 )
 def test_the_process_node_runs_every_pod(name, item, tmp_path):
-    """No field of theirs is refused, and each is of a program that is there."""
-    template = item["spec"]["template"]
+    """No field of theirs is refused, and from any folder the container finds the program of its command."""
+    template = declarations.with_programs(item, FOLDER / f"{name}.yaml")["spec"]["template"]
     assert [str(one) for one in refusals(template, Images({"elastic-lab": tmp_path}))] == []
-    module = template["spec"]["containers"][0]["command"][2]
-    assert (paths.PROJECT / f"{module.replace('.', '/')}.py").is_file()
+    container = template["spec"]["containers"][0]
+    given = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+    module = container["command"][2]
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=given, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["ingestion", "rider-api", "driver-matching"])

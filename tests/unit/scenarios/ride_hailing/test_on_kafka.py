@@ -13,6 +13,7 @@ import pytest
 import requests
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from lab import paths
 from lab.host.processes import free_ports
 from lab.kafka import event, topics
 from lab.kafka.reports import Reports
@@ -53,7 +54,7 @@ def pod(bootstrap, module, service, **settings):
     names = {"TOPIC": f"events-{run}", "REPORTS_TOPIC": f"reports-{run}"}
     topics.create(bootstrap, {names["TOPIC"]: 4, names["REPORTS_TOPIC"]: 1})
     around = os.environ | names | {"BOOTSTRAP_SERVERS": bootstrap, "HTTP_PORT": "0", "METRICS_PORT": "0"} | settings
-    running = subprocess.Popen([sys.executable, "-m", module], env=around)
+    running = subprocess.Popen([sys.executable, "-m", module], env=around, cwd=paths.PROJECT)
     follower = Follower(bootstrap, names["REPORTS_TOPIC"], (service,))
     try:
         follower.find(30)
@@ -68,14 +69,14 @@ def test_a_bad_request_is_one_clear_line_and_no_event(bootstrap):
     """422 with the field for a body, 404 for a kind, and only what was answered 202 is on the topic."""
     good = City(1).driver_location(1, 1)
     with pod(bootstrap, f"{PROGRAMS}.ingestion", "ingestion") as (url, topic):
-        paths = {"bad": f"{url}/api/events/{DRIVER}", "unknown": f"{url}/api/events/match"}
+        addresses = {"bad": f"{url}/api/events/{DRIVER}", "unknown": f"{url}/api/events/match"}
         answers = [
-            requests.post(paths["bad"], json=good | {"lat": 99}, headers={"Event-Seq": "1"}, timeout=10),
-            requests.post(paths["bad"], data="{", headers={"Event-Seq": "2"}, timeout=10),
-            requests.post(paths["bad"], data=b"\xff", headers={"Event-Seq": "3"}, timeout=10),
-            requests.post(paths["bad"], json=good, timeout=10),
-            requests.post(paths["unknown"], json=good, headers={"Event-Seq": "4"}, timeout=10),
-            requests.post(paths["bad"], json=good, headers={"Event-Seq": "5"}, timeout=10),
+            requests.post(addresses["bad"], json=good | {"lat": 99}, headers={"Event-Seq": "1"}, timeout=10),
+            requests.post(addresses["bad"], data="{", headers={"Event-Seq": "2"}, timeout=10),
+            requests.post(addresses["bad"], data=b"\xff", headers={"Event-Seq": "3"}, timeout=10),
+            requests.post(addresses["bad"], json=good, timeout=10),
+            requests.post(addresses["unknown"], json=good, headers={"Event-Seq": "4"}, timeout=10),
+            requests.post(addresses["bad"], json=good, headers={"Event-Seq": "5"}, timeout=10),
         ]
     assert [answer.status_code for answer in answers] == [422, 422, 422, 422, 404, 202]
     assert "lat: 99 is not allowed; allowed: a number from -90 to 90" in answers[0].json()["error"]
@@ -164,7 +165,7 @@ def driven(bootstrap):
     around = os.environ | {"BOOTSTRAP_SERVERS": bootstrap, "TOPIC": events, "REPORTS_TOPIC": reports, "SEED": "7"}
 
     def start(module, who, **more):
-        return subprocess.Popen([sys.executable, "-m", module], env=around | {"HOSTNAME": who} | more)
+        return subprocess.Popen([sys.executable, "-m", module], env=around | {"HOSTNAME": who} | more, cwd=paths.PROJECT)
 
     gone, *metrics = free_ports(3)
     dead = f"http://127.0.0.1:{gone}"
