@@ -109,6 +109,9 @@ class Quantity:
     def __add__(self, other: Quantity | float) -> Quantity:
         return _combined(self, other, operator.add, "and", self.unit)
 
+    def __abs__(self) -> Quantity:
+        return Quantity(self.name, self.unit, None if self.value is None else abs(self.value), self.why)
+
     def __mul__(self, factor: float) -> Quantity:
         return Quantity(self.name, self.unit, None if self.value is None else self.value * factor, self.why)
 
