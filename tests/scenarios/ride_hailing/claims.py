@@ -5,7 +5,6 @@ Times are s after T+0, rates events/s, lag messages. Nothing here is measured.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -50,11 +49,6 @@ def implied(rows: Sequence[Row], pod_rate: float = POD_RATE) -> list[float]:
     for before, row in pairwise(rows):
         lags.append(max(0.0, lags[-1] + (row.at - before.at) * (row.rate - before.replicas * pod_rate)))
     return lags
-
-
-def asked(lag: float, threshold: float, least: int, most: int) -> int:
-    """Replicas that an HPA asks for at ``lag`` when nothing limits its step: ceil(lag / threshold) within the bounds."""
-    return max(least, min(most, math.ceil(lag / threshold)))
 
 
 def users_for(rate: float, cycle_s: float) -> float:

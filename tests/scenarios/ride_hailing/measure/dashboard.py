@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number, quantity
 from lab.measure import curves
 from lab.measure.age import ledger
 from lab.record.store import Record
@@ -21,37 +21,30 @@ LAST_S = 5.0  # a trial may end before the events of its last seconds are in the
 Truth = Callable[[int, float], float]
 
 
-@dataclass(frozen=True)
-class Staleness:
-    """Event time to availability in the table, s, over the events due in a span; ``missing`` of them no batch ever took.
+class Staleness(Measure):
+    """How old events are when they come into the table, over the events due in a span; micro-batches are the whole record's."""
 
-    All ``batches`` micro-batches of the record took ``batch_s`` s each (median).
-    """
-
-    median: float
-    p99: float
-    worst: float
-    missing: int
-    batches: int
-    batch_s: float
+    median = number("s", "median of the age at which events are in the table")
+    p99 = number("s", "p99 of the age at which events are in the table")
+    worst = number("s", "largest age at which events are in the table")
+    left_out = number("events", "events that no batch of the table took")
+    batches = number("batches", "micro-batches")
+    batch_s = number("s", "median length of a micro-batch")
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """Share of (zone, moment) in a span whose multiplier is the true one then.
+class Accuracy(Measure):
+    """The share of (zone, moment) in a span whose multiplier in the table is the true one at that moment."""
 
-    ``table``: as the dashboard has it. ``at_best``: as a table without delay would, from the updates that were sent.
-    """
-
-    table: float
-    at_best: float
-    zones: int
+    table = number("%", "surge multipliers that are true")
+    at_best = number("%", "surge multipliers that would be true in a table without delay, with the updates that were sent")
+    zones = number("zones", "zones of the city")
 
 
+@measure
 def staleness(record: Record, phase: str | None = None) -> Staleness:
     """The table's delay in ``phase`` of the profile, or since the baseline, but for the last LAST_S of the traffic.
 
-    Raises :class:`NoData` when no batch was said.
+    No data when the analytics job reported no batch.
     """
     batches = _batches(record)
     begin, end = _span(record, phase)
@@ -72,17 +65,18 @@ def staleness(record: Record, phase: str | None = None) -> Staleness:
         median=float(np.median(there)),
         p99=float(np.percentile(there, 99)),
         worst=float(there.max()),
-        missing=int(len(ages) - len(there)),
+        left_out=int(len(ages) - len(there)),
         batches=len(batches),
         batch_s=float(np.median([batch["batch_s"] for batch in batches])),
     )
 
 
+@quantity("events", "events that batches took and the table does not sum up")
 def uncounted(record: Record) -> int:
     """Events that a batch covers less those that the table then sums up, at the batch furthest from zero.
 
-    An event that comes later than the watermark, or is of a kind that the table does not know, is covered and not counted; one
-    that is counted twice makes it negative. Raises :class:`NoData` when no batch was said, or none with its events.
+    An event that comes later than the watermark, or is of a kind that the table does not know, is covered and not counted. One
+    that is counted twice makes the number negative. No data when no batch was reported, or none with its events.
     """
     batches = [batch for batch in _batches(record) if "events" in batch]
     if not batches:
@@ -90,13 +84,13 @@ def uncounted(record: Record) -> int:
     return max((sum(map(int, batch["offsets"].values())) - int(batch["events"]) for batch in batches), key=abs)
 
 
+@measure
 def accuracy(
     record: Record, zones: int, truth: Truth, updates: Callable[[int], int | None], phase: str | None = None
 ) -> Accuracy:
     """Compare with ``truth(zone, seconds since the profile's start)`` in ``phase`` of the profile, or since the baseline.
 
-    ``updates(entity_id)`` is the zone that an event is an update of, None for another. Raises :class:`NoData` when no batch was
-    said.
+    ``updates(entity_id)`` is the zone that an event is an update of, None for another. No data when no batch was reported.
     """
     batches = _batches(record)
     begin, end = _span(record, phase)
@@ -113,7 +107,7 @@ def accuracy(
     for entity_id, t in events.sort_values("at")[["entity_id", "at"]].itertuples(index=False, name=None):
         if (zone := updates(int(entity_id))) is not None:
             at_best[moments >= t, zone] = truth(zone, float(t) - start)
-    return Accuracy(_share(seen, true), _share(at_best, true), zones)
+    return Accuracy(table=100 * _share(seen, true), at_best=100 * _share(at_best, true), zones=zones)
 
 
 def _share(shown: npt.NDArray[np.float64], true: npt.NDArray[np.float64]) -> float:

@@ -1,19 +1,24 @@
-"""The fleet: what the Deployments beside the consumer were, and what the HPAs of the namespace said."""
+"""The fleet: what the Deployments beside the consumer were, and what the HPAs of the namespace reported."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import mean
 
+from lab.errors import NoData, known
+from lab.judge.measure import Measure, measure, number, quantity
 from lab.measure import curves
 from lab.model import hpa
 from lab.record.store import Record
 from lab.spec import hpa_quantity
 
+AMBIGUOUS = "AmbiguousSelector"  # two HPAs claim the same pods
+
 
 @dataclass(frozen=True)
-class Said:
-    """A status of an HPA: replicas it saw and asked for, the total its metric stood for, and what the formula gives."""
+class Status:
+    """An HPA's status at ``t`` (epoch s): replicas seen and asked for, the total of its metric, and the formula's replicas."""
 
     t: float
     current: int
@@ -22,23 +27,39 @@ class Said:
     formula: int
 
 
+class Replicas(Measure):
+    """The replicas that a Deployment was asked to have."""
+
+    most = number("pods", "most replicas")
+    changes = number("steps", "changes of the replicas")
+
+
+class AtRest(Measure):
+    """What an HPA reported in the last third of a phase; ``total`` is that of its metric over all replicas."""
+
+    replicas = number("pods", "replicas at rest")
+    total = number("requests", "mean of the metric at rest")
+    off_formula = number("pods", "replicas at rest off ceil(total / target)")
+
+
+@quantity("pod-minutes", "pod-minutes")
 def pod_minutes(record: Record, app: str) -> float:
-    """Lives of the pods of ``app`` together, minutes as seen. Raises :class:`NoData` when there was none."""
+    """The lives of the pods of ``app`` together, minutes as seen; no data when there was none."""
     return sum(curves.lives(record, app).values()) / 60
 
 
-def wanted(record: Record, deployment: str) -> list[tuple[float, int]]:
-    """(time, replicas asked for) of ``deployment``, a row at every change. Raises :class:`NoData` when it was never seen."""
-    curve = curves.replicas(record, deployment)
-    changed = curve[curve["desired"] != curve["desired"].shift()]
-    return [(float(t), int(count)) for t, count in changed[["t", "desired"]].itertuples(index=False, name=None)]
+@measure
+def replicas(record: Record, deployment: str) -> Replicas:
+    """The replicas asked for of ``deployment``; no data when it was never seen."""
+    desired = curves.replicas(record, deployment)["desired"]
+    return Replicas(most=int(desired.max()), changes=int((desired != desired.shift()).sum()) - 1)
 
 
-def said(record: Record, name: str, threshold: float, least: int, most: int) -> list[Said]:
-    """Every status of HPA ``name`` with a value of its external metric (AverageValue ``threshold``), in order.
+def statuses(record: Record, name: str) -> list[Status]:
+    """Every status of HPA ``name`` with a value of its one external metric, in order.
 
-    A status holds the average over its current replicas, rounded to a milliunit; ``total`` is their product. The formula is
-    ceil(total / threshold) within the bounds, or the current replicas where the ratio is within the HPA's tolerance.
+    A status holds the average over its current replicas, rounded up to a milliunit; ``total`` is their product. The formula is
+    the HPA's own (:func:`lab.model.hpa.proposals`) within its bounds.
     """
     found = []
     for t, _, item in curves.objects(record, "HorizontalPodAutoscaler", name):
@@ -48,11 +69,25 @@ def said(record: Record, name: str, threshold: float, least: int, most: int) -> 
             current = int(status.get("currentReplicas", 0))
             if value is None or not current:
                 continue
-            total = float(hpa_quantity.parse(value)) * current
-            ratio = total / (threshold * current)
-            asked = current if abs(ratio - 1) <= hpa.DEFAULTS.tolerance else math.ceil(total / threshold)
-            found.append(Said(t, current, int(status["desiredReplicas"]), total, max(least, min(most, asked))))
+            spec, total = hpa.parse(item, name), hpa_quantity.milli(hpa_quantity.parse(value)) * current
+            asked = known(hpa.proposals(spec, current, [(total,)])[0], f"proposal of {name}")
+            bounded = max(spec.min_replicas, min(spec.max_replicas, asked))
+            found.append(Status(t, current, int(status["desiredReplicas"]), total / 1000, bounded))
     return found
+
+
+@measure
+def at_rest(record: Record, name: str, phase: str) -> AtRest:
+    """HPA ``name`` in the last third of the profile's ``phase``; no data when it reported nothing then."""
+    start, end = curves.span(record, phase)
+    found = [one for one in statuses(record, name) if start + (end - start) * 2 / 3 <= one.t <= end]
+    if not found:
+        raise NoData(f"HPA {name} reported nothing in the last third of {phase}")
+    return AtRest(
+        replicas=found[-1].wanted,
+        total=mean(one.total for one in found),
+        off_formula=max(abs(one.wanted - one.formula) for one in found),
+    )
 
 
 def conditions(record: Record, name: str) -> list[tuple[str, str, str, str]]:
@@ -62,3 +97,9 @@ def conditions(record: Record, name: str) -> list[tuple[str, str, str, str]]:
         for one in item.get("status", {}).get("conditions") or ():
             found[(one["type"], one["status"], one.get("reason", ""), one.get("message", ""))] = None
     return list(found)
+
+
+@quantity("HPAs", "HPAs of one Deployment that report AmbiguousSelector")
+def ambiguous(record: Record, names: Iterable[str]) -> int:
+    """How many of the HPAs ``names`` ever had that condition; no data when the record has no watch events."""
+    return sum(any(reason == AMBIGUOUS for _, _, reason, _ in conditions(record, name)) for name in names)

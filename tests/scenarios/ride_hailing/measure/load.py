@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import pandas as pd
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number, quantity
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class Load:
-    """Requests answered and failed, mean requests/s, and answer times in ms; ``users`` is the most there were at a time."""
+class Load(Measure):
+    """A row of Locust's statistics, which counts requests of one path, or all of them."""
 
-    requests: int
-    failures: int
-    rate: float
-    median_ms: float
-    p99_ms: float
-    users: int
+    requests = number("requests", "requests")
+    failures = number("requests", "requests that Locust counts as failed")
+    rate = number("requests/s", "mean rate of requests")
+    median_ms = number("ms", "median time to an answer")
+    p99_ms = number("ms", "p99 of the time to an answer")
+    users = number("users", "most users at a time")
 
 
 def csv(record: Record, name: str) -> pd.DataFrame:
@@ -34,8 +34,9 @@ def csv(record: Record, name: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO("".join(parts)))
 
 
+@measure
 def load(record: Record, name: str = "Aggregated") -> Load:
-    """The row ``name`` of Locust's statistics, a request's path or all of them."""
+    """The row ``name`` of Locust's statistics, a request's path or all of them; no data when Locust reported none."""
     stats = csv(record, "stats")
     rows = stats[stats["Name"] == name]
     if rows.empty:
@@ -52,10 +53,17 @@ def load(record: Record, name: str = "Aggregated") -> Load:
 
 
 def shares(record: Record) -> dict[str, float]:
-    """Share of each request's name in all requests."""
+    """The share of each path in all requests, 0 to 1. Raises :class:`NoData` when Locust reported no statistics."""
     stats = csv(record, "stats")
     named = stats[stats["Name"] != "Aggregated"]
     total = float(named["Request Count"].sum())
     return {
         str(name): float(count) / total for name, count in named[["Name", "Request Count"]].itertuples(index=False, name=None)
     }
+
+
+@quantity("% points", "share of a path that is furthest off its weight")
+def off_weight(record: Record, weights: Mapping[str, float]) -> float:
+    """How far the share of any path is off its weight's in all ``weights``; no data when Locust reported no statistics."""
+    found, whole = shares(record), sum(weights.values())
+    return max(100 * abs(found.get(path, 0.0) - weight / whole) for path, weight in weights.items())

@@ -103,10 +103,10 @@ def test_the_oldest_event_is_one_that_waited_or_waits(tmp_path):
     rows = [(0, 0, 1, 10.0), (0, 1, 1, 11.0), (1, 0, 1, 12.0)]
     ledger(tmp_path, *rows)
     done = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=[receipt(0, 0, 1, 13.0), receipt(1, 0, 0, 12.5)])
-    assert age.oldest(done) == pytest.approx(3.0)
-    assert age.first(done) == pytest.approx(3.0)
+    assert age.oldest(done).value == pytest.approx(3.0)
+    assert age.first(done).value == pytest.approx(3.0)
     waiting = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=[receipt(0, 0, 1, 13.0)])
-    assert age.oldest(Record(waiting.folder)) == pytest.approx(6.0)
+    assert age.oldest(Record(waiting.folder)).value == pytest.approx(6.0)
 
 
 def batch(t, number, offsets, zones, **more):
@@ -135,7 +135,7 @@ def board(tmp_path):
 def test_staleness_is_event_time_to_the_batch_that_covers_it(board):
     """2, 2 and 1 s; the event of the baseline and that of the last 5 s are not judged, one that never came is counted."""
     found = dashboard.staleness(board)
-    assert (found.median, found.worst, found.missing, found.batches) == (2.0, 2.0, 1, 2)
+    assert (found.median.value, found.worst.value, found.left_out.value, found.batches.value) == (2.0, 2.0, 1, 2)
 
 
 def test_accuracy_against_the_truth(board):
@@ -145,23 +145,21 @@ def test_accuracy_against_the_truth(board):
         return one - entity("surge-update", 0) if one >= entity("surge-update", 0) else None
 
     found = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update)
-    assert found.table == pytest.approx(27 / 40)
-    assert found.at_best == pytest.approx(31 / 40)
+    assert found.table.value == pytest.approx(100 * 27 / 40)
+    assert found.at_best.value == pytest.approx(100 * 31 / 40)
     whole = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update, "spike")
     assert whole == found  # the only phase but the baseline
     baseline = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update, "baseline")
-    assert (baseline.table, baseline.at_best) == (0, pytest.approx(5 / 20))
-    with pytest.raises(NoData, match="no phase drain"):
-        dashboard.staleness(board, "drain")
+    assert (baseline.table.value, baseline.at_best.value) == (0, pytest.approx(100 * 5 / 20))
+    assert "no phase drain" in dashboard.staleness(board, "drain").p99.why
     wrong = dashboard.accuracy(board, 2, lambda _zone, _t: 3.0, update)
-    assert wrong.table == 0
+    assert wrong.table.value == 0
 
 
 def test_without_a_batch_there_is_no_staleness(tmp_path):
     """No data, never a pass."""
     content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"))
-    with pytest.raises(NoData, match="no batch"):
-        dashboard.staleness(built.record(tmp_path, inputs=content, group_events=told))
+    assert "no batch" in dashboard.staleness(built.record(tmp_path, inputs=content, group_events=told)).left_out.why
 
 
 @pytest.mark.parametrize(("events", "uncounted"), [((2, 4), 0), ((2, 3), 1), ((1, 4), 1), ((2, 6), -2)])
@@ -170,13 +168,13 @@ def test_what_is_covered_is_counted(tmp_path, events, uncounted):
     first = batch(112, 0, {"0": 2}, {}, events=events[0])
     second = batch(121, 1, {"0": 3, "1": 1}, {}, events=events[1])
     record = built.record(tmp_path, group_events=[first, second])
-    assert dashboard.uncounted(record) == uncounted
+    assert dashboard.uncounted(record).value == uncounted
 
 
 def test_a_table_that_did_not_say_its_events_is_no_data(tmp_path):
     """Its offsets alone don't tell what it counts."""
-    with pytest.raises(NoData, match="how many events"):
-        dashboard.uncounted(built.record(tmp_path, group_events=[batch(112, 0, {"0": 2}, {})]))
+    found = dashboard.uncounted(built.record(tmp_path, group_events=[batch(112, 0, {"0": 2}, {})]))
+    assert "how many events" in found.why
 
 
 STATS = (
@@ -193,10 +191,12 @@ def test_load_is_locusts(tmp_path):
         report(1, "driver", "csv", name="stats_history", text=history),
     ]
     record = built.record(tmp_path, group_events=told)
-    assert load.load(record) == load.Load(40, 1, 4.0, 8.0, 25.0, 18)
+    whole = load.Load(requests=40, failures=1, rate=4.0, median_ms=8.0, p99_ms=25.0, users=18)
+    assert load.load(record) == whole
     assert load.shares(record) == {"/api/events/trip-complete": 0.75, "/api/events/surge-update": 0.25}
-    with pytest.raises(NoData, match="/api/match"):
-        load.load(record, "/api/match")
+    assert "/api/match" in load.load(record, "/api/match").failures.why
+    weights = {"/api/events/trip-complete": 3, "/api/events/surge-update": 1, "/api/events/none": 1}
+    assert load.off_weight(record, weights).value == pytest.approx(20)  # none of it, and a fifth was due
     with pytest.raises(NoData, match="no Locust failures"):
         load.csv(record, "failures")
 
@@ -206,16 +206,39 @@ def hpa(t, current, wanted, average, *conditions):
     metrics = [{"type": "External", "external": {"metric": {"name": "s0"}, "current": {"averageValue": average}}}]
     status = {"currentReplicas": current, "desiredReplicas": wanted, "currentMetrics": metrics}
     status["conditions"] = [dict(zip(("type", "status", "reason", "message"), one, strict=True)) for one in conditions]
-    item = {"metadata": {"name": "h"}, "status": status}
+    target = {"type": "AverageValue", "averageValue": "100"}
+    spec = {"minReplicas": 3, "maxReplicas": 30}
+    spec["metrics"] = [{"type": "External", "external": {"metric": {"name": "s0"}, "target": target}}]
+    item = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
+    item |= {"spec": spec, "status": status}
     return {"t": float(t), "kind": "HorizontalPodAutoscaler", "name": "h", "event": "MODIFIED", "object": json.dumps(item)}
 
 
-def test_what_an_hpa_said_beside_the_formula(tmp_path):
+def test_what_an_hpa_reported_beside_the_formula(tmp_path):
     """490 pending over 3 pods ask for 5; within tolerance the replicas stay; the bounds hold."""
     told = [hpa(1, 3, 5, "163334m"), hpa(2, 5, 5, "104"), hpa(3, 5, 3, "2"), hpa(4, 0, 3, "2")]
-    said = fleet.said(built.record(tmp_path, transitions=told), "h", 100, 3, 30)
-    assert [(one.current, one.wanted, one.formula) for one in said] == [(3, 5, 5), (5, 5, 5), (5, 3, 3)]
-    assert said[0].total == pytest.approx(490, abs=0.01)
+    found = fleet.statuses(built.record(tmp_path, transitions=told), "h")
+    assert [(one.current, one.wanted, one.formula) for one in found] == [(3, 5, 5), (5, 5, 5), (5, 3, 3)]
+    assert found[0].total == pytest.approx(490, abs=0.01)
+
+
+def test_an_hpa_at_rest_is_that_of_the_last_third(tmp_path):
+    """From 120 to 130 s: the last replicas, the mean of what was pending, and the furthest off the formula."""
+    content, told = built.profile(100, 30, (0, "baseline"), (15, "spike"))
+    rows = [hpa(124, 3, 3, "400"), hpa(126, 5, 6, "100"), hpa(129, 5, 5, "96"), hpa(131, 5, 3, "2")]
+    record = built.record(tmp_path, inputs=content, group_events=told, transitions=rows)
+    found = fleet.at_rest(record, "h", "spike")
+    assert (found.replicas.value, found.total.value, found.off_formula.value) == (5, 490, 1)
+    assert "other reported nothing" in fleet.at_rest(record, "other", "spike").replicas.why
+
+
+def test_the_replicas_of_another_deployment(tmp_path):
+    """The most it was asked for, and how often that changed."""
+    rows = built.replicas((1, 2, 0), (2, 2, 2), (3, 4, 2), (4, 3, 3))
+    record = built.record(tmp_path, transitions=rows)
+    found = fleet.replicas(record, "consumer")
+    assert (found.most.value, found.changes.value) == (4, 2)
+    assert "other Deployment was never seen" in fleet.replicas(record, "other").most.why
 
 
 def test_conditions_are_told_once(tmp_path):
@@ -223,12 +246,12 @@ def test_conditions_are_told_once(tmp_path):
     one = ("ScalingActive", "False", "AmbiguousSelector", "pods by selector app=x are controlled by multiple HPAs")
     record = built.record(tmp_path, transitions=[hpa(1, 2, 2, "1", one), hpa(2, 2, 2, "1", one)])
     assert fleet.conditions(record, "h") == [one]
+    assert fleet.ambiguous(record, ["h", "other"]).value == 1
 
 
 def test_pod_minutes_of_another_deployment(tmp_path):
     """From created to gone, or to the record's end."""
     rows = [built.pod(0, "x", "ADDED"), built.pod(60, "x", "DELETED"), built.pod(40, "y", "ADDED")]
     record = built.record(tmp_path, times={"settling": 0, "ended": 100}, transitions=rows)
-    assert fleet.pod_minutes(record, "consumer") == pytest.approx(2.0)
-    with pytest.raises(NoData, match="no pod of other"):
-        fleet.pod_minutes(record, "other")
+    assert fleet.pod_minutes(record, "consumer").value == pytest.approx(2.0)
+    assert "no pod of other" in fleet.pod_minutes(record, "other").why

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import paths
+from lab.model import hpa
+from lab.model.hpa import HpaSpec, Metric
 from lab.spec import profile
 from lab.spec.profile import Profile, Step
 from tests.scenarios.ride_hailing import claims
@@ -12,7 +14,13 @@ from tests.scenarios.ride_hailing.programs import traffic
 from tests.scenarios.ride_hailing.programs.addresses import Known
 from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, rate_at, users_at
 
+ANALYTICS = HpaSpec(2, 20, (Metric("External", "lag", "AverageValue", 1_000_000),), None)
 STEPS = Profile((Step(0, 40, "baseline"), Step(10, 140, "spike")), 20)
+
+
+def asked(lag):
+    """The replicas that the HPA of trip analytics asks for at ``lag``, from 15 and before its bounds."""
+    return hpa.proposals(ANALYTICS, 15, [hpa.external(lag)])[0]
 
 
 @pytest.mark.parametrize(("at", "users"), [(0, 5), (9.99, 5), (10, 18), (19.9, 18), (20, None), (30, None), (-1, 5)])
@@ -47,8 +55,8 @@ def test_a_pod_has_one_rate():
     assert claims.POD_RATE * 2 == 400
     assert claims.POD_RATE * 20 == 4000
     assert -(-1400 // claims.POD_RATE) == 7
-    assert claims.asked(847_000, 1000, 2, 20) == 20
-    assert claims.asked(980, 1000, 2, 20) == 2  # lag of 980 does not hold 15 replicas
+    assert asked(847_000) == 847  # that is maxReplicaCount, 20
+    assert asked(980) == 1  # lag of 980 does not hold 15 replicas
     assert claims.growth(1400, 2) == 1000
     assert claims.growth(1400, 2) * 32 * 60 == 1_920_000  # 6:15 to 6:47 PM; the text has 847,000
 
