@@ -14,9 +14,9 @@ alone took no step.
 import allure
 import pytest
 
-from lab.judge import objective
+from lab.judge.measure import quantity
 from lab.measure import curves
-from lab.measure.winner import CPU, LAG, steps_up
+from lab.measure.winner import CPU, LAG, winner
 from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
@@ -27,19 +27,20 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
     """Consumers that spend a fifth of their time computing keep up on 3 pods, over the CPU target: CPU asks for more first."""
     heavy = processor(burn=18, cpu_request_m=150)
     both, alone = run(trials, "payments-heavy", "lag-and-cpu", heavy), run(trials, "payments-heavy", workload=heavy)
-    for step in steps_up(both):
-        figures = {"from": step.before, "to": step.after, "CPU (%)": step.values.get(CPU), "lag per pod": step.values.get(LAG)}
-        figures |= {"CPU asks for": step.proposals.get(CPU), "lag asks for": step.proposals.get(LAG)}
-        evidence.report(f"{step.before} -> {step.after}, {step.won} won", figures)
+    with evidence.of({"lag and CPU": both, "lag": alone}) as claim:
+        claim(winner(both).first_on_cpu == 1, "CPU asks for pods before lag asks for anything")
+        claim(winner(both).off_largest == 0, "an HPA takes the maximum of its triggers")
+        claim(winner(both).most_by_lag <= 3, "lag asks for the floor of 3 pods while the consumers keep up")
+        claim(scale_ups_since_spike(alone) == 0, "lag alone does not see a group that computes")
+        for step in winner(both).steps:
+            figures = {"from": step.before, "to": step.after, "CPU (%)": step.values.get(CPU)}
+            figures |= {"lag per pod": step.values.get(LAG)}
+            figures |= {"CPU asks for": step.proposals.get(CPU), "lag asks for": step.proposals.get(LAG)}
+            evidence.report(f"{step.before} -> {step.after}, {step.won} won", figures)
 
-    with evidence.of({"lag and CPU": both, "lag": alone}) as judge:
-        judge(objective.CPU_FIRST, lambda: steps_up(both)[0].won == CPU)
-        judge(objective.LARGEST, lambda: sum(step.after != step.largest for step in steps_up(both)))
-        judge(objective.LOW_LAG, lambda: max(step.proposals[LAG] for step in steps_up(both)))
-        judge(objective.LAG_ALONE, lambda: ups_since_spike(alone))
 
-
-def ups_since_spike(record):
-    """Steps up since the spike began."""
+@quantity("steps", "scale-ups since the spike began")
+def scale_ups_since_spike(record):
+    """Scale-ups from the spike's start to the trial's end."""
     spike = curves.zero(record)
     return sum(change.after > change.before and change.t >= spike for change in curves.scalings(record))

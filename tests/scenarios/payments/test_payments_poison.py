@@ -16,13 +16,16 @@ partition go on.
 import allure
 import pytest
 
-from lab.judge import objective
+from lab.judge.aggregate import total
 from lab.measure.stalled import stalled
 from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 
 PARTITIONS = 6
+LAG_THRESHOLD = 250  # the author's: what one pod may have waiting
+STALL = "no pod brings a poisoned partition past its poison"
+MOVES_ON = "the poison is out of the way: no more waits than one pod's share"
 POISON = {"poison": "3:400", "dlq": "off", "cpu_request_m": 150}
 CONTAINMENTS = {
     "lag alone": ("scaledobject", {}),
@@ -52,9 +55,9 @@ def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
     """One message that never succeeds: as many pods as there are partitions, and not a message of its partition more."""
     record = poisoned(name)
 
-    with evidence.of({name: record}) as judge:
-        judge(objective.STALL, lambda: stalled(record).progress)
-        judge(objective.RUNAWAY, lambda: stalled(record).most / PARTITIONS)
+    with evidence.of({name: record}) as claim:
+        claim(stalled(record).progress == 0, STALL)
+        claim(most_over_partitions(record) >= 1, "the group gets as many pods as can own a partition, for nothing")
 
 
 @allure.story("Poison: allowIdleConsumers goes past the partitions")
@@ -62,9 +65,11 @@ def test_idle_consumers_are_bought_too(poisoned, evidence):
     """On the way to maxReplicaCount, as the text has it: nothing stops at what can be of use."""
     record = poisoned("allowIdleConsumers")
 
-    with evidence.of(record) as judge:
-        judge(objective.STALL, lambda: stalled(record).progress)
-        judge(objective.PAST_PARTITIONS, lambda: stalled(record).most / (PARTITIONS + 1))
+    past = (stalled(record).most / (PARTITIONS + 1)).named("most replicas over the partitions and one")
+
+    with evidence.of(record) as claim:
+        claim(stalled(record).progress == 0, STALL)
+        claim(past > 1, "the group gets pods that can't even own a partition")
 
 
 @pytest.mark.parametrize("name", ["retry and DLQ", "excludePersistentLag"])
@@ -73,12 +78,12 @@ def test_a_poison_pill_is_contained(poisoned, evidence, name):
     """No pod is bought for it; only with a DLQ does its partition go on."""
     record = poisoned(name)
 
-    with evidence.of({name: record}) as judge:
-        judge(objective.CONTAINED, lambda: stalled(record).scale_ups)
+    with evidence.of({name: record}) as claim:
+        claim(stalled(record).scale_ups == 0, "a stalled partition buys no pods")
         if name == "retry and DLQ":
-            judge(objective.MOVES_ON, lambda: stalled(record).waiting)
+            claim(stalled(record).waiting <= LAG_THRESHOLD, MOVES_ON)
         else:
-            judge(objective.STALL, lambda: stalled(record).progress)
+            claim(stalled(record).progress == 0, STALL)
 
 
 @allure.story("Poison: limitToPartitionsWithLag counts work in flight")
@@ -86,9 +91,9 @@ def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
     """Every partition that is being worked on has a message or two uncommitted, so the limit lets the group scale out."""
     record = poisoned("limitToPartitionsWithLag")
 
-    with evidence.of(record) as judge:
-        judge(objective.STALL, lambda: stalled(record).progress)
-        judge(objective.UNLIMITED, lambda: stalled(record).scale_ups)
+    with evidence.of(record) as claim:
+        claim(stalled(record).progress == 0, STALL)
+        claim(stalled(record).scale_ups > 0, "a message in flight makes a partition lag, so the limit does not hold the group")
 
 
 @allure.story("Poison: side by side")
@@ -101,6 +106,11 @@ def test_what_contains_a_poison_pill(poisoned, evidence):
         figures |= {"committed past the poison": found.progress, "waiting on the others": found.others}
         evidence.report(name, figures | {"pod-minutes": found.pod_minutes, "of it above the floor": found.useless})
 
-    with evidence.of(records) as judge:
-        judge(objective.STALL, lambda: sum(stalled(one).progress for name, one in records.items() if name != "retry and DLQ"))
-        judge(objective.MOVES_ON, lambda: stalled(records["retry and DLQ"]).waiting)
+    with evidence.of(records) as claim:
+        claim(total(stalled(one).progress for name, one in records.items() if name != "retry and DLQ") == 0, STALL)
+        claim(stalled(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON)
+
+
+def most_over_partitions(record):
+    """The most replicas wanted, over the partitions."""
+    return (stalled(record).most / PARTITIONS).named("most replicas over the partitions")
