@@ -33,6 +33,7 @@ __all__ = [
     "decide",
     "external",
     "parse",
+    "proposals",
     "settle",
 ]
 
@@ -106,8 +107,8 @@ def decide(
     existing = current_replicas if status_replicas is None else status_replicas
     target = hpa_replicas.Target(current_replicas, existing, pods)
     log: list[str] = []
-    proposals = _proposals(spec, observed, target, moment, controller, log)
-    return _settled(spec, state, current_replicas, proposals, moment, through, controller, log)
+    asked = _proposals(spec, observed, target, moment, controller, log)
+    return _settled(spec, state, current_replicas, asked, moment, through, controller, log)
 
 
 def settle(
@@ -125,6 +126,23 @@ def settle(
     through = moment if scaled_at is None else hpa_state.nanoseconds(scaled_at)
     state = hpa_state.begun(state, current_replicas, moment)
     return _settled(spec, state, current_replicas, tuple(proposals), moment, through, controller, [])
+
+
+def proposals(
+    spec: HpaSpec,
+    replicas: int,
+    observed: Sequence[Observed],
+    now: float = 0,
+    *,
+    pods: Sequence[Pod] | None = None,
+    controller: Controller = DEFAULTS,
+) -> tuple[int | None, ...]:
+    """What each metric asks for when ``replicas`` are wanted and there, before any limit; None for a metric that fails.
+
+    The other arguments are those of :func:`decide`.
+    """
+    target = hpa_replicas.Target(replicas, replicas, pods)
+    return _proposals(spec, observed, target, hpa_state.nanoseconds(now), controller, [])
 
 
 def _settled(
@@ -166,17 +184,17 @@ def _proposals(
 ) -> tuple[int | None, ...]:
     """What each metric asks for, None for one that fails."""
     tolerances = _tolerances(spec, controller)
-    proposals: list[int | None] = []
+    found: list[int | None] = []
     for metric, value in zip(spec.metrics, observed, strict=True):
         try:
             count, text = hpa_replicas.proposal(metric, value, target, tolerances, now, controller)
         except MetricFailed as failure:
-            proposals.append(None)
+            found.append(None)
             log.append(f"{metric.source} {metric.name}: {failure}")
         else:
-            proposals.append(count)
+            found.append(count)
             log.append(f"{metric.source} {metric.name}: {text}")
-    return tuple(proposals)
+    return tuple(found)
 
 
 def _largest(proposals: Sequence[int | None]) -> int | None:

@@ -15,11 +15,12 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.errors import InputError
+from lab.spec import declarations, profile, scaledobject
 from lab.spec import policy as policies
-from lab.spec import profile, scaledobject
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
+from lab.spec.declarations import Declarations
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
 from lab.spec.scale import Scale
@@ -35,7 +36,6 @@ SIGKILL = "sigkill"
 FAULTS = (SIGKILL,)
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
 _POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
-_NOT_IN_IMAGE = "ridehailing/"  # programs of Spark, Locust and aiohttp
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,14 @@ class Inputs:
 
     def producer(self) -> dict[str, Any]:
         """The Job that replays the profile."""
-        return yamlfile.read(_manifest(self.driver))
+        file = _manifest(self.driver)
+        return declarations.with_programs(yamlfile.read(file), file)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics to record beside those of every trial: what the manifests of ``beside`` and ``driver`` declare."""
+        names = (name for manifest in (*self.beside, self.driver) for one in _declarations(manifest) for name in one.metrics)
+        return tuple(dict.fromkeys(names))
 
 
 def read(
@@ -176,12 +183,12 @@ def read(
         policy, replaced = _adopted(policy_name, partitions)
     else:
         policy, replaced = policies.load(_file(tuple(paths.MANIFESTS / kind for kind in _POLICIES), policy_name, "policy")), ()
-    _manifest(driver)
     for name in beside:
         _beside(name, scale)
     for field, name in (("driver", driver), *(("beside", name) for name in beside)):
-        if runtime != "binary" and name.startswith(_NOT_IN_IMAGE):
-            raise InputError("trial", field, name, f"none of {_NOT_IN_IMAGE} on kind, whose image of pods lacks their programs")
+        if any(one.programs for one in _declarations(name)) and runtime != "binary":
+            words = f"on kind none with programs of its own ({declarations.PYTHONPATH}), which the image of pods lacks"
+            raise InputError("trial", field, name, words)
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
     if partitions_after is not None:
@@ -250,9 +257,17 @@ def _beside(name: str, scale: Scale) -> list[dict[str, Any]]:
     """The objects in manifest ``name``; those that decide replicas are checked, and compressed like the trial's own."""
     file = _manifest(name)
     return [
-        policies.parse(item, file).compressed(scale).content if item.get("kind") in policies.KINDS else item
+        policies.parse(item, file).compressed(scale).content
+        if item.get("kind") in policies.KINDS
+        else declarations.with_programs(item, file)
         for item in yamlfile.documents(file)
     ]
+
+
+def _declarations(name: str) -> list[Declarations]:
+    """What the objects in manifest ``name`` declare for the lab, one each."""
+    file = _manifest(name)
+    return [declarations.read(item, file) for item in yamlfile.documents(file)]
 
 
 def _file(folders: tuple[Path, ...], name: str, kind: str) -> Path:

@@ -55,7 +55,8 @@ def _samples(stage: Stage, into: Path) -> None:
     # Prometheus stamps by the wall clock.
     moved = clock.PROCESS.moved_s()
     start, end = min(stage.times.values()), clock.now()
-    frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, start + min(0.0, moved), end + max(0.0, moved))
+    span = start + min(0.0, moved), end + max(0.0, moved)
+    frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, *span, stage.inputs.metrics)
     frame.to_parquet(into / "samples.parquet")
 
 

@@ -101,6 +101,12 @@ def test_a_measure_is_made_of_exactly_what_it_declares():
     assert Pair(first=1, second=2, who="a") != pair(2)
 
 
+def test_a_number_hides_nothing_of_every_measure():
+    """A measure whose number is called "missing" could not be missing."""
+    with pytest.raises(TypeError, match="Odd has missing, which every measure has already"):
+        type("Odd", (Measure,), {"missing": number("messages", "messages missing")})
+
+
 def test_a_function_of_one_number_is_a_quantity():
     """Its NoData is the quantity's reason."""
 

@@ -142,11 +142,19 @@ def test_a_fault_is_for_processes_of_this_machine():
 
 @pytest.mark.parametrize("how", [{"driver": "ridehailing/locust"}, {"beside": ("ridehailing/ingestion",)}])
 def test_what_the_image_of_pods_lacks_is_not_for_kind(how):
-    """Refused before anything starts, where pods would be restarted until a deadline; processes have what the lab has."""
+    """Refused before anything starts, where pods would be restarted until a deadline; a process sees this machine's folders."""
     (field,) = how
-    with pytest.raises(InputError, match=rf"{field}: 'ridehailing/\w+' is not allowed; allowed: none of ridehailing/ on kind"):
+    words = "on kind none with programs of its own .elastic-lab/pythonpath., which the image of pods lacks"
+    with pytest.raises(InputError, match=rf"trial: {field}: 'ridehailing/\w+' is not allowed; allowed: {words}"):
         inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind", **how)
     assert read(**how).runtime == "binary"
+
+
+def test_manifests_declare_what_else_is_recorded():
+    """Of all that stand beside and of the driver, each once; a trial without them records what every trial does."""
+    assert read().metrics == ()
+    chosen = read(beside=("ridehailing/ingestion", "ridehailing/driver-matching"), driver="ridehailing/locust")
+    assert chosen.metrics == ("ingestion_events_total", "matching_pending_requests")
 
 
 def test_a_profile_in_real_time_is_not_compressed():
