@@ -1,9 +1,9 @@
 """Experiment 10: scaling on lag that lasts.
 
-Hypothesis. A spike that the group works off by itself needs no pods, so a scaler that looks only at lag which has lasted two
-minutes does not scale on it, and KEDA's does: that is what its author promises 70-90 % fewer scaling events and 20-40 % less
-compute for. The price is paid on a true step, which is answered later by as much. ``excludePersistentLag`` is KEDA's own word
-for another thing: it leaves out partitions whose committed offset stands still.
+Hypothesis. A spike that the group works off by itself needs no pods. A scaler that looks only at lag which has lasted two
+minutes does not scale on it, and KEDA's does: its author promises 70-90 % fewer scaling events and 20-40 % less compute. The
+price is paid on a true step, which is answered two minutes later. ``excludePersistentLag`` is KEDA's own word for another
+thing: it leaves out partitions whose committed offset stands still.
 
 Method. The same traffic, pods of 100 events/s and seed on policies that differ in their trigger alone: ``lag-150`` is KEDA's
 kafka trigger, ``lag-150-excluding`` the same with excludePersistentLag, ``lasting-150`` the persistent-lag scaler with
@@ -11,13 +11,13 @@ sustainSeconds 120. Profiles: ``transient`` (spikes the floor works off), ``burs
 step), and a steady rate with one message that never succeeds and stalls its partition. Then the author's own table, minute by
 minute. Late is the time in which the oldest unprocessed event is older than 2 s, as seen.
 
-Asserted. On spikes that the group works off the kafka trigger scales and the persistent-lag scaler never does, though it was
-told of lag at every sync. On a sustained step it comes to as many pods, later by sustainSeconds (less a sync and a sampling
-interval at most), at a higher peak of lag; with its threshold as an SLO says it, in seconds, as well. On the stalled partition
-the kafka trigger takes pods that can't help, and excludePersistentLag doesn't. In the table the lag is the author's and the
-scaler waits as he says, but for the minute in which lag has lasted as long as he asks for. Nothing is lost or doubled. How much
-less it scales and costs on bursts is the author's claim, which is measured, over ``--repeat`` runs in turns, and reported: it
-is not ours to hold.
+Asserted. On spikes that the group works off the kafka trigger scales and the persistent-lag scaler never does, though it
+answered the HPA at every sync. On a sustained step it asks for as many pods, later by sustainSeconds (less a sync and a
+sampling interval at most), at a higher peak of lag. A threshold in seconds asks for as many pods too. On the stalled partition
+the kafka trigger takes pods that can't help, and excludePersistentLag doesn't. In the table the lag is the author's. The scaler
+waits as the author says, but for the minute in which the lag has lasted for sustainSeconds. Nothing is lost or doubled. How
+much less it scales and costs on bursts is the author's claim: it is measured over ``--repeat`` runs in turns and reported, and
+the experiment does not assert it.
 """
 
 import allure
@@ -197,8 +197,8 @@ def test_the_authors_table(trials, evidence):
         claim(above[short] == 0, "the persistent-lag scaler waits while the lag has not lasted")
         claim(
             stability(found[short]).scale_ups > 0,
-            "it scales at 12:02, when the lag of 8,000 has lasted for two minutes",
+            "the persistent-lag scaler scales at 12:02, when the lag of 8,000 has lasted for two minutes",
         )
-        claim(events(found[long]) == 0, "with sustainSeconds 300 it never acts, as the group has caught up before")
+        claim(events(found[long]) == 0, "with sustainSeconds 300 the scaler never acts, as the group has caught up before")
         ignoring(claim, found[long])
         exact(claim, *found.values())

@@ -44,7 +44,7 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
     with evidence.of({"refresh 1 s": short, "refresh 300 s": default}) as claim:
         claim(repartition(short).consumed_s < 10, "a metadata refresh of a second finds the new partitions soon")
         claim(repartition(short).skipped == 0, "with reset earliest new partitions are read from their beginning")
-        claim(repartition(default).skipped == 0, "with the default refresh they are read late, but whole")
+        claim(repartition(default).skipped == 0, "with the default refresh new partitions are read late, but whole")
         claim(repartition(short).after > 24, "the ceiling of the replicas is P, and P has grown")
 
     evidence.conclude(

@@ -1,7 +1,7 @@
 """The model: what it decides, and what it predicts, beside what really happened.
 
-Hypothesis. The pure model of KEDA and the HPA is the real thing: given what a real HPA saw at a sync, it decides what that one
-decided, at every sync of every trial. Set into a simulated group of consumers it tells a trial's replicas, peak lag and drain
+Hypothesis. The pure model of KEDA and the HPA is the real thing: from what a real HPA saw at a sync, it decides what that HPA
+decided, at every sync of every trial. With a simulated group of consumers it predicts a trial's replicas, peak lag and drain
 time before there is a cluster.
 
 Method. The controller logs each sync; what it saw follows from the HPA's status. Every trial of the session that an HPA decided
