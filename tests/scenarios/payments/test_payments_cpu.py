@@ -27,12 +27,14 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
     """Consumers that spend a fifth of their time computing keep up on 3 pods, over the CPU target: CPU asks for more first."""
     heavy = processor(burn=18, cpu_request_m=150)
     both, alone = run(trials, "payments-heavy", "lag-and-cpu", heavy), run(trials, "payments-heavy", workload=heavy)
+    found = winner(both)
+
     with evidence.of({"lag and CPU": both, "lag": alone}) as claim:
-        claim(winner(both).first_on_cpu == 1, "CPU asks for pods before lag asks for anything")
-        claim(winner(both).off_largest == 0, "an HPA takes the maximum of its triggers")
-        claim(winner(both).most_by_lag <= 3, "lag asks for the floor of 3 pods while the consumers keep up")
+        claim(found.first_on_cpu == 1, "CPU asks for pods before lag asks for anything")
+        claim(found.off_largest == 0, "an HPA takes the maximum of its triggers")
+        claim(found.most_by_lag <= 3, "lag asks for the floor of 3 pods while the consumers keep up")
         claim(scale_ups_since_spike(alone) == 0, "lag alone does not see a group that computes")
-        for step in winner(both).steps:
+        for step in found.steps:
             figures = {"from": step.before, "to": step.after, "CPU (%)": step.values.get(CPU)}
             figures |= {"lag per pod": step.values.get(LAG)}
             figures |= {"CPU asks for": step.proposals.get(CPU), "lag asks for": step.proposals.get(LAG)}

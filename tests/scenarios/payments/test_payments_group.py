@@ -49,20 +49,22 @@ def mixtures(request, results):
 def test_a_pod_that_is_taken_leaves_in_order(trials, evidence):
     """Every pod that a scale-down took from its work: signal, in-flight work, commit, leave, exit 0, within its grace."""
     record = run(trials, "bursty", "no-inertia")
+    left = departures(record)
 
     with evidence.of(record) as claim:
-        claim(departures(record).pods > 0, "a scale-down took pods from their work", kind="control")
-        claim(departures(record).out_of_order == 0, "each pod ends its work, commits, leaves and exits, in this order")
-        claim(departures(record).failed == 0, "an orderly exit has code 0")
+        claim(left.pods > 0, "a scale-down took pods from their work", kind="control")
+        claim(left.out_of_order == 0, "each pod ends its work, commits, leaves and exits, in this order")
+        claim(left.failed == 0, "an orderly exit has code 0")
         claim(longest_shutdown(record) <= 60, "no pod needs more than its grace period", source="text 2: 60 s of grace")
         claim(integrity(record).doubled == 0, "a scale-down repeats no work", kind="invariant")
         claim(integrity(record).lost == 0, "nothing is committed without its receipt", kind="invariant")
-        left = [one for one in shutdowns(record) if one.joined]
+        taken = shutdowns(record)
+        joined = [one for one in taken if one.joined]
         # A pod that never reported that it left took the longest.
-        slowest = sorted(left, key=lambda one: one.steps.get("left the group", float("inf")), reverse=True)[:5]
+        slowest = sorted(joined, key=lambda one: one.steps.get("left the group", float("inf")), reverse=True)[:5]
         for number, one in enumerate(slowest):
             evidence.report(f"pod {number + 1} (s after its deletion)", {step: one.steps.get(step) for step in STEPS})
-        evidence.report("taken while they started", {"pods": len(shutdowns(record)) - len(left)})
+        evidence.report("taken while they started", {"pods": len(taken) - len(joined)})
 
 
 @allure.story("Two assignors in one group")

@@ -30,7 +30,7 @@ from tests.scenarios.payments.trials import run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 
-PRINTED = paths.PROJECT / "tests" / "unit" / "autoscaling" / "data" / "payments-as-printed.yaml"
+PRINTED = paths.PROJECT / "tests" / "unit" / "spec" / "data" / "payments-as-printed.yaml"
 QUERIES = Path(__file__).with_name("queries.yaml")
 
 

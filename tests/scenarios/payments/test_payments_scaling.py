@@ -57,8 +57,8 @@ def test_inertia_ends_the_jitter(trials, evidence):
     with evidence.of(records) as claim:
         claim(stability(restless).flips > 0, "the bursts cause jitter on a group without inertia", kind="control")
         claim(stability(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter")
-        claim(fewer_rounds < 1, "inertia is there to save rebalances")
-        claim(fewer_moves < 1, "each partition handed over is a pause of that partition, and inertia saves some")
+        claim(fewer_rounds < 1, "inertia saves rebalances")
+        claim(fewer_moves < 1, "inertia moves fewer partitions, each of which pauses while it moves")
 
 
 @allure.story("The window up takes the smallest recent recommendation")

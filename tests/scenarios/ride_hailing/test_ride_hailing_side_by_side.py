@@ -63,9 +63,6 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
         beside=("ridehailing/rider-api", "ridehailing/driver-matching", "ridehailing/contested"),
         driver="ridehailing/riders",
     )
-    for hpa in HPAS:
-        for kind, status, reason, text in conditions(record, hpa):
-            evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
     matching = at_rest(record, "keda-hpa-driver-matching-scaler", "spike")
     evidence.report("matching under 500 riders", {"pending, mean": matching.total, "replicas": matching.replicas})
     evidence.report("pod-minutes (as seen)", {app: pod_minutes(record, app) for app in ("rider-api", "driver-matching")})
@@ -79,6 +76,9 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
         claim(replicas(record, "contested").changes == 0, "two HPAs of one Deployment don't fight: they stop")
         claim(unanswered == 0, "an answer 202 means that the broker has the event", kind="invariant")
         claim(load(record).failures == 0, "every request succeeds, quotes too")
+        for hpa in HPAS:
+            for kind, status, reason, text in conditions(record, hpa):
+                evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
 
 
 @allure.story("Side by side")

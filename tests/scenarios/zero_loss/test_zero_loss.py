@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature(
 POLICY = paths.MANIFESTS / "zeroloss" / "scaledobject.yaml"
 # 100 messages/s a pod. Retries as the text has them: 1, 2 and 4 s, then the dead-letter topic.
 SHARES = (0.01, 0.001)  # of messages that fail at first, and for ever
-UNCOMMITTED = "a kill leaves uncommitted what a commit interval of 250 ms, a poll of 50 ms and a commit on its way hold"
+UNCOMMITTED = "a kill leaves uncommitted no more than a commit interval of 250 ms, a poll of 50 ms and a commit on its way"
 WORKLOAD = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=SHARES[0], poison_rate=SHARES[1])
 
 
@@ -126,7 +126,7 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
     )
 
     with evidence.of(sustained) as claim:
-        claim(stand.standing_at >= 22, "KEDA's cap is what holds the group: 22 to 24 of 24 are within the HPA's tolerance")
+        claim(stand.standing_at >= 22, "KEDA's cap holds the group: 22 to 24 of 24 are within the HPA's tolerance")
         claim(steps.most_replicas <= 25, "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls")
         claim(steps.flips == 0, "the group does not flap", source="text 5: prevents rapid oscillations")
         claim(steps.above_floor_at_end == 0, "the group gives back what it took")
