@@ -19,6 +19,7 @@ from lab.record.store import Record
 from lab.spec import profile, scaledobject
 from lab.spec.placement import shares
 from lab.spec.scale import Scale
+from lab.spec.workload import Workload
 
 STEP_S = 0.05  # replicas are compared at points so far apart
 
@@ -65,7 +66,7 @@ def situation(record: Record, known: Calibration) -> Situation:
     phase = next((sync.at - start for sync in syncs(record) if sync.at >= start), 0.0)
     return Situation(
         profile=traffic,
-        shares=shares(traffic, int(inputs["seed"]), int(inputs["partitions"])),
+        shares=shares(traffic, int(inputs["seed"]), int(inputs["partitions"]), Workload(**inputs["workload"]).entities),
         consumers=known.of(record),
         sync_s=scale.hpa_sync_s + known.sync_more_s,
         sync_each_s=known.sync_more_each_s,
