@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.errors import InputError
 from lab.flags import SWITCH, Flags, Kind
-from lab.spec.scale import Scale
+
+if TYPE_CHECKING:  # a consumer's pod starts with this module, and needs no YAML
+    from lab.spec.scale import Scale
 
 _KEY = "setting"
 

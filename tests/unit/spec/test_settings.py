@@ -1,5 +1,7 @@
 """A setting is declared once: the same field is a flag, an environment variable, a field in YAML and part of the identity."""
 
+import subprocess
+import sys
 from dataclasses import dataclass, fields
 
 import pytest
@@ -111,3 +113,10 @@ def test_a_default_is_allowed(one):
 def test_the_page_is_what_the_declarations_say():
     """Written by ``python -m lab settings > docs/workload.md``."""
     assert (paths.PROJECT / "docs" / "workload.md").read_text() == page.page()
+
+
+def test_a_consumers_pod_needs_no_yaml_to_start():
+    """Its start is a part of the measured reaction: what the declarations need is not imported in every pod."""
+    script = "import sys, lab.spec.consumer; print('yaml' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout == "False\n"
