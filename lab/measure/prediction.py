@@ -84,6 +84,8 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData(f"a {policy['kind']} is not simulated")
     if inputs["partitions_after"] is not None:
         raise NoData("new partitions are not simulated")
+    if inputs.get("events"):
+        raise NoData("events of a trial are not simulated")
     if inputs["workload"]["drain"] != "on" or inputs["workload"]["grace_s"] <= inputs["workload"]["drain_timeout"]:
         raise NoData("consumers that die without leaving the group are not simulated")
     scaled = scaledobject.parse(policy, record.id)
