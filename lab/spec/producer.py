@@ -33,7 +33,7 @@ class Settings(TrialSettings):
     reports_topic: str = setting("", ANY, "topic for the recorder's events; empty for none")
     profile: str = setting("step", ANY, f"{', '.join(KINDS[:-1])}, or a YAML file")
     profile_yaml: str = setting("", ANY, "the profile's YAML itself (as a pod gets it); wins over --profile")
-    rate: float = setting(1000.0, number(0, 1e6), "events at multiplier 1, for a named profile", "1/s")
+    rate: float = setting(1000.0, number(0, 1e6), "rate at multiplier 1, for a named profile", "events/s")
     spike_mult: float = setting(10.0, number(1, 1000), "the spike's multiple of the rate")
     spike_hold: float = setting(600.0, number(0.001, 604_800), "how long the spike is held", "s")
     duration: float = setting(1800.0, number(0.001, 604_800), "length of a named profile", "s")
