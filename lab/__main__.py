@@ -14,6 +14,7 @@ COMMANDS = {
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
     "dlq": ("dlq", "the letters of a dead-letter topic, and their replay"),
+    "settings": ("settings", "every setting of a Workload and of the programs, with its unit, range and default"),
     "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),
     "images": ("cluster", "make all images of a kind cluster here, for a machine that reaches no registry"),
     "down": ("cluster", "end clusters kept with --keep-cluster, and what a crash left"),

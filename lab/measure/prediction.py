@@ -20,6 +20,7 @@ from lab.record.store import Record
 from lab.spec import profile, scaledobject
 from lab.spec.placement import shares
 from lab.spec.scale import Scale
+from lab.spec.workload import Workload
 
 STEP_S = 0.05  # replicas are compared at points so far apart
 
@@ -59,7 +60,7 @@ def situation(record: Record, known: Calibration) -> Situation:
     phase = next((sync.at - start for sync in syncs(record) if sync.at >= start), 0.0)
     return Situation(
         profile=traffic,
-        shares=shares(traffic, int(inputs["seed"]), int(inputs["partitions"])),
+        shares=shares(traffic, int(inputs["seed"]), int(inputs["partitions"]), Workload(**inputs["workload"]).entities),
         consumers=known.of(record),
         sync_s=scale.hpa_sync_s + known.sync_more_s,
         sync_each_s=known.sync_more_each_s,
@@ -77,6 +78,8 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData(f"a {policy['kind']} is not simulated")
     if inputs["partitions_after"] is not None:
         raise NoData("new partitions are not simulated")
+    if inputs.get("events"):
+        raise NoData("events of a trial are not simulated")
     if inputs["workload"]["drain"] != "on" or inputs["workload"]["grace_s"] <= inputs["workload"]["drain_timeout"]:
         raise NoData("consumers that die without leaving the group are not simulated")
     scaled = scaledobject.parse(policy, record.id)

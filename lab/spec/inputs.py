@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +15,13 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.errors import InputError
-from lab.spec import declarations, profile, scaledobject
+from lab.spec import declarations, events, profile, scaledobject
 from lab.spec import policy as policies
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
 from lab.spec.declarations import Declarations
+from lab.spec.events import Context, During, Event
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
 from lab.spec.scale import Scale
@@ -30,10 +31,7 @@ from lab.spec.triggers.external import External
 from lab.spec.workload import PARTITIONS, Workload
 
 DRAINED, REPLAYED = "drained", "replayed"
-REPARTITION = "repartition"
 PRODUCER = "producer/job"
-SIGKILL = "sigkill"
-FAULTS = (SIGKILL,)
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
 _POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
 
@@ -43,10 +41,9 @@ class Inputs:
     """A trial's inputs as they are applied, that is after the scale's compression.
 
     ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's
-    steps are through). ``partitions_after``: what the topic is grown to when the profile's phase "repartition" begins.
+    steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
-    ``fault``: what breaks when the profile's phase of that name begins (:mod:`lab.trial.faults`).
     """
 
     profile_name: str
@@ -59,12 +56,22 @@ class Inputs:
     runtime: str
     partitions: int = PARTITIONS
     until: str = DRAINED
-    partitions_after: int | None = None
+    during: During = ()
     repetition: int = 1
     replaced: tuple[Replaced, ...] = ()
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
-    fault: str | None = None
+
+    @property
+    def partitions_after(self) -> int | None:
+        """How many partitions the topic has after all events; None where none adds any."""
+        return events.partitions_after(self.during)
+
+    @property
+    def schedule(self) -> tuple[tuple[str | None, Event], ...]:
+        """All events in order, each with its phase; the steps of a policy come after the profile, which is phase None."""
+        decrees = self.policy.decrees if isinstance(self.policy, ReplicaSteps) else ()
+        return (*self.during, *((None, one) for one in decrees))
 
     def to_dict(self) -> dict[str, Any]:
         """The inputs as plain data: what is hashed, and what trial.json keeps."""
@@ -79,8 +86,8 @@ class Inputs:
             "runtime": self.runtime,
             "partitions": self.partitions,
             "until": self.until,
-            "partitions_after": self.partitions_after,
             "repetition": self.repetition,
+            **events.hashed(self.during),
         }
         if self.replaced:
             content["replaced"] = [asdict(one) for one in self.replaced]
@@ -88,8 +95,6 @@ class Inputs:
             content["beside"] = list(self.beside)
         if self.driver != PRODUCER:
             content["driver"] = self.driver
-        if self.fault:
-            content["fault"] = self.fault
         return content
 
     @cached_property
@@ -165,14 +170,14 @@ def read(
     *,
     partitions: int = PARTITIONS,
     until: str = DRAINED,
-    partitions_after: int | None = None,
+    during: Mapping[str, Event | Sequence[Event]] | None = None,
     repetition: int = 1,
     beside: Sequence[str] = (),
     driver: str = PRODUCER,
-    fault: str | None = None,
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
+    ``during`` has events by the phase of the profile at whose beginning they happen.
     A name is that of a committed file. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
     """
     workload.check()
@@ -191,20 +196,7 @@ def read(
             raise InputError("trial", field, name, words)
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
-    if partitions_after is not None:
-        if partitions_after <= partitions:
-            raise InputError(
-                "trial", "partitions_after", partitions_after, f"more than {partitions}: Kafka can't take any away"
-            )
-        if all(step.phase != REPARTITION for step in given.steps):
-            raise InputError(profile_file, "steps", "no such phase", f"a phase {REPARTITION!r} that says when")
-    if fault is not None:
-        if fault not in FAULTS:
-            raise InputError("trial", "fault", fault, f"one of {', '.join(FAULTS)}")
-        if runtime != "binary":
-            raise InputError("trial", "fault", fault, "none on kind, whose processes are not this machine's")
-        if all(step.phase != fault for step in given.steps):
-            raise InputError(profile_file, "steps", "no such phase", f"a phase {fault!r} that says when")
+    context = Context(runtime, policy, partitions)
     return Inputs(
         profile_name=_label(profile_name),
         policy_name=_label(policy_name),
@@ -216,12 +208,11 @@ def read(
         runtime=runtime,
         partitions=partitions,
         until=until,
-        partitions_after=partitions_after,
+        during=events.schedule(during or {}, given, context),
         repetition=repetition,
         replaced=replaced,
         beside=tuple(beside),
         driver=driver,
-        fault=fault,
     )
 
 

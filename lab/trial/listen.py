@@ -33,6 +33,11 @@ class Listener:
             None,
         )
 
+    def begun(self, phase: str) -> float | None:
+        """When the profile's ``phase`` began first, epoch s; None when it has not yet."""
+        rows = (row for row in self.events if row["event"] == "phase" and row["phase"] == phase)
+        return next((float(row["at"]) for row in rows), None)
+
     def owned(self) -> dict[str, int]:
         """How many partitions each consumer said last that it owns."""
         return {row["pod"]: row["owned"] for row in self.events if "owned" in row}

@@ -17,7 +17,9 @@ from lab.errors import LabFault
 from lab.kafka import topics
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.model.baseline import baseline
+from lab.spec.events import SIGKILL, Kill
 from lab.spec.inputs import Inputs
+from lab.spec.steps import Decree
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
 from lab.trial.located import located
@@ -26,6 +28,7 @@ from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
+CONSUMER = "consumer"  # the Deployment that is scaled
 OFFSETS_S = 20
 GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 
@@ -45,8 +48,8 @@ class Stage:
         self._halted = False
         self.times: dict[str, float] = {}
         self.offsets: dict[int, dict[str, int | None]] = {}
-        self.steps: list[dict[str, Any]] = []
-        self.faults: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []  # what happened, by lab.trial.events
+        self.paused: dict[str, int] = {}  # process by pod
         self.api = cluster.api()
         self._single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
         topics.create(
@@ -75,6 +78,21 @@ class Stage:
         self.times[phase] = clock.now()
         log.info("%s: %s", self.inputs.id, phase)
 
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """The decreed steps among the events, as trial.json has had them since before there was a list of events."""
+        rows = [row for row in self.events if row["event"] == Decree.name]
+        return [
+            {"t": row["t"], "kind": row["result"]["kind"], "before": row["before"], "after": row["after"]}
+            | {"settled": row["result"]["settled"], "until": row["result"]["observed"]}
+            for row in rows
+        ]
+
+    @property
+    def faults(self) -> list[dict[str, Any]]:
+        """The kills among the events, as trial.json has had them since before there was a list of events."""
+        return [{"t": row["t"], "fault": SIGKILL} | row["result"] for row in self.events if row["event"] == Kill.name]
+
     def lags(self) -> dict[int, PartitionLag] | None:
         """The group's lag by partition; None when Kafka does not answer, which is counted: it may the next time."""
         try:
@@ -102,8 +120,8 @@ class Stage:
             lag = f"{sum(part.lag for part in self.lag.read().values()):,}"
         except KafkaException:
             lag = "unknown"
-        wanted = field("Deployment", "consumer", "spec", "replicas")
-        ready = field("Deployment", "consumer", "status", "readyReplicas")
+        wanted = field("Deployment", CONSUMER, "spec", "replicas")
+        ready = field("Deployment", CONSUMER, "status", "readyReplicas")
         phase = next((row["phase"] for row in reversed(self.reports.events) if row["event"] == "phase"), "")
         return f"{self.phase} {phase}: lag {lag}, replicas {wanted} ({ready or 0} ready)"
 

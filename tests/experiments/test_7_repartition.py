@@ -17,6 +17,7 @@ import allure
 import pytest
 
 from lab.measure.repartition import repartition
+from lab.spec.events import Grow
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
@@ -31,7 +32,8 @@ def grown(trials):
 
     def run(reset, refresh_ms, policy="grow"):
         work = slim(auto_offset_reset=reset, metadata_refresh_ms=refresh_ms)
-        return trials.run(profile="repartition", policy=policy, workload=work, until=REPLAYED, partitions_after=48)
+        during = {"repartition": Grow(48)}
+        return trials.run(profile="repartition", policy=policy, workload=work, until=REPLAYED, during=during)
 
     return run
 

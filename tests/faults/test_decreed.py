@@ -8,6 +8,7 @@ from lab.measure.dip import dips, median_step, saturated
 from lab.measure.repartition import repartition
 from lab.spec import inputs, steps
 from lab.spec import scale as scales
+from lab.spec.events import Grow
 from lab.spec.inputs import REPLAYED
 from lab.trial import runner
 from tests.experiments.workloads import busy, slim
@@ -59,7 +60,7 @@ def test_partitions_are_added_under_load(run):
         scales.load("quick"),
         "binary",
         until=REPLAYED,
-        partitions_after=30,
+        during={"repartition": Grow(30)},
     )
     calm = dataclasses.replace(read.profile, steps=tuple(dataclasses.replace(step, rate=100) for step in read.profile.steps))
     record = run(dataclasses.replace(read, profile=calm))

@@ -27,6 +27,7 @@ from lab.measure.idle import idle
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.retrying import partition_rate, retrying
+from lab.spec.events import Kill
 from lab.spec.workload import PARTITIONS, Workload
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
@@ -46,7 +47,7 @@ def delays_s(record):
 @pytest.fixture
 def sustained(trials):
     """The group under sustained traffic, with failures, scaled up and down, and one pod killed."""
-    return trials.run(profile="zero-loss", policy=POLICY, workload=WORKLOAD, fault="sigkill")
+    return trials.run(profile="zero-loss", policy=POLICY, workload=WORKLOAD, during={"sigkill": Kill()})
 
 
 @pytest.fixture

@@ -84,6 +84,7 @@ def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
         ({"policy": {"kind": "ReplicaSteps"}}, "a ReplicaSteps"),
         ({"policy": with_cpu()}, r"spec.triggers: \['kafka', 'cpu'\]"),
         ({"partitions_after": 48}, "new partitions"),
+        ({"events": [{"phase": "spike", "event": "delete"}]}, "events of a trial"),
         ({"workload": asdict(Workload(drain="off"))}, "die without leaving"),
         ({"workload": asdict(Workload(grace_s=1))}, "die without leaving"),
     ],

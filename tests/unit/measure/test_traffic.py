@@ -12,6 +12,7 @@ from lab.measure.repartition import repartition
 from lab.record.store import Record, write_json
 from lab.spec import inputs
 from lab.spec import scale as scales
+from lab.spec.events import Grow
 from lab.spec.workload import Workload
 
 from .conftest import deployment, report
@@ -93,7 +94,7 @@ def owner(t, pod, partitions):
 def grown(folder, *, receipts, lost=(), unseen=()):
     """A record of profile repartition whose new partitions 24..47 have these receipts."""
     told = [*TOLD[:1], owner(1001, "a", range(24)), owner(1013, "b", range(24, 48))]
-    record = build(folder, profile="repartition", policy="grow", told=told, partitions_after=48)
+    record = build(folder, profile="repartition", policy="grow", told=told, during={"repartition": Grow(48)})
     rows = [{"pod": "b", "partition": p, "first": 0, "last": 9, "count": 10, "start": t - 0.1, "end": t} for p, t in receipts]
     pd.DataFrame(rows).to_parquet(folder / "receipts.parquet")
     (folder / "reconciliation.json").write_text(json.dumps({"lost": list(lost), "unseen": list(unseen)}))
