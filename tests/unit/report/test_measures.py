@@ -1,0 +1,76 @@
+"""The index of measures: what it says of a measure, and that the committed page is what the code gives."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from lab import paths
+from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number, quantity
+from lab.judge.quantity import Quantity
+from lab.report import measures
+
+
+class Pace(Measure):
+    """The pace is ``distance`` / ``duration``, as :class:`Quantity`."""
+
+    speed = number("m/s", "mean speed | of all")
+    names = detail(list, "who ran")
+
+
+@measure
+def pace(record: dict[str, float]) -> Pace:
+    """Measure the pace; no data without a duration."""
+    return Pace(speed=record["distance"] / record["duration"], names=[])
+
+
+@quantity("s", "age of the oldest")
+def oldest(record: dict[str, float]) -> float:
+    """The time since the first one began."""
+    raise NoData("none began")
+
+
+def helper(record: dict[str, float]) -> Quantity:
+    """No measure: it is not declared as one."""
+    return oldest(record)
+
+
+def test_each_measure_has_its_formula_units_and_names() -> None:
+    """Both kinds are found in their order; a helper is not; a name is escaped, so that it can't break the table."""
+    both = measures.entries(sys.modules[__name__])
+    assert [entry.function for entry in both] == ["pace", "oldest"]
+    first, second = map(measures._section, both)
+    assert "The pace is `distance` / `duration`, as `Quantity`." in first
+    assert "Measure the pace; no data without a duration." in first
+    assert "| `speed` | m/s | mean speed \\| of all |\n| `names` | *detail* | who ran |\n" in first
+    assert "The time since the first one began." in second
+    assert "| `oldest` | s | age of the oldest |\n" in second
+
+
+def test_every_declared_measure_is_on_the_page() -> None:
+    """A class of a measure that no function computes would be on no page."""
+    found = list(measures.modules())
+    computed = {measures._kind(function) for module in found for function in vars(module).values() if callable(function)}
+    declared = {
+        item
+        for module in found
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, Measure) and item.__module__ == module.__name__
+    }
+    assert declared
+    assert declared <= computed
+
+
+def test_the_page_is_current() -> None:
+    """docs/measures.md is what the program writes now."""
+    committed = (paths.PROJECT / "docs" / "measures.md").read_text(encoding="utf-8")
+    if committed != measures.page():
+        pytest.fail(f"docs/measures.md differs from the code: {measures.COMMAND}")
+
+
+def test_a_module_without_measures_has_no_section() -> None:
+    """An empty module adds nothing."""
+    assert measures.entries(ModuleType("empty")) == []
