@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from lab import paths
 PAGES = sorted([*paths.PROJECT.glob("*.md"), *(paths.PROJECT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\(\s*([^)\s]+)\s*\)")
 MODULE = re.compile(r"python -m ((?:lab|tests|benchmarks)[\w.]*)")
+IMPORT = re.compile(r"^ *from ((?:lab|tests)[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 FILE = re.compile(r"`((?:lab|tests|fixtures|manifests|profiles|docs)/[\w./-]+)`")
 EXAMPLES = {"manifests/scaledobjects/floor-8.yaml", "tests/experiments/test_11_floor.py"}  # the reader makes them
 
@@ -37,20 +39,22 @@ def broken(page: Path) -> list[str]:
 
 
 def unknown(page: Path) -> list[str]:
-    """The modules that commands of ``page`` run, and the files that it names in code, which the project does not have."""
+    """What ``page`` names and the project does not have: modules that its commands run, names that its code imports, files."""
     text = page.read_text(encoding="utf-8")
     modules = [name.rstrip(".") for name in MODULE.findall(text)]
+    modules += [f"{module}.{name}" for module, names in IMPORT.findall(text) for name in names.split(", ")]
     return [name for name in modules if not found(name)] + [
         name for name in FILE.findall(text) if name not in EXAMPLES and not (paths.PROJECT / name).exists()
     ]
 
 
 def found(module: str) -> bool:
-    """Whether ``module`` can be imported; nothing of it but its packages is run."""
+    """Whether ``module`` can be imported, or is a name in a module that can."""
+    package, _, name = module.rpartition(".")
     try:
-        return importlib.util.find_spec(module) is not None
+        return importlib.util.find_spec(module) is not None or hasattr(importlib.import_module(package), name)
     except ModuleNotFoundError:
-        return False
+        return package != "" and found(package) and hasattr(importlib.import_module(package), name)
 
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(paths.PROJECT)))
@@ -80,3 +84,5 @@ def test_a_name_that_is_gone_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("python -m lab.gone and python -m lab; `lab/errors.py`, `lab/gone.py`", encoding="utf-8")
     assert unknown(page) == ["lab.gone", "lab/gone.py"]
+    page.write_text("    from lab.errors import NoData, Gone\n    from lab.gone import there", encoding="utf-8")
+    assert unknown(page) == ["lab.errors.Gone", "lab.gone.there"]
