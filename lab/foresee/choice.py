@@ -142,7 +142,7 @@ def _reasons(
 
 
 def _difference(one: Outcome, chosen: Outcome) -> str:
-    """The difference of ``one`` from the given, in words."""
+    """The difference of ``one`` from ``chosen``, in words."""
     parts = []
     if one.flips != chosen.flips:
         parts.append(f"flips are {one.flips} instead of {chosen.flips}")
