@@ -234,8 +234,7 @@ def _build(components: Sequence[Component], run: Path) -> Built:
 
 
 def source(module: str, graph: str) -> Path:
-    """The folder with the source of ``module``, at the version that the go.mod of ``graph`` pins; downloaded if it is missing.
-    """
+    """The folder with the source of ``module``, at the version that ``graph``'s go.mod pins; downloaded if it is missing."""
     told = json.loads(run_go([go_command(), "mod", "download", "-json", module], MODULES / graph, module))
     return Path(told["Dir"])
 

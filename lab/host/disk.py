@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lab.errors import LabFault
 
-# Measured: an event with a value of 256 B takes 278 B in the broker's log, and a receipt of some 16 events takes 100 B there. The
-# record of 774,400 events took 19.4 MB, most of it the ledger of events.
+# Measured: an event with a value of 256 B takes 278 B in the broker's log, and a receipt of some 16 events takes 100 B there.
+# The record of 774,400 events took 19.4 MB, most of it the ledger of events.
 LOG_BYTES, RECORD_BYTES = 285, 26
 BASE_BYTES = 100_000_000  # logs of the components, etcd, Spark's scratch
 

@@ -24,8 +24,7 @@ class Claim:
 
     @property
     def fileno(self) -> int:
-        """The descriptor that another process inherits to hold the network as well: the node, which lives as long as its pods.
-        """
+        """The descriptor by which another process holds the network as well: the node, which lives as long as its pods."""
         return self.holder.fileno()
 
     def close(self) -> None:

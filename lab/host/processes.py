@@ -149,8 +149,7 @@ def clear(run: Path) -> int:
 
 
 def remove(run: Path) -> None:
-    """Remove a run folder without processes. It is renamed to a dead one first, so a removal that is cut short is carried on.
-    """
+    """Remove a run folder without processes. It is renamed to a dead one first, so that a later start finishes the removal."""
     dead = run if run.suffix == DEAD else run.with_name(f"{run.name}{DEAD}")
     with contextlib.suppress(FileNotFoundError):
         run.rename(dead)

@@ -6,8 +6,8 @@
 ``dlq.first-failure`` ``dlq.time``   when the first and the last attempt failed, epoch s
 ``dlq.replays``         how often the message had been replayed out of a dead-letter topic; absent for never
 
-All values are UTF-8 text. The message's own headers stay in front of them. The message's timestamp is not kept: a letter has the
-timestamp of its own writing, so that retention counts from there.
+All values are UTF-8 text. The message's own headers stay in front of them. The message's timestamp is not kept: a letter has
+the timestamp of its own writing, so that retention counts from there.
 """
 
 from __future__ import annotations

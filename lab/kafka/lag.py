@@ -34,7 +34,7 @@ class GroupsReader:
     """Reads the lag of many groups of one cluster through one admin connection. Only one thread may read at a time."""
 
     def __init__(self, bootstrap: str, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None) -> None:
-        # Errors are raised, not logged. A question for a topic does not create it. ``settings`` are the client library's own, for
+        # Errors are raised, not logged. A question for a topic creates none. ``settings`` are the client library's own, for
         # TLS and SASL.
         own: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 2}
         own["allow.auto.create.topics"] = False
@@ -71,8 +71,7 @@ class GroupsReader:
     def _batch(
         self, asked: Sequence[tuple[str, str]], numbers: Mapping[str, Sequence[int]]
     ) -> dict[tuple[str, str], Answer | KafkaException]:
-        """The answers for groups whose topics have these partitions. Raises ``KafkaException`` when no broker answers at all.
-        """
+        """The answers for groups whose topics have these partitions. Raises ``KafkaException`` when no broker answers."""
         answers: dict[tuple[str, str], Answer | KafkaException] = {}
         futures = {pair: self._committed(*pair, numbers[pair[1]]) for pair in asked}
         ends = self._offsets([(topic, number) for topic, every in numbers.items() for number in every], OffsetSpec.latest())

@@ -113,8 +113,7 @@ class Window:
             self._remember(at)
 
     def _remember(self, at: float) -> None:
-        """Keep the metric at ``at`` for the stabilizations. Keep nothing while the metric is unknown; :meth:`read` raises then.
-        """
+        """Keep the metric at ``at`` for the stabilizations. Keep nothing while it is unknown; :meth:`read` raises then."""
         try:
             self._check(at)
             self._plain.add(at, self._now())
