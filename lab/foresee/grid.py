@@ -50,7 +50,7 @@ def variants(scaled: ScaledObject, situation: Situation, objective_s: float, mos
 
 
 def computed_threshold(rate: float, objective_s: float) -> int:
-    """lagThreshold = rate x objective x 0.75, in messages: what a pod at rest may be behind, with a quarter to spare."""
+    """lagThreshold = rate x objective x 0.75, in messages: the lag that a pod at rest may have, with a quarter spare."""
     return max(1, round(rate * objective_s * HEADROOM))
 
 

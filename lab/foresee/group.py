@@ -62,7 +62,7 @@ class Group:
         return ends
 
     def step(self, seconds: float, rate: float) -> None:
-        """Let ``seconds`` pass with ``rate`` messages/s arriving. A pod divides itself evenly among its backlogs."""
+        """Let ``seconds`` pass with ``rate`` messages/s arriving. A pod shares its rate evenly among its backlogs."""
         most = self._consumers.rate * seconds
         available = self.backlog + self._shares * (rate * seconds)
         wanted = np.where(self.owner == NOBODY, 0.0, np.minimum(available, most))

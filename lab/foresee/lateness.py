@@ -92,7 +92,7 @@ def _processed(curve: Curve, arrivals: Arrivals) -> Floats:
 
 
 def _crossings(t: Floats, done: Floats, counts: Floats) -> Floats:
-    """When ``done`` passes one of ``counts`` between two points: the age has a corner there, and its maximum may be one."""
+    """The times at which ``done`` passes one of ``counts`` between two points. The age has a corner there, maybe its peak."""
     found = []
     first = np.searchsorted(counts, np.minimum(done[:-1], done[1:]), side="right")
     last = np.searchsorted(counts, np.maximum(done[:-1], done[1:]), side="left")

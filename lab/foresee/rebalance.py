@@ -49,7 +49,7 @@ class Rebalance:
         self.ends = self._begun + max(self._least, self._joins * self._consumers.join_each_s)
 
     def round(self, at: float) -> None:
-        """The round ends at ``at``: what is nobody's is handed out, and what has to move is revoked for the next."""
+        """The round ends at ``at``: free partitions are assigned, and those that must move are revoked for the next round."""
         target = assigned(self._owner, self.members)
         free = self._owner == NOBODY
         revoked = self._revoke(target)

@@ -216,9 +216,9 @@ def hpa(
 ) -> dict[str, Any] | None:
     """The HorizontalPodAutoscaler (autoscaling/v2) KEDA makes, without labels, annotations, namespace and owner.
 
-    ``environment`` is that of the scale target's container, and fills ``…FromEnv`` fields. ``external`` holds, by
-    trigger, the name and target that an external scaler answers; a scaler that answers none is left out. The result is None while
-    paused, and where no trigger names a metric: KEDA then makes no HPA and tries again.
+    ``environment`` is that of the scale target's container, and fills ``…FromEnv`` fields. ``external`` holds, by trigger, the
+    name and target that an external scaler answers; a scaler that answers none is left out. The result is None while paused,
+    and where no trigger names a metric: KEDA then makes no HPA and tries again.
     Source: ``newHPAForScaledObject`` and ``getScaledObjectMetricSpecs`` in ``controllers/keda/hpa.go``.
     """
     metrics = [_metric(scaled, index, environment or {}, external or {}) for index in range(len(scaled.triggers))]

@@ -80,7 +80,7 @@ class Signal:
         return now - until
 
     def _within(self, now: float, span_s: float, tip: float | None) -> list[float]:
-        """The value where the window begins, at every sample in it, and the tip: between them no line is less or more."""
+        """The values at the window's beginning, at every sample in it, and at its tip. No point between them is outside."""
         begin = now - span_s
         first = bisect_right(self._times, begin)
         values = self._values[first:].tolist()
