@@ -149,7 +149,7 @@ def refusal(api: client.ApiClient, scaled: Mapping[str, Any], namespace: str) ->
 
 
 def _idle(replicas: int) -> dict[str, Any]:
-    """A ScaledObject that is idle at ``replicas`` and has at least one otherwise. From 1 on KEDA refuses it, its schema not."""
+    """A ScaledObject that is idle at ``replicas``, else at least at 1. KEDA refuses it from 1 on; its schema does not."""
     trigger = {"type": "kafka", "metadata": {"topic": "none", "consumerGroup": "none", "bootstrapServers": "127.0.0.1:1"}}
     spec = {"scaleTargetRef": {"name": "none"}, "idleReplicaCount": replicas, "minReplicaCount": 1, "triggers": [trigger]}
     return {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "none"}, "spec": spec}
