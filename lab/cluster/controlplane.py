@@ -92,7 +92,7 @@ def delegating(kubeconfig: Path) -> list[str]:
 
 
 def rights(part: str) -> list[dict[str, Any]]:
-    """The namespace, the service accounts and the RBAC of ``manifests/<part>.yaml``: those a kind cluster is given too."""
+    """The namespace, the service accounts and the RBAC of ``manifests/<part>.yaml``, the same as on a kind cluster."""
     found = [item for item in yamlfile.documents(paths.MANIFESTS / f"{part}.yaml") if item["kind"] in RIGHTS]
     named = {item["metadata"]["namespace"] for item in found if item["kind"] == "ServiceAccount"} - {"kube-system"}
     namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in sorted(named)]

@@ -66,7 +66,9 @@ def entries(module: ModuleType) -> list[Entry]:
 def page(package: str = PACKAGE) -> str:
     """The whole page as GitHub's Markdown; its links lead from docs/ to the modules."""
     found = [entry for module in modules(package) for entry in entries(module)]
-    return "\n".join([HEAD, *map(_section, found)])
+    lines = ((f"[{entry.function}](#{entry.function})", _prose(entry.text.partition("\n\n")[0])) for entry in found)
+    contents = markdown_table(("measure", ""), ((name, " ".join(text.split()).replace("|", "\\|")) for name, text in lines))
+    return "\n".join([HEAD, contents, *map(_section, found)])
 
 
 def _kind(function: Callable[..., Any]) -> type[Measure] | None:

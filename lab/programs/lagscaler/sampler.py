@@ -29,10 +29,10 @@ class Reader(Protocol):
 
 
 class Sampler:
-    """Reads what is due until stopped, or until nothing of its cluster is asked for any more.
+    """Reads all that is due until it is stopped, or until KEDA asks for nothing of its cluster any more.
 
-    ``sampled`` is told after every reading: how long it took without its pauses (s), how many triggers it was for and failed
-    for, and how many of them were read for the first time.
+    ``sampled`` gets four numbers after every reading: its length without its pauses (s), how many triggers it was for, how many
+    of them failed, and how many were read for the first time.
     """
 
     def __init__(

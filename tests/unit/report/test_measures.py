@@ -71,6 +71,14 @@ def test_the_page_is_current() -> None:
         pytest.fail(f"docs/measures.md differs from the code: {measures.COMMAND}")
 
 
+def test_the_page_begins_with_its_contents() -> None:
+    """Every measure is one line of the first table, which links to its section."""
+    page = measures.page()
+    names = [entry.function for module in measures.modules() for entry in measures.entries(module)]
+    assert names
+    assert all(f"\n| [{name}](#{name}) | " in page for name in names)
+
+
 def test_a_module_without_measures_has_no_section() -> None:
     """An empty module adds nothing."""
     assert measures.entries(ModuleType("empty")) == []
