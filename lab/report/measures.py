@@ -1,4 +1,4 @@
-"""``python -m lab.report.measures``: the index of all measures (docs/measures.md), made from the classes that declare them.
+"""``python -m lab.report.measures [PACKAGE ...]``: the index of all measures (docs/measures.md), made from the classes that declare them.
 
 A measure is a subclass of :class:`lab.judge.measure.Measure`. Its docstring gives the formulas, and its numbers give units and
 names. A function under :func:`lab.judge.measure.quantity` is one number, with its own docstring.
@@ -11,7 +11,7 @@ import inspect
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 from lab.judge.measure import Detail, Measure, Number
 from lab.report.tables import markdown, markdown_table
 
-PACKAGE = "lab.measure"
+PACKAGES = ("lab.measure",)
 COMMAND = "python -m lab.report.measures > docs/measures.md"
 HEAD = f"""# All measures
 
@@ -41,11 +41,12 @@ class Entry:
     rows: tuple[tuple[str, str, str], ...]
 
 
-def modules(package: str = PACKAGE) -> Iterator[ModuleType]:
-    """The modules of ``package`` by name, imported."""
-    found = importlib.import_module(package)
-    for item in sorted(pkgutil.walk_packages(found.__path__, f"{package}."), key=lambda item: item.name):
-        yield importlib.import_module(item.name)
+def modules(packages: Iterable[str] = PACKAGES) -> Iterator[ModuleType]:
+    """The modules of ``packages`` by name, imported."""
+    for package in packages:
+        found = importlib.import_module(package)
+        for item in sorted(pkgutil.walk_packages(found.__path__, f"{package}."), key=lambda item: item.name):
+            yield importlib.import_module(item.name)
 
 
 def entries(module: ModuleType) -> list[Entry]:
@@ -63,9 +64,9 @@ def entries(module: ModuleType) -> list[Entry]:
     return made
 
 
-def page(package: str = PACKAGE) -> str:
+def page(packages: Iterable[str] = PACKAGES) -> str:
     """The whole page as GitHub's Markdown; its links lead from docs/ to the modules."""
-    found = [entry for module in modules(package) for entry in entries(module)]
+    found = [entry for module in modules(packages) for entry in entries(module)]
     lines = ((f"[{entry.function}](#{entry.function})", _prose(entry.text.partition("\n\n")[0])) for entry in found)
     contents = markdown_table(("measure", ""), ((name, " ".join(text.split()).replace("|", "\\|")) for name, text in lines))
     return "\n".join([HEAD, contents, *map(_section, found)])
@@ -105,4 +106,4 @@ def _prose(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    sys.stdout.write(page(sys.argv[1:] or PACKAGES))
