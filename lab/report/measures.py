@@ -1,4 +1,4 @@
-"""``python -m lab.report.measures [PACKAGE ...]``: the index of all measures (docs/measures.md), made from the classes that declare them.
+"""``python -m lab.report.measures [PACKAGE ...]``: the index of measures (docs/measures.md), made from their classes.
 
 A measure is a subclass of :class:`lab.judge.measure.Measure`. Its docstring gives the formulas, and its numbers give units and
 names. A function under :func:`lab.judge.measure.quantity` is one number, with its own docstring.
