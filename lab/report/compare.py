@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 import altair as alt
@@ -17,7 +16,7 @@ import pandas as pd
 
 from lab.report import sampling
 from lab.report.look import ASKED, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, records, styled
-from lab.report.tables import html_table, markdown, markdown_table, number
+from lab.report.tables import Table, number
 
 RATIO = "second / first"
 MOST_TRIALS = 6
@@ -30,26 +29,12 @@ CURSOR_STEPS = 300
 LETTER = 6.2
 
 
-def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> str:
-    """The measures of several trials as one HTML table with its style: a row a measure, a column a trial.
+def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> Table:
+    """The measures of several trials as one table: a row a measure, a column a trial.
 
     ``rows`` is {measure: {trial: value}}, in the order shown; a value that is missing or None is ``n/a``. Exactly two trials
     get the ratio of the second to the first. ``ValueError`` if there is nothing to compare.
     """
-    head, body = _compared(rows)
-    cells = [[f"<td>{escape(name)}</td>", *(f'<td class="number">{text}</td>' for text in texts)] for name, *texts in body]
-    top = ["<th>measure</th>", *(f'<th class="number">{escape(label)}</th>' for label in head[1:])]
-    return html_table(top, cells)
-
-
-def comparison_markdown(rows: Mapping[str, Mapping[str, float | None]]) -> str:
-    """The same table as GitHub's Markdown."""
-    head, body = _compared(rows)
-    safe = [[markdown(name), *texts] for name, *texts in body]
-    return markdown_table([markdown(name) for name in head], safe, numbers=range(1, len(head)))
-
-
-def _compared(rows: Mapping[str, Mapping[str, float | None]]) -> tuple[list[str], list[list[str]]]:
     trials = list(dict.fromkeys(trial for values in rows.values() for trial in values))
     if not trials:
         raise ValueError("comparison: there is no measure of any trial to compare")
@@ -58,7 +43,8 @@ def _compared(rows: Mapping[str, Mapping[str, float | None]]) -> tuple[list[str]
         found = [values.get(trial) for trial in trials]
         ratio = [number(_ratio(*found))] if len(trials) == 2 else []
         body.append([measure, *map(number, found), *ratio])
-    return ["measure", *trials, *([RATIO] if len(trials) == 2 else [])], body
+    head = ["measure", *trials, *([RATIO] if len(trials) == 2 else [])]
+    return Table(head, body, frozenset(range(1, len(head))))
 
 
 def _ratio(first: float | None, second: float | None) -> float | None:

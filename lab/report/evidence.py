@@ -52,9 +52,9 @@ def attach(
         for phase, seconds in _phases(record):
             with allure.step(f"{name}: {phase}: {seconds:.1f} s"):
                 pass
-    table = verdict_table(verdicts)
+    table = verdict_table(verdicts).html
     paragraphs = "".join(f"<p>{escape(part)}</p>" for part in note.strip().split("\n\n"))
-    tables = "".join(map(comparison_table, measured))
+    tables = "".join(comparison_table(one).html for one in measured)
     allure.dynamic.description_html(paragraphs + table + tables)
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
     allure.attach(tables, "2 before and after", AttachmentType.HTML)

@@ -11,34 +11,31 @@ import inspect
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, get_type_hints
 
 from lab.judge.measure import Detail, Measure, Number
-from lab.report.tables import markdown, markdown_table
+from lab.report.tables import render
 
 PACKAGES = ("lab.measure",)
 COMMAND = "python -m lab.report.measures > docs/measures.md"
-HEAD = f"""# All measures
-
-A program writes this page from the code: `{COMMAND}`. A test fails while the page differs from the code.
-
-A measure is a pure function of a [record](record.md). It returns quantities: each has a value, or the reason why there is none.
-A quantity without a value makes a claim "no data", which is never a pass. The names in the tables are those of reports and of
-`verdicts.json`. A *detail* is no number: a test can read it, and no bound is compared with it.
-"""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One section of the page: what computes a measure, its ``text``, and its rows (field, unit, name)."""
+    """One section of the page: a measure's function, its ``text`` in Markdown, and its rows (field, unit, name)."""
 
     module: str
     function: str
     text: str
     rows: tuple[tuple[str, str, str], ...]
+
+    @property
+    def first(self) -> str:
+        """The first paragraph of the text, as one cell of a table."""
+        return " ".join(self.text.partition("\n\n")[0].split()).replace("|", "\\|")
 
 
 def modules(packages: Iterable[str] = PACKAGES) -> Iterator[ModuleType]:
@@ -56,20 +53,21 @@ def entries(module: ModuleType) -> list[Entry]:
         if not inspect.isfunction(function) or function.__module__ != module.__name__ or name.startswith("_"):
             continue
         if (single := _single(function)) is not None:
-            made.append(Entry(module.__name__, name, inspect.getdoc(function) or "", (("", *single),)))
+            made.append(_entry(module, name, [(name, *single)], function))
         elif (kind := _kind(function)) is not None:
-            text = "\n\n".join(filter(None, (inspect.getdoc(kind), inspect.getdoc(function))))
-            rows = tuple(_row(field, item) for field, item in kind.declared().items())
-            made.append(Entry(module.__name__, name, text, rows))
+            made.append(_entry(module, name, [_row(*item) for item in kind.declared().items()], kind, function))
     return made
 
 
 def page(packages: Iterable[str] = PACKAGES) -> str:
     """The whole page as GitHub's Markdown; its links lead from docs/ to the modules."""
     found = [entry for module in modules(packages) for entry in entries(module)]
-    lines = ((f"[{entry.function}](#{entry.function})", _prose(entry.text.partition("\n\n")[0])) for entry in found)
-    contents = markdown_table(("measure", ""), ((name, " ".join(text.split()).replace("|", "\\|")) for name, text in lines))
-    return "\n".join([HEAD, contents, *map(_section, found)])
+    return render("measures.md", command=COMMAND, measures=found)
+
+
+def _entry(module: ModuleType, function: str, rows: Sequence[tuple[str, str, str]], *documented: object) -> Entry:
+    text = "\n\n".join(filter(None, map(inspect.getdoc, documented)))
+    return Entry(module.__name__, function, _prose(text), tuple(rows))
 
 
 def _kind(function: Callable[..., Any]) -> type[Measure] | None:
@@ -87,17 +85,7 @@ def _single(function: Callable[..., Any]) -> tuple[str, str] | None:
 
 
 def _row(field: str, item: Number | Detail[Any]) -> tuple[str, str, str]:
-    return (field, item.unit, item.name) if isinstance(item, Number) else (field, "*detail*", item.name)
-
-
-def _section(entry: Entry) -> str:
-    source = f"[{entry.module}](../{entry.module.replace('.', '/')}.py)"
-    cells = [
-        (f"`{field or entry.function}`", unit if unit == "*detail*" else markdown(unit), markdown(name))
-        for field, unit, name in entry.rows
-    ]
-    table = markdown_table(("field", "unit", "name"), cells)
-    return f"## {entry.function}\n{source}\n\n{_prose(entry.text)}\n\n{table}"
+    return (field, item.unit if isinstance(item, Number) else "(detail)", item.name)
 
 
 def _prose(text: str) -> str:

@@ -17,7 +17,6 @@ from typing import Any
 from zlib import crc32
 
 from lab.errors import InputError, NoData
-from lab.measure import curves
 from lab.measure.coldstart import cold_start
 from lab.measure.dip import dips, summary
 from lab.measure.overview import overview
@@ -26,16 +25,10 @@ from lab.record.store import Record, opened, stored
 from lab.spec.inputs import REPLAYED
 
 BASE = "binary"  # ratios are of the other runtime to this one
-DECREED, UNDRAINED = "decreed", "not drained"
+UNDRAINED = "not drained"  # a trial that ends with its traffic: what is left of the lag is not lost
+LOST = "lost or unseen"
 BETWEEN_RUNS = ("runtime", "repetition")
 AUTOSCALED = ("ScaledObject", "HorizontalPodAutoscaler", "LagController")
-
-TOTAL = "total (s)"
-START, JOIN, WORKING = "start, created to subscribed (s)", "join, to the first partition (s)", "total, to the first receipt (s)"
-PEAK, DRAIN = "peak lag (messages)", "lag back at one lagThreshold after (s)"
-RATE, FLIPS, POD_MINUTES = "mean consume rate while lag > 0 (messages/s)", "flips", "pod-minutes"
-LOST, DOUBLED = "lost or unseen", "processed more than once"
-DEPTH, WORST, BACK = "depth over 1 s, median step (%)", "depth over 1 s, worst step (%)", "recovery, median step (s)"
 
 Figures = dict[str, float]
 
@@ -61,31 +54,19 @@ class Pair:
     runs: Mapping[str, tuple[Record, ...]]
 
     @property
-    def first(self) -> dict[str, Record]:
-        """The first run on each runtime: what is drawn."""
-        return {runtime: records[0] for runtime, records in self.runs.items()}
-
-    @property
     def inputs(self) -> dict[str, Any]:
         """The inputs, which but for runtime and repetition are those of every run."""
-        return dict(next(iter(self.first.values())).trial["inputs"])
+        return dict(next(iter(self.runs.values()))[0].trial["inputs"])
 
-    @property
-    def autoscaled(self) -> bool:
-        """Whether KEDA or an HPA decided on the replicas; no autoscaler does in a trial of decreed steps."""
-        return self.inputs["policy"]["kind"] in AUTOSCALED
-
-    def withheld(self, part: str, name: str) -> str | None:
-        """Why the figure is no result here; None if it is one.
+    def withheld(self, part: str, name: str) -> bool:
+        """Whether the figure is no result here.
 
         In a trial of decreed steps the backlog and the replicas are given; in one that ends with lag what is left of it is
         not lost.
         """
-        if not self.autoscaled and (part, name) in GIVEN:
-            return DECREED
-        if (part, name) == (INTEGRITY, LOST) and self.inputs.get("until") == REPLAYED:
-            return UNDRAINED
-        return None
+        if self.inputs["policy"]["kind"] not in AUTOSCALED and (part, name) in GIVEN:
+            return True
+        return name == LOST and self.inputs.get("until") == REPLAYED
 
     @cached_property
     def _measured(self) -> dict[str, list[tuple[dict[str, Figures], dict[str, str]]]]:
@@ -112,10 +93,6 @@ class Pair:
                 if all(part in lacking for _, lacking in runs):
                     gaps.setdefault(part, {})[runtime] = runs[0][1][part]
         return gaps
-
-    def row(self, part: str, name: str) -> Row | None:
-        """The figure, or None if no run has it."""
-        return next((row for row in self.rows if (row.part, row.name) == (part, name)), None)
 
 
 @dataclass(frozen=True)
@@ -255,13 +232,18 @@ Measure = Callable[[Record, Overview], Mapping[str, float | None]]
 
 def _reaction(record: Record, _: Overview) -> Figures:
     found = reaction(record)
-    return {f"{part} (s)": found.parts[part] for part in PARTS} | {TOTAL: found.total_s}
+    return {f"{part} (s)": found.parts[part] for part in PARTS} | {"total (s)": found.total_s}
 
 
 def _cold_start(record: Record, _: Overview) -> Figures:
     found = cold_start(record)
-    slowest = "total of the slowest pod (s)"
-    return {START: found.start, JOIN: found.join, WORKING: found.total, slowest: found.slowest, "pods": found.pods}
+    return {
+        "start, created to subscribed (s)": found.start,
+        "join, to the first partition (s)": found.join,
+        "total, to the first receipt (s)": found.total,
+        "total of the slowest pod (s)": found.slowest,
+        "pods": found.pods,
+    }
 
 
 def _dip(kind: str) -> Measure:
@@ -270,9 +252,9 @@ def _dip(kind: str) -> Measure:
             raise NoData("no step was decreed")
         found = summary(dips(record), kind)
         return {
-            DEPTH: found.median.depth_1s * 100,
-            WORST: found.worst.depth_1s * 100,
-            BACK: found.median.recovery_s,
+            "depth over 1 s, median step (%)": found.median.depth_1s * 100,
+            "depth over 1 s, worst step (%)": found.worst.depth_1s * 100,
+            "recovery, median step (s)": found.median.recovery_s,
             "recovery, worst step (s)": found.worst.recovery_s,
             "steps": found.n,
         }
@@ -288,42 +270,27 @@ def _of_overview(*names: str) -> Measure:
 MEASURED: dict[str, Measure] = {
     "Reaction": _reaction,
     "Cold start, median pod": _cold_start,
-    "Replicas": _of_overview("most replicas (pods)", "scale-ups", "scale-downs", FLIPS),
-    "Lag, drain, throughput": _of_overview(PEAK, DRAIN, "peak consume rate (messages/s)", RATE),
+    "Replicas": _of_overview("most replicas (pods)", "scale-ups", "scale-downs", "flips"),
+    "Lag, drain, throughput": _of_overview(
+        "peak lag (messages)",
+        "lag back at one lagThreshold after (s)",
+        "peak consume rate (messages/s)",
+        "mean consume rate while lag > 0 (messages/s)",
+    ),
     "Rebalance": _of_overview("rebalances", "median rebalance (s)", "longest rebalance (s)"),
     "Dip, scale-up": _dip("up"),
     "Dip, scale-down": _dip("down"),
     "Dip, control": _dip("control"),
-    "Integrity (messages)": _of_overview("produced", "processed", LOST, DOUBLED),
-    "Cost": _of_overview(POD_MINUTES, "idle share of pod time"),
+    "Integrity (messages)": _of_overview("produced", "processed", LOST, "processed more than once"),
+    "Cost": _of_overview("pod-minutes", "idle share of pod time"),
 }
-REACTION, COLD, REPLICAS, LAG, REBALANCE, UP, DOWN, CONTROL, INTEGRITY, COST = MEASURED
-GIVEN = ((LAG, PEAK), (LAG, DRAIN), (REPLICAS, FLIPS), (COST, POD_MINUTES))  # in a trial of decreed steps
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """The desired replicas in order, and when each step came (s since traffic left its baseline)."""
-
-    replicas: tuple[int, ...]
-    times: tuple[float, ...]
-
-    @property
-    def scale_out(self) -> tuple[int, ...]:
-        """The counts up to the first scale-down."""
-        down = (n for n in range(1, len(self.replicas)) if self.replicas[n] < self.replicas[n - 1])
-        return self.replicas[: next(down, len(self.replicas))]
-
-    def __str__(self) -> str:
-        return " → ".join(map(str, self.replicas))
-
-
-def sequence(record: Record) -> Decisions:
-    """The replicas that were asked for. Raises :class:`NoData` without a Deployment, or without any traffic."""
-    changes = curves.scalings(record)
-    zero = curves.zero(record)
-    start = int(curves.replicas(record)["desired"].iloc[0])
-    return Decisions((start, *(change.after for change in changes)), tuple(change.t - zero for change in changes))
+# Figures that a trial of decreed steps is given.
+GIVEN = {
+    ("Lag, drain, throughput", "peak lag (messages)"),
+    ("Lag, drain, throughput", "lag back at one lagThreshold after (s)"),
+    ("Replicas", "flips"),
+    ("Cost", "pod-minutes"),
+}
 
 
 def ratio(first: float | None, second: float | None) -> float | None:

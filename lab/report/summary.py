@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from lab.judge.claim import BREACHED, HELD, NO_DATA
-from lab.report.tables import MARKS, html_table, markdown, markdown_table, number
+from lab.report.tables import MARKS, Cell, Table, number, render, verdict_cell
 
 OBJECTIVES = ("experiment", "objective", "target", "measured", "verdict", "records")
 SETTINGS = ("setting", "value", "because", "experiment")
-MEASURED = OBJECTIVES.index("measured")
 ATTENTION = {BREACHED: "Breached", NO_DATA: "No data"}
 TITLE = "Elastic Lab: summary of the session"
 NOTHING_JUDGED = "Nothing was judged."
 NOTHING_CONCLUDED = "No experiment of this session concluded anything about a setting."
 NOT_RUN = "no verdict at all: it did not run, or ended before it was judged"
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-body {{ max-width: 1100px; margin: 24px auto; padding: 0 16px; color: #222; background: #fff; }}
-body {{ font: 14px/1.5 Arial, Helvetica, sans-serif; overflow-wrap: break-word; }}
-h1 {{ font-size: 22px; }} h2 {{ font-size: 17px; margin-top: 28px; }}
-.head {{ color: #555; }}
-main {{ overflow-x: auto; }}
-pre {{ background: #f5f5f5; padding: 10px 14px; overflow-x: auto; font-size: 12px; }}
-</style>
-</head>
-<body>
-<main>
-{body}</main>
-</body>
-</html>
-"""
 
 
 def summary_markdown(
@@ -56,19 +33,7 @@ def summary_markdown(
     experiment concluded about one setting of the recommended policy, whose YAML is ``policy_yaml``; ``head`` is printed as one
     line; an experiment that is ``expected`` and has no verdict is named. ``ValueError`` on an unknown verdict.
     """
-    parts = [f"# {TITLE}", _line(head, markdown), f"**{tally(verdicts, expected)}**"]
-    for heading, entries in _attention(verdicts, expected):
-        items = "\n".join(f"- **{markdown(name)}**: {markdown(text)}" for name, text in entries)
-        parts += [f"## {heading}", items]
-    rows = [[*map(markdown, _cells(row)), _records(row, _linked)] for row in verdicts]
-    parts += ["## Objectives", markdown_table(OBJECTIVES, rows, numbers=[MEASURED]) if rows else NOTHING_JUDGED]
-    parts += ["## Recommended policy"]
-    settings = [[markdown(text) for text in _setting(row)] for row in conclusions]
-    parts += [markdown_table(SETTINGS, settings) if settings else NOTHING_CONCLUDED]
-    if policy_yaml is not None:
-        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", policy_yaml)), default=0))
-        parts += [f"{fence}yaml\n{policy_yaml.rstrip()}\n{fence}"]
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return render("summary.md", **_content(verdicts, conclusions, head, policy_yaml, expected))
 
 
 def summary_html(
@@ -80,19 +45,30 @@ def summary_html(
     expected: Sequence[str] = (),
 ) -> str:
     """The same summary as one HTML page that fetches nothing; its links to records are relative."""
-    parts = [f"<h1>{TITLE}</h1>", f'<p class="head">{_line(head, escape)}</p>', f"<p><b>{tally(verdicts, expected)}</b></p>"]
-    for heading, entries in _attention(verdicts, expected):
-        items = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>\n" for name, text in entries)
-        parts += [f"<h2>{heading}</h2>\n<ul>\n{items}</ul>"]
-    columns = [f'<th class="number">{name}</th>' if n == MEASURED else f"<th>{name}</th>" for n, name in enumerate(OBJECTIVES)]
-    table = html_table(columns, map(_html_row, verdicts))
-    parts += ["<h2>Objectives</h2>", table if len(verdicts) else f"<p>{NOTHING_JUDGED}</p>", "<h2>Recommended policy</h2>"]
-    settings = [[f"<td>{escape(text)}</td>" for text in _setting(row)] for row in conclusions]
-    columns = [f"<th>{name}</th>" for name in SETTINGS]
-    parts += [html_table(columns, settings) if settings else f"<p>{NOTHING_CONCLUDED}</p>"]
-    if policy_yaml is not None:
-        parts += [f"<pre>{escape(policy_yaml.rstrip())}</pre>"]
-    return PAGE.format(title=TITLE, body="".join(f"{part}\n" for part in parts))
+    return render("summary.html", **_content(verdicts, conclusions, head, policy_yaml, expected))
+
+
+def _content(
+    verdicts: Sequence[Mapping[str, Any]],
+    conclusions: Sequence[Mapping[str, str]],
+    head: Mapping[str, Any],
+    policy_yaml: str | None,
+    expected: Sequence[str],
+) -> dict[str, Any]:
+    """What both templates show."""
+    longest = max(map(len, re.findall("`+", policy_yaml or "")), default=0)
+    return {
+        "title": TITLE,
+        "head": head,
+        "tally": tally(verdicts, expected),
+        "attention": _attention(verdicts, expected),
+        "objectives": Table(OBJECTIVES, [_objective(row) for row in verdicts], frozenset({OBJECTIVES.index("measured")})),
+        "settings": Table(SETTINGS, [[str(row[name]) for name in SETTINGS] for row in conclusions]),
+        "policy_yaml": policy_yaml,
+        "fence": "`" * max(3, 1 + longest),
+        "nothing_judged": NOTHING_JUDGED,
+        "nothing_concluded": NOTHING_CONCLUDED,
+    }
 
 
 def missing(verdicts: Iterable[Mapping[str, Any]], expected: Sequence[str]) -> list[str]:
@@ -114,10 +90,6 @@ def _word(row: Mapping[str, Any]) -> str:
     if word not in MARKS:
         raise ValueError(f"verdict: {word!r} is not one of {', '.join(MARKS)}")
     return word
-
-
-def _line(head: Mapping[str, Any], safe: Callable[[str], str]) -> str:
-    return "; ".join(f"{safe(name)} {safe('unknown' if value is None else str(value))}" for name, value in head.items())
 
 
 def _attention(verdicts: Sequence[Mapping[str, Any]], expected: Sequence[str]) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -147,39 +119,7 @@ def _with_unit(text: str, row: Mapping[str, Any]) -> str:
     return f"{text} {row['unit']}".rstrip()
 
 
-def _cells(row: Mapping[str, Any]) -> list[str]:
-    """The texts of an objective's cells, but for its records."""
-    word = _word(row)
-    return [str(row["experiment"]), str(row["objective"]), _target(row), _measured(row), f"{MARKS[word]} {word}"]
-
-
-def _html_row(row: Mapping[str, Any]) -> list[str]:
-    experiment, objective, target, measured, verdict = map(escape, _cells(row))
-    return [
-        f"<td>{experiment}</td>",
-        f"<td>{objective}</td>",
-        f"<td>{target}</td>",
-        f'<td class="number">{measured}</td>',
-        f'<td class="verdict {_word(row).replace(" ", "-")}">{verdict}</td>',
-        f"<td>{_records(row, _html_link)}</td>",
-    ]
-
-
-def _records(row: Mapping[str, Any], link: Callable[[str], str]) -> str:
-    return ", ".join(link(str(trial)) for trial in row["trials"])
-
-
-def _address(trial: str) -> str:
-    return f"records/{quote(trial, safe='')}/"
-
-
-def _linked(trial: str) -> str:
-    return f"[{markdown(trial)}]({_address(trial)})"
-
-
-def _html_link(trial: str) -> str:
-    return f'<a href="{_address(trial)}">{escape(trial)}</a>'
-
-
-def _setting(row: Mapping[str, str]) -> list[str]:
-    return [str(row[name]) for name in SETTINGS]
+def _objective(row: Mapping[str, Any]) -> list[str | Cell]:
+    """An objective's cells, with links to its records."""
+    links = tuple((str(trial), f"records/{quote(str(trial), safe='')}/") for trial in row["trials"])
+    return [str(row["experiment"]), str(row["objective"]), _target(row), _measured(row), verdict_cell(row), Cell(links=links)]

@@ -1,43 +1,102 @@
-"""The verdict table, as HTML for the report and as Markdown for a summary. Pure: dictionaries in, text out."""
+"""Tables: rendered once as HTML and once as GitHub's Markdown, by templates that escape every text. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from typing import Any
 
+import jinja2
+
 HEAD = ("verdict", "objective", "measured", "wanted", "unit", "what it asks", "experiment")
-NUMBERS = ("measured", "wanted")
 MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
-STYLE = """<style>
-.verdicts { border-collapse: collapse; font: 13px/1.45 Arial, Helvetica, sans-serif; color: #222; background: #fff; }
-.verdicts th, .verdicts td { border-bottom: 1px solid #ddd; padding: 5px 12px 5px 0; text-align: left; vertical-align: top; }
-.verdicts th { border-bottom: 2px solid #999; font-weight: bold; }
-.verdicts .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.verdicts .verdict { font-weight: bold; white-space: nowrap; }
-.verdicts .held { color: #00694d; }
-.verdicts .breached { color: #a63c00; }
-.verdicts .no-data { color: #555; }
-</style>"""
 
 
-def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> str:
-    """The verdicts as one HTML table with its style; every text in it is escaped.
+@dataclass(frozen=True)
+class Cell:
+    """A text of a table; ``links`` are (text, address) and stand in its place, ``style`` is a class of the page's style."""
+
+    text: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A ``head`` and ``rows`` of texts or cells; the columns ``numbers`` are set to the right."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+    numbers: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The rows as cells."""
+        return [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in self.rows]
+
+    @property
+    def html(self) -> str:
+        """The table as HTML with its style."""
+        return render("table.html", table=self)
+
+    @property
+    def markdown(self) -> str:
+        """The table as GitHub's Markdown, one line a row."""
+        return render("table.md", table=self)
+
+
+def render(template: str, **content: Any) -> str:
+    """The ``template`` of this package with ``content``; in ``.html`` every text is escaped, ``.md`` asks for it (``| md``)."""
+    return _templates().get_template(template).render(content)
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("lab.report"),
+        autoescape=jinja2.select_autoescape(["html"]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"md": markdown, "number": number}
+    return made
+
+
+def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> Table:
+    """The verdicts as a table.
 
     Each verdict is a row of ``verdicts.json``: {experiment, objective, measured: float | None, operator, bound: float, unit,
     verdict: held | breached | no data, note, why, trials}; ``ValueError`` on any other verdict.
     """
-    rows = "".join(f"<tr>{''.join(_cells(verdict))}</tr>\n" for verdict in verdicts)
-    head = "".join(f'<th class="number">{name}</th>' if name in NUMBERS else f"<th>{name}</th>" for name in HEAD)
-    return f'{STYLE}\n<table class="verdicts">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
+    return Table(
+        HEAD, [_verdict_row(verdict) for verdict in verdicts], frozenset({HEAD.index("measured"), HEAD.index("wanted")})
+    )
 
 
-def verdict_markdown(verdicts: Iterable[Mapping[str, Any]]) -> str:
-    """The same table as GitHub's Markdown, one line for each verdict; every text in it is escaped."""
-    lines = [f"| {' | '.join(HEAD)} |", f"|{'|'.join('---:' if name in NUMBERS else '---' for name in HEAD)}|"]
-    lines += [f"| {' | '.join(_row(verdict, markdown))} |" for verdict in verdicts]
-    return "\n".join(lines) + "\n"
+def verdict_cell(verdict: Mapping[str, Any]) -> Cell:
+    """The verdict as a mark and a word. ``ValueError`` on an unknown one."""
+    word = str(verdict["verdict"])
+    if word not in MARKS:
+        raise ValueError(f"verdict: {word!r} is not one of {', '.join(MARKS)}")
+    return Cell(f"{MARKS[word]} {word}", style=f"verdict {word.replace(' ', '-')}")
+
+
+def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
+    asks = verdict["why"] + (f" (no data: {verdict['note']})" if verdict["note"] else "")
+    return [
+        verdict_cell(verdict),
+        str(verdict["objective"]),
+        number(verdict["measured"]),
+        f"{verdict['operator']} {number(verdict['bound'])}",
+        str(verdict["unit"]),
+        asks,
+        str(verdict["experiment"]),
+    ]
 
 
 def number(value: float | None) -> str:
@@ -55,44 +114,7 @@ def number(value: float | None) -> str:
     return text
 
 
-def _row(verdict: Mapping[str, Any], safe: Callable[[str], str]) -> list[str]:
-    word = verdict["verdict"]
-    if word not in MARKS:
-        raise ValueError(f"verdict: {word!r} is not one of {', '.join(MARKS)}")
-    asks = verdict["why"] + (f" (no data: {verdict['note']})" if verdict["note"] else "")
-    wanted = f"{verdict['operator']} {number(verdict['bound'])}"
-    texts = [
-        str(verdict["objective"]),
-        number(verdict["measured"]),
-        wanted,
-        str(verdict["unit"]),
-        asks,
-        str(verdict["experiment"]),
-    ]
-    return [f"{MARKS[word]} {word}", *map(safe, texts)]
-
-
-def _cells(verdict: Mapping[str, Any]) -> list[str]:
-    classes = dict.fromkeys(NUMBERS, "number") | {"verdict": f"verdict {str(verdict['verdict']).replace(' ', '-')}"}
-    cells = zip(HEAD, _row(verdict, escape), strict=True)
-    return [f'<td class="{classes[name]}">{text}</td>' if name in classes else f"<td>{text}</td>" for name, text in cells]
-
-
-def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table in the report's look, with its style; every cell comes as its own, already escaped, element."""
-    body = "".join(f"<tr>{''.join(row)}</tr>\n" for row in rows)
-    return f'{STYLE}\n<table class="verdicts">\n<thead><tr>{"".join(head)}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n'
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> str:
-    """GitHub's Markdown table of cells that are already escaped; the columns ``numbers`` are set to the right."""
-    right = set(numbers)
-    rule = "|".join("---:" if n in right else "---" for n in range(len(head)))
-    lines = [f"| {' | '.join(head)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)]
-    return "\n".join(lines) + "\n"
-
-
-def markdown(text: str) -> str:
+def markdown(text: object) -> str:
     """``text`` as one cell of GitHub's Markdown, escaped."""
-    flat = " ".join(escape(text, quote=False).split())
+    flat = " ".join(escape(str(text), quote=False).split())
     return "".join(f"\\{character}" if character in "\\`*_[]|~#" else character for character in flat)

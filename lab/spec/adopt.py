@@ -15,11 +15,11 @@ from typing import Any
 
 from lab.errors import InputError
 from lab.spec import scaledobject
-from lab.spec.address import without_login
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.triggers import login
 from lab.spec.triggers.external import External, PersistentLag
 from lab.spec.triggers.kafka import Kafka
+from lab.spec.triggers.login import without_login
 
 TARGET = {"name": "consumer"}
 _PAUSES = ("autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused")

@@ -19,7 +19,7 @@ from typing import Any
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import behavior, hpa_spec
+from lab.spec import hpa_spec
 from lab.spec.hpa_spec import HpaSpec
 from lab.spec.scale import Scale
 
@@ -63,7 +63,7 @@ class LagController:
         spec = content["spec"]
         spec["syncSeconds"] = max(LEAST_SYNC_S, self.sync_s / scale.time)
         spec["lagThreshold"] = max(1, round(self.lag_threshold * scale.rate))
-        spec["behavior"] = behavior.compressed(spec.get("behavior"), scale)
+        spec["behavior"] = hpa_spec.compressed_behavior(spec.get("behavior"), scale)
         return parse(content, f"{self.name} at scale {scale.name}")
 
 

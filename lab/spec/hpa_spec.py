@@ -14,6 +14,7 @@ from typing import Any
 from lab import yamlfile
 from lab.errors import InputError
 from lab.spec import hpa_quantity
+from lab.spec.scale import Scale
 
 MAX_REPLICAS = 100_000  # so that no formula leaves int32
 DOWNSCALE_STABILIZATION_S = 300  # of kube-controller-manager, for a scale-down without a window of its own
@@ -206,3 +207,28 @@ def _list(content: Mapping[str, Any], field: str, where: object, prefix: str) ->
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         raise InputError(where, f"{prefix}{field}", value, "a list of mappings")
     return [present(item) for item in value]
+
+
+def compressed_behavior(behavior: Mapping[str, Any] | None, scale: Scale) -> dict[str, Any]:
+    """A checked ``behavior`` with its times divided as ``scale`` declares.
+
+    Both directions are written out, with the API server's and the controller's defaults: or those would stay at real time.
+    """
+    written = present(behavior or {})
+    return {
+        direction: _compressed_direction(present(written.get(direction, {})), rules, scale)
+        for direction, rules in (("scaleUp", UP), ("scaleDown", DOWN))
+    }
+
+
+def _compressed_direction(written: Mapping[str, Any], default: Rules, scale: Scale) -> dict[str, Any]:
+    window = DOWNSCALE_STABILIZATION_S if default.window_s is None else default.window_s
+    policies = written.get("policies", [_written(policy) for policy in default.policies])
+    return dict(written) | {
+        "stabilizationWindowSeconds": scale.seconds(written.get("stabilizationWindowSeconds", window)),
+        "policies": [policy | {"periodSeconds": scale.seconds(policy["periodSeconds"])} for policy in policies],
+    }
+
+
+def _written(policy: Policy) -> dict[str, Any]:
+    return {"type": policy.type, "value": policy.value, "periodSeconds": policy.period_s}

@@ -9,7 +9,7 @@ from typing import Any
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import behavior, hpa_spec
+from lab.spec import hpa_spec
 from lab.spec.scale import Scale
 
 
@@ -36,7 +36,7 @@ class PlainHpa:
     def compressed(self, scale: Scale) -> PlainHpa:
         """The same policy with its times divided as ``scale`` declares."""
         content = copy.deepcopy(self.content)
-        content["spec"]["behavior"] = behavior.compressed(content["spec"].get("behavior"), scale)
+        content["spec"]["behavior"] = hpa_spec.compressed_behavior(content["spec"].get("behavior"), scale)
         return parse(content, f"{self.name} at scale {scale.name}")
 
 

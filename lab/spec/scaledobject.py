@@ -14,13 +14,12 @@ from typing import Any
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import behavior, hpa_spec
+from lab.spec import hpa_spec
 from lab.spec.scale import Scale
 from lab.spec.triggers import parsing
-from lab.spec.triggers.compress import compressed
 from lab.spec.triggers.external import External
 from lab.spec.triggers.kafka import Kafka
-from lab.spec.triggers.parsing import Trigger
+from lab.spec.triggers.parsing import Trigger, compressed
 from lab.spec.triggers.resource import Resource
 
 _SPEC = (
@@ -108,7 +107,7 @@ class ScaledObject:
         """The same policy with its times divided and its thresholds of lag multiplied as ``scale`` declares.
 
         KEDA's defaults are written out with them: or those would stay at real time. Raises :class:`InputError` for a cron
-        trigger, like :func:`lab.spec.triggers.compress.compressed`.
+        trigger, like :func:`lab.spec.triggers.parsing.compressed`.
         """
         content = copy.deepcopy(self.content)
         spec = content["spec"]
@@ -117,7 +116,7 @@ class ScaledObject:
             spec["initialCooldownPeriod"] = scale.seconds(self.initial_cooldown_s)
         advanced = spec["advanced"] = dict(spec.get("advanced") or {})
         settings = advanced["horizontalPodAutoscalerConfig"] = dict(advanced.get("horizontalPodAutoscalerConfig") or {})
-        settings["behavior"] = behavior.compressed(settings.get("behavior"), scale)
+        settings["behavior"] = hpa_spec.compressed_behavior(settings.get("behavior"), scale)
         pairs = zip(spec["triggers"], self.triggers, strict=True)
         spec["triggers"] = [compressed(written, trigger, scale, self.where) for written, trigger in pairs]
         return parse(content, f"{self.name} at scale {scale.name}")

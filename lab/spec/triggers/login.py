@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit, urlunsplit
 
 AWS = ("awsRegion", "identityOwner", "awsAccessKeyID", "awsAccessKeyIDFromEnv", "awsSecretAccessKeyFromEnv")
 CLOUDS = (*AWS, "cloud", "azureManagedPrometheusResourceURL", "credentialsFromEnv", "credentialsFromEnvFile")
@@ -34,3 +35,16 @@ def of_reference(*fields: str) -> dict[str, str]:
 def printable(field: str, value: object, secrets: Iterable[str] = _SECRETS) -> object:
     """``value`` as it may be printed and kept; what may be a secret is neither."""
     return MASK if value is not None and field in secrets else value
+
+
+def without_login(url: str) -> str:
+    """``url`` without user, password, query and fragment, any of which may be a secret; one that has none as it is.
+
+    What can't be taken apart is cut before its last "@", so that nothing of a login is left.
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError for one that is no number
+    except ValueError:
+        return url.rpartition("@")[2].partition("?")[0].partition("#")[0]
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -1,11 +1,13 @@
-"""Reads the triggers of a ScaledObject, of whichever types."""
+"""The triggers of a ScaledObject, of whichever types: read, and compressed as a scale declares. Pure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from lab.errors import InputError
+from lab.spec.scale import Scale
 from lab.spec.triggers import cron, external, kafka, prometheus, resource
 
 Trigger = kafka.Kafka | prometheus.Prometheus | cron.Cron | resource.Resource | external.External
@@ -20,6 +22,10 @@ TYPES: dict[str, Callable[[Mapping[str, Any], object, str], Trigger]] = {
     "external": external.parse,
 }
 _OTHERS = {"external-push": "external: the lab's scaler answers when it is asked, and pushes nothing"}
+
+INTERVAL_S = 10  # the persistent-lag scaler's own default of samplingInterval
+_WHOLE_S = ("sustainSeconds", "scaleUpStabilization", "scaleDownStabilization")
+_DECIMAL_S = ("samplingInterval", "lagSeconds", "activationLagSeconds")
 
 
 def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
@@ -40,3 +46,36 @@ def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
             raise InputError(where, f"{place}name", read.common.name, "a name no other trigger has")
         parsed.append(read)
     return tuple(parsed)
+
+
+def compressed(content: Mapping[str, Any], trigger: Trigger, scale: Scale, where: object) -> dict[str, Any]:
+    """The trigger ``content``, which was read as ``trigger``, at ``scale``; cpu and memory stay as they are.
+
+    Raises :class:`InputError` for cron: a time of day is no length.
+    """
+    metadata = dict(content["metadata"])
+    match trigger:
+        case kafka.Kafka():
+            metadata["lagThreshold"] = _times(trigger.lag_threshold, scale)
+        case prometheus.Prometheus():
+            metadata["threshold"] = f"{trigger.threshold * scale.rate:g}"
+        case external.External():
+            metadata["samplingInterval"] = metadata.get("samplingInterval") or str(INTERVAL_S)
+            for field in _WHOLE_S:
+                if metadata.get(field):
+                    metadata[field] = str(scale.seconds(float(metadata[field])))
+            for field in _DECIMAL_S:
+                if metadata.get(field):
+                    # Rounded up: a window of so many intervals must still hold sustainSeconds.
+                    metadata[field] = f"{math.ceil(float(metadata[field]) / scale.time * 1000) / 1000:g}"
+            if metadata.get("lagThreshold"):
+                metadata["lagThreshold"] = _times(int(metadata["lagThreshold"]), scale)
+        case cron.Cron():
+            raise InputError(where, "spec.triggers", "cron", "any other trigger: a trial compresses no time of day")
+        case resource.Resource():
+            pass
+    return dict(content) | {"metadata": metadata}
+
+
+def _times(threshold: int, scale: Scale) -> str:
+    return str(max(1, round(threshold * scale.rate)))

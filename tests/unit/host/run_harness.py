@@ -24,7 +24,7 @@ def dead():
     """A function that opens a run whose session is gone, with one process that still runs."""
 
     def left():
-        code = "from lab.cluster import processes, runs; run = runs.open_run(); processes.start(run, 'one', ['sleep', '300']);"
+        code = "from lab.host import processes, runs; run = runs.open_run(); processes.start(run, 'one', ['sleep', '300']);"
         ran = subprocess.run([sys.executable, "-c", f"{code} print(run)"], capture_output=True, text=True, check=True)
         return Path(ran.stdout.strip())
 

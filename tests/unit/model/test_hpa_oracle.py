@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lab.errors import InputError, LabFault
 from lab.model import hpa, hpa_limits, hpa_replicas
-from tests.oracles.hpa import Case, Oracle, Refused, Step
+from tests.oracles.hpa import HPA, Case, Refused, Step, running
 
 pytestmark = pytest.mark.cluster
 
@@ -20,8 +20,8 @@ SECONDS = (15, 15, 15, 15, 15, 1, 5, 14.999, 15.001, 30, 29.5, 60, 59, 0, 300, 0
 @pytest.fixture(scope="module")
 def oracle():
     """The running oracle."""
-    with Oracle() as running:
-        yield running
+    with running() as controller:
+        yield controller
 
 
 class Choices:
@@ -343,9 +343,9 @@ def test_without_go_there_is_one_clear_line(monkeypatch, tmp_path):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setattr("lab.components.build.shutil.which", lambda name: None)
     with pytest.raises(LabFault, match=r"no Go >= 1\.26 on PATH") as fault:
-        Oracle()
+        HPA.ensure()
     assert "\n" not in str(fault.value)
-    assert list((tmp_path / "hpa-oracle").iterdir()) == []
+    assert list((tmp_path / "oracles").glob("podautoscaler-*")) == []
 
 
 def test_a_disagreement_is_told_with_its_inputs(oracle, monkeypatch):

@@ -21,7 +21,7 @@ from lab.model.lag import Partition
 from lab.spec import scaledobject
 from lab.spec.triggers import cron, parsing, prometheus
 from lab.spec.triggers.reading import Reading, ScalerError, exposed
-from tests.oracles import keda as kedaoracle
+from tests.oracles.keda import KEDA
 
 pytestmark = pytest.mark.cluster
 
@@ -36,7 +36,7 @@ ZONES = [
 @pytest.fixture(scope="module")
 def oracle():
     """KEDA's own code, running."""
-    with kedaoracle.running() as program:
+    with KEDA.running() as program:
         yield program
 
 

@@ -49,7 +49,7 @@ def drawn(spec: dict[str, Any], panel: str) -> pd.DataFrame:
 
 def test_two_trials_get_the_ratio_where_it_means_something() -> None:
     """Second over first; none where a value is missing, or the first is 0."""
-    assert compare.comparison_markdown(ROWS).splitlines() == [
+    assert compare.comparison_table(ROWS).markdown.splitlines() == [
         "| measure | lag | cpu | second / first |",
         "|---|---:|---:|---:|",
         "| reaction (s) | 4 | 31 | 7.75 |",
@@ -62,7 +62,7 @@ def test_two_trials_get_the_ratio_where_it_means_something() -> None:
 @pytest.mark.parametrize("values", [(math.inf, 1.0), (1.0, math.inf), (math.nan, 1.0), (-2.0, 1.0)])
 def test_no_ratio_is_made_of_what_is_no_number(values: tuple[float, float]) -> None:
     """Neither infinity nor a negative base gives a factor."""
-    table = compare.comparison_markdown({"x": dict(zip("ab", values, strict=True))})
+    table = compare.comparison_table({"x": dict(zip("ab", values, strict=True))}).markdown
     assert table.splitlines()[-1].endswith("| n/a |")
 
 
@@ -70,7 +70,7 @@ def test_no_ratio_is_made_of_what_is_no_number(values: tuple[float, float]) -> N
 def test_only_two_trials_have_a_ratio(trials: int) -> None:
     """One trial has nothing to be compared with; of three no pair is the one that is meant."""
     rows = {"x": {str(n): float(n) for n in range(trials)}}
-    assert compare.RATIO not in compare.comparison_markdown(rows) + compare.comparison_table(rows)
+    assert compare.RATIO not in compare.comparison_table(rows).markdown + compare.comparison_table(rows).html
 
 
 def test_nothing_to_compare_is_refused() -> None:
@@ -86,11 +86,11 @@ def test_no_label_breaks_a_table(rows: dict[str, dict[str, float | None]]) -> No
     trials = {trial for values in rows.values() for trial in values}
     columns = 1 + len(trials) + (len(trials) == 2)
     seen = Tags()
-    seen.feed(compare.comparison_table(rows))
+    seen.feed(compare.comparison_table(rows).html)
     seen.close()
     assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
     assert (seen.tags.count("th"), seen.tags.count("td")) == (columns, columns * len(rows))
-    lines = compare.comparison_markdown(rows).split("\n")[:-1]
+    lines = compare.comparison_table(rows).markdown.split("\n")[:-1]
     assert len(lines) == len(rows) + 2
     for line in (lines[0], *lines[2:]):
         assert line.replace("\\\\", "").replace("\\|", "").count("|") == columns + 1

@@ -12,6 +12,7 @@ from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.quantity import Quantity
 from lab.report import measures
+from lab.report.tables import render
 
 
 class Pace(Measure):
@@ -42,12 +43,15 @@ def test_each_measure_has_its_formula_units_and_names() -> None:
     """Both kinds are found in their order; a helper is not; a name is escaped, so that it can't break the table."""
     both = measures.entries(sys.modules[__name__])
     assert [entry.function for entry in both] == ["pace", "oldest"]
-    first, second = map(measures._section, both)
-    assert "The pace is `distance` / `duration`, as `Quantity`." in first
-    assert "Measure the pace; no data without a duration." in first
-    assert "| `speed` | m/s | mean speed \\| of all |\n| `names` | *detail* | who ran |\n" in first
-    assert "The time since the first one began." in second
-    assert "| `oldest` | s | age of the oldest |\n" in second
+    first, second = both
+    assert first.text == "The pace is `distance` / `duration`, as `Quantity`.\n\nMeasure the pace; no data without a duration."
+    assert first.first == "The pace is `distance` / `duration`, as `Quantity`."
+    assert first.rows == (("speed", "m/s", "mean speed | of all"), ("names", "(detail)", "who ran"))
+    assert second.text == "The time since the first one began."
+    assert second.rows == (("oldest", "s", "age of the oldest"),)
+    shown = render("measures.md", command="", measures=both)
+    assert "| `speed` | m/s | mean speed \\| of all |\n| `names` | (detail) | who ran |\n" in shown
+    assert "| [oldest](#oldest) | The time since the first one began. |\n" in shown
 
 
 def test_every_declared_measure_is_on_the_page() -> None:

@@ -188,7 +188,7 @@ def test_no_text_breaks_the_page(rows: list[dict[str, Any]], concluded: list[dic
 def test_the_name_of_a_record_is_text() -> None:
     """A record's id is escaped in what is read and quoted in what is followed."""
     page = summary.summary_html([HELD | {"trials": ['<b>"/..']}], [], {})
-    assert '<a href="records/%3Cb%3E%22%2F../">&lt;b&gt;&quot;/..</a>' in page
+    assert '<a href="records/%3Cb%3E%22%2F../">&lt;b&gt;&#34;/..</a>' in page
 
 
 @pages

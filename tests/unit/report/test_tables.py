@@ -64,7 +64,7 @@ class Tags(HTMLParser):
 def test_no_text_becomes_a_tag(rows: list[dict[str, Any]]) -> None:
     """Whatever the texts hold, the table has exactly its own tags and the texts come back."""
     seen = Tags()
-    seen.feed(tables.verdict_table(rows))
+    seen.feed(tables.verdict_table(rows).html)
     seen.close()
     assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
     assert seen.tags.count("tr") == len(rows) + 1
@@ -77,7 +77,7 @@ def test_no_text_becomes_a_tag(rows: list[dict[str, Any]]) -> None:
 @given(st.lists(verdicts, max_size=4))
 def test_markdown_keeps_one_line_and_its_columns(rows: list[dict[str, Any]]) -> None:
     """No text adds a line, a column or a tag."""
-    lines = tables.verdict_markdown(rows).split("\n")[:-1]
+    lines = tables.verdict_table(rows).markdown.split("\n")[:-1]
     assert len(lines) == len(rows) + 2
     for line in lines[2:]:
         unescaped = line.replace("\\\\", "").replace("\\|", "")
@@ -87,7 +87,7 @@ def test_markdown_keeps_one_line_and_its_columns(rows: list[dict[str, Any]]) -> 
 
 def test_a_status_is_a_word_not_only_a_colour() -> None:
     """Held, breached and no data are written out, and a measure that is missing says so."""
-    page = tables.verdict_table([VERDICT, VERDICT | {"verdict": "no data", "measured": None}])
+    page = tables.verdict_table([VERDICT, VERDICT | {"verdict": "no data", "measured": None}]).html
     assert '<td class="verdict held">✔ held</td>' in page
     assert '<td class="verdict no-data">? no data</td>' in page
     assert '<td class="number">n/a</td>' in page

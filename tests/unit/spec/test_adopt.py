@@ -10,9 +10,9 @@ from lab import paths
 from lab.errors import InputError
 from lab.spec import inputs
 from lab.spec import scale as scales
-from lab.spec.address import without_login
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.scaledobject import parse
+from lab.spec.triggers.login import without_login
 from lab.spec.workload import Workload
 from lab.trial import own
 

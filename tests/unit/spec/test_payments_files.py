@@ -10,7 +10,7 @@ from lab.spec import policy
 from lab.spec.adopt import adopt
 from lab.spec.scaledobject import parse
 
-PRINTED = paths.PROJECT / "tests" / "unit" / "autoscaling" / "data" / "payments-as-printed.yaml"
+PRINTED = paths.PROJECT / "tests" / "unit" / "spec" / "data" / "payments-as-printed.yaml"
 FOLDER = paths.MANIFESTS / "payments"
 
 

@@ -16,4 +16,4 @@ def test_generating_again_gives_the_same_bytes(tmp_path):
     flags = ["protoc", f"-I{ROOT}", f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", str(source)]
     assert protoc.main(flags) == 0
     for name in ("externalscaler_pb2.py", "externalscaler_pb2.pyi"):
-        assert (tmp_path / "lab" / "lagscaler" / name).read_bytes() == (FOLDER / name).read_bytes()
+        assert (tmp_path / "lab" / "programs" / "lagscaler" / name).read_bytes() == (FOLDER / name).read_bytes()
