@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # a guard starts with every run, and needs none of this
+if TYPE_CHECKING:  # a guard starts with every run, and needs none of these imports
     from kubernetes import client
 
     from lab.cluster.fit import Fit
@@ -39,13 +39,13 @@ class Cluster(Protocol):
 
     @property
     def fit(self) -> Fit:
-        """Makes a workload's manifest one of this runtime."""
+        """The changes that make a workload's manifest one of this runtime."""
 
     def api(self) -> client.ApiClient:
         """A new Kubernetes API client with full rights."""
 
     def controller_log(self) -> str:
-        """What kube-controller-manager has logged so far, every sync of an HPA with it."""
+        """The log of kube-controller-manager so far, with every sync of an HPA."""
 
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a component has died."""

@@ -81,9 +81,9 @@ class Binary:
 
 
 def prepare() -> build.Built:
-    """Build the components and fetch the jars of Kafka and of Spark's connector, each only if it is not there yet.
+    """Build the components and fetch the jars of Kafka and of Spark's connector, each only if it is missing.
 
-    The jars are fetched while Go compiles. Raises :class:`lab.errors.LabFault` when a part can't be had.
+    The jars are fetched while Go compiles. Raises :class:`lab.errors.LabFault` when a part can't be built or fetched.
     """
     with ThreadPoolExecutor(1) as pool:
         fetched = pool.submit(lambda: (jars.resolve("kafka", jars.KAFKA), jars.spark_kafka()))
@@ -94,7 +94,7 @@ def prepare() -> build.Built:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What has come up of a cluster."""
+    """The parts of a cluster that are up."""
 
     plane: controlplane.ControlPlane
     broker: broker.Broker
@@ -146,7 +146,7 @@ def _start(run: Path, built: build.Built, scale: Scale, pods: podnetwork.Claim) 
 
 
 def _stop(run: Path, daemons: list[processes.Daemon]) -> None:
-    """Dependents first, then the apiserver, then etcd: all at once would leave the apiserver holding its port."""
+    """Stop dependents first, then the apiserver, then etcd. All at once would leave the apiserver holding its port."""
     last = {"kube-apiserver", "etcd"}
     processes.end(
         [psutil.Process(item.process.pid) for item in daemons if item.name not in last and _lives(item)], processes.NODE_GRACE_S

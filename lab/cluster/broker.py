@@ -22,21 +22,21 @@ from lab.wait import until
 
 VERSION = "4.3.1"
 HEAP_MB = 512
-# Retention is by size: nothing a trial still has to reconcile may be dropped. The hottest of 24 partitions holds some 15 %
+# Retention is by size: a trial must not lose what it still has to reconcile. The hottest of 24 partitions holds some 15 %
 # of all events, which for the full scale's 30 M is 1.2 GB.
 RETENTION_BYTES = 16 * 2**30
 START_DEADLINE_S = 90  # 3 s on a quiet machine
-_ONE_OF_EACH = "abcd"  # groups whose coordinators are all there are: Kafka takes a name's hash code, here 97 to 100
+_ONE_OF_EACH = "abcd"  # group names whose coordinators are all that exist: Kafka takes a name's hash code, here 97 to 100
 
-# SerialGC and C1 start fastest and leave the two cores to what is measured.
+# SerialGC and C1 start fastest and leave the two cores to the trial.
 JVM = (f"-Xmx{HEAP_MB}m", "-Xms256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def properties(data: str | Path, listeners: Mapping[str, str], advertised: Mapping[str, str], controller: str) -> str:
     """The broker's ``server.properties``: a node that is broker and controller.
 
-    ``listeners`` maps each name to the address it is bound to, ``advertised`` to the address clients are told; the first is
-    the brokers' own. ``controller`` is the address of the controller's listener.
+    ``listeners`` maps each name to the address it is bound to, ``advertised`` to the address that clients get. The first
+    listener is the brokers' own. ``controller`` is the address of the controller's listener.
     """
     bound = {**listeners, "CONTROLLER": controller}
     settings = {
@@ -60,7 +60,7 @@ def properties(data: str | Path, listeners: Mapping[str, str], advertised: Mappi
         "share.coordinator.state.topic.replication.factor": 1,
         "share.coordinator.state.topic.min.isr": 1,
         "share.coordinator.state.topic.num.partitions": 1,
-        # Only the first assignment of an empty group waits for this; the stock 3 s would lengthen every baseline.
+        # Only the first assignment of an empty group waits for it; the stock 3 s would lengthen every baseline.
         "group.initial.rebalance.delay.ms": 500,
         # KIP-848 takes its heartbeat from the broker: the same 500 ms the classic members use.
         "group.consumer.heartbeat.interval.ms": 500,
@@ -95,7 +95,7 @@ def start(run: Path) -> Broker:
 
 
 def data(run: Path) -> Path:
-    """Where a broker of ``run`` keeps its logs."""
+    """The folder of the logs of a broker of ``run``."""
     return run / "kafka" / "data"
 
 
@@ -127,17 +127,17 @@ def launch(run: Path, bootstrap: str, text: str) -> Broker:
 
 
 def cluster_id() -> str:
-    """A new random id in Kafka's form; like Kafka's own none begins with a dash, which its tool takes for an option."""
+    """A new random id in Kafka's form. Like Kafka's own it never begins with a dash, which Kafka's tool reads as an option."""
     ids = (base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=") for _ in itertools.count())
     return next(identity for identity in ids if not identity.startswith("-"))
 
 
 def wait_for(bootstrap: str, check: Callable[[], None]) -> None:
-    """Wait until a broker answers at ``bootstrap``, for groups as well, whose offsets it loads at its leisure.
+    """Wait until a broker answers at ``bootstrap``, for groups too, whose offsets it loads later.
 
-    Asked too early for a group's offsets it says NOT_COORDINATOR, on which librdkafka 2.16's admin client dies of a SIGSEGV
-    (librdkafka #5040); the description of a group that there isn't is the same question without that fault. ``check`` raises
-    when the broker has died. Raises :class:`LabFault` in the end.
+    A question for a group's offsets that comes too early gets NOT_COORDINATOR, on which librdkafka 2.16's admin client dies of
+    a SIGSEGV (librdkafka #5040). The description of a group that does not exist asks the same without that fault. ``check``
+    raises when the broker has died. Raises :class:`LabFault` at the deadline.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap}, logger=_quiet())
 

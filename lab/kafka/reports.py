@@ -1,4 +1,4 @@
-"""What the lab's programs tell the recorder, as JSON on a topic of the trial: group events, phases, the producer's tally."""
+"""Reports of the lab's programs to the recorder, as JSON on a topic: group events, phases, the producer's tally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS and SASL settings of Kafka's client library, as a user gives them: never shown."""
+"""TLS and SASL settings of Kafka's client library, as a user gives them. Their values are never shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.kafka.lag import GroupsReader
 def client_settings(text: str, servers: str) -> dict[str, str]:
     """The settings in ``text``, a JSON object of strings, for the cluster at ``servers``.
 
-    Raises :class:`InputError` where they can't be used, never showing a value of theirs.
+    Raises :class:`InputError` where they can't be used; the error shows none of their values.
     """
     where, field, hidden = "command line", "--kafka-settings", "(not shown)"
     try:

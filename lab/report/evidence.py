@@ -191,7 +191,7 @@ def _marks(record: Record) -> pd.DataFrame:
 
 
 def _faults(record: Record) -> pd.DataFrame:
-    """Each fault from when it struck until what it stopped went on: all of a killed consumer's partitions, by whomever."""
+    """One bar per fault, from the kill until every partition of the killed consumer is being processed again, by any pod."""
     rows = [{"start": one["t"], "end": one["t"] + 1, "label": one["fault"]} for one in record.trial.get("faults") or ()]
     if len(rows) == 1:
         with suppress(NoData):
