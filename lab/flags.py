@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from lab.errors import InputError
+from lab.kafka import login
 
 
 class Flags(argparse.ArgumentParser):
@@ -28,10 +29,12 @@ class Flags(argparse.ArgumentParser):
         allowed: str = "",
         *,
         optional: bool = False,
+        secret: bool = False,
     ) -> None:
         """Add ``--name``. ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``.
 
         A flag without a default must be given unless it is ``optional``: then it is None, and ``text`` says what that means.
+        The value of a ``secret`` one is not shown.
         """
         variable = name.replace("-", "_").upper()
         self._kinds[name] = kind, allowed
@@ -41,7 +44,8 @@ class Flags(argparse.ArgumentParser):
                 return kind(value)
             except ValueError:
                 also = f" (also read from {variable})" if self._environment else ""
-                raise argparse.ArgumentTypeError(f"{value!r} is not allowed; allowed: {allowed}{also}") from None
+                shown = login.HIDDEN if secret else value
+                raise argparse.ArgumentTypeError(f"{shown!r} is not allowed; allowed: {allowed}{also}") from None
 
         given = os.environ.get(variable) if self._environment else None
         start = default if given is None else given
@@ -67,10 +71,16 @@ class Flags(argparse.ArgumentParser):
             raise InputError(where, field, value, allowed) from None
 
     def everywhere(self, metrics_port: int) -> None:
-        """Add what every program of a pod takes: Kafka's address, and where to serve /metrics."""
-        self.flag("bootstrap-servers", str, None, "Kafka's address")
+        """Add what every program of a pod takes: where Kafka is and how to log in, and where to serve /metrics."""
+        self.kafka()
         self.flag("pod-ip", str, "127.0.0.1", "address to serve /metrics on")
         self.flag("metrics-port", whole(0, 65_535), metrics_port, "port to serve /metrics on; 0 picks one", "0 to 65,535")
+
+    def kafka(self) -> None:
+        """Add where Kafka is, and how to log in where it asks for that."""
+        self.flag("bootstrap-servers", str, None, "Kafka's address")
+        text = "TLS and SASL settings of Kafka's client library: a JSON object of strings, or a file of it"
+        self.flag("kafka-settings", login.read, "", text, login.ALLOWED, secret=True)
 
     @contextmanager
     def listening(self, port: int) -> Iterator[None]:

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 
 from lab.commands.text import as_json, table
-from lab.errors import InputError
 from lab.flags import Flags
 from lab.kafka.deadletters import COPY, DONE, FOREIGN, GONE, NAMED, OTHER, WAITING, DeadLetters, Entry, Foreign, Replay, states
 from lab.kafka.settings import client_settings
@@ -42,7 +40,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     if options.action == "replay" and not options.to:
         parser.error("the following arguments are required: --to")
     group = options.group or f"{options.topic}-replay"
-    settings = _settings(options.kafka_settings, options.bootstrap_servers)
+    settings = client_settings(options.kafka_settings, options.bootstrap_servers) if options.kafka_settings else {}
     with closing(DeadLetters(options.bootstrap_servers, options.topic, group, settings)) as dead:
         if options.action == "list":
             entries, committed = dead.entries(), dead.committed()
@@ -63,16 +61,6 @@ def _names(text: str) -> frozenset[str]:
     if "" in names:
         raise ValueError(text)
     return names
-
-
-def _settings(text: str | None, servers: str) -> dict[str, str]:
-    """The client settings that are given, or are in the file that is named."""
-    if text and not text.lstrip().startswith("{"):
-        try:
-            text = Path(text).read_text()
-        except (OSError, UnicodeDecodeError):
-            raise InputError("command line", "--kafka-settings", "(not shown)", "a JSON object, or a file of it") from None
-    return client_settings(text, servers) if text else {}
 
 
 def _told(replay: Replay, plain: bool) -> str:

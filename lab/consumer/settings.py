@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lab.consumer.failures import Failures, Place
@@ -44,6 +45,7 @@ class Settings:
     """A consumer's settings; times in the unit their name ends with."""
 
     bootstrap_servers: str
+    kafka_settings: Mapping[str, str] = field(repr=False)
     topic: str
     group: str
     receipts_topic: str
@@ -155,6 +157,7 @@ def settings(options: Any) -> Settings:
     """The settings in parsed flags; the client.id is the pod's own name, as two members must never share one."""
     return Settings(
         bootstrap_servers=options.bootstrap_servers,
+        kafka_settings=options.kafka_settings,
         topic=options.topic,
         group=options.group,
         receipts_topic=options.receipts_topic,

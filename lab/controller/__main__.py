@@ -11,8 +11,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
-
 from lab import yamlfile
 from lab.autoscaling import controller
 from lab.autoscaling.controller import LagController
@@ -23,7 +21,7 @@ from lab.controller.scale import DeploymentScale
 from lab.errors import InputError
 from lab.flags import Flags, whole
 from lab.kafka.lag import LagReader
-from lab.reports import Reports
+from lab.reports import Reports, reporter
 
 
 def flags() -> Flags:
@@ -76,7 +74,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     who = os.environ.get("HOSTNAME", "controller")
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who, "acks": "all"})
+    producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who)
 
     def say(event: str, **fields: Any) -> None:
@@ -84,7 +82,7 @@ def main() -> int:
             reports.say(event, **fields)
             producer.poll(0)
 
-    reader = LagReader(options.bootstrap_servers, options.group, options.topic)
+    reader = LagReader(options.bootstrap_servers, options.group, options.topic, settings=options.kafka_settings)
     loop = Loop(policy, Outside(reader.read, scale, say, Metrics()))
     with parser.listening(options.metrics_port):
         serve(options.pod_ip, options.metrics_port, loop.ready, loop.healthy)

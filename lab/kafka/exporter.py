@@ -52,7 +52,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO)
     registry = CollectorRegistry(auto_describe=False)
-    reader = LagReader(options.bootstrap_servers, options.group, options.topic)
+    reader = LagReader(options.bootstrap_servers, options.group, options.topic, settings=options.kafka_settings)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     registry.register(LagCollector(reader, options.group, options.topic))

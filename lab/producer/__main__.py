@@ -21,7 +21,7 @@ from lab.flags import Flags, number, whole
 from lab.producer.send import Tally, configuration, replay
 from lab.producer.zipf import Entities
 from lab.profile import KINDS, Profile, build, load
-from lab.reports import Reports, process_started
+from lab.reports import Reports, process_started, reporter
 
 log = logging.getLogger("lab.producer")
 
@@ -77,16 +77,16 @@ def main() -> int:
     if options.partitions:
         from lab.kafka.topics import create
 
-        create(options.bootstrap_servers, {options.topic: options.partitions})
-    producer = Producer(configuration(options.bootstrap_servers, who))
-    reporter = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who, "acks": "all"})
-    reports = Reports(reporter, options.reports_topic, who)
+        create(options.bootstrap_servers, {options.topic: options.partitions}, options.kafka_settings)
+    producer = Producer(configuration(options.bootstrap_servers, who, options.kafka_settings))
+    reports_producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
+    reports = Reports(reports_producer, options.reports_topic, who)
 
     def started(phase: str, at: float) -> None:
         log.info("phase %s", phase)
         if options.reports_topic:
             reports.say("phase", phase=phase, at=at)
-            reporter.poll(0)
+            reports_producer.poll(0)
 
     entities = Entities(options.seed, options.entities, profile.zipf)
     payload = random.Random(options.seed).randbytes(event.SIZE - event.HEADER.size)
@@ -94,13 +94,13 @@ def main() -> int:
     if options.reports_topic:
         reports.say("started", created=process_started())
         reports.say("profile", start=start, total=profile.total)
-        reporter.flush(10)
+        reports_producer.flush(10)
     replay(producer, options.topic, profile, entities, payload, stop, started, tally, start)
     summary = tally.summary()
     log.info("%s", summary)
     if options.reports_topic:
         reports.say("produced", **summary)
-        reporter.flush(30)
+        reports_producer.flush(30)
     return 0 if tally.acked == tally.sent else 1
 
 

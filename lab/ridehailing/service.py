@@ -12,11 +12,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import web
-from confluent_kafka import Producer
 
 from lab.consumer.metrics import serve
 from lab.flags import Flags, whole
-from lab.reports import Reports, process_started
+from lab.reports import Reports, process_started, reporter
 from lab.ridehailing.addresses import LEAVING, LISTENING, LOOK_S
 
 log = logging.getLogger("lab.ridehailing")
@@ -49,7 +48,7 @@ async def listening(options: Any, service: str, app: web.Application) -> AsyncIt
     server = site._server
     assert isinstance(server, asyncio.Server)
     url = f"http://{options.pod_ip}:{server.sockets[0].getsockname()[1]}"
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who(), "acks": "all"})
+    producer = reporter(options.bootstrap_servers, who(), options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who())
 
     def say(event: str, **fields: object) -> None:

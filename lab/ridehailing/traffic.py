@@ -24,7 +24,7 @@ from lab import yamlfile
 from lab.errors import InputError, LabFault
 from lab.flags import Flags, choice, number, whole
 from lab.profile import Profile, build
-from lab.reports import Reports, process_started
+from lab.reports import Reports, process_started, reporter
 from lab.ridehailing.addresses import Follower
 from lab.ridehailing.shape import CYCLE_S, users_at
 
@@ -40,7 +40,7 @@ PART = 250_000  # characters of a file in one report: as JSON less than the 1 MB
 def flags() -> Flags:
     """The driver's flags; each may come from the environment."""
     parser = Flags(prog="python -m lab.ridehailing.traffic", description=__doc__)
-    parser.flag("bootstrap-servers", str, None, "Kafka's address")
+    parser.kafka()
     parser.flag("reports-topic", str, None, "topic where services say where they listen, and this says what it does")
     parser.flag("profile-yaml", str, None, "the profile's YAML itself")
     parser.flag("traffic-user", choice(*SERVICES), "EventProducer", "Locust's user class", f"one of {', '.join(SERVICES)}")
@@ -74,9 +74,11 @@ def main() -> int:
         print(f"python -m lab.ridehailing.traffic: {error}", file=sys.stderr)
         return 2
     who = os.environ.get("HOSTNAME", "traffic")
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who, "acks": "all"})
+    producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who)
-    follower = Follower(options.bootstrap_servers, options.reports_topic, SERVICES[options.traffic_user])
+    follower = Follower(
+        options.bootstrap_servers, options.reports_topic, SERVICES[options.traffic_user], options.kafka_settings
+    )
     try:
         follower.find(FIND_S)
     except LabFault as fault:
@@ -103,6 +105,7 @@ def _drive(options: Any, profile: Profile, start: float, folder: Path, reports: 
     told = folder / "tally.json"
     settings = {
         "bootstrap": options.bootstrap_servers,
+        "kafka_settings": options.kafka_settings,
         "reports_topic": options.reports_topic,
         "services": SERVICES[options.traffic_user],
         "profile": profile.to_dict(),

@@ -15,7 +15,6 @@ from lab import clock
 from lab.autoscaling.steps import ReplicaSteps
 from lab.cluster import Cluster
 from lab.errors import LabFault
-from lab.kafka import topics
 from lab.progress import reporting
 from lab.trial import closing, faults, machine, seal, stepping
 from lab.trial.inputs import DRAINED, REPARTITION, Inputs
@@ -133,7 +132,7 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
         watched.wait(
             lambda: stage.reports.last("phase", phase=REPARTITION) is not None, length + 60, "time to repartition", stage.check
         )
-        topics.grow(stage.cluster.bootstrap, stage.names["TOPIC"], inputs.partitions_after)
+        stage.grow(inputs.partitions_after)
         stage.mark("repartitioned")
     watched.wait(lambda: stage.reports.last("produced") is not None, stage.deadlines.replay_s, "profile replayed", stage.check)
     if isinstance(policy, ReplicaSteps):
