@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from lab.errors import InputError
-from lab.kafka import login
 
 
 class Flags(argparse.ArgumentParser):
@@ -29,12 +28,11 @@ class Flags(argparse.ArgumentParser):
         allowed: str = "",
         *,
         optional: bool = False,
-        secret: bool = False,
     ) -> None:
         """Add ``--name``. ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``.
 
         A flag without a default must be given unless it is ``optional``: then it is None, and ``text`` says what that means.
-        The value of a ``secret`` one is not shown.
+        A ``kind`` that raises :class:`InputError` says by it what is shown of the value, and what is allowed.
         """
         variable = name.replace("-", "_").upper()
         self._kinds[name] = kind, allowed
@@ -42,10 +40,10 @@ class Flags(argparse.ArgumentParser):
         def convert(value: str) -> Any:
             try:
                 return kind(value)
-            except ValueError:
+            except ValueError as error:
                 also = f" (also read from {variable})" if self._environment else ""
-                shown = login.HIDDEN if secret else value
-                raise argparse.ArgumentTypeError(f"{shown!r} is not allowed; allowed: {allowed}{also}") from None
+                shown, may = (error.value, error.allowed) if isinstance(error, InputError) else (value, allowed)
+                raise argparse.ArgumentTypeError(f"{shown!r} is not allowed; allowed: {may}{also}") from None
 
         given = os.environ.get(variable) if self._environment else None
         start = default if given is None else given
@@ -53,7 +51,7 @@ class Flags(argparse.ArgumentParser):
         if default is None:
             said += [] if optional else ["required"]
         else:
-            said.append(f"default {default}")
+            said.append(f"default {'none' if default == '' else default}")
         self.add_argument(
             f"--{name}",
             type=convert,
@@ -78,9 +76,11 @@ class Flags(argparse.ArgumentParser):
 
     def kafka(self) -> None:
         """Add where Kafka is, and how to log in where it asks for that."""
+        from lab.kafka.settings import client_settings  # a command that asks no Kafka needs no client of it
+
         self.flag("bootstrap-servers", str, None, "Kafka's address")
         text = "TLS and SASL settings of Kafka's client library: a JSON object of strings, or a file of it"
-        self.flag("kafka-settings", login.read, "", text, login.ALLOWED, secret=True)
+        self.flag("kafka-settings", client_settings, "", text)
 
     @contextmanager
     def listening(self, port: int) -> Iterator[None]:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from lab.commands.text import as_json, table
 from lab.flags import Flags
 from lab.kafka.deadletters import COPY, DONE, FOREIGN, GONE, NAMED, OTHER, WAITING, DeadLetters, Entry, Foreign, Replay, states
-from lab.kafka.settings import client_settings
 
 ACTIONS = ("list", "replay")
 HEAD = ("letter", "message", "attempts", "replays", "failed (UTC)", "state", "error")
@@ -20,12 +19,10 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """List or replay; returns the exit code: 1 when something waits still or could not be sent at all."""
     parser = Flags(f"python -m lab {command}", help_text, environment=False)
     parser.add_argument("action", choices=ACTIONS, help="list the letters, or send those that wait back to their topics")
-    parser.flag("bootstrap-servers", str, None, "Kafka's address")
+    parser.kafka()
     parser.flag("topic", str, None, "the dead-letter topic")
     text = "the topics that a replay may send to, with a comma between two: what a letter names is whoever wrote it's word"
     parser.flag("to", _names, None, text, "names of topics", optional=True)
-    text = "TLS and SASL settings of Kafka's client library: a JSON object of strings, or a file of it"
-    parser.flag("kafka-settings", str, None, text, optional=True)
     text = "whose offsets say what was replayed, until Kafka forgets them: 7 days after the last replay, unless the broker's "
     text += "offsets.retention.minutes says otherwise [default: the topic's name and -replay]"
     parser.flag("group", str, None, text, optional=True)
@@ -40,8 +37,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     if options.action == "replay" and not options.to:
         parser.error("the following arguments are required: --to")
     group = options.group or f"{options.topic}-replay"
-    settings = client_settings(options.kafka_settings, options.bootstrap_servers) if options.kafka_settings else {}
-    with closing(DeadLetters(options.bootstrap_servers, options.topic, group, settings)) as dead:
+    with closing(DeadLetters(options.bootstrap_servers, options.topic, group, options.kafka_settings)) as dead:
         if options.action == "list":
             entries, committed = dead.entries(), dead.committed()
             known = states(entries, committed, dead.there(entries), options.to)

@@ -32,7 +32,7 @@ def new() -> dict[str, str]:
 def read(text: str) -> dict[str, str]:
     """The settings in ``text``, a JSON object of strings or the name of a file of it; none where it is empty.
 
-    Raises ``ValueError``, without a value of theirs, for anything else.
+    Raises ``ValueError``, which says what is allowed and shows nothing of them, for anything else.
     """
     if not text:
         return {}

@@ -84,6 +84,13 @@ def test_settings_that_are_none_are_one_line_that_does_not_show_them(module, tex
     assert "s3cret" not in line
 
 
+def test_settings_that_the_client_does_not_know_are_named():
+    """Before anything starts, in a pod too."""
+    line = refused("lab.consumer", ["--bootstrap-servers=127.0.0.1:9"], {"KAFKA_SETTINGS": '{"sasl.pass": "s3cret"}'})
+    assert "--kafka-settings: '(not shown)' is not allowed; allowed: settings of librdkafka (No such configuration" in line
+    assert "s3cret" not in line
+
+
 @pytest.fixture(scope="module")
 def closed():
     """A broker with a login."""
