@@ -17,9 +17,10 @@ from kubernetes import config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
-from lab.cluster import processes
+from lab.cluster import apply, processes
 from lab.kafka import broker, topics
 from lab.kafka.lag import LagReader
+from lab.trial import login
 from tests.wire import CREATE_TOPIC, DESCRIBE_BROKER, REFUSED, Wire, asks_for_login
 
 pytestmark = pytest.mark.cluster
@@ -208,10 +209,11 @@ def test_a_client_with_a_wrong_password_is_told_so_and_writes_nothing(cluster):
 def test_the_login_is_readable_by_its_user_alone(cluster):
     """No command line has it and no log; the broker's files and etcd's have it, which no one else may read."""
     password = cluster.kafka_settings["sasl.password"]
+    apply.objects(cluster.api(), login.objects(cluster.kafka_settings, cluster.pod_bootstrap), "default")
     assert [process.pid for process in psutil.process_iter() if _shows(process, password)] == []
     held = [file for file in cluster.run.rglob("*") if file.is_file() and password.encode() in file.read_bytes()]
     own = {broker.settings_file(cluster.run), broker.settings_file(cluster.run).with_name("server.properties")}
-    assert own == {file for file in held if cluster.run / "etcd" not in file.parents}
+    assert own == {file for file in held if cluster.run / "etcd" not in file.parents} < set(held)
     assert {file: oct(file.stat().st_mode) for file in held if file.stat().st_mode & 0o077} == {}
     assert cluster.run.stat().st_mode & 0o077 == 0
 
