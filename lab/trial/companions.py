@@ -6,9 +6,6 @@ import copy
 from typing import Any
 
 from lab import paths, yamlfile
-from lab.trial import login
-
-_SCALERS_KAFKA = "lag-scaler-kafka"  # the Secret of its namespace; a trial's has the same keys
 
 
 def lag_scaler() -> dict[str, Any]:
@@ -19,10 +16,6 @@ def lag_scaler() -> dict[str, Any]:
     deployment["spec"] |= {"replicas": 1, "minReadySeconds": 0}
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     container["resources"]["requests"]["cpu"] = "50m"  # beside 24 consumers on two cores
-    for entry in container["env"]:
-        secret = entry.get("valueFrom", {}).get("secretKeyRef", {})
-        if secret.get("name") == _SCALERS_KAFKA:
-            secret["name"] = login.NAME
     return deployment
 
 

@@ -16,10 +16,10 @@ PASSWORD = SETTINGS["sasl.password"]
 
 
 def test_pods_read_settings_and_keda_what_points_to_them():
-    """Each key that the TriggerAuthentication names is there; only the Secret holds the password."""
-    secret, reference = login.objects(SETTINGS, "127.0.0.1:9092")
+    """Each key that the TriggerAuthentication names is there; only the Secrets hold the password."""
+    secret, scaler, reference = login.objects(SETTINGS, "127.0.0.1:9092")
     assert json.loads(secret["stringData"]["settings"]) == SETTINGS
-    assert secret["stringData"]["clusters"] == "127.0.0.1:9092"
+    assert scaler["stringData"] == {"settings": secret["stringData"]["settings"], "clusters": "127.0.0.1:9092"}
     targets = reference["spec"]["secretTargetRef"]
     assert {one["parameter"]: secret["stringData"][one["key"]] for one in targets} == logins.keda(SETTINGS)
     assert {one["name"] for one in targets} == {secret["metadata"]["name"]} == {login.NAME}
@@ -41,11 +41,10 @@ def test_every_pod_of_a_trial_reads_the_login_if_there_is_one(file):
                 assert _variables(container)["KAFKA_SETTINGS"] == wanted
 
 
-def test_a_trials_scaler_reads_the_trials_secret():
-    """With the clusters that the login is for."""
+def test_a_trials_scaler_reads_a_secret_of_the_trials():
+    """With the clusters that the login is for, by the name that its manifest has."""
     chosen = inputs.read("step-10x", "lasting-150", Workload(), 1, scales.load("quick"), "binary")
     (scaler,) = (item for item in chosen.manifests({}) if item["metadata"]["name"] == "lag-scaler")
     (container,) = catalog.containers(scaler)
     for name, key in (("KAFKA_SETTINGS", "settings"), ("CLUSTERS", "clusters")):
-        assert _variables(container)[name] == {"name": login.NAME, "key": key, "optional": True}
-    assert _variables(container)["TLS_CERT"]["name"] == "lag-scaler-tls"
+        assert _variables(container)[name] == {"name": login.SCALER, "key": key, "optional": True}
