@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from lab.errors import InputError
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -43,6 +45,7 @@ class Flags(argparse.ArgumentParser):
 
         A :class:`Kind` says itself what is allowed.
         A flag without a default must be given unless it is ``optional``: then it is None, and ``text`` says what that means.
+        A ``kind`` that raises :class:`InputError` says by it what is shown of the value, and what is allowed.
         """
         variable = name.replace("-", "_").upper()
         allowed = allowed or getattr(kind, "allowed", "")
@@ -50,9 +53,10 @@ class Flags(argparse.ArgumentParser):
         def convert(value: str) -> Any:
             try:
                 return kind(value)
-            except ValueError:
+            except ValueError as error:
                 also = f" (also read from {variable})" if self._environment else ""
-                raise argparse.ArgumentTypeError(f"{value!r} is not allowed; allowed: {allowed}{also}") from None
+                shown, may = (error.value, error.allowed) if isinstance(error, InputError) else (value, allowed)
+                raise argparse.ArgumentTypeError(f"{shown!r} is not allowed; allowed: {may}{also}") from None
 
         given = os.environ.get(variable) if self._environment else None
         start = default if given is None else given
@@ -60,7 +64,7 @@ class Flags(argparse.ArgumentParser):
         if default is None:
             said += [] if optional else ["required"]
         else:
-            said.append(f"default {default}")
+            said.append(f"default {'none' if default == '' else default}")
         self.add_argument(
             f"--{name}",
             type=convert,
@@ -69,9 +73,8 @@ class Flags(argparse.ArgumentParser):
             help=f"{text} [{', '.join(said)}]" if said else text,
         )
 
-    def everywhere(self, metrics_port: int) -> None:
-        """Add what every program of a pod takes: Kafka's address, and where to serve /metrics."""
-        self.flag("bootstrap-servers", str, None, "Kafka's address")
+    def serving(self, metrics_port: int) -> None:
+        """Add where a program of a pod serves /metrics."""
         self.flag("pod-ip", str, "127.0.0.1", "address to serve /metrics on")
         self.flag("metrics-port", whole(0, 65_535), metrics_port, "port to serve /metrics on; 0 picks one", "0 to 65,535")
 

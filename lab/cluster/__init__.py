@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a guard starts with every run, and needs none of these imports
@@ -24,6 +25,10 @@ class Cluster(Protocol):
     @property
     def pod_bootstrap(self) -> str:
         """Kafka's address, as seen from pods."""
+
+    @property
+    def kafka_settings(self) -> Mapping[str, str]:
+        """Settings of Kafka's client library with which a client logs in; none where Kafka asks for no login. Secret."""
 
     @property
     def prometheus_url(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lab.flags import Flags
-from lab.report.tables import markdown, markdown_table
+from lab.report.tables import Cell, Table
 from lab.spec import consumer, producer
 from lab.spec.settings import Setting, declared
 from lab.spec.workload import MOST_PARTITIONS, PARTITIONS, Workload
@@ -53,14 +53,14 @@ def _without(owner: Any, names: set[str]) -> Iterable[Setting]:
 def _table(given: Iterable[Setting]) -> str:
     rows = [
         (
-            f"`{one.name}`",
-            f"`{one.default}`" if one.default != "" else "",
+            Cell(one.name, code=True),
+            Cell(str(one.default), code=True),
             one.unit,
-            markdown(one.kind.allowed),
-            markdown(one.text),
-            markdown(one.scaling.text) if one.scaling else "",
-            f"`{one.client}`" if one.client else "",
+            one.kind.allowed,
+            one.text,
+            one.scaling.text if one.scaling else "",
+            Cell(one.client or "", code=True),
         )
         for one in given
     ]
-    return markdown_table(("field", "default", "unit", "allowed", "", "at a scale", "librdkafka"), rows)
+    return Table(("field", "default", "unit", "allowed", "", "at a scale", "librdkafka"), rows).markdown

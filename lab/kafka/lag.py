@@ -126,8 +126,10 @@ class GroupsReader:
 class LagReader:
     """Reads the lag of one group on one topic through one admin connection (some 4 ms for 24 partitions)."""
 
-    def __init__(self, bootstrap: str, group: str, topic: str, timeout_s: float = 10.0) -> None:
-        self._reader, self._pair = GroupsReader(bootstrap, timeout_s), (group, topic)
+    def __init__(
+        self, bootstrap: str, group: str, topic: str, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._reader, self._pair = GroupsReader(bootstrap, timeout_s, settings), (group, topic)
 
     def read(self) -> dict[int, PartitionLag]:
         """The lag by partition. Raises ``KafkaException`` when Kafka can't be asked or the topic is not there."""

@@ -17,11 +17,12 @@ MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
 
 @dataclass(frozen=True)
 class Cell:
-    """A text of a table; ``links`` are (text, address) and stand in its place, ``style`` is a class of the page's style."""
+    """A text of a table, as ``code`` or not; ``links`` are (text, address) in its place, ``style`` is a class of the page."""
 
     text: str = ""
     links: tuple[tuple[str, str], ...] = ()
     style: str = ""
+    code: bool = False
 
 
 @dataclass(frozen=True)

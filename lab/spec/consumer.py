@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lab.errors import InputError
 from lab.flags import ANY, SEED, SWITCH, Flags, Kind, choice, number, whole
+from lab.kafka.settings import kafka_flags
 from lab.spec import settings as declarations
 from lab.spec.backoff import MOST_DELAY_MS, MOST_DELAYS, Backoff
 from lab.spec.failures import Failures, Place
@@ -118,6 +120,7 @@ class Settings(TrialSettings):
     """All that a consumer is given; ``client_id`` is the pod's own name, as two members must never share one."""
 
     bootstrap_servers: str
+    kafka_settings: Mapping[str, str] = field(repr=False)
     pod_ip: str
     metrics_port: int
     client_id: str
@@ -157,7 +160,8 @@ class Settings(TrialSettings):
 def flags() -> Flags:
     """The consumer's flags."""
     parser = Flags(prog="python -m lab.programs.consumer", description=__doc__)
-    parser.everywhere(metrics_port=9090)
+    kafka_flags(parser)
+    parser.serving(metrics_port=9090)
     declarations.add_flags(parser, Settings)
     return parser
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lab import yamlfile
 from lab.flags import ANY, SEED, Flags, number, whole
+from lab.kafka.settings import kafka_flags
 from lab.spec import settings as declarations
 from lab.spec.profile import KINDS, Profile, build, load
 from lab.spec.settings import setting
@@ -27,6 +29,7 @@ class Settings(TrialSettings):
     """All that a producer is given."""
 
     bootstrap_servers: str
+    kafka_settings: Mapping[str, str] = field(repr=False)
     pod_ip: str
     metrics_port: int
     topic: str = setting("events", ANY, "topic to produce to")
@@ -57,7 +60,8 @@ class Settings(TrialSettings):
 def flags() -> Flags:
     """The producer's flags."""
     parser = Flags(prog="python -m lab.programs.producer", description=__doc__)
-    parser.everywhere(metrics_port=0)
+    kafka_flags(parser)
+    parser.serving(metrics_port=0)
     declarations.add_flags(parser, Settings)
     return parser
 

@@ -13,7 +13,6 @@ from kubernetes.dynamic import DynamicClient
 
 from lab import clock
 from lab.errors import LabFault
-from lab.kafka import topics
 from lab.spec.events import Delete, Event, Grow, Kill, Pause, PauseScaling, Resume, ScaleTo
 from lab.spec.steps import Decree
 from lab.trial import stepping
@@ -50,7 +49,7 @@ perform.register(Decree, stepping.take)
 
 @perform.register(Grow)
 def _grow(event: Grow, stage: Stage) -> dict[str, Any]:
-    topics.grow(stage.cluster.bootstrap, stage.names["TOPIC"], event.partitions)
+    stage.grow(event.partitions)
     stage.mark("repartitioned")
     return {}
 

@@ -82,6 +82,6 @@ def _ledger(stage: Stage, spark: Callable[[], SparkSession], at_rest: bool, into
     with reporting(lambda: "Spark: ledger", every_s=10):
         letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
         topics = Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], letters)
-        settle(spark(), stage.cluster.bootstrap, topics, into, at_rest)
+        settle(spark(), stage.cluster.bootstrap, topics, into, at_rest, stage.cluster.kafka_settings)
     stage.times["ledger_s"] = time.monotonic() - begun
     log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.times["ledger_s"])

@@ -20,6 +20,7 @@ from lab.model.baseline import baseline
 from lab.spec.events import SIGKILL, Kill
 from lab.spec.inputs import Inputs
 from lab.spec.steps import Decree
+from lab.trial import login
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
 from lab.trial.located import located
@@ -55,8 +56,9 @@ class Stage:
         topics.create(
             cluster.bootstrap,
             {self.names["TOPIC"]: inputs.partitions} | {self.names[key]: 1 for key in self._single},
+            cluster.kafka_settings,
         )
-        self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"])
+        self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"], settings=cluster.kafka_settings)
         apply.objects(
             self.api,
             [
@@ -67,9 +69,15 @@ class Stage:
                 }
             ],
         )
+        self._login = login.objects(cluster.kafka_settings, cluster.pod_bootstrap)
+        apply.objects(self.api, self._login, self.namespace)  # no inputs: no record may keep them
         self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl")
         self.reports = Listener(
-            cluster.bootstrap, self.names["REPORTS_TOPIC"], folder / "group_events.jsonl", self.transitions.notify
+            cluster.bootstrap,
+            self.names["REPORTS_TOPIC"],
+            folder / "group_events.jsonl",
+            self.transitions.notify,
+            cluster.kafka_settings,
         )
 
     def mark(self, phase: str) -> None:
@@ -128,12 +136,17 @@ class Stage:
     def apply(self, wanted: list[dict[str, Any]]) -> None:
         """Apply objects in the trial's namespace and keep them as inputs of the record."""
         scaler = next((pod["status"].get("podIP", "") for pod in self.transitions.pods("lag-scaler")), "")
-        placed = (located(item, self.namespace, self.cluster.pod_prometheus_url, scaler) for item in wanted)
+        prometheus, reference = self.cluster.pod_prometheus_url, login.NAME if self._login else None
+        placed = (located(item, self.namespace, prometheus, scaler, reference) for item in wanted)
         fitted = [self.cluster.fit(item) for item in placed]
         for item in fitted:
             file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
             file.write_text(yaml.safe_dump(item, sort_keys=False))
         apply.objects(self.api, fitted, self.namespace)
+
+    def grow(self, partitions: int) -> None:
+        """Give the topic ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
+        topics.grow(self.cluster.bootstrap, self.names["TOPIC"], partitions, self.cluster.kafka_settings)
 
     def ready(self, deployment: str, replicas: int | None = None) -> bool:
         """Whether ``deployment`` has as many ready pods as it asks for, and asks for ``replicas``."""
@@ -170,5 +183,6 @@ class Stage:
         """Take down what the trial put up. The empty namespace goes by itself."""
         self.halt()
         client.CoreV1Api(self.api).delete_namespace(self.namespace)
-        topics.delete(self.cluster.bootstrap, [self.names[key] for key in ("TOPIC", *self._single)])
+        names = [self.names[key] for key in ("TOPIC", *self._single)]
+        topics.delete(self.cluster.bootstrap, names, self.cluster.kafka_settings)
         self.api.close()

@@ -2,8 +2,12 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
+from lab import yamlfile
 from lab.errors import NoData
 from lab.measure import curves
 from lab.measure.flips import stability
@@ -15,7 +19,7 @@ from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.events import Delete, Pause, PauseScaling, Resume, ScaleTo
 from lab.spec.workload import Workload
-from lab.trial import runner
+from lab.trial import login, runner
 
 pytestmark = pytest.mark.cluster
 
@@ -71,6 +75,22 @@ def test_a_dropped_receipt_is_named_as_lost(undrained, spark):
     (gap,) = verdict.lost
     assert (gap.partition, gap.first, gap.last) == (dropped["partition"], dropped["first"], dropped["last"])
     assert gap.pods
+
+
+def test_a_record_keeps_nothing_of_the_login(undrained, cluster):
+    """Neither in a file nor in a column of text; the ScaledObject as applied names what points to it."""
+    password = cluster.kafka_settings["sasl.password"]
+    files = [file for file in undrained.folder.rglob("*") if file.is_file()]
+    assert [file for file in files if password.encode() in file.read_bytes()] == []
+    tables = {file: pq.read_table(file) for file in files if file.suffix == ".parquet"}
+    for file, table in tables.items():
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if pa.types.is_string(column.type):
+                assert not pc.any(pc.match_substring(column, password)).as_py(), f"{file.name}: {name}"
+    assert any(pa.types.is_string(kind) for table in tables.values() for kind in table.schema.types)
+    (applied,) = (file for file in files if file.name.startswith("scaledobject-"))
+    (trigger,) = yamlfile.read(applied)["spec"]["triggers"]
+    assert trigger["authenticationRef"] == {"name": login.NAME}
 
 
 def test_a_paused_keda_is_no_reaction_and_no_hang(broken):

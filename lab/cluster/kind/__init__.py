@@ -59,6 +59,11 @@ class Kind:
         return settings.POD_BOOTSTRAP
 
     @property
+    def kafka_settings(self) -> dict[str, str]:
+        """None: the Kafka in containers asks for no login."""
+        return {}
+
+    @property
     def prometheus_url(self) -> str:
         """Prometheus's address, a port of the host's loopback."""
         return self.state.prometheus

@@ -42,6 +42,7 @@ class Program:
                 "enable.idempotence": True,
                 "linger.ms": 0,
                 "delivery.timeout.ms": 30_000,
+                **chosen.kafka_settings,
             }
         )
         self._reports = Reports(self._producer, chosen.reports_topic, chosen.client_id)

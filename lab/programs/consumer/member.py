@@ -30,6 +30,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         # 31 MB a process instead of 60; with the default back-off of 1 s a small queue would cap the rate.
         "queued.max.messages.kbytes": 4096,
         "fetch.queue.backoff.ms": 20,
+        **settings.kafka_settings,
     }
     if settings.commit == "auto":
         common["auto.commit.interval.ms"] = max(1, settings.commit_interval_ms)

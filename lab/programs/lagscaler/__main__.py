@@ -61,7 +61,7 @@ def kafka_settings(text: str, clusters: str) -> dict[str, str]:
         return {}
     if not clusters:
         raise InputError("command line", "--clusters", clusters, "the clusters that --kafka-settings may be used for")
-    return client_settings(text, clusters.split()[0])
+    return client_settings(text)
 
 
 def settle() -> None:

@@ -16,7 +16,7 @@ from prometheus_client import start_http_server
 
 from lab.errors import InputError
 from lab.kafka import event
-from lab.kafka.reports import Reports, process_started
+from lab.kafka.reports import Reports, process_started, reporter
 from lab.programs.producer.send import Tally, configuration, replay
 from lab.spec.producer import flags, settings
 from lab.spec.zipf import Entities
@@ -44,16 +44,16 @@ def main() -> int:
     if chosen.partitions:
         from lab.kafka.topics import create
 
-        create(chosen.bootstrap_servers, {chosen.topic: chosen.partitions})
-    producer = Producer(configuration(chosen.bootstrap_servers, who))
-    reporter = Producer({"bootstrap.servers": chosen.bootstrap_servers, "client.id": who, "acks": "all"})
-    reports = Reports(reporter, chosen.reports_topic, who)
+        create(chosen.bootstrap_servers, {chosen.topic: chosen.partitions}, chosen.kafka_settings)
+    producer = Producer(configuration(chosen.bootstrap_servers, who, chosen.kafka_settings))
+    reports_producer = reporter(chosen.bootstrap_servers, who, chosen.kafka_settings)
+    reports = Reports(reports_producer, chosen.reports_topic, who)
 
     def started(phase: str, at: float) -> None:
         log.info("phase %s", phase)
         if chosen.reports_topic:
             reports.say("phase", phase=phase, at=at)
-            reporter.poll(0)
+            reports_producer.poll(0)
 
     entities = Entities(chosen.seed, chosen.entities, profile.zipf)
     payload = random.Random(chosen.seed).randbytes(event.SIZE - event.HEADER.size)
@@ -61,13 +61,13 @@ def main() -> int:
     if chosen.reports_topic:
         reports.say("started", created=process_started())
         reports.say("profile", start=start, total=profile.total)
-        reporter.flush(10)
+        reports_producer.flush(10)
     replay(producer, chosen.topic, profile, entities, payload, stop, started, tally, start)
     summary = tally.summary()
     log.info("%s", summary)
     if chosen.reports_topic:
         reports.say("produced", **summary)
-        reporter.flush(30)
+        reports_producer.flush(30)
     return 0 if tally.acked == tally.sent else 1
 
 

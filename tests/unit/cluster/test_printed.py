@@ -49,12 +49,12 @@ def place(cluster):
     name, api = f"printed-{uuid.uuid4().hex[:8]}", cluster.api()
     apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
     apply.objects(api, [deployment("consumer", {"cpu": "10m", "memory": "48Mi"})], name)
-    topics.create(cluster.bootstrap, {name: 6})
+    topics.create(cluster.bootstrap, {name: 6}, cluster.kafka_settings)
     yield name
     resource = DynamicClient(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     resource.delete(name="orders", namespace=name)
     client.CoreV1Api(api).delete_namespace(name)
-    topics.delete(cluster.bootstrap, [name])
+    topics.delete(cluster.bootstrap, [name], cluster.kafka_settings)
 
 
 def test_what_is_read_back_is_what_was_written(cluster, place):

@@ -39,13 +39,17 @@ class Known:
 
 
 class Follower:
-    """Keeps a :class:`Known` for each of ``services`` up to date from the reports topic, when asked to."""
+    """Keeps a :class:`Known` for each of ``services`` up to date from the reports topic, when asked to.
 
-    def __init__(self, bootstrap: str, topic: str, services: tuple[str, ...]) -> None:
+    ``settings`` are those with which a client logs in to Kafka, if it has to.
+    """
+
+    def __init__(
+        self, bootstrap: str, topic: str, services: tuple[str, ...], settings: Mapping[str, str] | None = None
+    ) -> None:
         self.known = {name: Known(name) for name in services}
-        self._consumer = Consumer(
-            {"bootstrap.servers": bootstrap, "group.id": "lab-addresses", "enable.auto.commit": False, "log_level": 2}
-        )
+        own: dict[str, Any] = {"group.id": "lab-addresses", "enable.auto.commit": False, "log_level": 2}
+        self._consumer = Consumer({"bootstrap.servers": bootstrap, **own, **(settings or {})})
         self._consumer.assign([TopicPartition(topic, 0, 0)])
 
     def follow(self, timeout_s: float = 0.0) -> None:

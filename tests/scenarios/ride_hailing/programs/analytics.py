@@ -27,14 +27,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from lab.errors import InputError
 from lab.flags import Flags, number, whole
 from lab.kafka import event
-from lab.kafka.reports import Reports, process_started
+from lab.kafka import login as logins
+from lab.kafka.reports import Reports, process_started, reporter
+from lab.kafka.settings import kafka_flags
 from lab.programs.serve import serve
 from lab.record.ledger import session
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP
@@ -62,7 +64,8 @@ _FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.request.timeout.ms": "10000", 
 def flags() -> Flags:
     """The job's flags; each may come from the environment."""
     parser = Flags(prog="python -m tests.scenarios.ride_hailing.programs.analytics", description=__doc__)
-    parser.everywhere(metrics_port=9090)
+    kafka_flags(parser)
+    parser.serving(metrics_port=9090)
     parser.flag("topic", str, "events", "topic to read")
     parser.flag("reports-topic", str, "", "topic on which batches are said; empty for none")
     parser.flag("window-s", number(0.1, 86_400), 10.0, "length of a window, s", "0.1 to 86,400")
@@ -72,10 +75,10 @@ def flags() -> Flags:
     return parser
 
 
-def stream(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
-    """The topic from its beginning, as one task a core and not one a partition."""
+def stream(spark: SparkSession, bootstrap: str, topic: str, login: Mapping[str, str]) -> DataFrame:
+    """The topic from its beginning, as one task a core and not one a partition; ``login`` are options of the connector."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
-    loaded = reader.option("startingOffsets", "earliest").option("failOnDataLoss", "true").options(**_FETCH).load()
+    loaded = reader.option("startingOffsets", "earliest").option("failOnDataLoss", "true").options(**_FETCH, **login).load()
     return loaded.coalesce(spark.sparkContext.defaultParallelism)
 
 
@@ -163,6 +166,11 @@ def main() -> int:
     """Keep the table until SIGTERM; exit 2 on bad input, 1 when the query failed."""
     parser = flags()
     options = parser.parse_args()
+    try:
+        login = logins.spark(options.kafka_settings)
+    except InputError as error:
+        print(f"python -m lab.ridehailing.analytics: {error}", file=sys.stderr)
+        return 2
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.ERROR)
     stop, ready = threading.Event(), threading.Event()
@@ -171,7 +179,7 @@ def main() -> int:
     with parser.listening(options.metrics_port):
         serve(options.pod_ip, options.metrics_port, ready.is_set, lambda: True)
     who = os.environ.get("HOSTNAME", "analytics")
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who, "acks": "all"})
+    producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who)
 
     def say(name: str, **fields: object) -> None:
@@ -186,7 +194,7 @@ def main() -> int:
         table = Path(folder, "table")
         table.mkdir()
         dashboard = Dashboard(table)
-        rows = windows(stream(spark, options.bootstrap_servers, options.topic), options.window_s, options.watermark_s)
+        rows = windows(stream(spark, options.bootstrap_servers, options.topic, login), options.window_s, options.watermark_s)
         writer = rows.writeStream.outputMode("update").foreachBatch(dashboard.write).queryName("dashboard")
         writer = writer.option("checkpointLocation", str(Path(folder, "checkpoint")))
         query = writer.trigger(processingTime=f"{options.trigger_ms} milliseconds").start()

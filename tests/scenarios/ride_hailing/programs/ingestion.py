@@ -74,7 +74,7 @@ def main() -> int:
     parser = service.flags("python -m tests.scenarios.ride_hailing.programs.ingestion", __doc__)
 
     def make(options: Any) -> tuple[web.Application, Callable[[], int]]:
-        publisher = Publisher(options.bootstrap_servers, options.topic, service.who())
+        publisher = Publisher(options.bootstrap_servers, options.topic, service.who(), options.kafka_settings)
         return application(publisher), publisher.close
 
     return service.run(parser, SERVICE, make)

@@ -36,7 +36,7 @@ FIND_S = 10.0
 random.seed(GIVEN["seed"])  # Locust draws tasks and waits from it
 numbers, turns, rides = itertools.count(), itertools.count(), itertools.count()
 tally = Tally()
-follower = Follower(GIVEN["bootstrap"], GIVEN["reports_topic"], tuple(GIVEN["services"]))
+follower = Follower(GIVEN["bootstrap"], GIVEN["reports_topic"], tuple(GIVEN["services"]), GIVEN["kafka_settings"])
 
 
 def pod(service: str, refused: str = "") -> str:

@@ -60,7 +60,7 @@ def main() -> int:
     parser.flag("match-ms", whole(1, 600_000), 500, "time to find one, ms", "1 to 600,000")
 
     def make(options: Any) -> tuple[web.Application, Callable[[], int]]:
-        publisher = Publisher(options.bootstrap_servers, options.topic, service.who())
+        publisher = Publisher(options.bootstrap_servers, options.topic, service.who(), options.kafka_settings)
         return application(publisher, options.slots, options.match_ms / 1000), publisher.close
 
     return service.run(parser, SERVICE, make)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -16,10 +17,10 @@ ACKED, FAILED, UNKNOWN = "acked", "failed", "unknown"
 class Publisher:
     """A producer with acks=all, idempotent; made and used within one event loop. Callbacks come from a thread of its own."""
 
-    def __init__(self, bootstrap: str, topic: str, who: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, who: str, settings: Mapping[str, str] | None = None) -> None:
         self._topic = topic
         self._loop = asyncio.get_running_loop()
-        self._producer = Producer(configuration(bootstrap, who))
+        self._producer = Producer(configuration(bootstrap, who, settings))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, name="delivery", daemon=True)
         self._thread.start()

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import web
-from confluent_kafka import Producer
 
 from lab.flags import Flags, whole
-from lab.kafka.reports import Reports, process_started
+from lab.kafka.reports import Reports, process_started, reporter
+from lab.kafka.settings import kafka_flags
 from lab.programs.serve import serve
 from tests.scenarios.ride_hailing.programs.addresses import LEAVING, LISTENING, LOOK_S
 
@@ -27,7 +27,8 @@ SHUTDOWN_S = 12.0  # for requests under way; aiohttp waits so long twice, and th
 def flags(prog: str, description: str | None) -> Flags:
     """The flags every service takes; each may come from the environment."""
     parser = Flags(prog=prog, description=description)
-    parser.everywhere(metrics_port=9090)
+    kafka_flags(parser)
+    parser.serving(metrics_port=9090)
     parser.flag("http-port", whole(0, 65_535), 8080, "port of --pod-ip to serve on; 0 picks one", "0 to 65,535")
     parser.flag("topic", str, "events", "topic to produce to")
     parser.flag("reports-topic", str, "", "topic on which to say where it listens; empty for none")
@@ -49,7 +50,7 @@ async def listening(options: Any, service: str, app: web.Application) -> AsyncIt
     server = site._server
     assert isinstance(server, asyncio.Server)
     url = f"http://{options.pod_ip}:{server.sockets[0].getsockname()[1]}"
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who(), "acks": "all"})
+    producer = reporter(options.bootstrap_servers, who(), options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who())
 
     def say(event: str, **fields: object) -> None:

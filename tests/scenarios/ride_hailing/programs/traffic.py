@@ -24,7 +24,8 @@ from confluent_kafka import Producer
 from lab import yamlfile
 from lab.errors import InputError, LabFault
 from lab.flags import Flags, choice, number, whole
-from lab.kafka.reports import Reports, process_started
+from lab.kafka.reports import Reports, process_started, reporter
+from lab.kafka.settings import kafka_flags
 from lab.spec.profile import Profile, build
 from tests.scenarios.ride_hailing.programs.addresses import Follower
 from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, users_at
@@ -41,7 +42,7 @@ PART = 250_000  # characters of a file in one report: as JSON less than the 1 MB
 def flags() -> Flags:
     """The driver's flags; each may come from the environment."""
     parser = Flags(prog="python -m tests.scenarios.ride_hailing.programs.traffic", description=__doc__)
-    parser.flag("bootstrap-servers", str, None, "Kafka's address")
+    kafka_flags(parser)
     parser.flag("reports-topic", str, None, "topic where services say where they listen, and this says what it does")
     parser.flag("profile-yaml", str, None, "the profile's YAML itself")
     parser.flag("traffic-user", choice(*SERVICES), "EventProducer", "Locust's user class", f"one of {', '.join(SERVICES)}")
@@ -75,9 +76,11 @@ def main() -> int:
         print(f"python -m tests.scenarios.ride_hailing.programs.traffic: {error}", file=sys.stderr)
         return 2
     who = os.environ.get("HOSTNAME", "traffic")
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who, "acks": "all"})
+    producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who)
-    follower = Follower(options.bootstrap_servers, options.reports_topic, SERVICES[options.traffic_user])
+    follower = Follower(
+        options.bootstrap_servers, options.reports_topic, SERVICES[options.traffic_user], options.kafka_settings
+    )
     try:
         follower.find(FIND_S)
     except LabFault as fault:
@@ -104,6 +107,7 @@ def _drive(options: Any, profile: Profile, start: float, folder: Path, reports: 
     told = folder / "tally.json"
     settings = {
         "bootstrap": options.bootstrap_servers,
+        "kafka_settings": options.kafka_settings,
         "reports_topic": options.reports_topic,
         "services": SERVICES[options.traffic_user],
         "profile": profile.to_dict(),

@@ -1,6 +1,7 @@
 """KEDA's real operator as the client: lag that lasts scales a Deployment; what is refused or gone is held, and seen."""
 
 import contextlib
+import json
 import time
 import urllib.request
 import uuid
@@ -26,6 +27,13 @@ DEADLINE_S = 60
 POLLS_S = 8  # several pollingIntervals of 1 s and HPA syncs of 0.5 s: long enough for what must not happen to happen
 
 
+@pytest.fixture(autouse=True)
+def login(cluster, monkeypatch):
+    """The scaler's login to Kafka, as a pod is told it."""
+    monkeypatch.setenv("KAFKA_SETTINGS", json.dumps(dict(cluster.kafka_settings)))
+    monkeypatch.setenv("CLUSTERS", cluster.pod_bootstrap)
+
+
 class Scaled:
     """A Deployment with a ScaledObject whose trigger is the scaler at ``address``, in a namespace of its own.
 
@@ -47,7 +55,7 @@ class Scaled:
         **changes,
     ):
         self.api, self.namespace = cluster.api(), f"lagscaler-{uuid.uuid4().hex[:8]}"
-        self.topic = Topic(cluster.bootstrap)
+        self.topic = Topic(cluster.bootstrap, cluster.kafka_settings)
         names = {"BOOTSTRAP_SERVERS": cluster.pod_bootstrap, "GROUP": self.topic.name, "TOPIC": self.topic.name}
         metadata = {
             "scalerAddress": address,
@@ -189,7 +197,7 @@ def test_never_to_zero_on_an_error(cluster):
         scaled.topic.produce(25)
         scaled.scaled_to(3)
         said = {scaled.topic.active(one)}
-        topics.delete(scaled.topic.bootstrap, [scaled.topic.name])
+        topics.delete(scaled.topic.bootstrap, [scaled.topic.name], scaled.topic.login)
         until(
             lambda: said.add(scaled.topic.active(one)) or scaled.condition("Ready") == ("False", "TriggerError"),
             DEADLINE_S,
