@@ -142,7 +142,7 @@ class Rider(_User):
         self.post("driver-matching", "/api/match", body, number)
 
 
-@events.init.add_listener
+@events.init.add_listener  # type: ignore[untyped-decorator]
 def _follow(**_: Any) -> None:
     def on() -> None:
         while True:
@@ -153,7 +153,7 @@ def _follow(**_: Any) -> None:
     follower.find(FIND_S)
 
 
-@events.quitting.add_listener
+@events.quitting.add_listener  # type: ignore[untyped-decorator]
 def _leave(**_: Any) -> None:
     tally.unknown = tally.sent - tally.acked - tally.failed  # also those that were cut off
     tally.completed = time.time() >= END
