@@ -14,7 +14,6 @@ from lab.judge.quantity import Quantity
 from lab.report import measures
 from lab.report.tables import render
 
-
 SCENARIOS = sorted((paths.PROJECT / "tests" / "scenarios").glob("*/measure/__init__.py"))
 PACKAGES = (*measures.PACKAGES, *(f"tests.scenarios.{file.parent.parent.name}.measure" for file in SCENARIOS))
 
