@@ -20,7 +20,6 @@ from lab.judge.measure import Detail, Measure, Number
 from lab.report.tables import render
 
 PACKAGES = ("lab.measure",)
-COMMAND = "python -m lab.report.measures > docs/measures.md"
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,15 @@ def entries(module: ModuleType) -> list[Entry]:
     return made
 
 
-def page(packages: Iterable[str] = PACKAGES) -> str:
+def command(packages: Sequence[str] = PACKAGES) -> str:
+    """The command that writes the page of ``packages``."""
+    return " ".join(["python -m lab.report.measures", *(packages if packages != PACKAGES else ()), "> docs/measures.md"])
+
+
+def page(packages: Sequence[str] = PACKAGES) -> str:
     """The whole page as GitHub's Markdown; its links lead from docs/ to the modules."""
     found = [entry for module in modules(packages) for entry in entries(module)]
-    return render("measures.md", command=COMMAND, measures=found)
+    return render("measures.md", command=command(packages), measures=found)
 
 
 def _entry(module: ModuleType, function: str, rows: Sequence[tuple[str, str, str]], *documented: object) -> Entry:
@@ -94,4 +98,4 @@ def _prose(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page(sys.argv[1:] or PACKAGES))
+    sys.stdout.write(page(tuple(sys.argv[1:]) or PACKAGES))

@@ -14,6 +14,9 @@ from lab.judge.quantity import Quantity
 from lab.report import measures
 from lab.report.tables import render
 
+SCENARIOS = sorted((paths.PROJECT / "tests" / "scenarios").glob("*/measure/__init__.py"))
+PACKAGES = (*measures.PACKAGES, *(f"tests.scenarios.{file.parent.parent.name}.measure" for file in SCENARIOS))
+
 
 class Pace(Measure):
     """The pace is ``distance`` / ``duration``, as :class:`Quantity`."""
@@ -56,7 +59,7 @@ def test_each_measure_has_its_formula_units_and_names() -> None:
 
 def test_every_declared_measure_is_on_the_page() -> None:
     """A class of a measure that no function computes would be on no page."""
-    found = list(measures.modules())
+    found = list(measures.modules(PACKAGES))
     computed = {measures._kind(function) for module in found for function in vars(module).values() if callable(function)}
     declared = {
         item
@@ -69,16 +72,16 @@ def test_every_declared_measure_is_on_the_page() -> None:
 
 
 def test_the_page_is_current() -> None:
-    """docs/measures.md is what the program writes now."""
+    """docs/measures.md is what the program writes now, the measures of scenarios included."""
     committed = (paths.PROJECT / "docs" / "measures.md").read_text(encoding="utf-8")
-    if committed != measures.page():
-        pytest.fail(f"docs/measures.md differs from the code: {measures.COMMAND}")
+    if committed != measures.page(PACKAGES):
+        pytest.fail(f"docs/measures.md differs from the code: {measures.command(PACKAGES)}")
 
 
 def test_the_page_begins_with_its_contents() -> None:
     """Every measure is one line of the first table, which links to its section."""
-    page = measures.page()
-    names = [entry.function for module in measures.modules() for entry in measures.entries(module)]
+    page = measures.page(PACKAGES)
+    names = [entry.function for module in measures.modules(PACKAGES) for entry in measures.entries(module)]
     assert names
     assert all(f"\n| [{name}](#{name}) | " in page for name in names)
 
