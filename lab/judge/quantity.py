@@ -34,6 +34,10 @@ class Bound(float):
         bound.source = source
         return bound
 
+    def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]
+        """What a copy of the bound is made of."""
+        return float(self), self.source
+
 
 @dataclass(frozen=True)
 class Comparison:

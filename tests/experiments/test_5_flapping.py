@@ -1,16 +1,16 @@
 """Experiment 5: flapping.
 
-Hypothesis. Under bursts a scale-down window shorter than a lull gives pods back between two bursts and asks for them again:
-every burst costs two rounds of scaling and their rebalances. A window longer than a lull is not enough either: a burst that
-the kept pods take without lag does not renew it. It has to outlast the bursts; scale-up stays immediate, and the drain loses
-nothing.
+Hypothesis. Under bursts a scale-down window shorter than a lull gives pods back between two bursts and asks for them again, so
+that every burst costs two rounds of scaling and their rebalances. A window longer than a lull is not enough either: a burst
+that builds no lag, because the pods are still there, does not renew it. The window has to outlast the bursts. Scale-up stays
+immediate, and the drain takes no longer.
 
 Method. Profiles ``bursty`` (three 10x bursts, one every 300 s) and ``sawtooth`` (three ramps from R to 10R, one every 270 s)
 with pods of 100 events/s on policies that differ in the scale-down window alone: ``lag-150-hasty`` 15 s, ``lag-150`` 300 s,
 ``lag-150-patient`` 900 s. A flip is a scale-down followed by a scale-up.
 
-Asserted. The short window flips (or the experiment has shown nothing), the tuned one of 900 s does not, and with it lag is back
-at one lagThreshold within 10 s of the last burst, as seen. On ``bursty`` the usual 300 s still flip.
+Asserted. The short window flips; this is the control. The tuned window of 900 s does not, and with it lag is back at one
+lagThreshold within 10 s of the last burst, as seen. On ``bursty`` the usual window of 300 s still flips.
 """
 
 import allure

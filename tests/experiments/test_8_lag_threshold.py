@@ -6,10 +6,10 @@ spare; a few times more breaches it, and a lagThreshold near the lag of messages
 
 Method. Profile ``plateau`` with pods of 100 events/s on policies that differ in lagThreshold alone: 5, 150, 500 and 1,500,
 two and a half decades around 100 x 2 s x 0.75 = 150. Time behind is the median of lag / arrival rate (Little's law) in the last
-third of the spike, when the group has had its time to react.
+third of the spike: by then the group has reacted.
 
-Asserted. 150 holds the objective of 2 s and is the largest of the sweep that does; ten times that breaches it, and 5 takes pods
-at baseline, on noise.
+Asserted. 150 holds the objective of 2 s and is the largest of the sweep that does. Ten times as much breaches it, and 5 scales
+pods at baseline, on noise.
 """
 
 import allure

@@ -1,15 +1,15 @@
 """Experiment 9: the hand-rolled controller in place of KEDA.
 
 Hypothesis. A pod that reads lag and patches replicas every 15 s, by the HPA's own arithmetic, reacts like KEDA: both wait for
-the next sync, and what lies between Kafka and the decision in KEDA's chain (adapter, operator, external metrics API) is small
-beside it. It flaps where KEDA flaps, since the rule is the same. A hysteresis of its own changes that: lag that pods keep up
-with is what they have in flight, so it tells a busy pod from an idle one. If pods are surplus only where they are less than
-half busy, a burst that the kept pods take counts as work, and the usual window of 300 s outlasts the bursts.
+the next sync, and the time that a value needs through KEDA's chain (adapter, operator, external metrics API) is small beside
+it. It flaps where KEDA flaps, because the rule is the same. A hysteresis of its own changes that. The lag of pods that keep up
+is their messages in flight, so it tells a busy pod from an idle one. If pods count as surplus only while they are less than
+half busy, a burst that the pods take without a backlog counts as work, and the usual window of 300 s outlasts the bursts.
 
 Method. Profile ``plateau``, then ``bursty``, with pods of 100 events/s. ``lag-150`` is KEDA and the HPA; ``controller-150`` the
-lab's controller with the same lagThreshold, floor, ceiling, behavior and hysteresis, so that nothing differs but who decides;
+lab's controller with the same lagThreshold, floor, ceiling, behavior and hysteresis, so that they differ in the decider alone;
 ``controller-150-held`` has another hysteresis (downAt 0.06 for 0.9) and nothing else; ``lag-150-patient`` is KEDA's way to
-calm, a window of 900 s. A bursty trial ends drained and at the floor, so that pod-minutes count what is held for nothing.
+calm, a window of 900 s. A bursty trial ends drained and at the floor, so that pod-minutes count the pods held for nothing.
 
 Asserted. The controller's reaction is within 90 s and its decision at most a sync period after KEDA's; nothing is lost or
 processed twice. On bursts KEDA with 300 s flips and so does the controller with the HPA's hysteresis; with its own it does not,
