@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from lab.spec import profile, scaledobject
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
+from lab.spec.library import COMMITTED, Library
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
 from lab.spec.scale import Scale
@@ -34,7 +35,6 @@ PRODUCER = "producer/job"
 SIGKILL = "sigkill"
 FAULTS = (SIGKILL,)
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
-_POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
 _NOT_IN_IMAGE = "ridehailing/"  # programs of Spark, Locust and aiohttp
 
 
@@ -46,7 +46,8 @@ class Inputs:
     steps are through). ``partitions_after``: what the topic is grown to when the profile's phase "repartition" begins.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
-    ``fault``: what breaks when the profile's phase of that name begins (:mod:`lab.trial.faults`).
+    ``fault``: what breaks when the profile's phase of that name begins (:mod:`lab.trial.faults`). ``library`` is where the
+    manifests are looked up; it is no part of the identity.
     """
 
     profile_name: str
@@ -65,6 +66,7 @@ class Inputs:
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
     fault: str | None = None
+    library: Library = field(default=COMMITTED, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The inputs as plain data: what is hashed, and what trial.json keeps."""
@@ -130,7 +132,7 @@ class Inputs:
             "data": environment,
         }
         exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
-        others = [item for name in self.beside for item in _beside(name, self.scale)]
+        others = [item for name in self.beside for item in _beside(self.library.manifest(name), self.scale)]
         return [settings, exporter, *others, consumer, *self._deciding(consumer)]
 
     def _deciding(self, consumer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -145,7 +147,7 @@ class Inputs:
 
     def producer(self) -> dict[str, Any]:
         """The Job that replays the profile."""
-        return yamlfile.read(_manifest(self.driver))
+        return yamlfile.read(self.library.manifest(self.driver))
 
 
 def read(
@@ -163,22 +165,23 @@ def read(
     beside: Sequence[str] = (),
     driver: str = PRODUCER,
     fault: str | None = None,
+    library: Library = COMMITTED,
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
-    A name is that of a committed file. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
+    A name is that of a file in ``library``. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
     """
     workload.check()
-    profile_file = profile_name if isinstance(profile_name, Path) else _file((paths.PROFILES,), profile_name, "profile")
+    profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
     given = profile.load(profile_file)
     policy: Policy
     if isinstance(policy_name, Path):
         policy, replaced = _adopted(policy_name, partitions)
     else:
-        policy, replaced = policies.load(_file(tuple(paths.MANIFESTS / kind for kind in _POLICIES), policy_name, "policy")), ()
-    _manifest(driver)
+        policy, replaced = policies.load(library.policy(policy_name)), ()
+    library.manifest(driver)
     for name in beside:
-        _beside(name, scale)
+        _beside(library.manifest(name), scale)
     for field, name in (("driver", driver), *(("beside", name) for name in beside)):
         if runtime != "binary" and name.startswith(_NOT_IN_IMAGE):
             raise InputError("trial", field, name, f"none of {_NOT_IN_IMAGE} on kind, whose image of pods lacks their programs")
@@ -215,6 +218,7 @@ def read(
         beside=tuple(beside),
         driver=driver,
         fault=fault,
+        library=library,
     )
 
 
@@ -237,27 +241,9 @@ def _label(name: str | Path) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"
 
 
-def _manifest(name: str) -> Path:
-    file = paths.MANIFESTS / f"{name}.yaml"
-    if not file.is_file():
-        folder = file.parent if file.parent.is_dir() else paths.MANIFESTS
-        known = sorted(str(path.relative_to(paths.MANIFESTS).with_suffix("")) for path in folder.rglob("*.yaml"))
-        raise InputError(paths.MANIFESTS, "manifest", name, f"one of {', '.join(known)}")
-    return file
-
-
-def _beside(name: str, scale: Scale) -> list[dict[str, Any]]:
-    """The objects in manifest ``name``; those that decide replicas are checked, and compressed like the trial's own."""
-    file = _manifest(name)
+def _beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
+    """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own."""
     return [
         policies.parse(item, file).compressed(scale).content if item.get("kind") in policies.KINDS else item
         for item in yamlfile.documents(file)
     ]
-
-
-def _file(folders: tuple[Path, ...], name: str, kind: str) -> Path:
-    for folder in folders:
-        if (file := folder / f"{name}.yaml").exists():
-            return file
-    known = sorted(path.stem for folder in folders for path in folder.glob("*.yaml") if path.stem != "scales")
-    raise InputError(folders[0].parent if len(folders) > 1 else folders[0], kind, name, f"one of {', '.join(known)}")

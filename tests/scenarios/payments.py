@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fixtures.trial import Trials
+from lab.trial.trials import Trials
 from lab import paths
 from lab.record.store import Record
 from lab.spec.inputs import REPLAYED
