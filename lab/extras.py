@@ -10,11 +10,10 @@ from lab.errors import InputError
 # The extra that brings a module. The core brings numpy, pandas, pyarrow, yaml and platformdirs.
 EXTRAS = {
     "trial": (
-        "aiohttp", "allure", "allure_commons", "confluent_kafka", "cryptography", "filelock", "google", "grpc", "grpc_health",
-        "kubernetes", "prometheus_api_client", "prometheus_client", "psutil", "pyspark", "pytest", "pytest_kind", "requests",
-        "urllib3",
+        "aiohttp", "confluent_kafka", "cryptography", "google", "grpc", "grpc_health", "kubernetes", "prometheus_api_client",
+        "prometheus_client", "psutil", "pyspark", "pytest_kind", "requests", "urllib3",
     ),
-    "report": ("PIL", "altair", "vl_convert"),
+    "report": ("PIL", "allure", "allure_commons", "altair", "filelock", "pytest", "vl_convert"),
     "board": ("dash", "grafana_foundation_sdk", "werkzeug"),
     "scenarios": ("gevent", "locust"),
 }  # fmt: skip

@@ -182,9 +182,9 @@ def read(
     library.manifest(driver)
     for name in beside:
         _beside(library.manifest(name), scale)
-    for field, name in (("driver", driver), *(("beside", name) for name in beside)):
+    for what, name in (("driver", driver), *(("beside", name) for name in beside)):
         if runtime != "binary" and name.startswith(_NOT_IN_IMAGE):
-            raise InputError("trial", field, name, f"none of {_NOT_IN_IMAGE} on kind, whose image of pods lacks their programs")
+            raise InputError("trial", what, name, f"none of {_NOT_IN_IMAGE} on kind, whose image of pods lacks their programs")
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
     if partitions_after is not None:
