@@ -34,7 +34,7 @@ class Library:
         return self._find("policy", name, [f"{MANIFESTS}/{kind}" for kind in POLICIES])
 
     def manifest(self, name: str) -> Path:
-        """The manifest ``name``, "folder/file". Raises :class:`InputError` with those that there are, of its folder if it can."""
+        """The manifest ``name``, "folder/file". Raises :class:`InputError` naming those of its folder, else all."""
         for root in self.roots:
             if (file := root / MANIFESTS / f"{name}.yaml").is_file():
                 return file

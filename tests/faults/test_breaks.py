@@ -4,8 +4,8 @@ import json
 
 import pytest
 from kubernetes import client
-from kubernetes.dynamic import DynamicClient
 
+from lab.cluster import keda
 from lab.errors import NoData
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
@@ -40,10 +40,9 @@ def kill_a_busy_pod(stage):
 
 def pause_keda(stage):
     """Pause the ScaledObject before the spike, as an operator might and forget."""
-    dynamic = DynamicClient(stage.api)
-    resource = dynamic.resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     body = {"metadata": {"name": stage.inputs.policy.name, "annotations": {"autoscaling.keda.sh/paused": "true"}}}
-    dynamic.patch(resource, body=body, namespace=stage.namespace, content_type="application/merge-patch+json")
+    content = "application/merge-patch+json"
+    keda.scaled_objects(stage.api).patch(body=body, namespace=stage.namespace, content_type=content)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """The core: simulate, tune, threshold and judge with nothing installed but what the wheel itself requires."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib import metadata
@@ -9,6 +10,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from lab import extras, paths
+
+from . import project
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 QUESTION = [f"--scaledobject={EXAMPLES / 'orders.yaml'}", f"--profile={EXAMPLES / 'evening-peak.yaml'}"]
@@ -30,9 +33,9 @@ sys.exit(main(arguments))
 """
 
 
-def required(extra=""):
-    """The distributions that the lab requires, with what these require, and so on; with those of ``extra``."""
-    found, left = set(), [("elastic-lab", extra)]
+def required(extra="", of="elastic-lab"):
+    """The distributions that ``of`` requires, with what these require, and so on; with those of ``extra``."""
+    found, left = set(), [(of, extra)]
     while left:
         name, wanted = left.pop()
         for text in metadata.requires(name) or ():
@@ -107,3 +110,23 @@ def test_an_extra_is_enough_for_what_it_is_named_after(extra, module):
     command = [sys.executable, "-c", code, json.dumps(barred), "[]"]
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_session_with_the_core_alone_names_the_extra(tmp_path):
+    """The plugin stands in no one's way; a test that asks for a trial ends the session with one line."""
+    folder = project.write(tmp_path / "ours")
+    code = WITHOUT.partition("from lab.__main__")[0] + "import pytest\nsys.exit(pytest.main(arguments))\n"
+    barred = sorted(
+        metadata.packages_distributions().keys() - modules(required() | required(of="pytest") | {"pytest"}) - {"lab"}
+    )
+    seen = []
+    for test in ("their_own_code", "test_mine"):
+        given = json.dumps(["-p", "lab.plugin", "-p", "no:cacheprovider", "-k", test])
+        command = [sys.executable, "-c", code, json.dumps(barred), given]
+        environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        seen.append((ran.returncode, ran.stdout + ran.stderr))
+    (well, passed), (badly, said) = seen
+    assert (well, badly) == (0, 2), said
+    assert "1 passed" in passed
+    assert "allowed: pip install 'elastic-lab[" in said
