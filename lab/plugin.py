@@ -63,6 +63,9 @@ def _join_paths() -> None:
     pytest chooses its root folder before it loads any plugin. It then takes a FILE that stands alone for a test, and that
     file's folder for the root: the configuration of the folder it was started in would not be read.
     """
+    program = Path(sys.argv[0])
+    if program.name not in ("pytest", "py.test") and program.parent.name != "pytest":
+        return  # a program that calls pytest.main(): it is not ours to begin again
     given = sys.orig_argv
     joined = [given[0]]
     for word in given[1:]:
