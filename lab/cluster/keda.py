@@ -11,6 +11,7 @@ from typing import Any
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient, Resource
 
 from lab import yamlfile
 from lab.cluster import aggregated, apply, wait_api
@@ -127,6 +128,12 @@ def on_loopback(configuration: Mapping[str, Any], port: int, ca: Path) -> dict[s
         for webhook in configuration["webhooks"]
     ]
     return {**configuration, "webhooks": webhooks}
+
+
+def scaled_objects(api: client.ApiClient) -> Resource:
+    """KEDA's ScaledObjects as a resource of Kubernetes' dynamic client."""
+    found: Resource = DynamicClient(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
+    return found
 
 
 def refusal(api: client.ApiClient, scaled: Mapping[str, Any], namespace: str) -> str | None:

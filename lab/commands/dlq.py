@@ -31,7 +31,7 @@ HEAD = ("letter", "message", "attempts", "replays", "failed (UTC)", "state", "er
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """List or replay; returns the exit code: 1 when something waits still or could not be sent at all."""
-    parser = Flags(f"python -m lab {command}", help_text, environment=False)
+    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
     parser.add_argument("action", choices=ACTIONS, help="list the letters, or send those that wait back to their topics")
     kafka_flags(parser)
     parser.flag("topic", str, None, "the dead-letter topic")

@@ -18,8 +18,6 @@ from lab.measure.calibration import Calibration, of_others
 from lab.measure.overview import overview
 from lab.measure.prediction import Comparison, compare, predict, recorded
 from lab.measure.summary import summarize
-from lab.record.ledger import session
-from lab.record.recheck import recheck
 from lab.record.store import Record
 from lab.spec import profile
 
@@ -45,7 +43,7 @@ class Judged:
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """Judge and print; returns the exit code, which is 0 whatever is found."""
-    parser = Flags(f"python -m lab {command}", help_text, environment=False)
+    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record, or a folder of them (results)")
     parser.flag("calibrate", Path, None, "records that tell what pods take [default: the others of a workload]", optional=True)
     oldest = f"{TIME_BEHIND_S:g}"
@@ -76,6 +74,9 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
 
 def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
     """Settle each ledger again; what is missing, by record that has none. Raises :class:`InputError` where one differs."""
+    from lab.record.ledger import session  # Spark, which only this needs
+    from lab.record.recheck import recheck
+
     missing: dict[str, dict[str, str]] = {}
     for record in records:
         try:

@@ -81,7 +81,7 @@ class Question:
 
 def flags(command: str, text: str) -> Flags:
     """The flags that ``simulate`` and ``tune`` share. None is read from the environment."""
-    parser = Flags(f"python -m lab {command}", text, environment=False)
+    parser = Flags(f"elastic-lab {command}", text, environment=False)
     parser.flag("scaledobject", Path, None, "the ScaledObject, plain YAML")
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload): rate, balancer, partitions", optional=True)

@@ -13,7 +13,7 @@ from lab.measure.drain import drain
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
-from lab.record.store import Record
+from lab.record.store import Record, write_json
 
 MEASURES: dict[str, Callable[[Record], Any]] = {
     "reaction": reaction,
@@ -34,3 +34,9 @@ def summarize(record: Record) -> dict[str, Any]:
         except NoData as missing:
             found[name] = {"no data": str(missing)}
     return found
+
+
+def keep(record: Record) -> Record:
+    """Write the measures of ``record`` into its measures.json; returns the record."""
+    write_json(record.folder / "measures.json", summarize(record))
+    return record

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 from html import escape
 from itertools import pairwise
@@ -17,7 +16,6 @@ from allure_commons.types import AttachmentType
 
 from lab.errors import NoData
 from lab.judge.bounds import REACTION_S
-from lab.judge.claim import Verdict
 from lab.measure import curves
 from lab.measure.killed import killed
 from lab.measure.overview import overview
@@ -30,11 +28,6 @@ from lab.report.parts import breakdown
 from lab.report.tables import verdict_table
 
 Chart = Callable[[], Any]
-
-
-def rows(verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) -> list[dict[str, Any]]:
-    """Verdicts as verdicts.json holds them."""
-    return [{"experiment": experiment, **asdict(verdict), "trials": list(trials)} for verdict in verdicts]
 
 
 def attach(

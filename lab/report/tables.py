@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jinja2
+if TYPE_CHECKING:
+    import jinja2
 
 HEAD = ("verdict", "claim", "quantity", "measured", "wanted", "unit", "experiment")
 MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
@@ -56,6 +57,8 @@ def render(template: str, **content: Any) -> str:
 
 @cache
 def _templates() -> jinja2.Environment:
+    import jinja2  # a command that prints numbers needs no templates
+
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("lab.report"),
         autoescape=jinja2.select_autoescape(["html"]),

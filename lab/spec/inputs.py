@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
 from lab.spec.declarations import Declarations
 from lab.spec.events import Context, During, Event
+from lab.spec.library import COMMITTED, Library
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
 from lab.spec.scale import Scale
@@ -33,7 +34,6 @@ from lab.spec.workload import PARTITIONS, Workload
 DRAINED, REPLAYED = "drained", "replayed"
 PRODUCER = "producer/job"
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
-_POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Inputs:
     steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
+    ``library`` is where the manifests are looked up; it is no part of the identity.
     """
 
     profile_name: str
@@ -61,6 +62,7 @@ class Inputs:
     replaced: tuple[Replaced, ...] = ()
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
+    library: Library = field(default=COMMITTED, compare=False)
 
     @property
     def partitions_after(self) -> int | None:
@@ -135,7 +137,7 @@ class Inputs:
             "data": environment,
         }
         exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
-        others = [item for name in self.beside for item in _beside(name, self.scale)]
+        others = [item for name in self.beside for item in _beside(self.library.manifest(name), self.scale)]
         return [settings, exporter, *others, consumer, *self._deciding(consumer)]
 
     def _deciding(self, consumer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -150,13 +152,18 @@ class Inputs:
 
     def producer(self) -> dict[str, Any]:
         """The Job that replays the profile."""
-        file = _manifest(self.driver)
+        file = self.library.manifest(self.driver)
         return declarations.with_programs(yamlfile.read(file), file)
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics to record beside those of every trial: what the manifests of ``beside`` and ``driver`` declare."""
-        names = (name for manifest in (*self.beside, self.driver) for one in _declarations(manifest) for name in one.metrics)
+        names = (
+            name
+            for manifest in (*self.beside, self.driver)
+            for one in _declarations(self.library.manifest(manifest))
+            for name in one.metrics
+        )
         return tuple(dict.fromkeys(names))
 
 
@@ -174,26 +181,28 @@ def read(
     repetition: int = 1,
     beside: Sequence[str] = (),
     driver: str = PRODUCER,
+    library: Library = COMMITTED,
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
     ``during`` has events by the phase of the profile at whose beginning they happen.
-    A name is that of a committed file. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
+    A name is that of a file in ``library``. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
     """
     workload.check()
-    profile_file = profile_name if isinstance(profile_name, Path) else _file((paths.PROFILES,), profile_name, "profile")
+    profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
     given = profile.load(profile_file)
     policy: Policy
     if isinstance(policy_name, Path):
         policy, replaced = _adopted(policy_name, partitions)
     else:
-        policy, replaced = policies.load(_file(tuple(paths.MANIFESTS / kind for kind in _POLICIES), policy_name, "policy")), ()
+        policy, replaced = policies.load(library.policy(policy_name)), ()
+    library.manifest(driver)
     for name in beside:
-        _beside(name, scale)
-    for field, name in (("driver", driver), *(("beside", name) for name in beside)):
-        if any(one.programs for one in _declarations(name)) and runtime != "binary":
+        _beside(library.manifest(name), scale)
+    for what, name in (("driver", driver), *(("beside", name) for name in beside)):
+        if any(one.programs for one in _declarations(library.manifest(name))) and runtime != "binary":
             words = f"on kind none with programs of its own ({declarations.PYTHONPATH}), which the image of pods lacks"
-            raise InputError("trial", field, name, words)
+            raise InputError("trial", what, name, words)
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
     context = Context(runtime, policy, partitions)
@@ -213,6 +222,7 @@ def read(
         replaced=replaced,
         beside=tuple(beside),
         driver=driver,
+        library=library,
     )
 
 
@@ -235,18 +245,8 @@ def _label(name: str | Path) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"
 
 
-def _manifest(name: str) -> Path:
-    file = paths.MANIFESTS / f"{name}.yaml"
-    if not file.is_file():
-        folder = file.parent if file.parent.is_dir() else paths.MANIFESTS
-        known = sorted(str(path.relative_to(paths.MANIFESTS).with_suffix("")) for path in folder.rglob("*.yaml"))
-        raise InputError(paths.MANIFESTS, "manifest", name, f"one of {', '.join(known)}")
-    return file
-
-
-def _beside(name: str, scale: Scale) -> list[dict[str, Any]]:
-    """The objects in manifest ``name``; those that decide replicas are checked, and compressed like the trial's own."""
-    file = _manifest(name)
+def _beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
+    """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own."""
     return [
         policies.parse(item, file).compressed(scale).content
         if item.get("kind") in policies.KINDS
@@ -255,15 +255,6 @@ def _beside(name: str, scale: Scale) -> list[dict[str, Any]]:
     ]
 
 
-def _declarations(name: str) -> list[Declarations]:
-    """What the objects in manifest ``name`` declare for the lab, one each."""
-    file = _manifest(name)
+def _declarations(file: Path) -> list[Declarations]:
+    """What the objects in the manifest ``file`` declare for the lab, one each."""
     return [declarations.read(item, file) for item in yamlfile.documents(file)]
-
-
-def _file(folders: tuple[Path, ...], name: str, kind: str) -> Path:
-    for folder in folders:
-        if (file := folder / f"{name}.yaml").exists():
-            return file
-    known = sorted(path.stem for folder in folders for path in folder.glob("*.yaml") if path.stem != "scales")
-    raise InputError(folders[0].parent if len(folders) > 1 else folders[0], kind, name, f"one of {', '.join(known)}")

@@ -3,10 +3,10 @@
 Hypothesis. The policy under trial answers the traffic it will meet: new pods are at work within 90 s, the backlog is drained,
 replicas do not flap, stay within the policy's bounds and the partitions, and come back; and every message is processed once.
 
-Method. The files that were brought (``--scaledobject``, ``--profile``, ``--workload``), and in the place of one that was not
-policy ``lag``, profile ``step-10x`` or the default workload. One trial, from the policy's floor until the lag is gone and the
-replicas are back at the floor. The reaction counts from the profile's first phase that is not ``baseline``; the drain from
-its last, which is ``drain`` or ``lull``. A profile without them shows neither: that is no data, and not a pass.
+Method. The files that were brought (``--scaledobject``, ``--traffic-profile``, ``--workload``), and in the place of one that
+was not policy ``lag``, profile ``step-10x`` or the default workload. One trial, from the policy's floor until the lag is gone
+and the replicas are back at the floor. The reaction counts from the profile's first phase that is not ``baseline``; the drain
+from its last, which is ``drain`` or ``lull``. A profile without them shows neither: that is no data, and not a pass.
 """
 
 import allure

@@ -23,7 +23,7 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "acceptance": (
         [
             f"--scaledobject={_EXAMPLES / 'orders.yaml'}",
-            f"--profile={_EXAMPLES / 'evening-peak.yaml'}",
+            f"--traffic-profile={_EXAMPLES / 'evening-peak.yaml'}",
             f"--workload={_EXAMPLES / 'enricher.yaml'}",
         ],
         "tests/experiments/test_acceptance.py",

@@ -27,8 +27,8 @@ class Empty(Record):
 
 @pytest.fixture
 def judged(evidence, monkeypatch):
-    monkeypatch.setattr("fixtures.evidence.report.attach", lambda *_: None)
-    monkeypatch.setattr("fixtures.evidence.report.side_by_side", lambda *_: {"x": {"trial": 1.0}})
+    monkeypatch.setattr("lab.report.experiment.report.attach", lambda *_: None)
+    monkeypatch.setattr("lab.report.experiment.report.side_by_side", lambda *_: {"x": {"trial": 1.0}})
     return evidence
 
 
@@ -108,7 +108,7 @@ def session(tmp_path_factory):
         (results / name).write_text(STALE)
 
     def run(chosen, *options):
-        command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c", "pyproject.toml"]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml"]
         command += [str(file), "-k", chosen, f"--results={results}", *options]
         ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
         verdicts = results / "verdicts.json"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fixtures.trial import Trials
 from lab import paths
 from lab.record.store import Record
 from lab.spec.inputs import REPLAYED
 from lab.spec.workload import Workload
+from lab.trial.trials import Trials
 
 FOLDER = paths.MANIFESTS / "payments"
 INERTIA, BARE, DEFAULTS = "as its author has it", "without inertia", "without advanced"

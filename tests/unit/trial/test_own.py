@@ -159,7 +159,11 @@ def test_a_floor_beyond_the_partitions_is_refused(tmp_path):
             "spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores minReplicas",
         ),
         ("scaledobject", None, "(file): 'No such file or directory' is not allowed; allowed: a readable YAML file"),
-        ("profile", "kind: sine\n", "kind: 'sine' is not allowed; allowed: one of steady, step, bursty, sawtooth, steps"),
+        (
+            "traffic-profile",
+            "kind: sine\n",
+            "kind: 'sine' is not allowed; allowed: one of steady, step, bursty, sawtooth, steps",
+        ),
         ("workload", "kind: Workload\nconcurrency: 0\n", "concurrency: 0 is not allowed; allowed: 1 to 10,000"),
     ],
 )

@@ -8,11 +8,10 @@ import uuid
 
 import pytest
 from kubernetes import client
-from kubernetes.dynamic import DynamicClient
 from kubernetes.utils.quantity import parse_quantity
 from prometheus_client.parser import text_string_to_metric_families
 
-from lab.cluster import apply
+from lab.cluster import apply, keda
 from lab.cluster.certs import Authority
 from lab.errors import LabFault
 from lab.kafka import topics
@@ -135,8 +134,7 @@ class Scaled:
 
     def conditions(self):
         """The conditions of the ScaledObject, by type."""
-        resource = DynamicClient(self.api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
-        status = resource.get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
+        status = keda.scaled_objects(self.api).get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
         return {item["type"]: item for item in status.get("conditions", [])}
 
     def condition(self, kind):
