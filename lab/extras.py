@@ -13,7 +13,7 @@ EXTRAS = {
         "aiohttp", "confluent_kafka", "cryptography", "google", "grpc", "grpc_health", "kubernetes", "prometheus_api_client",
         "prometheus_client", "psutil", "pyspark", "pytest_kind", "requests", "urllib3",
     ),
-    "report": ("PIL", "allure", "allure_commons", "altair", "filelock", "pytest", "vl_convert"),
+    "report": ("allure", "allure_commons", "altair", "filelock", "pytest", "vl_convert"),
     "board": ("dash", "grafana_foundation_sdk", "werkzeug"),
     "scenarios": ("gevent", "locust"),
 }  # fmt: skip

@@ -35,25 +35,17 @@ class Evidence:
         """Attach a chart of this experiment's own; ``make`` draws it."""
         self._charts[name] = make
 
-    def report(self, name: str, figures: Figures | Callable[[], Figures]) -> None:
-        """Add figures to the experiment's table: they are shown, not judged.
+    def report(self, name: str, figures: Figures) -> None:
+        """Add figures to the experiment's table. They are shown and not judged; a quantity without a number is "n/a"."""
+        self._figures[name] = {key: one.value if isinstance(one, Quantity) else one for key, one in figures.items()}
 
-        Measures that may find nothing come as a function: then a line says so, and the objectives are judged all the same.
-        """
-        try:
-            shown = figures() if callable(figures) else figures
-            self._figures[name] = {key: one.value if isinstance(one, Quantity) else one for key, one in shown.items()}
-        except NoData as missing:
-            self.explain(f"{name}: no data: {missing}")
-
-    def explain(self, paragraph: str | Callable[[], str]) -> None:
-        """Add a paragraph to what the report says of the experiment; none for "". One that measures comes as a function."""
-        paragraph = _text(paragraph)
+    def explain(self, paragraph: str) -> None:
+        """Add a paragraph to the experiment's note; none for an empty text."""
         self._note = "\n\n".join(part for part in (self._note.strip(), paragraph) if part)
 
-    def conclude(self, setting: str, value: object, because: str | Callable[[], str]) -> None:
-        """Say what this experiment concludes about one setting of the recommended policy; a function where it measures."""
-        row = {"experiment": self._experiment, "setting": setting, "value": str(value), "because": _text(because)}
+    def conclude(self, setting: str, value: object, because: str) -> None:
+        """Add a line to the recommended policy: ``setting`` should be ``value``, ``because``."""
+        row = {"experiment": self._experiment, "setting": setting, "value": f"{value}", "because": because}
         self._session.conclusions.append(row)
 
     @contextmanager
@@ -89,14 +81,6 @@ class Evidence:
         title = f"{self._experiment}: {', '.join(named)}"
         self._session.tables[title] = "\n".join(comparison_table(one).markdown for one in shown)
         report.attach(named, table, self._note, self._charts, shown)
-
-
-def _text(given: str | Callable[[], str]) -> str:
-    """The text that was given, or made by a function that may find nothing."""
-    try:
-        return given() if callable(given) else given
-    except NoData as missing:
-        return f"no data: {missing}"
 
 
 def _named(records: Record | Mapping[str, Record] | Mapping[str, list[Record]]) -> dict[str, Record]:
