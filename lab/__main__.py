@@ -1,11 +1,13 @@
-"""``python -m lab``: try a ScaledObject without a cluster, judge what one did, and keep the components a cluster is made of."""
+"""``elastic-lab`` or ``python -m lab``: try a ScaledObject without a cluster, judge what one did, build the components."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import sys
+from importlib import metadata
 
+from lab import extras
 from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
 
 COMMANDS = {
@@ -14,6 +16,7 @@ COMMANDS = {
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
     "dlq": ("dlq", "the letters of a dead-letter topic, and their replay"),
+    "settings": ("settings", "every setting of a Workload and of the programs, with its unit, range and default"),
     "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),
     "images": ("cluster", "make all images of a kind cluster here, for a machine that reaches no registry"),
     "down": ("cluster", "end clusters kept with --keep-cluster, and what a crash left"),
@@ -26,11 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
     if given[:1] and given[0] in COMMANDS:
         module, text = COMMANDS[given[0]]
         try:
-            return int(importlib.import_module(f"lab.commands.{module}").run(given[0], text, given[1:]))
+            with extras.needed():
+                return int(importlib.import_module(f"lab.commands.{module}").run(given[0], text, given[1:]))
         except (InputError, LabFault) as error:
             print(f"lab: {error}", file=sys.stderr)
             return FAULT if isinstance(error, LabFault) else BAD_INPUT
-    parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
+    parser = argparse.ArgumentParser(prog="elastic-lab", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"elastic-lab {metadata.version('elastic-lab')}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (_, text) in COMMANDS.items():
         commands.add_parser(name, help=text)

@@ -6,9 +6,22 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from lab.errors import InputError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Turns text into a value; ``convert`` raises ``ValueError`` when the text is not what ``allowed`` says in words."""
+
+    convert: Callable[[str], Any]
+    allowed: str
+
+    def __call__(self, text: str) -> Any:
+        """The value. Raises ``ValueError``."""
+        return self.convert(text)
 
 
 class Flags(argparse.ArgumentParser):
@@ -17,7 +30,6 @@ class Flags(argparse.ArgumentParser):
     def __init__(self, prog: str, description: str | None, *, environment: bool = True) -> None:
         super().__init__(prog=prog, description=description)
         self._environment = environment
-        self._kinds: dict[str, tuple[Callable[[str], Any], str]] = {}
 
     def flag(
         self,
@@ -31,17 +43,20 @@ class Flags(argparse.ArgumentParser):
     ) -> None:
         """Add ``--name``. ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``.
 
+        A :class:`Kind` says itself what is allowed.
         A flag without a default must be given unless it is ``optional``: then it is None, and ``text`` says what that means.
+        A ``kind`` that raises :class:`InputError` says by it what is shown of the value, and what is allowed.
         """
         variable = name.replace("-", "_").upper()
-        self._kinds[name] = kind, allowed
+        allowed = allowed or getattr(kind, "allowed", "")
 
         def convert(value: str) -> Any:
             try:
                 return kind(value)
-            except ValueError:
+            except ValueError as error:
                 also = f" (also read from {variable})" if self._environment else ""
-                raise argparse.ArgumentTypeError(f"{value!r} is not allowed; allowed: {allowed}{also}") from None
+                shown, may = (error.value, error.allowed) if isinstance(error, InputError) else (value, allowed)
+                raise argparse.ArgumentTypeError(f"{shown!r} is not allowed; allowed: {may}{also}") from None
 
         given = os.environ.get(variable) if self._environment else None
         start = default if given is None else given
@@ -49,7 +64,7 @@ class Flags(argparse.ArgumentParser):
         if default is None:
             said += [] if optional else ["required"]
         else:
-            said.append(f"default {default}")
+            said.append(f"default {'none' if default == '' else default}")
         self.add_argument(
             f"--{name}",
             type=convert,
@@ -58,17 +73,8 @@ class Flags(argparse.ArgumentParser):
             help=f"{text} [{', '.join(said)}]" if said else text,
         )
 
-    def check(self, name: str, value: object, where: object, field: str) -> None:
-        """Raise :class:`InputError`, naming ``where`` and ``field``, when ``--name`` would refuse ``value``."""
-        kind, allowed = self._kinds[name]
-        try:
-            kind(str(value))
-        except ValueError:
-            raise InputError(where, field, value, allowed) from None
-
-    def everywhere(self, metrics_port: int) -> None:
-        """Add what every program of a pod takes: Kafka's address, and where to serve /metrics."""
-        self.flag("bootstrap-servers", str, None, "Kafka's address")
+    def serving(self, metrics_port: int) -> None:
+        """Add where a program of a pod serves /metrics."""
         self.flag("pod-ip", str, "127.0.0.1", "address to serve /metrics on")
         self.flag("metrics-port", whole(0, 65_535), metrics_port, "port to serve /metrics on; 0 picks one", "0 to 65,535")
 
@@ -85,8 +91,8 @@ class Flags(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
 
-def number(least: float, most: float) -> Callable[[str], float]:
-    """A converter for numbers within [least, most]."""
+def number(least: float, most: float) -> Kind:
+    """Numbers within [least, most]."""
 
     def convert(text: str) -> float:
         value = float(text)
@@ -94,11 +100,11 @@ def number(least: float, most: float) -> Callable[[str], float]:
             raise ValueError(text)
         return value
 
-    return convert
+    return Kind(convert, f"{least:,.10g} to {most:,.10g}")
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """A converter for whole numbers within [least, most]."""
+def whole(least: int, most: int) -> Kind:
+    """Whole numbers within [least, most]."""
 
     def convert(text: str) -> int:
         value = int(text)
@@ -106,15 +112,20 @@ def whole(least: int, most: int) -> Callable[[str], int]:
             raise ValueError(text)
         return value
 
-    return convert
+    return Kind(convert, f"{least:,} to {most:,}")
 
 
-def choice(*names: str) -> Callable[[str], str]:
-    """A converter for one of ``names``."""
+def choice(*names: str) -> Kind:
+    """One of ``names``."""
 
     def convert(text: str) -> str:
         if text not in names:
             raise ValueError(text)
         return text
 
-    return convert
+    return Kind(convert, " or ".join(names) if len(names) == 2 else f"one of {', '.join(names)}")
+
+
+SWITCH = choice("on", "off")
+SEED = Kind(whole(0, 2**63 - 1), "a whole number from 0")
+ANY = Kind(str, "any text")

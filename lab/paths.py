@@ -1,4 +1,4 @@
-"""Where the lab keeps what it builds once, and where its committed files are."""
+"""Where the lab keeps what it builds once, and where the files are that come with it: profiles and manifests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from pathlib import Path
 
 import platformdirs
 
-PROJECT = Path(__file__).resolve().parent.parent
-PROFILES = PROJECT / "profiles"
-MANIFESTS = PROJECT / "manifests"
+_PACKAGE = Path(__file__).resolve().parent
+# A wheel has profiles/ and manifests/ inside the package; a checkout has them beside it.
+INSTALLED = (_PACKAGE / "profiles").is_dir()
+PROJECT = _PACKAGE.parent
+FILES = _PACKAGE if INSTALLED else PROJECT
+PROFILES = FILES / "profiles"
+MANIFESTS = FILES / "manifests"
 
 
 def cache_dir() -> Path:

@@ -30,7 +30,7 @@ def _name(text: str) -> str:
 
 
 def flags() -> Flags:
-    """The board's flags. None is read from the environment: PORT or NAMESPACE there are someone else's."""
+    """The board's flags. None is read from the environment, because PORT or NAMESPACE there belong to other programs."""
     parser = Flags("python -m lab.board", __doc__, environment=False)
     for name, kind, text, allowed in (
         ("prometheus", _url, "Prometheus to ask [default: the newest running cluster's]", "http://HOST:PORT"),
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _serve(options: argparse.Namespace) -> None:
-    # Imported here: --help and --write have no use for a web server.
+    # Imported here, because --help and --write need no web server.
     from werkzeug.serving import make_server
 
     from lab.board.app import Board, create

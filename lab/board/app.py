@@ -45,7 +45,7 @@ class Shown:
 
 
 class Board:
-    """What the page shows: the panels of one namespace, or of whichever trial is the newest, over the last minutes."""
+    """The page's content: the panels of one namespace, or of the newest trial, over the last minutes."""
 
     def __init__(self, source: Source, minutes: float, namespace: str | None = None) -> None:
         self.source, self.minutes, self.namespace = source, minutes, namespace
@@ -61,13 +61,13 @@ class Board:
         return Shown(shown, list(trials), drawn, figures.reaction(moments))
 
     def choices(self, trials: Iterable[str]) -> list[dict[str, str]]:
-        """What the page lets choose from: the newest trial, or one of ``trials``."""
+        """The choices that the page offers: the newest trial, or one of ``trials``."""
         first = f"only {self.namespace}" if self.namespace else "follow the newest trial"
         return [{"label": first, "value": NEWEST}, *({"label": name, "value": name} for name in trials)]
 
 
 def create(board: Board) -> Dash:
-    """The page as a Dash application: everything it loads comes from this process."""
+    """The page as a Dash application. Everything that it loads comes from this process."""
     app = Dash("lab.board", title="Elastic Lab", serve_locally=True, update_title="", assets_ignore=".*")
     app.index_string = PAGE
     graphs = [f"panel-{number}" for number in range(len(PANELS))]

@@ -11,7 +11,7 @@ from lab.board.panels import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, UP, Mark, P
 from lab.board.source import Series, Window
 
 CYCLE = (DELIVERED, FAULT, UP, DOWN, BETWEEN, ASKED)
-SLACK_S = 2  # what happens within a second is scraped, and so seen, in either order
+SLACK_S = 2  # events within one second are scraped, and so seen, in either order
 TEXT, GRID = "#444444", "#ececec"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
@@ -38,7 +38,7 @@ def reaction(moments: Mapping[Mark, Sequence[float]]) -> list[tuple[Mark, str]]:
 
 
 def clock(t: float) -> float:
-    """``t`` in milliseconds as Plotly must be given it to draw local time."""
+    """``t`` in milliseconds, in the form in which Plotly draws local time."""
     return (t + time.localtime(t).tm_gmtoff) * 1000
 
 
@@ -54,7 +54,7 @@ def _line(panel: Panel, number: int, one: Series, step: int) -> dict[str, Any]:
     t, values, gaps = (one.t, one.values, 0) if panel.stacked else _with_gaps(one, step)
     trace: dict[str, Any] = {
         "type": "scatter",
-        "mode": "lines+markers" if gaps else "lines",  # a point between two gaps is no line
+        "mode": "lines+markers" if gaps else "lines",  # a point between two gaps gives no line
         "marker": {"size": 3.5},
         "name": one.name,
         "x": [clock(at) for at in t],
@@ -69,7 +69,7 @@ def _line(panel: Panel, number: int, one: Series, step: int) -> dict[str, Any]:
 
 
 def _with_gaps(one: Series, step: int) -> tuple[list[float], list[float | None], int]:
-    """The series with a missing value where Prometheus had none, and how many: no line is drawn over what is unknown."""
+    """The series with a missing value where Prometheus had none, and their number: no line is drawn over a gap."""
     t: list[float] = []
     values: list[float | None] = []
     for at, value in zip(one.t, one.values, strict=True):

@@ -1,7 +1,7 @@
 """The panels and marks of every board: title, unit, queries. Pure, and the one place a query is written.
 
-Queries hold Grafana's variables; :func:`filled` puts values in their place for whoever asks Prometheus directly. They are
-made for the lab's Prometheus, which scrapes every second and lag every half.
+Queries hold Grafana's variables; :func:`filled` puts values in their place for a program that asks Prometheus directly. They
+are made for the lab's Prometheus, which scrapes every second, and lag every half second.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SCRAPE_S = 1
-# Okabe and Ito's, used as in the report: orange is what is asked for, blue what is delivered.
+# Okabe and Ito's colours, as in the report: orange is demand, blue is supply.
 ASKED, DELIVERED, BETWEEN = "#D55E00", "#0072B2", "#56B4E9"
 UP, DOWN, FAULT, QUIET, INK = "#009E73", "#AA4499", "#E69F00", "#6b6b6b", "#222222"
 
 
 @dataclass(frozen=True)
 class Query:
-    """One PromQL expression and what its series are called; ``{{label}}`` in the legend is the series' label.
+    """One PromQL expression and the names of its series; ``{{label}}`` in the legend is the series' label.
 
     Without a ``colour`` each series gets one of its own.
     """
@@ -72,7 +72,7 @@ def _keda(metric: str) -> str:
 
 
 def _doubled(ago_s: int) -> str:
-    """The rate is twice that of three seconds before, and the traffic itself did not just start; seen ``ago_s`` seconds ago."""
+    """The rate is twice that of three seconds before, and the traffic did not just start; seen ``ago_s`` seconds ago."""
     now, before, begun = (f" offset {ago_s + more}s" if ago_s + more else "" for more in (0, 3, 5))
     return f"(sum(rate({_SENT}[3s]{now})) > 2 * sum(rate({_SENT}[3s]{before})) and sum({_SENT}{begun}) > 0)"
 

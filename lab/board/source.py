@@ -1,4 +1,4 @@
-"""What the live board asks Prometheus: the trials, and the series of panels and marks over one trial's time."""
+"""The live board's questions to Prometheus: the trials, and the series of panels and marks over one trial's time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.errors import LabFault
 
 LOOK_BACK = "12h"
 TIMEOUT_S = 5
-POINTS = 600  # more than a graph of the board has pixels for
+POINTS = 600  # more points than a graph of the board has pixels
 OVER_S = 15  # without a sample for so long, a trial is over
 MARGIN_S = 3
 SHORTEST_S = 60
@@ -26,7 +26,7 @@ SHORTEST_S = 60
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a panel: when, and how much; a value that is not a number is None and draws as a gap."""
+    """One line of a panel: times and values. A value that is not a number is None and draws as a gap."""
 
     name: str
     query: Query
@@ -36,7 +36,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Window:
-    """What a board shows: a namespace from ``start`` to ``end``, epoch seconds, in steps of ``step`` seconds."""
+    """The time that a board shows: a namespace from ``start`` to ``end``, epoch seconds, in steps of ``step`` seconds."""
 
     namespace: str
     start: float
@@ -94,7 +94,7 @@ class Source:
         ]
 
     def moments(self, mark: Mark, window: Window) -> list[float]:
-        """When ``mark`` happened, epoch seconds, in order."""
+        """The times at which ``mark`` happened, epoch seconds, in order."""
         return sorted({float(value) / 1000 for one in self._range(mark.expr, window) for _, value in one["values"]})
 
     def marks(self, window: Window) -> dict[Mark, list[float]]:

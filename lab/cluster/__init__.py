@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # a guard starts with every run, and needs none of this
+if TYPE_CHECKING:  # a guard starts with every run, and needs none of these imports
     from kubernetes import client
 
     from lab.cluster.fit import Fit
@@ -26,6 +27,10 @@ class Cluster(Protocol):
         """Kafka's address, as seen from pods."""
 
     @property
+    def kafka_settings(self) -> Mapping[str, str]:
+        """Settings of Kafka's client library with which a client logs in; none where Kafka asks for no login. Secret."""
+
+    @property
     def prometheus_url(self) -> str:
         """Prometheus's address, as seen from this process."""
 
@@ -39,13 +44,13 @@ class Cluster(Protocol):
 
     @property
     def fit(self) -> Fit:
-        """Makes a workload's manifest one of this runtime."""
+        """The changes that make a workload's manifest one of this runtime."""
 
     def api(self) -> client.ApiClient:
         """A new Kubernetes API client with full rights."""
 
     def controller_log(self) -> str:
-        """What kube-controller-manager has logged so far, every sync of an HPA with it."""
+        """The log of kube-controller-manager so far, with every sync of an HPA."""
 
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a component has died."""

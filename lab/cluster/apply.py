@@ -35,7 +35,7 @@ def objects(api: client.ApiClient, wanted: Iterable[Mapping[str, Any]], namespac
 
 
 def delete(api: client.ApiClient, unwanted: Iterable[Mapping[str, Any]], namespace: str) -> None:
-    """Delete each object and what it owns, in the background; one that is not there is no fault."""
+    """Delete each object and its dependents, in the background; an object that is not there is no fault."""
     dynamic = DynamicClient(api)
     for item in unwanted:
         resource = dynamic.resources.get(api_version=item["apiVersion"], kind=item["kind"])

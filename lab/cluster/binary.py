@@ -6,6 +6,7 @@ import logging
 import platform
 import subprocess
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from lab.cluster import broker, controlplane, fit, keda, metrics, wait_api
 from lab.cluster.fit import Fit
 from lab.components import build, jars
 from lab.host import podnetwork, processes, runs
+from lab.kafka import login
 from lab.progress import reporting
 from lab.spec.scale import Scale
 
@@ -49,6 +51,11 @@ class Binary:
         return self.broker.bootstrap
 
     @property
+    def kafka_settings(self) -> Mapping[str, str]:
+        """The login that was made for this run."""
+        return self.broker.settings
+
+    @property
     def pod_prometheus_url(self) -> str:
         """The same address."""
         return self.prometheus_url
@@ -77,13 +84,14 @@ class Binary:
     def keep(self) -> None:
         """Leave the cluster running for ``kubectl --kubeconfig``; ``python -m lab down`` ends it."""
         runs.keep(self.run, self.watcher)
+        log.info("Kafka: --bootstrap-servers %s --kafka-settings %s", self.bootstrap, broker.settings_file(self.run))
         self.pods.close()
 
 
 def prepare() -> build.Built:
-    """Build the components and fetch the jars of Kafka and of Spark's connector, each only if it is not there yet.
+    """Build the components and fetch the jars of Kafka and of Spark's connector, each only if it is missing.
 
-    The jars are fetched while Go compiles. Raises :class:`lab.errors.LabFault` when a part can't be had.
+    The jars are fetched while Go compiles. Raises :class:`lab.errors.LabFault` when a part can't be built or fetched.
     """
     with ThreadPoolExecutor(1) as pool:
         fetched = pool.submit(lambda: (jars.resolve("kafka", jars.KAFKA), jars.spark_kafka()))
@@ -94,7 +102,7 @@ def prepare() -> build.Built:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What has come up of a cluster."""
+    """The parts of a cluster that are up."""
 
     plane: controlplane.ControlPlane
     broker: broker.Broker
@@ -126,7 +134,7 @@ def _start(run: Path, built: build.Built, scale: Scale, pods: podnetwork.Claim) 
     """Start every component in ``run``; returns when all answer."""
     phase = "control plane"
     with ThreadPoolExecutor(1) as pool, reporting(lambda: f"cluster: waiting for {phase}", every_s=10):
-        kafka = pool.submit(broker.start, run)
+        kafka = pool.submit(broker.start, run, login.new())
         plane = controlplane.start(run, built, scale, pods)
         phase = "KEDA"
         keda_port = keda.start(plane, built)
@@ -146,7 +154,7 @@ def _start(run: Path, built: build.Built, scale: Scale, pods: podnetwork.Claim) 
 
 
 def _stop(run: Path, daemons: list[processes.Daemon]) -> None:
-    """Dependents first, then the apiserver, then etcd: all at once would leave the apiserver holding its port."""
+    """Stop dependents first, then the apiserver, then etcd. All at once would leave the apiserver holding its port."""
     last = {"kube-apiserver", "etcd"}
     processes.end(
         [psutil.Process(item.process.pid) for item in daemons if item.name not in last and _lives(item)], processes.NODE_GRACE_S

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import itertools
+import json
 import logging
 import os
 import subprocess
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -18,25 +19,33 @@ from confluent_kafka.admin import AdminClient
 from lab.components import jars
 from lab.errors import LabFault
 from lab.host import mark, processes
+from lab.kafka import login as logins
 from lab.wait import until
 
 VERSION = "4.3.1"
 HEAP_MB = 512
-# Retention is by size: nothing a trial still has to reconcile may be dropped. The hottest of 24 partitions holds some 15 %
+# Retention is by size: a trial must not lose what it still has to reconcile. The hottest of 24 partitions holds some 15 %
 # of all events, which for the full scale's 30 M is 1.2 GB.
 RETENTION_BYTES = 16 * 2**30
 START_DEADLINE_S = 90  # 3 s on a quiet machine
-_ONE_OF_EACH = "abcd"  # groups whose coordinators are all there are: Kafka takes a name's hash code, here 97 to 100
+_ONE_OF_EACH = "abcd"  # group names whose coordinators are all that exist: Kafka takes a name's hash code, here 97 to 100
 
-# SerialGC and C1 start fastest and leave the two cores to what is measured.
+# SerialGC and C1 start fastest and leave the two cores to the trial.
 JVM = (f"-Xmx{HEAP_MB}m", "-Xms256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-def properties(data: str | Path, listeners: Mapping[str, str], advertised: Mapping[str, str], controller: str) -> str:
+def properties(
+    data: str | Path,
+    listeners: Mapping[str, str],
+    advertised: Mapping[str, str],
+    controller: str,
+    login: Mapping[str, str] | None = None,
+) -> str:
     """The broker's ``server.properties``: a node that is broker and controller.
 
-    ``listeners`` maps each name to the address it is bound to, ``advertised`` to the address clients are told; the first is
-    the brokers' own. ``controller`` is the address of the controller's listener.
+    ``listeners`` maps each name to the address it is bound to, ``advertised`` to the address that clients get. The first
+    listener is the brokers' own. ``controller`` is the address of the controller's listener. ``login`` are the
+    settings of the only clients that a listener takes, the controller's too. Without them it takes any client.
     """
     bound = {**listeners, "CONTROLLER": controller}
     settings = {
@@ -45,7 +54,7 @@ def properties(data: str | Path, listeners: Mapping[str, str], advertised: Mappi
         "controller.quorum.voters": f"1@{controller}",
         "listeners": ",".join(f"{name}://{address}" for name, address in bound.items()),
         "advertised.listeners": ",".join(f"{name}://{address}" for name, address in advertised.items()),
-        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in bound),
+        "listener.security.protocol.map": ",".join(f"{name}:{logins.protocol(login or {})}" for name in bound),
         "inter.broker.listener.name": next(iter(listeners)),
         "controller.listener.names": "CONTROLLER",
         "log.dirs": data,
@@ -60,7 +69,7 @@ def properties(data: str | Path, listeners: Mapping[str, str], advertised: Mappi
         "share.coordinator.state.topic.replication.factor": 1,
         "share.coordinator.state.topic.min.isr": 1,
         "share.coordinator.state.topic.num.partitions": 1,
-        # Only the first assignment of an empty group waits for this; the stock 3 s would lengthen every baseline.
+        # Only the first assignment of an empty group waits for it; the stock 3 s would lengthen every baseline.
         "group.initial.rebalance.delay.ms": 500,
         # KIP-848 takes its heartbeat from the broker: the same 500 ms the classic members use.
         "group.consumer.heartbeat.interval.ms": 500,
@@ -71,45 +80,53 @@ def properties(data: str | Path, listeners: Mapping[str, str], advertised: Mappi
         "log.cleaner.dedupe.buffer.size": 2 * 2**20,
         "group.coordinator.threads": 1,
         "background.threads": 2,
+        **logins.server_properties(login or {}, bound),
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
 @dataclass
 class Broker:
-    """A running broker; ``bootstrap`` is its address."""
+    """A running broker; ``bootstrap`` is its address, ``settings`` are those with which a client logs in, if it has to."""
 
     run: Path
     bootstrap: str
     daemon: processes.Daemon
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def stop(self) -> None:
         """End the broker."""
         processes.stop(self.run, self.daemon, grace_s=10)
 
 
-def start(run: Path) -> Broker:
-    """Start a broker on a free loopback port. Raises like :func:`launch`."""
+def start(run: Path, login: Mapping[str, str] | None = None) -> Broker:
+    """Start a broker on a free loopback port, open to all unless there is a ``login``. Raises like :func:`launch`."""
     client, controller = (f"127.0.0.1:{port}" for port in processes.free_ports(2))
-    return launch(run, client, properties(data(run), {"PLAINTEXT": client}, {"PLAINTEXT": client}, controller))
+    return launch(run, client, properties(data(run), {"CLIENT": client}, {"CLIENT": client}, controller, login), login)
 
 
 def data(run: Path) -> Path:
-    """Where a broker of ``run`` keeps its logs."""
+    """The folder of the logs of a broker of ``run``."""
     return run / "kafka" / "data"
 
 
-def launch(run: Path, bootstrap: str, text: str) -> Broker:
+def settings_file(run: Path) -> Path:
+    """Where the login of a broker of ``run`` is, as ``--kafka-settings`` takes it, if there is one."""
+    return run / "kafka" / "settings.json"
+
+
+def launch(run: Path, bootstrap: str, text: str, login: Mapping[str, str] | None = None) -> Broker:
     """Format a new data folder under ``run`` and start a broker with ``text`` for its ``server.properties``.
 
-    Raises :class:`LabFault` when there is no Java or the broker does not answer at ``bootstrap`` by its deadline.
+    ``login`` are the settings that a client needs at ``bootstrap``. Raises :class:`LabFault` when there is no Java or the
+    broker does not answer at ``bootstrap`` by its deadline.
     """
     java = jars.java()
     libraries = os.pathsep.join(map(str, jars.resolve("kafka", jars.KAFKA)))
     folder = run / "kafka"
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "server.properties"
-    settings.write_text(text)
+    _write(settings, text)
     (folder / "log4j2.properties").write_text(jars.log4j("WARN"))
     command = [java, *JVM, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", libraries]
     formatted = subprocess.run(
@@ -122,24 +139,32 @@ def launch(run: Path, bootstrap: str, text: str) -> Broker:
     if formatted.returncode != 0:
         raise LabFault(f"Kafka's storage could not be formatted: {formatted.stderr.strip().splitlines()[-1:]}")
     daemon = processes.start(run, "kafka", [*command, "kafka.Kafka", settings])
-    wait_for(bootstrap, daemon.check)
-    return Broker(run, bootstrap, daemon)
+    if login:
+        _write(settings_file(run), json.dumps(dict(login), indent=1))
+    wait_for(bootstrap, daemon.check, login)
+    return Broker(run, bootstrap, daemon, login or {})
+
+
+def _write(file: Path, text: str) -> None:
+    """Write what may hold a password, for this user alone."""
+    file.touch(mode=0o600)
+    file.write_text(text)
 
 
 def cluster_id() -> str:
-    """A new random id in Kafka's form; like Kafka's own none begins with a dash, which its tool takes for an option."""
+    """A new random id in Kafka's form. Like Kafka's own it never begins with a dash, which Kafka's tool reads as an option."""
     ids = (base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=") for _ in itertools.count())
     return next(identity for identity in ids if not identity.startswith("-"))
 
 
-def wait_for(bootstrap: str, check: Callable[[], None]) -> None:
-    """Wait until a broker answers at ``bootstrap``, for groups as well, whose offsets it loads at its leisure.
+def wait_for(bootstrap: str, check: Callable[[], None], login: Mapping[str, str] | None = None) -> None:
+    """Wait until a broker answers at ``bootstrap``, for groups too, whose offsets it loads later.
 
-    Asked too early for a group's offsets it says NOT_COORDINATOR, on which librdkafka 2.16's admin client dies of a SIGSEGV
-    (librdkafka #5040); the description of a group that there isn't is the same question without that fault. ``check`` raises
-    when the broker has died. Raises :class:`LabFault` in the end.
+    A question for a group's offsets that comes too early gets NOT_COORDINATOR, on which librdkafka 2.16's admin client dies of
+    a SIGSEGV (librdkafka #5040). The description of a group that does not exist asks the same without that fault. ``check``
+    raises when the broker has died. Raises :class:`LabFault` at the deadline.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap}, logger=_quiet())
+    admin = AdminClient({"bootstrap.servers": bootstrap, **(login or {})}, logger=_quiet())
 
     def answers() -> bool:
         try:

@@ -1,4 +1,4 @@
-"""Certificates of one cluster, made when it starts and gone when it ends."""
+"""Certificates of one cluster, made when it starts and deleted when it ends."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Authority:
         _write_key(self.key, self._key)
 
     def issue(self, file: str, name: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> Pair:
-        """A certificate for ``name``, good for client and server use, valid for ``hosts`` (names or addresses).
+        """A certificate for ``name``, usable for client and server, valid for ``hosts`` (names or addresses).
 
-        The API server takes ``name`` for the user and ``groups`` for the groups that the user is in.
+        To the API server ``name`` is the user, and ``groups`` are the user's groups.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH])

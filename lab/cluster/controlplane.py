@@ -29,15 +29,15 @@ CPU_INITIALIZATION_S = 300
 READINESS_DELAY_S = 30
 DOWNSCALE_STABILIZATION_S = 300
 
-# A step of 48 pods at the stock 20 requests/s would wait on the client, not on what is measured.
+# At the stock 20 requests/s a step of 48 pods would wait for the client, and the trial would measure that.
 CLIENT_RATE = {"kube-api-qps": "200", "kube-api-burst": "400"}
 
-# Every sync of every HPA in the controller's own words, to the microsecond: what a decision is replayed from.
+# Every sync of every HPA in the controller's own words, to the microsecond: decisions are replayed from it.
 HPA_LOG = {"vmodule": "horizontal=4"}
 
 
 def hpa_flags(scale: Scale) -> dict[str, str]:
-    """The controller-manager's flags that the HPA's times are set with, compressed."""
+    """The controller-manager's flags for the HPA's times, compressed."""
     prefix = "horizontal-pod-autoscaler"
     return {
         f"{prefix}-sync-period": f"{scale.hpa_sync_s}s",
@@ -65,7 +65,7 @@ class ControlPlane:
         return api
 
     def controller_log(self) -> str:
-        """What kube-controller-manager has logged so far."""
+        """The log of kube-controller-manager so far."""
         return next(item.log for item in self.daemons if item.name == CONTROLLERS).read_text(errors="replace")
 
     def check(self) -> None:
@@ -74,25 +74,25 @@ class ControlPlane:
             daemon.check()
 
     def kubeconfig_of(self, user: str, *groups: str) -> Path:
-        """A kubeconfig of a component's own: it is ``user``, in ``groups``, and may do what RBAC gives them."""
+        """A component's own kubeconfig: the component is ``user``, in ``groups``, and has the rights that RBAC gives."""
         name = user.replace(":", "-")
         return self.authority.kubeconfig(
             self.run / "certs" / f"{name}.kubeconfig", self.server, self.authority.issue(name, user, groups)
         )
 
     def service_account(self, namespace: str, name: str) -> Path:
-        """The kubeconfig of a component that runs as a service account where it is a pod, with its groups."""
+        """The kubeconfig of a component that runs as a service account where it is a pod, with the account's groups."""
         prefix = "system:serviceaccounts"
         return self.kubeconfig_of(f"system:serviceaccount:{namespace}:{name}", prefix, f"{prefix}:{namespace}")
 
 
 def delegating(kubeconfig: Path) -> list[str]:
-    """The three flags of a component that lets the API server authenticate and authorize those who ask it."""
+    """The three flags of a component that lets the API server authenticate and authorize its clients."""
     return [f"--{kind}kubeconfig={kubeconfig}" for kind in ("", "authentication-", "authorization-")]
 
 
 def rights(part: str) -> list[dict[str, Any]]:
-    """The namespace, the service accounts and the RBAC of ``manifests/<part>.yaml``: those a kind cluster is given too."""
+    """The namespace, the service accounts and the RBAC of ``manifests/<part>.yaml``, the same as on a kind cluster."""
     found = [item for item in yamlfile.documents(paths.MANIFESTS / f"{part}.yaml") if item["kind"] in RIGHTS]
     named = {item["metadata"]["namespace"] for item in found if item["kind"] == "ServiceAccount"} - {"kube-system"}
     namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in sorted(named)]
@@ -110,8 +110,8 @@ def start(run: Path, built: Built, scale: Scale, pods: podnetwork.Claim) -> Cont
     serving = authority.issue("apiserver", "kube-apiserver", hosts=hosts)
     admin = authority.issue("admin", "elastic-lab", ("system:masters",))
     node_serving = authority.issue("node", NODE, hosts=("127.0.0.1",))
-    # As with kubeadm, etcd and the front proxy have authorities of their own: a client certificate of the cluster's opens
-    # neither. So has the node's server, which asks for no more than a certificate.
+    # As with kubeadm, etcd and the front proxy have authorities of their own, so a client certificate of the cluster opens
+    # neither. The node's server has its own too, because it asks for no more than a certificate.
     store, proxies, kubelet = (Authority(certs / name) for name in ("etcd", "front-proxy", "kubelet"))
     front_proxy = proxies.issue("client", "front-proxy-client")
     kubelet_client = kubelet.issue("client", "kube-apiserver-kubelet-client")
@@ -151,7 +151,7 @@ def start(run: Path, built: Built, scale: Scale, pods: podnetwork.Claim) -> Cont
             )
         ),
         "--enable-grpc-gateway=false",
-        f"--cors={etcd_url}",  # empty would be every origin, like the default
+        f"--cors={etcd_url}",  # an empty value would allow every origin, like the default
         "--unsafe-no-fsync",
         "--log-level=error",
     )
@@ -205,7 +205,7 @@ def start(run: Path, built: Built, scale: Scale, pods: podnetwork.Claim) -> Cont
         "--bind-address=127.0.0.1",
         f"--secure-port={kcm}",
         *(f"--{name}={value}" for name, value in {**CLIENT_RATE, **HPA_LOG, **hpa_flags(scale)}.items()),
-        env=os.environ | {"TZ": "UTC"},  # its log's lines say no time zone
+        env=os.environ | {"TZ": "UTC"},  # the lines of its log name no time zone
     )
     launch(
         "kube-scheduler",

@@ -1,4 +1,4 @@
-"""The Docker daemon, asked through its command: what is there, what is made, and in one line why something can't be."""
+"""The Docker daemon, through its command: what exists, what is made, and in one line why something can't be made."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(*arguments: str, feed: bytes | None = None, env: Mapping[str, str] | Non
 
 
 def reason(printed: str) -> str:
-    """What a failed command's output comes down to, in one line."""
+    """The one line that matters in a failed command's output."""
     for sign, said in _REASONS:
         if sign in printed:
             return said
@@ -63,7 +63,7 @@ def images(names: Iterable[str]) -> dict[str, int]:
 
 
 def label(image: str, name: str) -> str:
-    """The value of an image's label; empty when it has none or there is no such image."""
+    """The value of an image's label; empty when there is no such label or no such image."""
     try:
         return run("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image).strip()
     except LabFault as fault:
@@ -73,7 +73,7 @@ def label(image: str, name: str) -> str:
 
 
 def add(archive: Path, image: str, changes: Sequence[str]) -> None:
-    """Make ``image`` of one layer from a root file system's tar; ``changes`` are Dockerfile lines."""
+    """Make ``image`` with one layer from a root file system's tar; ``changes`` are Dockerfile lines."""
     options = [option for change in changes for option in ("--change", change)]
     run("import", *options, str(archive), image)
 
@@ -82,12 +82,12 @@ def build(context: Path, image: str, arguments: Mapping[str, str], labels: Mappi
     """Build ``context``'s Dockerfile as ``image``, without a network."""
     options = [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
     options += [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
-    # The builder that every daemon carries: the newer one is a plug-in of the client's that may not be there.
+    # The builder that every daemon has: the newer one is a plug-in of the client that may be missing.
     run("build", "--network", "none", *options, "--tag", image, str(context), env={"DOCKER_BUILDKIT": "0"})
 
 
 def inspect(container: str) -> dict[str, Any] | None:
-    """What the daemon knows of a container; None when there is none of that name."""
+    """The daemon's data about a container; None when there is none of that name."""
     try:
         found: list[dict[str, Any]] = json.loads(run("container", "inspect", container))
     except LabFault as fault:

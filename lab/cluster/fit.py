@@ -1,4 +1,4 @@
-"""What differs between the runtimes for a workload's manifest, in one place. Pure: experiments don't know which they run on."""
+"""The differences between the runtimes in a workload's manifest, in one place. Pure: experiments don't know their runtime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTAINER: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Fit:
-    """A runtime's own: the image of the lab's programs, the images in place of upstream's, and what a container may do."""
+    """One runtime's image of the lab's programs, its images in place of upstream's, and the limits of a container."""
 
     pods: str | None = None
     images: Mapping[str, str] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Fit:
     container: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """``item`` as this runtime takes it; what is not a workload is left as it is."""
+        """``item`` as this runtime takes it; an object that is not a workload stays as it is."""
         fitted = copy.deepcopy(dict(item))
         for container in catalog.containers(fitted):
             if not catalog.is_lab(container["image"]):
@@ -40,7 +40,7 @@ class Fit:
         return fitted
 
 
-# The process node runs commands, not images, and refuses what it can't hold a process to.
+# The process node runs commands, not images, and refuses limits that it can't enforce on a process.
 BINARY = Fit()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient, Resource
 
 from lab import yamlfile
 from lab.cluster import aggregated, apply, wait_api
@@ -25,14 +26,14 @@ _REFUSED = 'admission webhook "vscaledobject.kb.io" denied the request: '
 
 
 def start(plane: ControlPlane, built: Built) -> int:
-    """Apply KEDA's CRDs, start its three processes, register the external metrics API and the webhooks.
+    """Apply KEDA's CRDs, start its three processes, and register the external metrics API and the webhooks.
 
     Returns the operator's metrics port; :func:`admitting` waits for the webhooks.
     """
     api = plane.api()
     metrics, health, service, adapter, adapter_metrics, admission = processes.free_ports(6)
     configuration = on_loopback(yamlfile.read(built.keda_admission), admission, plane.authority.cert)
-    # Before there are webhooks, so that the apiserver heeds them by the time they are there.
+    # Registered before the webhooks run, so that the apiserver asks them as soon as they do.
     apply.objects(api, [*rights("keda/keda"), *rights("keda/webhooks"), configuration])
     its = {name: plane.service_account(NAMESPACE, f"keda-{name}") for name in ("operator", "adapter", "webhooks")}
     define(api, built.keda_crds)
@@ -56,11 +57,11 @@ def start(plane: ControlPlane, built: Built) -> int:
                 built.binary("keda-webhooks"),
                 f"--kubeconfig={its['webhooks']}",
                 f"--cert-dir={folder}",
-                # A trial applies a Deployment and its ScaledObject at once: one that the cache has not seen is asked for.
+                # A trial applies a Deployment and its ScaledObject at once: one missing from the cache must be fetched.
                 "--cache-miss-to-direct-client=true",
                 "--metrics-bind-address=0",
                 "--health-probe-bind-address=0",
-                # It takes a port but no address, like the adapter's /metrics.
+                # The webhooks take a port but no address, like the adapter's /metrics.
                 f"--port={admission}",
             ],
             env | {"POD_NAME": "keda-admission-webhooks"},
@@ -98,7 +99,7 @@ def start(plane: ControlPlane, built: Built) -> int:
                 f"--tls-private-key-file={serving.key}",
                 f"--cert-dir={folder}",
                 f"--metrics-service-address=127.0.0.1:{service}",
-                # Its own /metrics takes a port but no address: it and the webhooks are the lab's listeners off loopback.
+                # Its own /metrics takes a port but no address. It and the webhooks are the lab's only listeners off loopback.
                 f"--port={adapter_metrics}",
             ],
             env | {"POD_NAME": "keda-adapter"},
@@ -109,10 +110,10 @@ def start(plane: ControlPlane, built: Built) -> int:
 
 
 def admitting(plane: ControlPlane) -> None:
-    """Wait until KEDA's webhooks answer: its failurePolicy is Ignore, and until then everything is let through.
+    """Wait until KEDA's webhooks answer: their failurePolicy is Ignore, so until then everything is admitted.
 
-    They are there when they refuse what KEDA refuses, and ready when they admit the rest: without their caches they admit
-    nothing.
+    They run when they refuse what KEDA refuses. They are ready when they admit the rest, because without their caches they
+    admit nothing.
     """
     api = plane.api()
     until(lambda: refusal(api, _idle(1), NAMESPACE) is not None, START_DEADLINE_S, "KEDA's admission webhooks", plane.check)
@@ -120,7 +121,7 @@ def admitting(plane: ControlPlane) -> None:
 
 
 def on_loopback(configuration: Mapping[str, Any], port: int, ca: Path) -> dict[str, Any]:
-    """The same webhooks, served by a process on ``port`` with a certificate of ``ca``'s in place of a Service's pods."""
+    """The same webhooks, served by a process on ``port`` with a certificate of ``ca``, in place of a Service's pods."""
     server = {"caBundle": base64.b64encode(ca.read_bytes()).decode()}
     webhooks = [
         {**webhook, "clientConfig": {"url": f"https://127.0.0.1:{port}{webhook['clientConfig']['service']['path']}", **server}}
@@ -129,11 +130,17 @@ def on_loopback(configuration: Mapping[str, Any], port: int, ca: Path) -> dict[s
     return {**configuration, "webhooks": webhooks}
 
 
-def refusal(api: client.ApiClient, scaled: Mapping[str, Any], namespace: str) -> str | None:
-    """What KEDA's webhook would say against creating the ScaledObject ``scaled``, in a dry run; None if it admits it.
+def scaled_objects(api: client.ApiClient) -> Resource:
+    """KEDA's ScaledObjects as a resource of Kubernetes' dynamic client."""
+    found: Resource = DynamicClient(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
+    return found
 
-    In a dry run KEDA does not look at the requests of a cpu trigger's pods. Raises :class:`ApiException` where the refusal is
-    another's: of the apiserver's schema, say.
+
+def refusal(api: client.ApiClient, scaled: Mapping[str, Any], namespace: str) -> str | None:
+    """The webhook's objection to creating the ScaledObject ``scaled``, in a dry run; None if it admits it.
+
+    In a dry run KEDA does not look at the requests of a cpu trigger's pods. Raises :class:`ApiException` where another refuses
+    it, such as the apiserver's schema.
     """
     group, _, version = str(scaled["apiVersion"]).partition("/")
     body = {**scaled, "metadata": {**scaled["metadata"], "namespace": namespace}}
@@ -149,7 +156,7 @@ def refusal(api: client.ApiClient, scaled: Mapping[str, Any], namespace: str) ->
 
 
 def _idle(replicas: int) -> dict[str, Any]:
-    """A ScaledObject that is idle at ``replicas`` and has at least one else: KEDA refuses from 1 on, its schema does not."""
+    """A ScaledObject that is idle at ``replicas``, else at least at 1. KEDA refuses it from 1 on; its schema does not."""
     trigger = {"type": "kafka", "metadata": {"topic": "none", "consumerGroup": "none", "bootstrapServers": "127.0.0.1:1"}}
     spec = {"scaleTargetRef": {"name": "none"}, "idleReplicaCount": replicas, "minReplicaCount": 1, "triggers": [trigger]}
     return {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "none"}, "spec": spec}
@@ -168,7 +175,8 @@ def define(api: client.ApiClient, folder: Path) -> None:
 def register(plane: ControlPlane, name: str, service: str, namespace: str, port: int) -> None:
     """Let the apiserver reach an aggregated API that listens on loopback ``port``.
 
-    A Service of type ExternalName carries the name its certificate must bear; the APIService names the process's own port.
+    A Service of type ExternalName has the name that the certificate must carry, and the APIService names the process's own
+    port.
     """
     outside = {
         "apiVersion": "v1",

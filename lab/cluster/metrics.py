@@ -45,7 +45,7 @@ def start_metrics_server(plane: ControlPlane, built: Built) -> None:
                 f"--kubelet-certificate-authority={plane.authority.cert}",
                 f"--kubelet-client-certificate={asking.cert}",
                 f"--kubelet-client-key={asking.key}",
-                "--metric-resolution=10s",  # the least it takes, and it must exceed the time-out of a request
+                "--metric-resolution=10s",  # the least that it accepts, and it must exceed the time-out of a request
                 "--kubelet-request-timeout=5s",
             ],
         )

@@ -1,4 +1,4 @@
-"""Asking the apiserver whether something is there yet."""
+"""Waiting until objects and APIs of the apiserver are there."""
 
 from __future__ import annotations
 

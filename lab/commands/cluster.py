@@ -22,7 +22,7 @@ PROVES = (
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """Run ``command``; returns the exit code."""
-    parser = Flags(f"python -m lab {command}", help_text, environment=False)
+    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
     if command == "build":
         way = parser.add_mutually_exclusive_group()
         way.add_argument("--export", type=Path, metavar="FILE", help="build, then write everything into one file")

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 
 from lab.commands.text import as_json, table
-from lab.errors import InputError
 from lab.flags import Flags
-from lab.kafka.settings import client_settings
+from lab.kafka.settings import kafka_flags
 from lab.programs.deadletters import (
     COPY,
     DONE,
@@ -33,14 +31,12 @@ HEAD = ("letter", "message", "attempts", "replays", "failed (UTC)", "state", "er
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """List or replay; returns the exit code: 1 when something waits still or could not be sent at all."""
-    parser = Flags(f"python -m lab {command}", help_text, environment=False)
+    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
     parser.add_argument("action", choices=ACTIONS, help="list the letters, or send those that wait back to their topics")
-    parser.flag("bootstrap-servers", str, None, "Kafka's address")
+    kafka_flags(parser)
     parser.flag("topic", str, None, "the dead-letter topic")
     text = "the topics that a replay may send to, with a comma between two: what a letter names is whoever wrote it's word"
     parser.flag("to", _names, None, text, "names of topics", optional=True)
-    text = "TLS and SASL settings of Kafka's client library: a JSON object of strings, or a file of it"
-    parser.flag("kafka-settings", str, None, text, optional=True)
     text = "whose offsets say what was replayed, until Kafka forgets them: 7 days after the last replay, unless the broker's "
     text += "offsets.retention.minutes says otherwise [default: the topic's name and -replay]"
     parser.flag("group", str, None, text, optional=True)
@@ -55,8 +51,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     if options.action == "replay" and not options.to:
         parser.error("the following arguments are required: --to")
     group = options.group or f"{options.topic}-replay"
-    settings = _settings(options.kafka_settings, options.bootstrap_servers)
-    with closing(DeadLetters(options.bootstrap_servers, options.topic, group, settings)) as dead:
+    with closing(DeadLetters(options.bootstrap_servers, options.topic, group, options.kafka_settings)) as dead:
         if options.action == "list":
             entries, committed = dead.entries(), dead.committed()
             known = states(entries, committed, dead.there(entries), options.to)
@@ -76,16 +71,6 @@ def _names(text: str) -> frozenset[str]:
     if "" in names:
         raise ValueError(text)
     return names
-
-
-def _settings(text: str | None, servers: str) -> dict[str, str]:
-    """The client settings that are given, or are in the file that is named."""
-    if text and not text.lstrip().startswith("{"):
-        try:
-            text = Path(text).read_text()
-        except (OSError, UnicodeDecodeError):
-            raise InputError("command line", "--kafka-settings", "(not shown)", "a JSON object, or a file of it") from None
-    return client_settings(text, servers) if text else {}
 
 
 def _told(replay: Replay, plain: bool) -> str:

@@ -1,54 +1,38 @@
-"""What a simulation says: figures, and the objectives it holds or breaches. Pure. Times in s, real; lag in messages."""
+"""The figures of a simulation, and the claims that are made of them. Pure. Times in s, real; lag in messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 from lab.commands.situation import Question
 from lab.errors import NoData
 from lab.foresee.curve import Curve
 from lab.foresee.lateness import Arrivals, late, worst_age
 from lab.foresee.sources import only
-from lab.judge import objective
-from lab.judge.claim import Verdict
-from lab.judge.objective import Objective
+from lab.judge.bounds import REACTION_S
+from lab.judge.claim import Verdict, judge
+from lab.judge.measure import quantity
+from lab.judge.quantity import Bound, Quantity
 from lab.spec.profile import BASELINE, RELIEF
 from lab.spec.triggers.external import PersistentLag
 
 
-@dataclass(frozen=True)
-class Foreseen:
-    """Each of FIGURES by name; None is no data, and ``missing`` says why."""
-
-    figures: dict[str, float | None]
-    missing: dict[str, str]
+def forecast(question: Question, curve: Curve) -> dict[str, Quantity]:
+    """Read each of FIGURES off ``curve``."""
+    return {field: quantity(unit, name)(figure)(question, curve) for field, (unit, name, figure) in FIGURES.items()}
 
 
-def foreseen(question: Question, curve: Curve) -> Foreseen:
-    """Read the figures off ``curve``."""
-    figures: dict[str, float | None] = {}
-    missing: dict[str, str] = {}
-    for name, figure in FIGURES.items():
-        try:
-            figures[name] = figure(question, curve)
-        except NoData as nothing:
-            figures[name], missing[name] = None, str(nothing)
-    return Foreseen(figures, missing)
-
-
-def verdicts(question: Question, found: Foreseen) -> list[Verdict]:
-    """The objectives that a simulation can be held to, each with its verdict."""
-    oldest = Objective("age of the oldest event at worst", "<=", question.objective_s, "s", "what --objective-s asks for")
-    judged = (
-        (objective.REACTION_REAL, "reaction_s"),
-        (oldest, "worst_age_s"),
-        (objective.FLIPS, "flips"),
-        (objective.BASELINE, "above_floor_at_baseline"),
-        (objective.FLOOR, "above_floor_at_end"),
-        (objective.BEYOND, "beyond_partitions"),
-    )
-    return [one.judge(found.figures[name], found.missing.get(name, "")) for one, name in judged]
+def verdicts(question: Question, figures: Mapping[str, Quantity]) -> list[Verdict]:
+    """Judge what a simulation can be held to."""
+    oldest = Bound(question.objective_s, "--objective-s")
+    return [
+        judge(figures["reaction_s"] < REACTION_S, "the first new pod is at work in time"),
+        judge(figures["worst_age_s"] <= oldest, "no event gets older than the objective allows"),
+        judge(figures["flips"] == 0, "the replicas do not flap"),
+        judge(figures["above_floor_at_baseline"] == 0, "no pod is scaled on the noise of a small lag"),
+        judge(figures["above_floor_at_end"] == 0, "the group gives back the pods that it took"),
+        judge(figures["beyond_partitions"] == 0, "no pod is left without a partition, which could do nothing"),
+    ]
 
 
 def _spike(question: Question) -> float:
@@ -114,18 +98,27 @@ def _ups(curve: Curve) -> int:
     return sum(after > before for _, before, after in curve.changes)
 
 
-FIGURES: dict[str, Callable[[Question, Curve], float]] = {
-    "reaction_s": _reaction,
-    "peak_lag": lambda question, curve: curve.peak_lag,
-    "late_s": lambda question, curve: late(curve, _arrivals(question), question.objective_s),
-    "worst_age_s": lambda question, curve: worst_age(curve, _arrivals(question)),
-    "drain_s": _drain,
-    "flips": lambda question, curve: curve.flips,
-    "scale_ups": lambda question, curve: _ups(curve),
-    "scale_downs": lambda question, curve: len(curve.changes) - _ups(curve),
-    "pod_minutes": lambda question, curve: curve.pod_minutes,
-    "most_replicas": lambda question, curve: int(curve.replicas.max()),
-    "above_floor_at_baseline": _above_floor_at_baseline,
-    "above_floor_at_end": _above_floor_at_end,
-    "beyond_partitions": lambda question, curve: max(0, int(curve.replicas.max()) - len(question.situation.shares)),
+# By field: unit, name, and how it is read off a simulated curve.
+FIGURES: dict[str, tuple[str, str, Callable[[Question, Curve], float]]] = {
+    "reaction_s": ("s", "reaction at real time", _reaction),
+    "peak_lag": ("messages", "peak lag", lambda question, curve: curve.peak_lag),
+    "late_s": (
+        "s",
+        "time behind by more than the objective",
+        lambda question, curve: late(curve, _arrivals(question), question.objective_s),
+    ),
+    "worst_age_s": ("s", "age of the oldest event at worst", lambda question, curve: worst_age(curve, _arrivals(question))),
+    "drain_s": ("s", "drain time", _drain),
+    "flips": ("flips", "flips", lambda question, curve: curve.flips),
+    "scale_ups": ("steps", "scale-ups", lambda question, curve: _ups(curve)),
+    "scale_downs": ("steps", "scale-downs", lambda question, curve: len(curve.changes) - _ups(curve)),
+    "pod_minutes": ("pod-minutes", "pod-minutes", lambda question, curve: curve.pod_minutes),
+    "most_replicas": ("pods", "most replicas", lambda question, curve: int(curve.replicas.max())),
+    "above_floor_at_baseline": ("pods", "replicas above the floor at baseline", _above_floor_at_baseline),
+    "above_floor_at_end": ("pods", "replicas above the floor at the end", _above_floor_at_end),
+    "beyond_partitions": (
+        "pods",
+        "replicas wanted beyond the partitions",
+        lambda question, curve: max(0, int(curve.replicas.max()) - len(question.situation.shares)),
+    ),
 }

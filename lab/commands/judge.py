@@ -12,15 +12,12 @@ from lab.commands.text import as_json, number, table
 from lab.errors import InputError, NoData
 from lab.flags import Flags
 from lab.flags import number as within
-from lab.judge.objective import BEHIND
-from lab.measure.agreement import agreement
+from lab.judge.bounds import TIME_BEHIND_S
+from lab.measure.agreement import Agreement, agreement
 from lab.measure.calibration import Calibration, of_others
 from lab.measure.overview import overview
 from lab.measure.prediction import Comparison, compare, predict, recorded
 from lab.measure.summary import summarize
-from lab.model.replay import Replay
-from lab.record.ledger import session
-from lab.record.recheck import recheck
 from lab.record.store import Record
 from lab.spec import profile
 
@@ -36,22 +33,21 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Judged:
-    """A record with what was found in it; None is no data, and ``missing`` says why, by what is missing."""
+    """A record with what was found in it; ``missing`` says why something was not, by what is missing."""
 
     record: Record
-    replay: Replay | None
-    comparison: Comparison | None
+    replay: Agreement
+    comparison: Comparison
     missing: dict[str, str]
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """Judge and print; returns the exit code, which is 0 whatever is found."""
-    parser = Flags(f"python -m lab {command}", help_text, environment=False)
+    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record, or a folder of them (results)")
     parser.flag("calibrate", Path, None, "records that tell what pods take [default: the others of a workload]", optional=True)
-    parser.flag(
-        "objective-s", within(0.1, 86_400), BEHIND.bound, "the chart's objective: oldest age of an event, s", "0.1 to 86,400"
-    )
+    oldest = f"{TIME_BEHIND_S:g}"
+    parser.flag("objective-s", within(0.1, 86_400), oldest, "the chart's objective: oldest age of an event, s", "0.1 to 86,400")
     parser.flag("chart", situation.picture, None, "draw one record into this file", situation.DRAWABLE, optional=True)
     parser.add_argument("--recheck", action="store_true", help="settle each ledger again from its events and receipts")
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
@@ -70,7 +66,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     print(as_json([_content(one) for one in judged]) if options.json else _text(judged))
     if options.chart:
         only, measured = judged[0], known[judged[0].record.id]
-        if measured is None or only.comparison is None:
+        if measured is None or only.comparison.why:
             raise InputError(only.record.folder, "record", only.missing["prediction"], "a record that can be predicted")
         situation.save(lambda: _chart(only.record, measured, options.objective_s), options.chart)
     return 0
@@ -78,6 +74,9 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
 
 def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
     """Settle each ledger again; what is missing, by record that has none. Raises :class:`InputError` where one differs."""
+    from lab.record.ledger import session  # Spark, which only this needs
+    from lab.record.recheck import recheck
+
     missing: dict[str, dict[str, str]] = {}
     for record in records:
         try:
@@ -89,19 +88,20 @@ def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
 
 def judge(record: Record, known: Calibration | None, lacking: Mapping[str, str]) -> Judged:
     """Replay the record's syncs, and set its prediction from what is ``known`` beside it; ``lacking`` is already missing."""
-    replay, comparison = None, None
+    replay, comparison = agreement(record), _compared(record, known)
     missing: dict[str, str] = dict(record.trial.get("missing") or {}) | dict(lacking)
-    try:
-        replay = agreement(record)
-    except NoData as nothing:
-        missing["agreement"] = str(nothing)
-    try:
-        if known is None:
-            raise NoData("no other record tells what its pods take: give --calibrate")
-        comparison = compare(record, known)
-    except (NoData, InputError) as nothing:
-        missing["prediction"] = str(nothing)
+    missing |= {name: found.why for name, found in {"agreement": replay, "prediction": comparison}.items() if found.why}
     return Judged(record, replay, comparison, missing)
+
+
+def _compared(record: Record, known: Calibration | None) -> Comparison:
+    """The record's prediction beside it, or why there is none."""
+    if known is None:
+        return Comparison.missing("no other record tells what its pods take: give --calibrate")
+    try:
+        return compare(record, known)
+    except InputError as refused:
+        return Comparison.missing(str(refused))
 
 
 def _text(judged: Sequence[Judged]) -> str:
@@ -115,13 +115,13 @@ def _block(one: Judged) -> str:
     rows = [("figure", "recorded", "predicted")]
     for name, value in overview(one.record).items():
         rows.append((name, number(value), ""))
-    if one.comparison is not None:
+    if not one.comparison.why:
         was, foreseen = one.comparison.recorded, one.comparison.predicted
         for name, field in FIGURES.items():
             rows.append((f"from the profile's start: {name}", number(getattr(was, field)), number(getattr(foreseen, field))))
     ended = "" if one.record.finished else f": only a part of a trial: {one.record.trial.get('ended')}"
     lines = [f"{one.record.id}{ended}", table(rows, numbers=(1, 2))]
-    if one.replay is not None:
+    if not one.replay.why:
         wrong = len(one.replay.disagreements)
         lines.append(
             f"{one.replay.syncs} syncs, {one.replay.rescaled} of them rescaled, {one.replay.computed} worked out from lag: "
@@ -132,32 +132,27 @@ def _block(one: Judged) -> str:
 
 
 def _summary(one: Judged) -> tuple[str, ...]:
-    syncs = (None, None) if one.replay is None else (one.replay.syncs, one.replay.agreement)
+    syncs = (one.replay.syncs.value, one.replay.agreement.value)
     return one.record.id, *(number(figure) for figure in (*syncs, *_errors(one.comparison).values()))
 
 
-def _errors(found: Comparison | None) -> dict[str, float | None]:
+def _errors(found: Comparison) -> dict[str, float | None]:
     """How far the prediction is off, in percent; None is no data."""
-    if found is None:
-        return dict.fromkeys(("within_one_pod", "peak_error", "drain_error"))
-    try:
-        drain = found.drain_error
-    except NoData:
-        drain = None
-    return {"within_one_pod": found.within_one_pod, "peak_error": found.peak_error, "drain_error": drain}
+    errors = {"within_one_pod": found.within_one_pod, "peak_error": found.peak_error, "drain_error": found.drain_error}
+    return {name: error.value for name, error in errors.items()}
 
 
 def _content(one: Judged) -> dict[str, Any]:
     agreed, predicted = None, None
-    if one.replay is not None:
+    if not one.replay.why:
         agreed = {
-            "syncs": one.replay.syncs,
-            "rescaled": one.replay.rescaled,
-            "computed": one.replay.computed,
-            "agreement": one.replay.agreement,
+            "syncs": one.replay.syncs.value,
+            "rescaled": one.replay.rescaled.value,
+            "computed": one.replay.computed.value,
+            "agreement": one.replay.agreement.value,
             "disagreements": [str(wrong) for wrong in one.replay.disagreements],
         }
-    if one.comparison is not None:
+    if not one.comparison.why:
         both = {"predicted": asdict(one.comparison.predicted), "recorded": asdict(one.comparison.recorded)}
         predicted = both | _errors(one.comparison)
     return {

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from lab.commands import situation
-from lab.commands.foreseen import Foreseen, foreseen, verdicts
+from lab.commands.foreseen import forecast, verdicts
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.foresee.curve import Curve
 from lab.foresee.simulate import simulate
 from lab.judge.claim import Verdict
+from lab.judge.quantity import Quantity
 from lab.report.tables import MARKS
 
 ROWS = {
@@ -36,40 +37,44 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     question = situation.read(options)
     curve = simulate(question.situation, question.scaled)
-    found = foreseen(question, curve)
-    judged = verdicts(question, found)
-    print(as_json(_content(question, found, judged, curve)) if options.json else _text(question, found, judged))
+    figures = forecast(question, curve)
+    judged = verdicts(question, figures)
+    print(as_json(_content(question, figures, judged, curve)) if options.json else _text(question, figures, judged))
     if options.log and not options.json:
         print("\n" + "\n".join(_log(curve)))
     if options.chart:
-        situation.save(lambda: _chart(question, curve, found), options.chart)
+        situation.save(lambda: _chart(question, curve, figures), options.chart)
     return 0
 
 
-def _text(question: Question, found: Foreseen, judged: Sequence[Verdict]) -> str:
-    figures = [("figure", "value"), *((name, number(found.figures[field])) for name, field in ROWS.items())]
-    missing = [f"no data: {name}: {found.missing[field]}" for name, field in ROWS.items() if field in found.missing]
+def _text(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict]) -> str:
+    rows = [("figure", "value"), *((name, number(figures[field].value)) for name, field in ROWS.items())]
+    missing = [f"no data: {name}: {figures[field].why}" for name, field in ROWS.items() if figures[field].value is None]
     objectives = [f"{MARKS[one.verdict]} {one}" for one in judged]
-    parts = [question.lines(), [table(figures, numbers=[1])], objectives, missing]
+    parts = [question.lines(), [table(rows, numbers=[1])], objectives, missing]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-def _content(question: Question, found: Foreseen, judged: Sequence[Verdict], curve: Curve) -> dict[str, Any]:
-    changes = [asdict(change) for change in curve.log]
-    return question.to_dict() | asdict(found) | {"objectives": [asdict(one) for one in judged], "log": changes}
+def _content(question: Question, figures: Mapping[str, Quantity], judged: Sequence[Verdict], curve: Curve) -> dict[str, Any]:
+    return question.to_dict() | {
+        "figures": {field: one.value for field, one in figures.items()},
+        "missing": {field: one.why for field, one in figures.items() if one.value is None},
+        "objectives": [asdict(one) for one in judged],
+        "log": [asdict(change) for change in curve.log],
+    }
 
 
 def _log(curve: Curve) -> list[str]:
     return [f"{one.at:9,.1f} s  {one.before:3d} -> {one.after:<3d} {'; '.join(one.reasons)}" for one in curve.log]
 
 
-def _chart(question: Question, curve: Curve, found: Foreseen) -> Any:
+def _chart(question: Question, curve: Curve, figures: Mapping[str, Quantity]) -> Any:
     from lab.report import predict
 
     drawn = predict.Forecast(
         title=f"{question.scaled.name} on {question.profile_name}, simulated",
-        subtitle=f"behind by more than {question.objective_s:g} s for {number(found.figures['late_s'])} s; "
-        f"{number(found.figures['flips'])} flips; {number(found.figures['pod_minutes'])} pod-minutes",
+        subtitle=f"behind by more than {question.objective_s:g} s for {number(figures['late_s'].value)} s; "
+        f"{number(figures['flips'].value)} flips; {number(figures['pod_minutes'].value)} pod-minutes",
         profile=question.situation.profile,
         tail_s=question.situation.tail_s,
         objective_s=question.objective_s,

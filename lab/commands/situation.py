@@ -14,7 +14,7 @@ from lab.flags import Flags, choice, number, whole
 from lab.foresee.grid import LONGEST_WINDOW
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation
-from lab.judge.objective import BEHIND
+from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.calibration import Calibration, calibration, rate
 from lab.record.store import Record, opened, stored
 from lab.spec import profile, scaledobject
@@ -24,7 +24,8 @@ from lab.spec.placement import shares
 from lab.spec.profile import Profile
 from lab.spec.scale import HPA_SYNC_S
 from lab.spec.scaledobject import ScaledObject
-from lab.spec.workload import PARTITIONS
+from lab.spec.workload import PARTITIONS, Workload
+from lab.spec.zipf import ENTITIES
 
 MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")
@@ -80,7 +81,7 @@ class Question:
 
 def flags(command: str, text: str) -> Flags:
     """The flags that ``simulate`` and ``tune`` share. None is read from the environment."""
-    parser = Flags(f"python -m lab {command}", text, environment=False)
+    parser = Flags(f"elastic-lab {command}", text, environment=False)
     parser.flag("scaledobject", Path, None, "the ScaledObject, plain YAML")
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload): rate, balancer, partitions", optional=True)
@@ -91,7 +92,7 @@ def flags(command: str, text: str) -> Flags:
         parser.flag(field.replace("_", "-"), number(0, 3600), None, f"s {WORDS[field]}", "0 to 3600", optional=True)
     parser.flag("calibrate", Path, None, "a record, or a folder of records, that tells the times above", optional=True)
     parser.flag("seed", whole(0, 2**63 - 1), 1, "decides the keys, and so each partition's share", "a whole number from 0")
-    parser.flag("objective-s", number(0.1, 86_400), BEHIND.bound, "oldest age an event may reach, s", "0.1 to 86,400")
+    parser.flag("objective-s", number(0.1, 86_400), f"{TIME_BEHIND_S:g}", "oldest age an event may reach, s", "0.1 to 86,400")
     parser.flag("tail-s", number(0, 86_400), LONGEST_WINDOW, "s to go on at the profile's last rate", "0 to 86,400")
     parser.flag("chart", picture, None, "draw it into this file", DRAWABLE, optional=True)
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
@@ -120,8 +121,8 @@ def read(options: argparse.Namespace) -> Question:
     traffic = _profile(options.profile)
     known = records_in(options.calibrate) if options.calibrate else []
     measured = calibrated(known, options.calibrate) if known else None
-    pods, partitions = _pods(options, known, measured)
-    situation = Situation(traffic, shares(traffic, options.seed, partitions), pods, tail_s=options.tail_s)
+    pods, partitions, entities = _pods(options, known, measured)
+    situation = Situation(traffic, shares(traffic, options.seed, partitions, entities), pods, tail_s=options.tail_s)
     if measured:
         situation = replace(situation, sync_s=HPA_SYNC_S + measured.sync_more_s, sync_each_s=measured.sync_more_each_s)
     return Question(
@@ -164,28 +165,30 @@ def _profile(text: str) -> Profile:
     return profile.load(committed)
 
 
-def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None) -> tuple[Consumers, int]:
-    """(the consumers, the partitions): a flag before the workload, the workload before the records, then what is assumed."""
+def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None) -> tuple[Consumers, int, int]:
+    """(consumers, partitions, entities): a flag before the workload, the workload before the records, then what is assumed."""
     asked: dict[str, Any] = {}
-    partitions = PARTITIONS
+    partitions, entities = PARTITIONS, ENTITIES
     if known and len({rate(record) for record in known}) == 1:
         first = known[0].trial["inputs"]
         asked, partitions = {"rate": rate(known[0]), "balancer": first["workload"]["balancer"]}, int(first["partitions"])
+        entities = Workload(**first["workload"]).entities
     if options.workload is not None:
         workload, partitions = workloads.load(options.workload)
-        asked = {"rate": workload.rate, "balancer": workload.balancer}
+        asked, entities = {"rate": workload.rate, "balancer": workload.balancer}, workload.entities
     for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
         if (value := getattr(options, name)) is not None:
             asked[field] = value
     if "rate" not in asked:
         allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
         raise InputError("command line", "--pod-rate", None, allowed)
+    partitions = options.partitions or partitions
     if measured:
-        return replace(measured.consumers, **asked), options.partitions or partitions
+        return replace(measured.consumers, **asked), partitions, entities
     if "start_s" not in asked:
         allowed = "0 to 3600 s from a decision until a new pod joins the group, or a --calibrate that measures it"
         raise InputError("command line", "--start-s", None, allowed)
-    return Consumers(**asked), options.partitions or partitions
+    return Consumers(**asked), partitions, entities
 
 
 def save(draw: Callable[[], Any], file: Path) -> None:

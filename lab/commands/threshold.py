@@ -11,7 +11,7 @@ from lab.foresee.grid import HEADROOM, computed_threshold
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """Compute and print; returns the exit code."""
-    parser = Flags(prog=f"python -m lab {command}", description=help_text, environment=False)
+    parser = Flags(prog=f"elastic-lab {command}", description=help_text, environment=False)
     parser.flag("rate", number(0.001, 1e6), None, "messages/s that one pod processes at most", "0.001 to 1,000,000")
     parser.flag("slo", number(0.001, 86_400), None, "seconds within which a message is to be processed", "0.001 to 86,400")
     parser.add_argument("--json", action="store_true", help="print JSON")

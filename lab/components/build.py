@@ -1,8 +1,8 @@
 """Builds the real components from their pinned Go modules, once, into the user's cache.
 
-There are three sets: what the binary runtime runs, the kind command, and what a kind node made here needs besides. A
-finished set is keyed on every go.mod, go.sum and flag that went into it, so a changed pin builds anew and nothing else does.
-Each binary's module version is read back from the binary itself before it is accepted.
+There are three sets: the components of the binary runtime, the kind command, and the further parts of a kind node that is made
+here. The key of a finished set is made of every go.mod, go.sum and flag that went into it, so a changed pin builds anew and
+nothing else does. Each binary's module version is read back from the binary itself before it is accepted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ETCD = "3.7.1"
 METRICS_SERVER = "0.9.0"
 KIND = "0.33.0"
 COREDNS = "1.14.2"  # what kubeadm of this Kubernetes installs
-PAUSE = "3.10.2"  # the version whose work ours does: kubeadm names the image after it
+PAUSE = "3.10.2"  # the version of the pause program that ours replaces: kubeadm names the image after it
 
 
 def _stamp(package: str, version: str) -> str:
@@ -57,7 +57,7 @@ def _stamp(package: str, version: str) -> str:
 
 
 SMALL = "-s -w"
-# What a binary answers when it is asked for its version.
+# The answer of a binary to the question for its version.
 OF_KUBERNETES = " ".join(
     (SMALL, *(_stamp(f"k8s.io/{part}/version", KUBERNETES) for part in ("component-base", "client-go/pkg")))
 )
@@ -115,19 +115,19 @@ COMPONENTS = (
         _PROMETHEUS,
         f"v0.{PROMETHEUS.replace('.', '', 1)}",
         f"{OF_PROMETHEUS}{PROMETHEUS}",
-        # Upstream's own tags: of all service discoveries only Kubernetes', which is the one we use.
+        # Upstream's own tags: of all service discoveries only Kubernetes', the one that the lab uses.
         "remove_all_sd,enable_kubernetes_sd",
     ),
 )
 KIND_TOOL = (Component("kind", "kind", "sigs.k8s.io/kind", "sigs.k8s.io/kind", f"v{KIND}"),)
-# What a kind node and its own pods need besides, where no registry has their images.
+# Further binaries of a kind node and its own pods, where no registry has their images.
 NODE_COMPONENTS = (
     *_of_kubernetes("kubelet", "kubeadm", "kube-proxy"),
     Component("coredns", "coredns", ".", "github.com/coredns/coredns", f"v{COREDNS}"),
     Component("pause", "coredns", "./pause", "elastic-lab/components/coredns", "(devel)"),
 )
 BUILD = ("-trimpath", "-buildvcs=false", "-mod=readonly")
-# What a binary needs of its module's source besides: the folder there, and its name beside the binary.
+# Folders of a module's source that a binary needs too: the folder there, and its name beside the binary.
 FILES = {"keda-operator": ("config/crd/bases", "keda-crds"), "keda-webhooks": ("config/webhooks", "keda-admission")}
 
 
@@ -154,7 +154,7 @@ class Built:
 
 
 def key(components: Sequence[Component] = COMPONENTS) -> str:
-    """Hash of everything that decides what is built: pins, checksums, our own sources and flags."""
+    """Hash of everything that decides the build: pins, checksums, the lab's own sources and flags."""
     folders = sorted({component.folder for component in components})
     digest = hashlib.sha256(repr((components, BUILD)).encode())
     for folder in folders:
@@ -177,7 +177,7 @@ def built(components: Sequence[Component] = COMPONENTS) -> Built | None:
 
 
 def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
-    """The finished build, made first if need be (some ten minutes on two cores for what every cluster needs).
+    """The finished build, made first if it is missing (13 minutes on two cores for the components of every cluster).
 
     Raises :class:`LabFault` when there is no Go to build with, a module can't be fetched, or a version is not the pinned one.
     """
@@ -234,7 +234,7 @@ def _build(components: Sequence[Component], run: Path) -> Built:
 
 
 def source(module: str, graph: str) -> Path:
-    """Where the source of ``module`` lies, at the version that the go.mod of ``graph`` pins; downloaded if need be."""
+    """The folder with the source of ``module``, at the version that ``graph``'s go.mod pins; downloaded if it is missing."""
     told = json.loads(run_go([go_command(), "mod", "download", "-json", module], MODULES / graph, module))
     return Path(told["Dir"])
 
@@ -251,7 +251,7 @@ def _verified(go: str, binary: Path, component: Component) -> str:
 def run_go(command: list[str], folder: Path, name: str, run: Path | None = None) -> str:
     """Run a Go ``command`` in the module in ``folder``; returns its output. Raises :class:`LabFault` that names ``name``.
 
-    A command of minutes is a process of ``run``, by whose guard it is ended when the session dies.
+    A command of minutes is a process of ``run``, whose guard ends it when the session dies.
     """
     environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
     environment.setdefault("GOMAXPROCS", str(os.cpu_count() or 1))

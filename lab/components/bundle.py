@@ -1,8 +1,8 @@
-"""One file with everything a cluster is made of: a team builds once, its CI and its people start in a minute.
+"""One file with all components of a cluster: a team builds once, its CI and its people start in a minute.
 
 The file is a gzipped tar. Its first member, ``bundle.json``, names the format, the platform, the folders and the SHA-256 of
-every file. A bundle is taken only by a checkout with the same pins, because each folder's name is the hash of what it is made
-of. Nothing of a bundle that fails a check stays in the cache.
+every file. Only a checkout with the same pins accepts a bundle, because each folder's name is the hash of its content's pins.
+Nothing of a bundle that fails a check stays in the cache.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger("lab.build")
 FORMAT = 1
 INDEX = "bundle.json"
 _BLOCK = 2**20
-_COMPRESSION = 1  # six seconds instead of forty, for a file a tenth larger
+_COMPRESSION = 1  # six seconds instead of forty, for a file that is a tenth larger
 _LARGEST_INDEX = 2**20
 
 
@@ -71,10 +71,10 @@ def write(file: Path) -> int:
 
 
 def read(file: Path) -> list[Path]:
-    """Put what ``file`` holds into the cache; returns the folders that were not there before, relative to the cache.
+    """Put the content of ``file`` into the cache; returns the folders that were not there before, relative to the cache.
 
-    Raises :class:`InputError` for a file that is no bundle, that is for other pins or another platform, or of which a part
-    does not match its checksum.
+    Raises :class:`InputError` for a file that is no bundle, that is for other pins or another platform, or of which a part does
+    not match its checksum.
     """
     root = paths.cache_dir()
     with tempfile.TemporaryDirectory(prefix="bundle-", dir=root) as scratch:
@@ -89,7 +89,7 @@ def read(file: Path) -> list[Path]:
 
 
 def _index(file: Path, tar: tarfile.TarFile) -> dict[str, Any]:
-    """The bundle's index, which must be for this platform and this checkout's pins."""
+    """The bundle's index. It must be for this platform and for this checkout's pins."""
     head = tar.next()
     content = tar.extractfile(head) if head is not None and head.name == INDEX and head.size < _LARGEST_INDEX else None
     try:
@@ -139,7 +139,7 @@ def _move(source: Path, target: Path) -> bool:
 
 
 def _copy(source: IO[bytes], target: IO[bytes] | None) -> str:
-    """Copy ``source`` to ``target`` if there is one; returns the SHA-256 of what was read."""
+    """Copy ``source`` to ``target`` if there is a target; returns the SHA-256 of the bytes read."""
     digest = hashlib.sha256()
     while block := source.read(_BLOCK):
         digest.update(block)

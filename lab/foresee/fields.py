@@ -1,6 +1,7 @@
-"""The fields of a ScaledObject that are tuned: what is in force, and the object with others. Times in s, lag in messages.
+"""The fields of a ScaledObject that tune changes: their values, and the object with other values. Times in s, lag in messages.
 
-Those of its bounds and behavior, the threshold of its trigger, and of the persistent-lag scaler what has to last and is held.
+They are the fields of its bounds and behavior, the threshold of its trigger, and the persistent-lag scaler's sustain and
+stabilizations.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Variant:
 
 
 def in_force(scaled: ScaledObject) -> dict[str, Value]:
-    """The value of each field that is tuned, with the API server's and the controller's defaults where nothing is written.
+    """The value of each tuned field, with the API server's and the controller's defaults where nothing is written.
 
     Raises :class:`InputError` for a trigger that is not simulated.
     """
@@ -78,7 +79,7 @@ def rules(scaled: ScaledObject) -> tuple[Rules, Rules]:
 
 
 def changed(scaled: ScaledObject, changes: Changes) -> Variant:
-    """``scaled`` with ``changes`` and nothing else; it is left alone itself."""
+    """``scaled`` with ``changes`` and nothing else; the given object stays as it is."""
     content = copy.deepcopy(scaled.content)
     spec = content["spec"]
     for field, value in changes.items():
@@ -108,7 +109,7 @@ def _amount(policy: Policy) -> str:
 
 
 def _direction(spec: dict[str, Any], direction: str) -> dict[str, Any]:
-    """The block of one direction, made where it is not written: null counts as not written, as to the API server."""
+    """The block of one direction, made where it is not written. null counts as not written, as for the API server."""
     place = spec
     for name in ("advanced", "horizontalPodAutoscalerConfig", "behavior", direction):
         place[name] = place.get(name) or {}

@@ -1,4 +1,4 @@
-"""The variants that are tried: a grid over threshold, bounds, windows and policies around the given ScaledObject."""
+"""The variants that tune tries: a grid over threshold, bounds, windows and policies around the given ScaledObject."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from lab.spec.scaledobject import ScaledObject
 from lab.spec.triggers.kafka import Kafka
 from lab.spec.triggers.persistent_lag import SHORTEST_S
 
-HEADROOM = 0.75  # of the objective, that lagThreshold / rate may use up: a group at rest is behind by that time
+HEADROOM = 0.75  # the share of the objective for lagThreshold / rate, the time by which a group at rest is behind
 AROUND = (0.25, 0.35, 0.5, 0.71, 1, 1.41, 2, 2.83, 4)
 WINDOWS_DOWN, WINDOWS_UP = (120, 300, 600, 900), (0, 60)
-SUSTAINED = (0, 30, 60, 120, 300)  # what has to last for the persistent-lag scaler, s, as far as its window reaches
+SUSTAINED = (0, 30, 60, 120, 300)  # sustainSeconds of the persistent-lag scaler, s, as far as its window reaches
 LEAST_OF, GREATEST_OF = (0, 60), (0, 300)  # its stabilizations
-WINDOW_STEP_S = 60  # a computed window is a multiple of it, and that much longer than what it has to outlast
-LONGEST_WINDOW = 1800  # s: what a simulation goes on after its profile, so that what a window costs is seen
+WINDOW_STEP_S = 60  # a computed window is a multiple of it, and longer by it than the time that it must outlast
+LONGEST_WINDOW = 1800  # s: a simulation goes on for so long after its profile, so that the cost of a window is seen
 UP = ((Policy("Pods", 4, 15), Policy("Percent", 100, 15)), (Policy("Percent", 900, 15),))
 DOWN = ((Policy("Percent", 50, 60),), (Policy("Percent", 10, 60),), (Policy("Percent", 100, 15),))
 ALWAYS = 2  # a variant with as few changes as this is never left out
@@ -33,7 +33,7 @@ CANDIDATES = 1000
 def variants(scaled: ScaledObject, situation: Situation, objective_s: float, most: int = CANDIDATES) -> list[Variant]:
     """The given ScaledObject first, then its variants, at most ``most`` in all.
 
-    Of a larger grid those with one or two changes stay, as far as there is room, and of the others as many as fit are drawn,
+    Of a larger grid the variants with one or two changes stay, as far as there is room. Of the others as many as fit are drawn,
     the same in every run. Raises :class:`InputError` for a trigger that is not tuned.
     """
     given = fields.in_force(scaled)
@@ -50,12 +50,12 @@ def variants(scaled: ScaledObject, situation: Situation, objective_s: float, mos
 
 
 def computed_threshold(rate: float, objective_s: float) -> int:
-    """lagThreshold = rate x objective x 0.75, in messages: what a pod at rest may be behind, with a quarter to spare."""
+    """lagThreshold = rate x objective x 0.75, in messages: the lag that a pod at rest may have, with a quarter spare."""
     return max(1, round(rate * objective_s * HEADROOM))
 
 
 def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> dict[str, list[Value]]:
-    """The values of each field, the one in force first. A direction that is disabled has no other."""
+    """The values of each field, the current one first. A direction that is disabled has no other."""
     given = fields.in_force(scaled)
     up, down = fields.rules(scaled)
     rate, partitions = situation.consumers.rate, len(situation.shares)
@@ -91,7 +91,8 @@ def _reach(scaled: ScaledObject) -> float:
 def _outlasting(profile: Profile) -> list[int]:
     """A window that outlasts the profile's longest lull and the burst after it, s; none for a profile of one burst.
 
-    A burst that the pods take without a backlog does not renew the window, so one that outlasts only the lull ends in it.
+    A burst that the pods take without a backlog does not renew the window, so a window that outlasts only the lull ends in the
+    burst.
     """
     falls = [later.at for earlier, later in pairwise(profile.steps) if later.rate < earlier.rate]
     longest = max((later - earlier for earlier, later in pairwise(falls)), default=0.0)

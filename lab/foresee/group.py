@@ -1,7 +1,7 @@
 """A consumer group as a fluid: backlog by partition, served by the pods that own the partitions; for many policies at once.
 
-Arrays are policies x partitions. Within a step rates are constant, so a step may be as long as nothing happens: 10,000
-partitions cost one vector operation, not 10,000. How a group rebalances is in :mod:`lab.foresee.rebalance`.
+Arrays are policies x partitions. Within a step rates are constant, so a step may last as long as nothing happens, and 10,000
+partitions cost one vector operation, not 10,000. :mod:`lab.foresee.rebalance` says how a group rebalances.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class Consumers:
-    """What the pods of a workload can do. Times in s.
+    """The pods of a workload. Times in s.
 
-    ``rate``: messages/s a pod processes at most. ``start_s``: from the decision until the new pods join the group, and
-    ``start_each_s`` more for each of them, one decision's after the other's, where pods that start share cores. ``stop_s``:
-    from the decision until a leaving pod has left. ``notice_s``: the first round of a rebalance, until every member knows of
-    it (by its heartbeat) and has rejoined; ``round_s``: a round that follows at once; ``join_each_s``: a round that many join
-    takes at least so long for each of them.
-    ``in_flight_s``: the lag that a group shows that keeps up, as a time: what is being processed or not committed yet.
+    ``rate``: messages/s that a pod processes at most. ``start_s``: from the decision until the new pods join the group;
+    ``start_each_s``: the further delay of each next pod, one decision's after the other's, where starting pods share cores.
+    ``stop_s``: from the decision until a leaving pod has left. ``notice_s``: the first round of a rebalance, until every member
+    knows of it (by its heartbeat) and has rejoined. ``round_s``: a round that follows at once. ``join_each_s``: a round that
+    many members join takes at least so long for each of them. ``in_flight_s``: the lag that a group shows which keeps up, as a
+    time: messages in processing or not committed yet.
     """
 
     rate: float
@@ -52,7 +52,7 @@ class Group:
 
     @property
     def lags(self) -> Floats:
-        """Lag by policy and partition, messages, as committed offsets show it: backlog and what is in flight."""
+        """Lag by policy and partition, messages, as committed offsets show it: backlog and messages in flight."""
         flying = self._shares * (self._throughput * self._consumers.in_flight_s)[:, None]
         return np.floor(self.backlog + flying)
 
@@ -62,11 +62,11 @@ class Group:
         return ends
 
     def step(self, seconds: float, rate: float) -> None:
-        """Let ``seconds`` pass with ``rate`` messages/s arriving. A pod divides itself evenly among its backlogs."""
+        """Let ``seconds`` pass with ``rate`` messages/s arriving. A pod shares its rate evenly among its backlogs."""
         most = self._consumers.rate * seconds
         available = self.backlog + self._shares * (rate * seconds)
         wanted = np.where(self.owner == NOBODY, 0.0, np.minimum(available, most))
-        pods = int(self.owner.max()) + 2  # the last slot of each policy is nobody's
+        pods = int(self.owner.max()) + 2  # the last slot of each policy belongs to no pod
         slots = np.where(self.owner == NOBODY, pods - 1, self.owner) + (np.arange(len(wanted)) * pods)[:, None]
         by_pod = np.bincount(slots.ravel(), wanted.ravel(), minlength=len(wanted) * pods)
         served = wanted * np.minimum(1.0, most / np.maximum(by_pod, 1e-9))[slots]

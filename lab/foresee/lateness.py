@@ -1,9 +1,9 @@
 """How late a group is: the age of its oldest unprocessed event, from a curve of lag and the profile's arrivals. Times in s.
 
-Events are taken in the order they came in: with A(t) arrived by t and lag(t) of them unprocessed, the oldest of those is the
-one that came when A left A(t) - lag(t), and its age is t - A^-1(A(t) - lag(t)). Rates are constant between the points of a
-curve, so A and A - lag are straight there and nothing is rounded to a grid. It is the group's age, of all partitions together:
-the hottest one's may be higher.
+Events are taken in the order of their arrival. With A(t) arrived by t and lag(t) of them unprocessed, the oldest unprocessed
+event arrived when A passed A(t) - lag(t), and its age is t - A^-1(A(t) - lag(t)). Rates are constant between the points of a
+curve, so A and A - lag are straight there and nothing is rounded to a grid. It is the age of the whole group, of all partitions
+together; the hottest partition's may be higher.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from lab.foresee.curve import Curve
 from lab.foresee.group import Floats, Ints
 from lab.spec.profile import Profile
 
-NOISE = 1e-6  # events: less than that is a rounding of float64
+NOISE = 1e-6  # events: a smaller difference is a rounding of float64
 
 
 class Arrivals:
-    """How many events of a profile have come when, and its inverse. The last step's rate goes on for ``tail_s``."""
+    """The arrivals of a profile's events over time, and the inverse. The last step's rate goes on for ``tail_s``."""
 
     def __init__(self, profile: Profile, tail_s: float = 0.0) -> None:
         self.edges: Floats = np.array([*(step.at for step in profile.steps), profile.duration + tail_s])
@@ -26,16 +26,16 @@ class Arrivals:
         self.counts: Floats = np.concatenate(([0.0], np.cumsum(self.rates * np.diff(self.edges))))
 
     def by(self, times: Floats) -> Floats:
-        """Events that have come by each of ``times``; none before 0."""
+        """The events that have arrived by each of ``times``; none before 0."""
         return np.interp(times, self.edges, self.counts, left=0.0)
 
     def left(self, counts: Floats) -> Floats:
-        """When there were more than each of ``counts`` events for the first time; the end where there never were."""
+        """The first time with more than each of ``counts`` events; the end where there never were more."""
         step = np.searchsorted(self.counts, counts, side="right") - 1
         return np.where(step >= len(self.rates), self.edges[-1], self._within(step, counts))
 
     def reached(self, counts: Floats) -> Floats:
-        """When there were as many as each of ``counts`` events for the first time: before a pause, not after it."""
+        """The first time with as many as each of ``counts`` events: before a pause, not after it."""
         return self._within(np.searchsorted(self.counts, counts, side="left") - 1, counts)
 
     def _within(self, step: Ints, counts: Floats) -> Floats:
@@ -47,9 +47,9 @@ class Arrivals:
 
 
 def late(curve: Curve, arrivals: Arrivals, objective_s: float) -> float:
-    """Seconds in which the oldest unprocessed event is older than ``objective_s``.
+    """The seconds in which the oldest unprocessed event is older than ``objective_s``.
 
-    It is older at t exactly when fewer events are processed at t than had come by t - objective_s; both sides are straight
+    It is older at t exactly when fewer events are processed at t than had arrived by t - objective_s. Both sides are straight
     between their corners, so the stretch is where their difference is positive.
     """
     corners = arrivals.edges + objective_s
@@ -62,16 +62,16 @@ def late(curve: Curve, arrivals: Arrivals, objective_s: float) -> float:
 
 
 def ages(curve: Curve, arrivals: Arrivals) -> tuple[Floats, Floats]:
-    """(times, age of the oldest unprocessed event in s): the curve's points and the corners between them."""
+    """(times, age of the oldest unprocessed event in s), at the curve's points and the corners between them."""
     times, counts = _corners(curve, arrivals)
-    waits = counts < arrivals.by(times) - NOISE  # what is within a rounding of all that has come is all of it
+    waits = counts < arrivals.by(times) - NOISE  # a count within a rounding of all arrivals is all of them
     return times, np.where(waits, np.maximum(0.0, times - arrivals.left(counts)), 0.0)
 
 
 def worst_age(curve: Curve, arrivals: Arrivals) -> float:
     """The highest age that an unprocessed event reaches, s.
 
-    The event that is processed at a corner has reached its age just before, and the next one may be much younger.
+    The event that is processed at a corner has reached its age just before, and the next event may be much younger.
     """
     times, counts = _corners(curve, arrivals)
     rises = np.flatnonzero(np.diff(counts) > NOISE) + 1
@@ -80,19 +80,19 @@ def worst_age(curve: Curve, arrivals: Arrivals) -> float:
 
 
 def _corners(curve: Curve, arrivals: Arrivals) -> tuple[Floats, Floats]:
-    """Where the age may have a corner: (times, events processed by then)."""
+    """The points at which the age may have a corner: (times, events processed by then)."""
     done = _processed(curve, arrivals)
     times = np.union1d(curve.t, _crossings(curve.t, done, arrivals.counts))
     return times, np.interp(times, curve.t, done)
 
 
 def _processed(curve: Curve, arrivals: Arrivals) -> Floats:
-    """A(t) - lag(t) at the curve's points, which is never below 0: lag in flight may be counted before it has come."""
+    """A(t) - lag(t) at the curve's points. It is never below 0, because lag in flight may be counted before its arrival."""
     return np.maximum(0.0, arrivals.by(curve.t) - curve.lag)
 
 
 def _crossings(t: Floats, done: Floats, counts: Floats) -> Floats:
-    """When ``done`` passes one of ``counts`` between two points: the age has a corner there, and its maximum may be one."""
+    """The times at which ``done`` passes one of ``counts`` between two points. The age has a corner there, maybe its peak."""
     found = []
     first = np.searchsorted(counts, np.minimum(done[:-1], done[1:]), side="right")
     last = np.searchsorted(counts, np.maximum(done[:-1], done[1:]), side="left")

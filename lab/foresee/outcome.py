@@ -1,4 +1,4 @@
-"""What a simulation says of one variant: its cost, and how late and how restless it is; and the front of all variants."""
+"""The outcome of one simulated variant: its cost, how late and how restless it is; and the front of all variants."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Outcome:
     scale_events: int
 
     def beats(self, other: Outcome) -> bool:
-        """No later and no dearer, and not both the same: Pareto's dominance."""
+        """Whether it is no later and no dearer than the other, and not equal in both: Pareto's dominance."""
         ours, theirs = (self.late_s, self.pod_minutes), (other.late_s, other.pod_minutes)
         return ours != theirs and ours[0] <= theirs[0] and ours[1] <= theirs[1]
 
 
 def outcomes(situation: Situation, variants: Sequence[Variant], objective_s: float) -> list[Outcome]:
-    """Simulate ``variants`` in one pass, which rounds what happens between syncs."""
+    """Simulate ``variants`` in one pass, which rounds the events between syncs."""
     arrivals = Arrivals(situation.profile, situation.tail_s)
     curves = simulate_many(situation, [variant.scaled for variant in variants])
     return [_outcome(variant, curve, arrivals, objective_s) for variant, curve in zip(variants, curves, strict=True)]
@@ -57,13 +57,13 @@ def _outcome(variant: Variant, curve: Curve, arrivals: Arrivals, objective_s: fl
 
 
 def steady(found: Sequence[Outcome]) -> list[Outcome]:
-    """Those with the fewest flips: none, unless each of them flips."""
+    """The outcomes with the fewest flips: none, unless each of them flips."""
     fewest = min(one.flips for one in found)
     return [one for one in found if one.flips == fewest]
 
 
 def front(found: Iterable[Outcome]) -> list[Outcome]:
-    """The outcomes that none of the others beats, by rising pod-minutes; of equals the one with the fewest changed fields."""
+    """The outcomes that no other beats, by rising pod-minutes; of equal ones the outcome with the fewest changed fields."""
     best: list[Outcome] = []
     for one in sorted(found, key=lambda one: (one.pod_minutes, one.late_s, len(one.variant.changes))):
         if not best or one.late_s < best[-1].late_s:

@@ -1,8 +1,8 @@
-"""How a group rebalances, by protocol: who owns a partition, and for how long nobody does. Times in s.
+"""How a group rebalances, by protocol: the owner of each partition, and the time without an owner. Times in s.
 
 A round of the classic protocol ends when every member knows of it and has rejoined. An eager group stands still until then. A
-cooperative one keeps working; its round revokes what has to move, and another one hands that out. A KIP-848 group has no
-barrier: what moves is revoked and handed out by itself.
+cooperative group keeps working: its round revokes the partitions that must move, and another round assigns them. A KIP-848
+group has no barrier: each partition that moves is revoked and assigned by itself.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ EAGER, WITHOUT_BARRIER = "range", "consumer"
 
 
 class Rebalance:
-    """The membership of one group. ``owner`` is its row of owners, which is changed in place; members count from 0, and the
-    one with the highest number leaves first."""
+    """The membership of one group.
+
+    ``owner`` is its row of owners, which is changed in place. Members count from 0, and the member with the highest number
+    leaves first.
+    """
 
     def __init__(self, consumers: Consumers, owner: Ints, members: int) -> None:
         self._consumers, self._owner = consumers, owner
@@ -33,7 +36,7 @@ class Rebalance:
         return int(np.count_nonzero(np.bincount(self._owner[self._owner != NOBODY])))
 
     def resize(self, at: float, members: int) -> None:
-        """Members have come or left: a round begins, or the one that is on has them in it."""
+        """Members have joined or left: a round begins, or the current round includes them."""
         if self._consumers.balancer == EAGER:
             self._owner[:] = NOBODY
         self._owner[self._owner >= members] = NOBODY
@@ -46,7 +49,7 @@ class Rebalance:
         self.ends = self._begun + max(self._least, self._joins * self._consumers.join_each_s)
 
     def round(self, at: float) -> None:
-        """The round ends at ``at``: what is nobody's is handed out, and what has to move is revoked for the next."""
+        """The round ends at ``at``: free partitions are assigned, and those that must move are revoked for the next round."""
         target = assigned(self._owner, self.members)
         free = self._owner == NOBODY
         revoked = self._revoke(target)
@@ -66,10 +69,10 @@ class Rebalance:
 
 
 def assigned(owners: Ints, members: int) -> Ints:
-    """The owner of each partition after a sticky assignment to ``members`` pods of what ``owners`` had.
+    """The owner of each partition after a sticky assignment to ``members`` pods, starting from ``owners``.
 
-    Every pod ends with floor or ceil of partitions / members, those that had more keep the larger number, and no more
-    partitions move than have to; each that is handed out goes to the pod that has the fewest by then.
+    Every pod ends with floor or ceil of partitions / members, and the pods that had more keep the larger number. No more
+    partitions move than must, and each that moves goes to the pod that has the fewest by then.
     """
     partitions = len(owners)
     if members <= 0:

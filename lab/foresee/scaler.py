@@ -1,4 +1,4 @@
-"""What KEDA and the HPA make of a simulated group: one ScaledObject's metric, decisions and what it remembers."""
+"""KEDA and the HPA on a simulated group: one ScaledObject's metric, its decisions and its memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Scaler:
 
     @property
     def polls_every_s(self) -> float | None:
-        """How often KEDA's own loop asks; None where what it finds moves nothing."""
+        """The period of KEDA's own loop, s; None where its result changes nothing."""
         return float(self.scaled.polling_s) if keda.polls(self.scaled) else None
 
     def poll(self, now: float, lags: Floats, processed: Floats) -> int:
@@ -72,5 +72,5 @@ class Scaler:
 
 
 def _named(trigger: Kafka) -> dict[str, str]:
-    """A value for every variable the trigger takes its names from: they change nothing but the metric's name."""
+    """A value for every variable that the trigger's names come from. They change nothing but the metric's name."""
     return {named.variable: "simulated" for named in (trigger.servers, trigger.group, trigger.topic) if named.variable}

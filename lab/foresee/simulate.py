@@ -24,15 +24,15 @@ from lab.spec.profile import Profile
 from lab.spec.scale import HPA_SYNC_S
 from lab.spec.scaledobject import ScaledObject
 
-PARTS_OF_A_SYNC = 30  # where many policies share steps, what happens is moved to the nearest such part of a sync period
+PARTS_OF_A_SYNC = 30  # where many policies share steps, each event moves to the nearest such part of a sync period
 
 
 @dataclass(frozen=True)
 class Situation:
     """Everything but the policy. Times in s. ``shares`` is each partition's share of the traffic; they sum to 1.
 
-    ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``; it is ``sync_each_s`` longer for each pod that
-    is starting, where those share cores with the control plane. ``tail_s`` goes on after the profile at its last rate.
+    ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``. Each starting pod that shares cores with the
+    control plane makes it longer by ``sync_each_s``. ``tail_s`` goes on after the profile at its last rate.
     """
 
     profile: Profile
@@ -46,22 +46,22 @@ class Situation:
 
     @property
     def end(self) -> float:
-        """When it is over, s."""
+        """The end of the simulation, s."""
         return self.profile.duration + self.tail_s
 
 
 def simulate(situation: Situation, scaled: ScaledObject) -> Curve:
-    """What becomes of ``scaled`` in ``situation``. Raises :class:`InputError` for a trigger that is not simulated."""
+    """The curve of ``scaled`` in ``situation``. Raises :class:`InputError` for a trigger that is not simulated."""
     return simulate_many(situation, [scaled])[0]
 
 
 def simulate_many(situation: Situation, policies: Sequence[ScaledObject]) -> list[Curve]:
-    """:func:`simulate` for each of ``policies``, in one pass; what happens between syncs is rounded to a part of a period."""
+    """:func:`simulate` for each of ``policies``, in one pass; events between syncs are rounded to a part of a period."""
     return _Loop(situation, policies).run()
 
 
 class _Kind(IntEnum):
-    """What is due; of what is due at once, in this order."""
+    """The kind of an event; events at the same time come in this order."""
 
     RATE = 0
     ROUND = 1
@@ -73,7 +73,7 @@ class _Kind(IntEnum):
 
 
 class _Loop:
-    """One pass: the state of all groups, the scalers, and what is due when."""
+    """One pass: the state of all groups, the scalers, and the events to come."""
 
     def __init__(self, situation: Situation, policies: Sequence[ScaledObject]) -> None:
         self._is = situation
@@ -83,7 +83,7 @@ class _Loop:
         self._members = [
             Rebalance(situation.consumers, row, int(count)) for row, count in zip(self._group.owner, self._wanted, strict=True)
         ]
-        self._ready = [-math.inf] * len(policies)  # when the last pod that is starting will join
+        self._ready = [-math.inf] * len(policies)  # when the last starting pod will join
         self._working = np.array([one.working for one in self._members], dtype=np.int64)
         self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, members, rate or sample)
         self._logs: list[list[Change]] = [[] for _ in policies]
@@ -91,7 +91,7 @@ class _Loop:
         steps = situation.profile.steps
         for step, after in zip(steps, [*(one.at for one in steps[1:]), situation.end], strict=True):
             heapq.heappush(self._due, (step.at, _Kind.RATE, 0, step.rate))
-            # What is in flight follows the rate: without a point here the curve would hold the old rate's until the next sync.
+            # Messages in flight follow the rate: without a point here the curve would show the old rate's until the next sync.
             if step.at + situation.consumers.in_flight_s < after:
                 heapq.heappush(self._due, (step.at + situation.consumers.in_flight_s, _Kind.RATE, 0, step.rate))
         for index, scaler in enumerate(self._scalers):
@@ -148,7 +148,7 @@ class _Loop:
             self._plan(now, index, before, after)
 
     def _plan(self, now: float, index: int, before: int, after: int) -> None:
-        """The pods that come or go by a decision, each at its time."""
+        """Schedule the pods that join or leave by a decision, each at its time."""
         consumers = self._is.consumers
         if after < before:
             self._put(now + consumers.stop_s, _Kind.GO, index, after)
@@ -162,10 +162,10 @@ class _Loop:
         group, wanted = self._members[index], int(self._wanted[index])
         if kind is _Kind.ROUND:
             if group.ends is None or now < group.ends:
-                return  # someone came or left meanwhile: it goes on
+                return  # a member joined or left meanwhile: the round goes on
             group.round(now)
         else:
-            # A pod that is no longer wanted does not come; one that is wanted again does not go.
+            # A pod that is no longer wanted does not join; one that is wanted again does not leave.
             come, go = max(group.members, min(int(number), wanted)), min(group.members, max(int(number), wanted))
             after = come if kind is _Kind.COME else go
             if after == group.members:
@@ -176,7 +176,7 @@ class _Loop:
             group.ends = self._put(group.ends, _Kind.ROUND, index, 0)
 
     def _put(self, at: float, kind: _Kind, index: int, number: float) -> float:
-        """Make something due at ``at``, or about then; returns when it is."""
+        """Schedule an event at ``at``, or at its rounded time; returns that time."""
         if len(self._scalers) > 1:
             part = self._is.sync_s / PARTS_OF_A_SYNC
             at = round(at / part) * part

@@ -1,4 +1,5 @@
-"""What a trigger answers on a simulated group: KEDA's kafka trigger on the lag there is, the lab's scaler on what has lasted.
+"""A trigger's answers on a simulated group: KEDA's kafka trigger on the current lag, the lab's scaler on the lag that has
+lasted.
 
 Arrays are by partition; times in s from the start.
 """
@@ -30,21 +31,21 @@ class Source(Protocol):
 
     @property
     def target(self) -> float:
-        """What the HPA wants per replica."""
+        """The target per replica in the HPA."""
 
     @property
     def samples_every_s(self) -> float | None:
-        """How often it samples by itself; None where it looks when it is asked."""
+        """The period of its own samples; None for a source that reads only when it is asked."""
 
     def sample(self, now: float, lags: Floats, ends: Floats) -> None:
         """Take a sample: the lag and the log's end of each partition, messages."""
 
     def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
-        """The answer; ``processed`` messages by partition so far. Raises :class:`ScalerError` where there is none."""
+        """The answer, given the ``processed`` messages by partition so far. Raises :class:`ScalerError` where there is none."""
 
 
 class Instant:
-    """The kafka trigger: the lag at the moment it is asked."""
+    """The kafka trigger: the lag at the moment of the question."""
 
     samples_every_s = None
 
@@ -54,10 +55,10 @@ class Instant:
         self.target = trigger.target
 
     def sample(self, now: float, lags: Floats, ends: Floats) -> None:
-        """Nothing: it looks when it is asked."""
+        """Do nothing: this source reads when it is asked."""
 
     def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
-        """As KEDA answers; what is ``processed`` tells which partitions have committed since the call before."""
+        """KEDA's answer. ``processed`` shows which partitions have committed since the call before."""
         trigger = self._trigger
         if trigger.partitions is not None:
             chosen = _chosen(trigger.partitions, len(lags))
@@ -74,7 +75,7 @@ class Instant:
 
 
 class Lasting:
-    """The persistent-lag scaler: its own window on what it sampled, of a group that has committed everywhere."""
+    """The persistent-lag scaler: its own window over its samples of a group that has committed everywhere."""
 
     def __init__(self, trigger: PersistentLag) -> None:
         self._partitions, rule = trigger.settings.source.partitions, trigger.settings.rule
@@ -95,7 +96,7 @@ class Lasting:
         self._window.add(now, dict(zip(chosen, values, strict=True)))
 
     def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
-        """What of the samples has lasted; the lag at this moment is not looked at."""
+        """The sampled lag that has lasted; it does not look at the lag of this moment."""
         return self._window.read(now)
 
     def _age(self, now: float, number: int, end: int, behind: int) -> float:
@@ -105,7 +106,7 @@ class Lasting:
 
 
 def only(scaled: ScaledObject) -> Kafka | PersistentLag:
-    """The trigger of ``scaled``. Raises :class:`InputError` where there are more, or one whose source is not simulated."""
+    """The trigger of ``scaled``. Raises :class:`InputError` for several triggers, or for one whose source is not simulated."""
     first = scaled.triggers[0]
     if len(scaled.triggers) > 1 or not isinstance(first, Kafka | PersistentLag):
         types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]

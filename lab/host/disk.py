@@ -1,4 +1,4 @@
-"""Disk space that a trial needs, from its profile, and whether it is there before the trial begins."""
+"""The disk space that a trial needs, by its profile, and the check before the trial begins."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 
 from lab.errors import LabFault
 
-# Measured: an event of a 256 B value is 278 B in the broker's log; a receipt of some 16 events is 100 B there; and of 774,400
-# events the record was 19.4 MB, most of it the ledger of events.
+# Measured: an event with a value of 256 B takes 278 B in the broker's log, and a receipt of some 16 events takes 100 B there.
+# The record of 774,400 events took 19.4 MB, most of it the ledger of events.
 LOG_BYTES, RECORD_BYTES = 285, 26
 BASE_BYTES = 100_000_000  # logs of the components, etcd, Spark's scratch
 
 
 def needed(events: int) -> tuple[int, int]:
-    """Bytes that a trial of so many ``events`` needs: where the broker keeps its log, and where the record goes."""
+    """The bytes that a trial of so many ``events`` needs: in the folder of the broker's log, and in that of the record."""
     return BASE_BYTES + LOG_BYTES * events, RECORD_BYTES * events
 
 
 def shortage(wanted: Mapping[Path, int]) -> str | None:
-    """The folder in which there are fewer bytes free than ``wanted``, in one line; None when all have enough.
+    """One line for the first folder with fewer free bytes than ``wanted``; None when all have enough.
 
-    Folders on one file system share what is free.
+    Folders on one file system share its free space.
     """
     systems: dict[int, dict[Path, int]] = {}
     for folder, amount in wanted.items():

@@ -1,6 +1,7 @@
-"""``python -m lab.host.guard RUN``: waits for the session that started it to end, then clears what it left.
+"""``python -m lab.host.guard RUN``: waits until the session that started it has ended, then clears what it left.
 
-A session that ends in order removes the run folder itself, and this finds nothing to do; a crash closes the pipe all the same.
+A session that ends in order removes the run folder itself, and the guard finds nothing to do. A crash closes the pipe all the
+same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Which process a pid means: its start in clock ticks since the boot, and the boot. A step of the wall clock moves neither."""
+"""The identity of a process behind a pid: its start in clock ticks since the boot, and the boot. A step of the wall clock moves
+neither.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Stat:
-    """What the kernel says of a process that runs: its session, its start in clock ticks, whether it is the kernel's own."""
+    """A running process as the kernel describes it: its session, its start in clock ticks, whether it is the kernel's own."""
 
     session: int
     ticks: int
@@ -29,7 +31,9 @@ class Stat:
 
 
 def stat(pid: int) -> Stat | None:
-    """What the kernel says of process ``pid``; None when there is none, or only what its parent has not fetched yet."""
+    """The kernel's description of process ``pid``; None when there is no such process, or only a zombie that its parent has not
+    fetched.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
@@ -47,7 +51,7 @@ def of(pid: int) -> Identity | None:
 
 
 def read(entry: object) -> Identity | None:
-    """The identity in an entry of a register, as JSON gives it; None when it holds none."""
+    """The identity in an entry of a register, as JSON gives it; None when the entry holds none."""
     if not isinstance(entry, dict):
         return None
     pid, ticks, boot = entry.get("pid"), entry.get("ticks"), entry.get("boot")
@@ -57,7 +61,7 @@ def read(entry: object) -> Identity | None:
 
 
 def lives(identity: Identity) -> bool:
-    """Whether the very process still runs."""
+    """Whether this very process still runs."""
     return of(identity.pid) == identity
 
 

@@ -1,4 +1,4 @@
-"""A lock between sessions that says so when it has to be waited for."""
+"""A lock between sessions, which logs a line when a session has to wait for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger("lab")
 
 @contextmanager
 def held(file: Path, work: str) -> Iterator[None]:
-    """Hold the lock ``file``. When another session holds it, say once that ``work`` is waited for, and wait.
+    """Hold the lock ``file``. When another session holds it, log once that ``work`` is waited for, and wait.
 
     Raises :class:`LabFault` when the file can't be made.
     """

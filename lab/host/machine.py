@@ -1,4 +1,4 @@
-"""What a record says about where and with what it was made."""
+"""The machine and the software that made a record."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def describe() -> dict[str, object]:
 
 
 def packages() -> dict[str, str]:
-    """Versions of Python and of the libraries that matter to a number, and the commit if there is one."""
+    """The versions of Python and of the libraries that matter to a number, and the commit if there is one."""
     versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
+    if paths.INSTALLED:  # in a wheel, a commit that git finds is of whatever repository the environment lies in
+        return versions | {"commit": f"elastic-lab {metadata.version('elastic-lab')}"}
     asked = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=paths.PROJECT, capture_output=True, text=True, check=False
     )

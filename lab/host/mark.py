@@ -1,6 +1,6 @@
-"""The mark of a run: a variable in the environment of everything that the lab starts for it, and by which it is found again.
+"""The mark of a run: a variable in the environment of everything that the lab starts for it. A run's processes are found by it.
 
-A process inherits it from whatever started it, so one that no register knows is found too.
+A process inherits the mark from its parent, so a process that no register knows is found too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def unmarked() -> dict[str, str]:
 
 @contextmanager
 def inherited(run: Path) -> Iterator[None]:
-    """Mark what is started meanwhile with this process's own environment."""
+    """Mark this process's own environment, so that everything started in the block inherits the mark."""
     before = os.environ.get(VARIABLE)
     os.environ.update(environment(run, {}))
     try:
@@ -60,12 +60,12 @@ def marked() -> dict[Path, set[int]]:
                 found.setdefault(Path(os.fsdecode(value)), set()).add(pid)
         waiting = unknown if time.monotonic() < deadline else set()
         if waiting:
-            threading.Event().wait(0.002)  # the kernel has no event for the end of an exec
+            threading.Event().wait(0.002)  # the kernel sends no event at the end of an exec
     return found
 
 
 def _variables(pid: int) -> list[bytes] | None:
-    """The environment that process ``pid`` was started with; None when it is empty, as it is for a moment at its start."""
+    """The environment that process ``pid`` was started with; None when it is empty, as it is for a moment at the start."""
     try:
         content = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""The pods' network: a /16 of loopback addresses that no other run on this machine has, whoever's and in whatever cache."""
+"""The pods' network: a /16 of loopback addresses that no other run on this machine has, of any user and with any cache."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SOCKET = "\0elastic-lab-pods-{}"
 class Claim:
     """A claimed network: the first two octets of its addresses, and the socket that holds it.
 
-    An abstract socket's name belongs to one network namespace, just as the loopback addresses do. The kernel gives it to one
-    socket, of any user, and takes it back when the last process that has the socket open is gone: there is nothing to sweep.
+    An abstract socket's name belongs to one network namespace, as the loopback addresses do. The kernel gives it to one socket,
+    of any user, and takes it back when the last process that has the socket open is gone. So there is nothing to clean up.
     """
 
     prefix: str
@@ -24,11 +24,11 @@ class Claim:
 
     @property
     def fileno(self) -> int:
-        """The descriptor that a process inherits to hold the network as well: the node, which lives as long as its pods."""
+        """The descriptor by which another process holds the network as well: the node, which lives as long as its pods."""
         return self.holder.fileno()
 
     def close(self) -> None:
-        """Hold it no longer; a process that has inherited it goes on holding it."""
+        """Release the network here; a process that has inherited it goes on holding it."""
         self.holder.close()
 
 

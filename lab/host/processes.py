@@ -1,8 +1,8 @@
-"""Processes the lab starts: recorded, and marked in their environment, so that all of them and only they are ever ended.
+"""The processes that the lab starts. They are recorded and marked, so that all of them, and only they, are ever ended.
 
-A run folder holds one small file for each process. Whoever ends them (an orderly stop, the guard after a crash, the sweep
-at the next start) reads the same files, and a pid that now belongs to another process is left alone. What has no file, such
-as what a pod started, is found by its mark.
+A run folder holds one small file for each process. An orderly stop, the guard after a crash and the sweep at the next start
+read the same files, and leave a pid alone that now belongs to another process. A process without a file, such as one that a pod
+started, is found by its mark.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ DEAD = ".dead"
 NODE = "node"
 GRACE_S = 3.0
 NODE_GRACE_S = 8.0  # the node gives its pods 2 s, and waits up to 7 s for them
-LOOK_S = 0.25  # what is being ended may start something meanwhile
-CALM_S = 0.05  # a process that was just forked shows its mark only once its program runs
+LOOK_S = 0.25  # a process that is being ended may start another one meanwhile
+CALM_S = 0.05  # a process that was just forked shows its mark only when its program runs
 GIVE_UP_S = 30.0
 
 
 def remember(run: Path, pid: int, name: str) -> None:
-    """Record in ``run`` that the lab started process ``pid``. Raises OSError when it can't, with nothing half recorded."""
+    """Record in ``run`` that the lab started process ``pid``. Raises OSError when it can't; then nothing is half recorded."""
     found = identity.of(pid)
     if found is None:
         return
@@ -58,7 +58,7 @@ def forget(run: Path, pid: int) -> None:
 
 
 def remembered(run: Path, name: str = "") -> list[psutil.Process]:
-    """The recorded processes whose name begins with ``name``, that still live and still are the ones recorded."""
+    """The recorded processes whose name begins with ``name``, that still live and are still the recorded ones."""
     found = []
     for file in sorted((run / "pids").glob("[0-9]*")):
         try:
@@ -73,7 +73,7 @@ def remembered(run: Path, name: str = "") -> list[psutil.Process]:
 
 
 def end(processes: Iterable[psutil.Process], grace_s: float) -> None:
-    """SIGTERM, then SIGKILL for those that have not ended within ``grace_s`` seconds."""
+    """Send SIGTERM, then SIGKILL to the processes that have not ended within ``grace_s`` seconds."""
     chosen = list(processes)
     for process in chosen:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -86,9 +86,9 @@ def end(processes: Iterable[psutil.Process], grace_s: float) -> None:
 
 
 def living(run: Path, leaders: set[int]) -> list[psutil.Process]:
-    """The processes of ``run``: those recorded, those with its mark, and all in the sessions that such a one leads.
+    """The processes of ``run``: the recorded ones, those with its mark, and all in the sessions that these lead.
 
-    ``leaders`` are the sessions seen so far, and are added to: a session goes on when its leader is gone.
+    ``leaders`` are the sessions seen so far, and new ones are added: a session goes on when its leader is gone.
     """
     pids = {process.pid for process in remembered(run)} | mark.marked().get(run.resolve(), set())
     pids.discard(os.getpid())
@@ -103,7 +103,7 @@ def living(run: Path, leaders: set[int]) -> list[psutil.Process]:
 
 
 def end_all(run: Path) -> int:
-    """End every process of ``run``, and what these start meanwhile; returns how many there were.
+    """End every process of ``run``, and those that these start meanwhile; returns how many there were.
 
     Each gets SIGTERM, and SIGKILL when its grace is over. Raises :class:`LabFault` when one is still there after 30 s.
     """
@@ -131,10 +131,10 @@ def end_all(run: Path) -> int:
 
 
 def clear(run: Path) -> int:
-    """End every process of ``run``, remove the folder, and return how many had to be ended.
+    """End every process of ``run``, remove the folder, and return how many processes had to be ended.
 
-    What a runtime made that is not a process is undone by the command it left as ``run/end``. What can't be ended or undone
-    is said in the log, and the folder stays for the next start.
+    The command ``run/end``, which a runtime left, undoes what is not a process. The log names what can't be ended or undone,
+    and the folder then stays for the next start.
     """
     try:
         count = end_all(run)
@@ -149,7 +149,7 @@ def clear(run: Path) -> int:
 
 
 def remove(run: Path) -> None:
-    """Remove a run folder of which nothing runs. Its name says first that it is dead, so a removal cut short is carried on."""
+    """Remove a run folder without processes. It is renamed to a dead one first, so that a later start finishes the removal."""
     dead = run if run.suffix == DEAD else run.with_name(f"{run.name}{DEAD}")
     with contextlib.suppress(FileNotFoundError):
         run.rename(dead)
@@ -159,8 +159,8 @@ def remove(run: Path) -> None:
 def free_ports(count: int) -> list[int]:
     """``count`` loopback TCP ports that are free now, all different.
 
-    They lie below the range outgoing connections are given theirs from: a port of that range is easily taken by one in the
-    seconds until a component binds it. Raises :class:`LabFault` when there are not so many.
+    They lie below the range from which outgoing connections get theirs: a port of that range is easily taken in the seconds
+    until a component binds it. Raises :class:`LabFault` when there are not enough.
     """
     ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     found: list[int] = []
@@ -199,9 +199,9 @@ def start(
     cwd: Path | None = None,
     inherited: Sequence[int] = (),
 ) -> Daemon:
-    """Start ``command`` in a session of its own, marked, logging to ``run/logs``, and remember its pid.
+    """Start ``command`` in a session of its own, marked, logging to ``run/logs``, and record its pid.
 
-    ``inherited`` are descriptors that stay open in it. Raises :class:`LabFault`, and nothing runs, when it can't be started
+    The descriptors ``inherited`` stay open in it. Raises :class:`LabFault`, with nothing left running, when it can't be started
     or recorded.
     """
     logs = run / "logs"
@@ -239,14 +239,14 @@ def stop(run: Path, daemon: Daemon, grace_s: float) -> None:
 
 
 def last_line(file: Path) -> str:
-    """The line of a log that says best why the process ended, for a fault's one-line message."""
+    """The line of a log that best explains why the process ended, for a fault's one-line message."""
     lines = [line for line in file.read_text(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if line.startswith(("Error:", "panic:", "error:", "Exception in"))]
     return (telling or lines or ["its log is empty"])[-1][:500]
 
 
 def port_taken(run: Path) -> str | None:
-    """The component of ``run`` whose log says that its port was taken between being chosen and being bound; else None."""
+    """The component of ``run`` whose log says that its port was taken between choice and bind; None otherwise."""
     for file in sorted((run / "logs").glob("*.log")):
         if b"address already in use" in file.read_bytes().lower():
             return file.stem
@@ -254,19 +254,19 @@ def port_taken(run: Path) -> str | None:
 
 
 def guard(run: Path) -> subprocess.Popen[bytes]:
-    """Start a watcher that clears ``run`` once this process is gone, however it went (it sees its stdin close)."""
+    """Start a watcher that clears ``run`` when this process is gone, however it ended: the watcher sees its stdin close."""
     return subprocess.Popen(
         [sys.executable, "-m", "lab.host.guard", str(run)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=mark.unmarked(),  # it ends what is marked, and must not end itself
+        env=mark.unmarked(),  # it ends marked processes, and must not end itself
         start_new_session=True,
     )
 
 
 def dismiss(watcher: subprocess.Popen[bytes]) -> None:
-    """Let a guard go: it finds nothing to clear, or was told to end."""
+    """Let a guard end: it finds nothing to clear, or it was told to end."""
     if watcher.stdin:
         watcher.stdin.close()
     watcher.wait(timeout=60)

@@ -1,7 +1,7 @@
 """The register of runs: one folder each, so that a later start finds and clears what a crash left.
 
-A run is a cluster, or other work whose processes and files must not outlive the session. Its folder names the session that
-owns it. A folder that names none is a dead run, like one whose session is gone.
+A run is a cluster, or other work whose processes and files must not outlive the session. Its folder names the session that owns
+it. A folder that names no session is a dead run, like one whose session is gone.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Made = TypeVar("Made")
 
 
 def open_run() -> Path:
-    """A new run folder owned by this process. Raises :class:`LabFault`, and leaves none, when it can't be written."""
+    """A new run folder owned by this process. Raises :class:`LabFault`, and leaves no folder, when it can't be written."""
     root = paths.state_dir()
-    with _locked():  # a sweep that came between folder and owner would take it for a dead run
+    with _locked():  # a sweep between the folder and its owner would take it for a dead run
         run = root / f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
             run.mkdir(mode=0o700)
@@ -47,7 +47,7 @@ def open_run() -> Path:
 
 @contextmanager
 def guarded() -> Iterator[Path]:
-    """A run that is cleared when the block ends, and by its guard when the session ends before."""
+    """A run that is cleared when the block ends, and by its guard when the session ends before that."""
     run = open_run()
     watcher = None
     try:
@@ -60,11 +60,11 @@ def guarded() -> Iterator[Path]:
 
 
 def start(work: Callable[[Path], Made]) -> tuple[Made, Path, subprocess.Popen[bytes]]:
-    """Open a run, guard it, and return what ``work`` makes in it, the run and its guard.
+    """Open a run, guard it, and return three things: what ``work`` makes in it, the run, and its guard.
 
-    A port that was free may be taken by the time a component binds it: then all is ended and ``work`` is done again in another
-    run, at most three times in all. Raises what ``work`` raises, and :class:`LabFault` for an OSError such as that of a full
-    disk, with nothing left running.
+    A port that was free may be taken by the time a component binds it. Then everything is ended and ``work`` is done again in
+    another run, at most three times in all. Raises what ``work`` raises, and :class:`LabFault` for an OSError such as that of a
+    full disk, with nothing left running.
     """
     for attempt in range(1, ATTEMPTS + 1):
         run = open_run()
@@ -86,7 +86,7 @@ def start(work: Callable[[Path], Made]) -> tuple[Made, Path, subprocess.Popen[by
 
 
 def keep(run: Path, watcher: subprocess.Popen[bytes]) -> None:
-    """Let ``run`` outlive its session and its guard: only :func:`clear_all` ends it."""
+    """Let ``run`` outlive its session and its guard: then only :func:`clear_all` ends it."""
     _update(run, kept=True)
     watcher.terminate()
     processes.dismiss(watcher)
@@ -94,7 +94,7 @@ def keep(run: Path, watcher: subprocess.Popen[bytes]) -> None:
 
 
 def adopt(run: Path) -> None:
-    """Make this process the owner of a kept run. Raises :class:`LabFault` when another session still is."""
+    """Make this process the owner of a kept run. Raises :class:`LabFault` when another session still owns it."""
     with _locked():
         entry = _read(run)
         if _owned(entry):
@@ -111,22 +111,22 @@ def abandon(run: Path) -> None:
 
 
 def note_prometheus(run: Path, url: str) -> None:
-    """Note in ``run`` where its Prometheus answers, for programs that look at a running cluster from outside."""
+    """Write the address of the run's Prometheus into ``run``, for programs that look at a running cluster from outside."""
     _update(run, prometheus=url, noted=time.time())
 
 
 def prometheus() -> str | None:
-    """Where the Prometheus of the newest running cluster answers; None when no cluster runs."""
+    """The address of the newest running cluster's Prometheus; None when no cluster runs."""
     noted: list[tuple[float, str]] = []
     for run in all_runs():
-        entry = _read(run)  # nothing, when its session ends it meanwhile
+        entry = _read(run)  # nothing when its session ends it meanwhile
         if "prometheus" in entry and (processes.remembered(run) or (run / processes.END).exists()):
             noted.append((float(str(entry["noted"])), str(entry["prometheus"])))
     return max(noted)[1] if noted else None
 
 
 def sweep() -> int:
-    """Clear the runs whose owner is gone and that nobody keeps; returns how many processes had to be ended."""
+    """Clear the runs that are not kept and whose owner is gone; returns how many processes had to be ended."""
     return _clear(lambda entry: not _kept(entry) and not _owned(entry))
 
 
@@ -154,7 +154,7 @@ def _clear(chosen: Callable[[dict[str, object]], bool]) -> int:
 
 
 def all_runs() -> list[Path]:
-    """The folder of every run: of those that live, and of those that are still to be cleared."""
+    """The folders of all runs: of those that live, and of those that are still to be cleared."""
     return [folder for folder in _folders(paths.state_dir()) if folder.suffix != processes.DEAD]
 
 
@@ -181,7 +181,7 @@ def _locked(root: Path | None = None) -> AbstractContextManager[None]:
 
 
 def _read(run: Path) -> dict[str, object]:
-    """The run's entry; nothing when there is none that can be read."""
+    """The run's entry; empty when there is none that can be read."""
     try:
         entry = json.loads((run / OWNER).read_text())
     except (OSError, ValueError):
@@ -194,12 +194,12 @@ def _write(run: Path, entry: dict[str, object]) -> None:
 
 
 def _update(run: Path, **changes: object) -> None:
-    """Change the entry in one piece: other sessions read it at any time."""
+    """Change the entry in one piece, because other sessions read it at any time."""
     _write(run, _read(run) | changes)
 
 
 def _self() -> dict[str, object]:
-    """What an entry says of its owner when that is this process."""
+    """An entry's owner fields when this process is the owner."""
     own = identity.of(os.getpid())
     if own is None:
         raise LabFault("/proc does not show this process: the lab needs it to tell its processes from others")

@@ -80,7 +80,16 @@ def detail(kind: type[T], name: str) -> Detail[T]:
 
 
 class Measure:
-    """The quantities of one measure of one record. Raises ``TypeError`` unless exactly its numbers and details are given."""
+    """The quantities of one measure of one record. Raises ``TypeError`` unless exactly its numbers and details are given.
+
+    A number or detail may not have the name of anything below, so that none hides it.
+    """
+
+    def __init_subclass__(cls) -> None:
+        if hidden := sorted(
+            name for name in vars(cls).keys() & vars(Measure).keys() if isinstance(vars(cls)[name], Number | Detail)
+        ):
+            raise TypeError(f"{cls.__name__} has {', '.join(hidden)}, which every measure has already: choose another name")
 
     def __init__(self, **values: Any) -> None:
         declared = self.declared()

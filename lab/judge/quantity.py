@@ -34,6 +34,10 @@ class Bound(float):
         bound.source = source
         return bound
 
+    def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]
+        """What a copy of the bound is made of."""
+        return float(self), self.source
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -108,6 +112,9 @@ class Quantity:
 
     def __add__(self, other: Quantity | float) -> Quantity:
         return _combined(self, other, operator.add, "and", self.unit)
+
+    def __abs__(self) -> Quantity:
+        return Quantity(self.name, self.unit, None if self.value is None else abs(self.value), self.why)
 
     def __mul__(self, factor: float) -> Quantity:
         return Quantity(self.name, self.unit, None if self.value is None else self.value * factor, self.why)

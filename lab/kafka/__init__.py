@@ -1,1 +1,1 @@
-"""Kafka: the broker as a local process, topics, consumer-group lag and its exporter."""
+"""Kafka: topics, consumer-group lag, and the layouts of events, reports and dead letters."""

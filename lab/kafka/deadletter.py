@@ -1,4 +1,4 @@
-"""A dead letter's layout: the message as it was, key and value, and headers that say why it is here and where it came from.
+"""A dead letter's layout: key and value of the message as they were, and headers with the reason and the message's place.
 
 ``dlq.error``           why the last attempt failed
 ``dlq.attempts``        how many attempts were made
@@ -6,8 +6,8 @@
 ``dlq.first-failure`` ``dlq.time``   when the first and the last attempt failed, epoch s
 ``dlq.replays``         how often the message had been replayed out of a dead-letter topic; absent for never
 
-All values are UTF-8 text. Headers of the message's own stay in front of them. The message's timestamp is not kept: a letter
-has that of its own writing, so that retention counts from there.
+All values are UTF-8 text. The message's own headers stay in front of them. The message's timestamp is not kept: a letter has
+the timestamp of its own writing, so that retention counts from there.
 """
 
 from __future__ import annotations
@@ -43,13 +43,15 @@ class Reason:
 
 
 def replays(headers: Headers | None) -> int:
-    """How often a message with these headers was replayed; 0 too where the header is no number: anyone may write one."""
+    """How often a message with these headers was replayed. A header that is no number counts as 0, because anyone may write
+    one.
+    """
     text = _text(headers or (), REPLAYS) or ""
     return int(text) if text.isdecimal() else 0
 
 
 def stamped(headers: Headers | None, reason: Reason) -> list[tuple[str, bytes | None]]:
-    """The headers of a dead letter: the message's own, then ``reason``; what an earlier death left is replaced."""
+    """The headers of a dead letter: the message's own, then ``reason``, which replaces the reason of an earlier death."""
     fields = {
         ERROR: reason.error,
         ATTEMPTS: reason.attempts,
@@ -88,7 +90,7 @@ def read(headers: Headers | None) -> Reason:
 
 
 def again(headers: Headers) -> list[tuple[str, bytes | None]]:
-    """The headers with which a dead letter goes back to its topic: all it has, and one replay more."""
+    """The headers with which a dead letter goes back to its topic: all that it has, and one replay more."""
     kept = [(name, value) for name, value in headers if name != REPLAYS]
     return [*kept, (REPLAYS, str(replays(headers) + 1).encode())]
 

@@ -1,8 +1,8 @@
 """The event's binary layout: 256 bytes, big-endian, so that Spark's SQL can read the fields without a decoder.
 
-0   entity_id  u64   who the event is about; also the record's key
+0   entity_id  u64   the entity that the event is about; also the record's key
 8   seq        u64   0, 1, 2 … in the order of the schedule
-16  ts         i64   when the schedule wanted it sent, ns since the epoch (so latency is free of coordinated omission)
+16  ts         i64   its time in the schedule, ns since the epoch (so latency is free of coordinated omission)
 24  payload    232 B
 """
 
@@ -43,5 +43,5 @@ def decode(value: bytes) -> Event:
 
 
 def check(value: bytes) -> int:
-    """CRC-32 of (entity_id, seq): what one message adds to its receipt's checksum; Spark's ``crc32`` gives the same."""
+    """CRC-32 of (entity_id, seq), which one message adds to its receipt's checksum; Spark's ``crc32`` gives the same."""
     return zlib.crc32(value[:IDENTITY])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-BATCH = 10  # groups asked about at once: some 5 ms of work, for which whatever else the process does must wait
+BATCH = 10  # groups asked about at once: some 5 ms of work, during which the rest of the process waits
 _SILENT = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError.REQUEST_TIMED_OUT)
 
 
@@ -23,7 +23,7 @@ class PartitionLag:
 
     @property
     def lag(self) -> int:
-        """Messages not yet committed; all of the log when nothing was committed (auto.offset.reset=earliest)."""
+        """Messages not yet committed; the whole log when nothing was committed (auto.offset.reset=earliest)."""
         return max(0, self.end - ((self.start or 0) if self.committed is None else self.committed))
 
 
@@ -31,10 +31,10 @@ Answer = Mapping[int, PartitionLag | KafkaException]
 
 
 class GroupsReader:
-    """Reads the lag of many groups of one cluster through one admin connection. Reads do not overlap: one thread at a time."""
+    """Reads the lag of many groups of one cluster through one admin connection. Only one thread may read at a time."""
 
     def __init__(self, bootstrap: str, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None) -> None:
-        # What goes wrong is raised, not logged. To ask for a topic makes none. ``settings`` are the client library's own, for
+        # Errors are raised, not logged. A question for a topic creates none. ``settings`` are the client library's own, for
         # TLS and SASL.
         own: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 2}
         own["allow.auto.create.topics"] = False
@@ -44,10 +44,11 @@ class GroupsReader:
     def read(
         self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()
     ) -> Iterator[dict[tuple[str, str], Answer | KafkaException]]:
-        """What Kafka answers for each wanted (group, topic): by partition, each offsets or an error, or one error for all.
+        """Kafka's answers for each wanted (group, topic): by partition, each offsets or an error, or one error for all.
 
-        The answers come in batches, topic by topic, each asked for when it is wanted. Where a group in ``starts`` has not
-        committed, the log's start is asked for too. Raises ``KafkaException`` when the cluster can't be asked at all.
+        The answers come in batches, topic by topic, and each batch is requested when the caller wants it. Where a group in
+        ``starts`` has not committed, the log's start is requested too. Raises ``KafkaException`` when the cluster can't be
+        asked at all.
         """
         ordered = sorted(wanted, key=lambda pair: (pair[1], pair[0]))
         only = ordered[0][1] if len({topic for _, topic in ordered}) == 1 else None
@@ -70,7 +71,7 @@ class GroupsReader:
     def _batch(
         self, asked: Sequence[tuple[str, str]], numbers: Mapping[str, Sequence[int]]
     ) -> dict[tuple[str, str], Answer | KafkaException]:
-        """The answers for groups whose topics have these partitions. Raises ``KafkaException`` when nobody answers at all."""
+        """The answers for groups whose topics have these partitions. Raises ``KafkaException`` when no broker answers."""
         answers: dict[tuple[str, str], Answer | KafkaException] = {}
         futures = {pair: self._committed(*pair, numbers[pair[1]]) for pair in asked}
         ends = self._offsets([(topic, number) for topic, every in numbers.items() for number in every], OffsetSpec.latest())
@@ -85,7 +86,7 @@ class GroupsReader:
         return answers
 
     def _committed(self, group: str, topic: str, numbers: Sequence[int]) -> Future[ConsumerGroupTopicPartitions]:
-        """Ask for the committed offsets; the client takes one group a request, and has many under way."""
+        """Ask for the committed offsets. The client takes one group a request, and runs many requests at once."""
         request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, number) for number in numbers])]
         asked: Future[ConsumerGroupTopicPartitions]
         asked = self._admin.list_consumer_group_offsets(request, request_timeout=self._timeout)[group]
@@ -125,8 +126,10 @@ class GroupsReader:
 class LagReader:
     """Reads the lag of one group on one topic through one admin connection (some 4 ms for 24 partitions)."""
 
-    def __init__(self, bootstrap: str, group: str, topic: str, timeout_s: float = 10.0) -> None:
-        self._reader, self._pair = GroupsReader(bootstrap, timeout_s), (group, topic)
+    def __init__(
+        self, bootstrap: str, group: str, topic: str, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._reader, self._pair = GroupsReader(bootstrap, timeout_s, settings), (group, topic)
 
     def read(self) -> dict[int, PartitionLag]:
         """The lag by partition. Raises ``KafkaException`` when Kafka can't be asked or the topic is not there."""

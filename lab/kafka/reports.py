@@ -1,10 +1,11 @@
-"""What the lab's programs tell the recorder, as JSON on a topic of the trial: group events, phases, the producer's tally."""
+"""Reports of the lab's programs to the recorder, as JSON on a topic: group events, phases, the producer's tally."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,11 @@ def process_started() -> float:
     ticks = int(Path("/proc/self/stat").read_text().rsplit(") ", 1)[1].split()[19])
     since_boot = ticks / os.sysconf("SC_CLK_TCK")
     return clock.now() - (time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot)
+
+
+def reporter(bootstrap: str, who: str, settings: Mapping[str, str]) -> Producer:
+    """A producer for the reports of the program ``who``; ``settings`` are those with which it logs in, if it has to."""
+    return Producer({"bootstrap.servers": bootstrap, "client.id": who, "acks": "all", **settings})
 
 
 class Reports:

@@ -1,29 +1,34 @@
-"""TLS and SASL settings of Kafka's client library, as a user gives them: never shown."""
+"""TLS and SASL settings of Kafka's client library, as a user or a pod gives them. Their values are never shown."""
 
 from __future__ import annotations
 
-import json
-
-from confluent_kafka import KafkaException
-
 from lab.errors import InputError
-from lab.kafka.lag import GroupsReader
+from lab.flags import Flags
+from lab.kafka.login import FIELD, HIDDEN, read
 
 
-def client_settings(text: str, servers: str) -> dict[str, str]:
-    """The settings in ``text``, a JSON object of strings, for the cluster at ``servers``.
+def client_settings(text: str) -> dict[str, str]:
+    """The settings in ``text``, a JSON object of strings or the name of a file of it; none where it is empty.
 
-    Raises :class:`InputError` where they can't be used, never showing a value of theirs.
+    Raises :class:`InputError` where they can't be used; the error shows none of their values.
     """
-    where, field, hidden = "command line", "--kafka-settings", "(not shown)"
+    from confluent_kafka import KafkaException, Producer  # a command that asks no Kafka needs no client of it
+
+    where = "command line"
     try:
-        given = json.loads(text)
-    except ValueError:
-        given = None
-    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
-        raise InputError(where, field, hidden, "a JSON object of strings")
+        given = read(text)
+    except ValueError as error:
+        raise InputError(where, FIELD, HIDDEN, str(error)) from None
     try:
-        GroupsReader(servers, settings=given)
+        if given:
+            Producer({"log_level": 2, **given})  # without a server it asks no one
     except KafkaException as error:
-        raise InputError(where, field, hidden, f"settings of librdkafka ({error.args[0].str()})") from None
+        raise InputError(where, FIELD, HIDDEN, f"settings of librdkafka ({error.args[0].str()})") from None
     return given
+
+
+def kafka_flags(parser: Flags) -> None:
+    """Add where Kafka is, and how to log in where it asks for that."""
+    parser.flag("bootstrap-servers", str, None, "Kafka's address")
+    text = "TLS and SASL settings of Kafka's client library: a JSON object of strings, or a file of it"
+    parser.flag("kafka-settings", client_settings, "", text)

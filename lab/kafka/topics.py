@@ -1,4 +1,4 @@
-"""Topics of a trial: made before it, deleted after it."""
+"""Topics of a trial: made before it, deleted after it. ``settings`` are those with which a client logs in, if it has to."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: 
 from lab.errors import LabFault
 
 
-def create(bootstrap: str, partitions: Mapping[str, int]) -> None:
+def create(bootstrap: str, partitions: Mapping[str, int], settings: Mapping[str, str] | None = None) -> None:
     """Create each topic with its number of partitions; one that exists is left as it is."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     wanted = [NewTopic(name, num_partitions=count, replication_factor=1) for name, count in partitions.items()]
     for name, future in admin.create_topics(wanted, operation_timeout=30).items():
         try:
@@ -22,9 +22,9 @@ def create(bootstrap: str, partitions: Mapping[str, int]) -> None:
                 raise LabFault(f"topic {name} could not be created: {error.args[0].str()}") from error
 
 
-def grow(bootstrap: str, name: str, partitions: int) -> None:
+def grow(bootstrap: str, name: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:
     """Give a topic that is in use ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     future = admin.create_partitions([NewPartitions(name, partitions)])[name]
     try:
         future.result(timeout=30)
@@ -32,9 +32,9 @@ def grow(bootstrap: str, name: str, partitions: int) -> None:
         raise LabFault(f"topic {name} could not be given {partitions} partitions: {error.args[0].str()}") from error
 
 
-def delete(bootstrap: str, names: Iterable[str]) -> None:
+def delete(bootstrap: str, names: Iterable[str], settings: Mapping[str, str] | None = None) -> None:
     """Delete topics; one that is not there is no fault."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     for name, future in admin.delete_topics(list(names), operation_timeout=30).items():
         try:
             future.result(timeout=30)

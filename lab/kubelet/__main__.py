@@ -46,7 +46,7 @@ class Settings:
 
 
 def settings(arguments: list[str]) -> Settings:
-    """Read and check the command line; raises :class:`InputError` for a value that can't be used."""
+    """Read and check the command line. Raises :class:`InputError` for a value that can't be used."""
     parser = argparse.ArgumentParser(prog="python -m lab.kubelet", description="Run pods as processes of this machine.")
     parser.add_argument("--kubeconfig", required=True, type=Path)
     parser.add_argument("--name", required=True, help="the Node's name")
@@ -93,9 +93,9 @@ def settings(arguments: list[str]) -> Settings:
 
 
 async def run(chosen: Settings) -> None:
-    """Run the node until a signal; raises what made it impossible to go on."""
+    """Run the node until a signal. Raises the error that made it impossible to go on."""
     loop = asyncio.get_running_loop()
-    if sys.version_info < (3, 12):  # later Pythons choose it by themselves: no thread for each process
+    if sys.version_info < (3, 12):  # later Pythons choose this watcher by themselves: it needs no thread for each process
         watcher = asyncio.PidfdChildWatcher()
         watcher.attach_loop(loop)
         asyncio.set_child_watcher(watcher)
@@ -117,7 +117,7 @@ async def run(chosen: Settings) -> None:
     since = datetime.now(UTC)
     async with ApiServer(address, context) as api:
         events = Recorder(api, chosen.name)
-        # An image carries its jars; a process finds those that the lab has fetched.
+        # An image contains its jars; a process finds the jars that the lab has fetched.
         prober, around = Prober(chosen.run), environment.service(address) | {"ELASTIC_LAB_CACHE": str(paths.cache_dir())}
         tools = Tools(api, Sources(api), events, prober, chosen.images, chosen.run, chosen.backoff_base_s, around)
         agent = Agent(tools, Addresses(chosen.pod_network), finish)
@@ -144,7 +144,7 @@ async def run(chosen: Settings) -> None:
 
 
 async def _either(work: Coroutine[Any, Any, None], over: asyncio.Future[None]) -> None:
-    """Do ``work``, unless the node is told to end first."""
+    """Do ``work``, unless a signal ends the node first."""
     task = asyncio.ensure_future(work)
     await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():

@@ -1,4 +1,4 @@
-"""Loopback addresses for pods: each its own, none handed out twice while in use."""
+"""Loopback addresses for pods: each pod has its own, and none is given twice while in use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _HOSTS = 2**16
 
 
 class Addresses:
-    """The /16 under a prefix such as ``127.77``; the pointer moves on, so that a freed address rests before reuse."""
+    """The /16 under a prefix such as ``127.77``. The pointer moves on, so that a freed address rests before its next use."""
 
     def __init__(self, network: str) -> None:
         self._network = network
@@ -16,7 +16,7 @@ class Addresses:
         self._used: set[str] = set()
 
     def take(self, wanted: str = "") -> str:
-        """An unused address; ``wanted`` (a pod's from before a restart of the node) if it is of this network and free."""
+        """An unused address: ``wanted`` (a pod's from before a restart of the node) if it is of this network and free."""
         if wanted.startswith(f"{self._network}.") and wanted not in self._used:
             self._used.add(wanted)
             return wanted

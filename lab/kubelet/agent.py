@@ -1,4 +1,4 @@
-"""The node's heart: pods bound to it are started, kept up to date and let go, as the watch says."""
+"""The node's core: it starts the pods bound to it, keeps them up to date and ends them, as the watch says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP_GRACE_S = 2.0
 
 
 class Agent:
-    """The pods of this node, by uid. One whose object is gone is dropped, and its task ends by itself."""
+    """The pods of this node, by uid. A pod whose object is gone is dropped, and its task ends by itself."""
 
     def __init__(self, tools: Tools, addresses: Addresses, failed: Callable[[BaseException], None]) -> None:
         self._tools = tools
@@ -58,7 +58,7 @@ class Agent:
         uid = obj["metadata"]["uid"]
         if uid not in self._pods:
             self._start(obj)
-        # A pod whose task has ended stays here until its object is seen to be gone, so late news can't start it again.
+        # A pod whose task has ended stays here until the watch says that its object is gone, so late news can't start it again.
         self._pods[uid].update(obj)
 
     def _start(self, obj: Json) -> None:

@@ -23,7 +23,7 @@ log = logging.getLogger("lab.node")
 DEADLINE_S = 30.0
 WATCH_S = 240
 RELATED_S, RELATED_RETRY_S = 1.0, 0.02  # the authorizer's own watch of pods is milliseconds behind the node's
-CONNECTIONS = 16  # a scale-up's writes share these; each new one costs a TLS handshake on both sides
+CONNECTIONS = 16  # connections that a scale-up's writes share; each new one costs a TLS handshake on both sides
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
@@ -36,12 +36,12 @@ class ApiError(LabFault):
 
 
 class Expired(Exception):
-    """A watch can't go on from where it was: list again."""
+    """A watch can't continue from its place: list again."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """Every pod bound to the node; one that is not among them is gone."""
+    """Every pod bound to the node; a pod that is not among them is gone."""
 
     pods: list[Json]
 
@@ -82,7 +82,7 @@ class ApiServer:
         content: str = "application/json",
         deadline_s: float = DEADLINE_S,
     ) -> Json:
-        """Send one request, again while the server is unreachable or overloaded; raises :class:`ApiError` otherwise."""
+        """Send one request, again while the server is unreachable or overloaded. Raises :class:`ApiError` otherwise."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + deadline_s
         data = None if body is None else json.dumps(body)
@@ -107,7 +107,7 @@ class ApiServer:
             attempt += 1
 
     async def pods(self, node: str) -> AsyncIterator[Listed | Changed | Deleted]:
-        """The node's pods, listed and then watched, for ever; an outage is waited out, and an expired watch lists again."""
+        """The node's pods, listed and then watched, for ever. It waits out an outage, and lists again when a watch expires."""
         query = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{node}"
         version, attempt = "", 0
         while True:
@@ -154,8 +154,8 @@ class ApiServer:
     async def data(self, kind: Kind, namespace: str, name: str) -> Mapping[str, str] | None:
         """The values of a ConfigMap or Secret, None when there is no such object.
 
-        The node authorizer lets a node read what its pods refer to, once it has seen the pod itself: for
-        :data:`RELATED_S` seconds a refusal may be early, and the object is asked for again.
+        The node authorizer lets a node read the objects that its pods refer to, once it has seen the pod itself. For
+        :data:`RELATED_S` seconds a refusal may be early, and the object is requested again.
         """
         plural = "configmaps" if kind == "ConfigMap" else "secrets"
         loop = asyncio.get_running_loop()
@@ -176,7 +176,7 @@ class ApiServer:
         return values
 
     async def patch_status(self, pod: Json, status: Json) -> None:
-        """Publish a pod's status; the uid in the patch keeps it from a namesake that came after."""
+        """Publish a pod's status. The uid in the patch protects a later pod of the same name."""
         body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         await self._unless_gone("PATCH", f"{_path(pod)}/status", body, STRATEGIC)
 
@@ -191,7 +191,7 @@ class ApiServer:
         await self._unless_gone("DELETE", _path(pod), body)
 
     async def create_event(self, event: Json) -> None:
-        """Create an Event; in a namespace that is going away none can be, and none is needed."""
+        """Create an Event. A namespace that is going away accepts none, and needs none."""
         await self._unless_gone("POST", f"/api/v1/namespaces/{event['metadata']['namespace']}/events", event, also=(403,))
 
     async def update_event(self, namespace: str, name: str, change: Json) -> None:

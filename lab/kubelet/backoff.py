@@ -7,9 +7,9 @@ FORGET_S = 600.0
 
 
 def following(delay_s: float | None, ran_s: float, base_s: float) -> float:
-    """Seconds to wait before the next start, from the previous wait (None: never restarted) and how long the run lasted.
+    """The seconds before the next start, from the previous wait (None: never restarted) and the length of the run.
 
-    The first restart is at once, then ``base_s`` doubling to 300 s; a run longer than 10 minutes clears the record.
+    The first restart is at once, then ``base_s`` doubles to 300 s. A run longer than 10 minutes clears the record.
     """
     if delay_s is None or ran_s > FORGET_S:
         return 0.0
@@ -17,18 +17,18 @@ def following(delay_s: float | None, ran_s: float, base_s: float) -> float:
 
 
 def config_retry(attempt: int) -> float:
-    """Seconds before a missing ConfigMap or Secret is looked for again, by attempt from 0: 0.5 doubling to 10."""
+    """The seconds before the node looks again for a missing ConfigMap or Secret, by attempt from 0: 0.5 doubling to 10."""
     return float(min(10.0, 0.5 * 2 ** min(attempt, 10)))
 
 
 def api_retry(attempt: int) -> float:
-    """Seconds before a failed API request is sent again, by attempt from 0: 0.1 doubling to 2."""
+    """The seconds before a failed API request is sent again, by attempt from 0: 0.1 doubling to 2."""
     return float(min(2.0, 0.1 * 2 ** min(attempt, 10)))
 
 
 def refusal_delay(count: int) -> float:
-    """Seconds a refused pod stays Pending when its owner has had ``count`` pods refused before: 0, 1, 2, 4 … 60.
+    """The seconds that a refused pod stays Pending when ``count`` pods of its owner were refused before: 0, 1, 2, 4 … 60.
 
-    A ReplicaSet replaces a Failed pod at once; without this wait a refused template would make hundreds of pods.
+    A ReplicaSet replaces a Failed pod at once. Without this wait a refused template would make hundreds of pods.
     """
     return 0.0 if count == 0 else float(min(60, 2 ** min(count - 1, 10)))

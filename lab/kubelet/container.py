@@ -21,7 +21,7 @@ LOST = "ContainerStatusUnknown"
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a container needs of its pod."""
+    """The parts of its pod that a container needs."""
 
     pod: str
     ip: str
@@ -46,7 +46,7 @@ class Container:
         self.restart_count = count
         self.ready = False
         self.over = False  # it will never run again
-        self.ended = asyncio.Event()  # set while no process runs; whoever follows the log waits for it
+        self.ended = asyncio.Event()  # set while no process runs; a reader that follows the log waits for it
         self.ended.set()
         self._around = around
         self._process: Process | None = None
@@ -76,7 +76,7 @@ class Container:
         return View(self.spec.name, self.spec.image, image_id, self.state, self.last, self.restart_count, self.ready)
 
     def stop(self, grace_s: float) -> None:
-        """SIGTERM now and SIGKILL after ``grace_s``; called again it can only shorten the grace."""
+        """Send SIGTERM now and SIGKILL after ``grace_s``. A later call can only shorten the grace."""
         loop = asyncio.get_running_loop()
         kill_at = loop.time() + grace_s
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
@@ -89,9 +89,9 @@ class Container:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Start, restart, and return when the policy or :meth:`stop` says that it is over; the state is then terminated."""
+        """Start and restart, and return when the policy or :meth:`stop` says that it is over. The state is then terminated."""
         if self.last and not restarts(self._around.policy, self.last.exit_code):
-            self._end(self.last)  # it had ended for good under an earlier node process
+            self._end(self.last)  # it ended for good under an earlier node process
             return
         delay: float | None = None
         while (env := await self._environment()) is not None:
@@ -105,14 +105,14 @@ class Container:
             delay = backoff.following(delay, ran_s, self._around.backoff_base_s)
             if delay > 0:
                 await self._back_off(delay)
-        # Stopped while no process ran: what is shown is how the last run ended, or that there was none.
+        # Stopped while no process ran: the status shows how the last run ended, or that there was none.
         now = datetime.now(UTC)
         lost = "The container could not be located when the pod was terminated"
         before = self.state if isinstance(self.state, Terminated) else self.last
         self._end(before or Terminated(137, LOST, now, now, message=lost))
 
     async def _environment(self) -> dict[str, str] | None:
-        """The environment, waited for while a ConfigMap or Secret is missing; None when stopped meanwhile."""
+        """Wait for the environment while a ConfigMap or Secret is missing; None when the container is stopped meanwhile."""
         attempt = 0
         while not self._stopping.is_set():
             asked = asyncio.create_task(self._around.environment(self.spec))
@@ -194,7 +194,7 @@ class Container:
         tasks = []
         if self.spec.readiness:
             tasks.append(watched(self.spec.readiness, readiness))
-        # A kubelet stops the liveness probe of a pod that is being deleted, and goes on with its readiness probe.
+        # A kubelet stops the liveness probe of a pod that is being deleted, and continues its readiness probe.
         if self.spec.liveness and not self._stopping.is_set():
             self._liveness = watched(self.spec.liveness, liveness)
             tasks.append(self._liveness)
@@ -207,7 +207,7 @@ class Container:
         await self._pause(delay)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, but no longer than until :meth:`stop`."""
+        """Wait, but not beyond :meth:`stop`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()

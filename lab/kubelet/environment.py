@@ -41,13 +41,13 @@ class Unresolved(LookupError):
 
 
 def annotated(path: str) -> tuple[str, str] | None:
-    """('labels' or 'annotations', key) for a subscripted field path, else None."""
+    """('labels' or 'annotations', key) for a field path with a subscript, else None."""
     found = re.fullmatch(r"metadata\.(labels|annotations)\['([^']+)'\]", path)
     return (found[1], found[2]) if found else None
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace ``$(NAME)`` by its value; an unknown name stays as written, and ``$$`` is a literal ``$``."""
+    """Replace ``$(NAME)`` by its value. An unknown name stays as written, and ``$$`` is a literal ``$``."""
 
     def replace(found: re.Match[str]) -> str:
         return "$" if found[0] == "$$" else variables.get(found[0][2:-1], found[0])
@@ -68,9 +68,9 @@ def sources(container: ContainerSpec) -> set[Source]:
 
 
 def service(server: str) -> dict[str, str]:
-    """The variables by which every pod finds the API, here at the URL ``server``: there is no Service it could go through.
+    """The variables by which every pod finds the API, here at the URL ``server``, because this runtime has no Service for it.
 
-    The source is ``getServiceEnvVarMap`` of the kubelet; of other Services, which this runtime has none of, no variable is set.
+    The source is ``getServiceEnvVarMap`` of the kubelet. There are no other Services here, so no other variable is set.
     """
     address = urlsplit(server)
     port = str(address.port or 443)
@@ -91,8 +91,8 @@ def environment(
 ) -> dict[str, str]:
     """The process's whole environment; ``found`` holds every source, None for one that does not exist.
 
-    ``around`` is what every pod gets (:func:`service`), unless its own variables say otherwise.
-    Raises :class:`Unresolved` with the kubelet's words for a missing source or key that is not optional.
+    ``around`` is what every pod gets (:func:`service`), unless its own variables say otherwise. Raises :class:`Unresolved`,
+    with the kubelet's words, for a missing source or key that is not optional.
     """
     base = {
         "PATH": f"{container.folder}:{SYSTEM_PATH}",

@@ -1,4 +1,4 @@
-"""Events on pods: what the node did and why, written in the background so that no pod waits for them."""
+"""Events on pods: the node's acts and their reasons, written in the background so that no pod waits for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPONENT = "process-node"
 
 
 class EventSink(Protocol):
-    """Where events are written."""
+    """The API calls that write events."""
 
     async def create_event(self, event: Json) -> None:
         """Create an Event."""
@@ -30,7 +30,7 @@ class EventSink(Protocol):
 
 
 class Recorder:
-    """Queues events; the same words about the same pod raise one event's count, at most every ten seconds."""
+    """Queues events. The same words about the same pod raise one event's count, at most every ten seconds."""
 
     def __init__(self, sink: EventSink, node: str) -> None:
         self._sink = sink
@@ -63,7 +63,7 @@ class Recorder:
         self._known = {key: value for key, value in self._known.items() if key[0] != uid}
 
     async def run(self) -> None:
-        """Write queued events for ever. An event that can't be written is lost, as a kubelet's is."""
+        """Write queued events for ever. An event that can't be written is lost, as with a kubelet."""
         while True:
             name, body = await self._queue.get()
             try:

@@ -16,7 +16,7 @@ from lab.kubelet.podspec import Json
 
 
 def read(file: Path) -> tuple[str, ssl.SSLContext]:
-    """The server and the TLS context of the current context; raises :class:`InputError` for a file that can't serve."""
+    """The server and the TLS context of the current context. Raises :class:`InputError` for a file that can't be used."""
     try:
         config = yaml.safe_load(file.read_text())
     except (OSError, yaml.YAMLError) as error:
@@ -49,7 +49,7 @@ def _named(config: Json, file: Path, section: str, key: str, name: object) -> Js
 
 @contextlib.contextmanager
 def _as_file(entry: Json, key: str, kubeconfig: Path) -> Iterator[Path]:
-    """The path of a file given by name, or of a private copy of inline data, as :mod:`ssl` takes only files."""
+    """The path of a named file, or of a private copy of inline data, because :mod:`ssl` takes only files."""
     inline = entry.get(f"{key}-data")
     if inline is None:
         if not entry.get(key):

@@ -24,11 +24,11 @@ from lab.kubelet.status import Terminated, pod_status, read_time, refused_status
 
 log = logging.getLogger("lab.node")
 
-FORCED_GRACE_S = 1.0  # a kubelet's least, and what it gives a pod deleted with grace 0
+FORCED_GRACE_S = 1.0  # a kubelet's least grace, also for a pod deleted with grace 0
 
 
 class PodApi(Protocol):
-    """What a pod asks of the API server."""
+    """The API calls that a pod needs."""
 
     async def patch_status(self, pod: Json, status: Json) -> None:
         """Publish a status; a pod that is gone is no error."""
@@ -52,7 +52,7 @@ class Tools:
 
 
 class Pod:
-    """Runs one pod from being bound to being gone."""
+    """Runs one pod from its binding to its end."""
 
     def __init__(self, obj: Json, ip: str, tools: Tools, refused_before: int = 0) -> None:
         self.obj = obj
@@ -88,7 +88,7 @@ class Pod:
         return str(self.obj["metadata"]["name"])
 
     def update(self, obj: Json) -> None:
-        """Take a newer version of the pod; a deletion, or a shortened grace, takes effect at once."""
+        """Take a newer version of the pod. A deletion, or a shortened grace, takes effect at once."""
         self.obj = obj
         metadata = obj["metadata"]
         if metadata.get("deletionTimestamp"):
@@ -110,7 +110,7 @@ class Pod:
             container.stop(grace_s)
 
     async def run(self) -> None:
-        """The pod's whole life; returns once its processes have ended and its object is removed or was gone."""
+        """The pod's whole life. It returns once the processes have ended and the object is removed or was gone."""
         writer = asyncio.create_task(self._publish_changes())
         try:
             if self.refusals and not self._over:
@@ -176,11 +176,11 @@ class Pod:
         )
 
     async def _publish_changes(self) -> None:
-        """Write the status whenever it has changed; changes made while a write is under way go into the next one."""
+        """Write the status whenever it has changed. Changes during a write go into the next one."""
         while True:
             await self._dirty.wait()
             self._dirty.clear()
-            if not all(container.over for container in self.containers):  # else the last status is about to be written
+            if not all(container.over for container in self.containers):  # otherwise the last status is about to be written
                 await self._until_done(self._send)
 
     async def _send(self) -> None:
@@ -193,7 +193,7 @@ class Pod:
             self._conditions |= {entry["type"]: entry for entry in status["conditions"]}
 
     async def _until_done(self, write: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Repeat a write that fails until it succeeds or the pod is gone, which also breaks off one that is under way."""
+        """Repeat a failing write until it succeeds or the pod is gone, which also breaks off a write in progress."""
         attempt = 0
         while not self._gone.is_set():
             task = asyncio.create_task(write())
@@ -215,7 +215,7 @@ class Pod:
 
 
 def resumed(before: Json | None) -> tuple[Terminated | None, int]:
-    """How a container's last run ended and its restart count, from a status that an earlier node process has published."""
+    """The end of a container's last run and its restart count, from a status that an earlier node process has published."""
     if not before:
         return None, 0
     count = int(before.get("restartCount") or 0)

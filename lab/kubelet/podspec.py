@@ -1,4 +1,4 @@
-"""A typed view of the parts of a pod that the process node acts on. Pure; a pod that is refused never gets here."""
+"""A typed view of the parts of a pod that the process node acts on. Pure; a refused pod never gets here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOST_IP = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Images:
-    """Which image names the node has, by prefix, and the folder of executables each stands for."""
+    """The image names that the node has, by prefix, and the folder of executables that each stands for."""
 
     folders: Mapping[str, Path]
 
@@ -65,7 +65,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class ContainerSpec:
-    """One container: what is run, with what environment, and how it is probed. ``env`` is kept as the API has it."""
+    """One container: its command, its environment, and its probes. ``env`` is kept as the API has it."""
 
     name: str
     image: str
@@ -96,7 +96,7 @@ class PodSpec:
 
 
 def parse(pod: Json, images: Images) -> PodSpec:
-    """Read a pod that :func:`lab.kubelet.refusal.refusals` found nothing in."""
+    """Read a pod in which :func:`lab.kubelet.refusal.refusals` found nothing."""
     metadata, spec = pod["metadata"], pod["spec"]
     return PodSpec(
         uid=metadata["uid"],

@@ -1,4 +1,4 @@
-"""Probes: one check of a pod's server, socket or command, and the counting that turns checks into a verdict."""
+"""Probes: one check of a pod's server, socket or command, and the count that turns checks into a verdict."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def request(action: HttpGet, host: str) -> bytes:
 
 
 class Prober:
-    """Carries out checks, each on a new connection, so that a server that no longer accepts is noticed."""
+    """Carries out checks, each on a new connection, so that it notices a server that no longer accepts."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -47,7 +47,7 @@ class Prober:
         self._tls.verify_mode = ssl.CERT_NONE
 
     async def check(self, probe: Probe, ip: str, env: Mapping[str, str], cwd: str | Path) -> str:
-        """Check once; returns an empty string for success, else what was wrong."""
+        """Check once; returns an empty string for success, otherwise the reason."""
         action = probe.action
         try:
             if isinstance(action, Exec):
@@ -62,7 +62,7 @@ class Prober:
             return str(error) or type(error).__name__
 
     async def _get(self, action: HttpGet, host: str) -> str:
-        # By hand, as only the status is looked at: an HTTP client costs twice the CPU, for every pod every second.
+        # By hand, because only the status matters: an HTTP client costs twice the CPU, for every pod every second.
         reader, writer = await asyncio.open_connection(host, action.port, ssl=self._tls if action.scheme == "https" else None)
         try:
             writer.write(request(action, host))
@@ -87,7 +87,7 @@ class Prober:
 
 
 async def watch(probe: Probe, check: Callable[[], Awaitable[str]], heard: Callable[[bool | None, str], None]) -> None:
-    """Check at the probe's period for ever; ``heard`` is given each verdict (None: unchanged) and what was wrong."""
+    """Check at the probe's period for ever; ``heard`` gets each verdict (None: unchanged) and the reason."""
     loop = asyncio.get_running_loop()
     tally = Tally(probe.successes, probe.failures)
     await asyncio.sleep(probe.initial_delay_s)

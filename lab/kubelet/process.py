@@ -60,7 +60,7 @@ class Process:
         return cls(child, run)
 
     async def wait(self) -> int:
-        """The return code (-n for signal n), once the process has ended and what it left of its session was killed."""
+        """The return code (-n for signal n), once the process has ended and the rest of its session was killed."""
         code = await self._child.wait()
         if self._kill:
             self._kill.cancel()
@@ -69,7 +69,7 @@ class Process:
         return code
 
     def terminate(self, grace_s: float) -> None:
-        """SIGTERM now, SIGKILL to the session after ``grace_s``; called again, it can only bring the SIGKILL forward."""
+        """Send SIGTERM now, SIGKILL to the session after ``grace_s``. A later call can only bring the SIGKILL forward."""
         loop = asyncio.get_running_loop()
         kill_at = loop.time() + grace_s
         if self._kill is None:
@@ -85,13 +85,13 @@ class Process:
         self._kill = loop.call_at(kill_at, self.kill)
 
     def kill(self) -> None:
-        """SIGKILL to the process and its session."""
+        """Send SIGKILL to the process and its session."""
         if self._child.returncode is None:
             kill_session(self.pid)
 
 
 def kill_session(session: int) -> list[int]:
-    """SIGKILL every process of a session, whatever process group it has moved to, and return their pids."""
+    """Send SIGKILL to every process of a session, whatever its process group; returns their pids."""
     members = sessions().get(session, [])
     for pid in members:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -100,7 +100,7 @@ def kill_session(session: int) -> list[int]:
 
 
 async def end_session(session: int) -> None:
-    """SIGKILL what is left of a session, and return once it is gone."""
+    """Send SIGKILL to the rest of a session, and return once it is gone."""
     deadline = asyncio.get_running_loop().time() + GONE_S
     left = kill_session(session)
     # They are no children of ours, so there is no exit to wait for; the kernel takes a moment to end them.

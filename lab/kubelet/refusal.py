@@ -1,6 +1,6 @@
-"""What the process node refuses, said in one line each. Pure.
+"""The refusals of the process node, in one line each. Pure.
 
-It works from lists of what is accepted, so a field this node has never heard of is refused, not ignored.
+It works from lists of accepted fields, so a field that this node does not know is refused, not ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lab.kubelet.podspec import Images, Json, port_number
 UNSUPPORTED = "Unsupported"
 UNKNOWN_IMAGE = "ErrImageNeverPull"
 
-# The scheduler, the API server and this node act on these; the rest of a pod's fields would change what the pod is.
+# The scheduler, the API server and this node act on these; any other field would change what the pod is.
 _POD = {
     "affinity", "automountServiceAccountToken", "containers", "dnsPolicy", "enableServiceLinks", "hostname", "hostUsers",
     "imagePullSecrets", "nodeName", "nodeSelector", "os", "preemptionPolicy", "priority", "priorityClassName",
@@ -48,7 +48,7 @@ _ACTIONS = ("httpGet", "tcpSocket", "exec")
 
 @dataclass(frozen=True)
 class Refusal:
-    """One thing of a pod that this node does not do: where it is, its value, what may be there instead."""
+    """One part of a pod that this node does not do: its place, its value, and the allowed values."""
 
     field: str
     value: str
@@ -92,7 +92,7 @@ def _container(container: Json, where: str, images: Images) -> Iterator[Refusal]
     for key in sorted(container):
         value = container[key]
         if key == "volumeMounts" and automounted == value:
-            continue  # its volume has been named already, and that line says what to do
+            continue  # its volume has a line already, which says what to do
         if key not in _CONTAINER and value:
             yield _plain(f"{where}.{key}", key, value)
         elif key in _ONLY and value != _ONLY[key]:

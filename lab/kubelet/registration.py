@@ -96,14 +96,14 @@ def lease_object(name: str, now: datetime) -> Json:
 
 
 async def register(api: ApiServer, name: str, port: int, since: datetime) -> None:
-    """Make the Node, or bring the one that is there up to date; waits for an API server that is still starting."""
+    """Create the Node, or bring an existing one up to date. It waits for an API server that is still starting."""
     body = node_object(name, port, since, datetime.now(UTC))
     await _ensure(api, "/api/v1/nodes", name, body)
     await api.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": body["status"]}, content=STRATEGIC)
 
 
 async def keep(api: ApiServer, name: str, port: int, since: datetime) -> None:
-    """Renew the Lease and refresh the Node's status for ever; a Node or Lease that was deleted is made again."""
+    """Renew the Lease and refresh the Node's status for ever. A Node or Lease that was deleted is created again."""
     loop = asyncio.get_running_loop()
     refreshed, failures = loop.time(), 0
     while True:
@@ -114,7 +114,7 @@ async def keep(api: ApiServer, name: str, port: int, since: datetime) -> None:
                 refreshed = loop.time()
             failures = 0
             await asyncio.sleep(RENEW_S)
-        except LabFault as fault:  # at the cluster's start the namespace of leases comes a moment later
+        except LabFault as fault:  # at the cluster's start the namespace of leases appears a moment later
             if failures == 3:
                 log.warning("the node's lease was not renewed: %s", fault)
             await asyncio.sleep(backoff.api_retry(failures))

@@ -102,7 +102,7 @@ class Server:
                 await response.write(block)
             ended = previous or query.get("follow") != "true"
             while not ended:
-                # Files have no event that asyncio could wait for: this poll lasts only while someone follows.
+                # Files have no event that asyncio could wait for: this poll lasts only while a client follows the log.
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(FOLLOW_S):
                         await container.ended.wait()
@@ -114,7 +114,7 @@ class Server:
 
 
 def tail_offset(file: Path, lines: int) -> int:
-    """Where the last ``lines`` lines of a file begin, read from its end."""
+    """The offset at which the last ``lines`` lines of a file begin, read from its end."""
     with file.open("rb") as log:
         position = size = log.seek(0, 2)
         if lines <= 0:

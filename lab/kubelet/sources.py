@@ -19,7 +19,7 @@ class Reader(Protocol):
 
 
 class Sources:
-    """A reader whose answers are shared for a second: a scale-up asks once, an edit is seen by the next pod."""
+    """A reader whose answers are shared for a second: a scale-up asks once, and the next pod sees an edit."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

@@ -43,7 +43,7 @@ State = Waiting | Running | Terminated
 
 @dataclass(frozen=True)
 class View:
-    """What a container shows of itself."""
+    """The state of a container as the status shows it."""
 
     name: str
     image: str
@@ -91,7 +91,7 @@ def phase(views: Sequence[View], policy: str, final: bool) -> str:
 def pod_status(
     views: Sequence[View], *, policy: str, final: bool, ip: str, start: datetime, now: datetime, previous: Mapping[str, Json]
 ) -> Json:
-    """The whole status to publish; ``previous`` are the conditions before, by type, whose times are kept when unchanged."""
+    """The whole status to publish. ``previous`` are the earlier conditions, by type; an unchanged one keeps its time."""
     current = phase(views, policy, final)
     return {
         "phase": current,
@@ -132,7 +132,7 @@ def _conditions(views: Sequence[View], phase: str, final: bool, now: datetime, p
         ("Ready", ready, reason, message),
         ("ContainersReady", ready, reason, message),
     ]
-    if "PodScheduled" not in previous:  # bound by hand: no scheduler has said so
+    if "PodScheduled" not in previous:  # bound by hand: no scheduler has set the condition
         wanted.append(("PodScheduled", True, "", ""))
     return [_condition(*condition, now, previous) for condition in wanted]
 

@@ -11,7 +11,7 @@ import psutil
 
 from lab.kubelet.process import sessions
 
-# metrics-server drops a pod whose CPU is exactly 0, which a young process's is: the kernel's clock ticks at 10 ms.
+# metrics-server drops a pod whose CPU is exactly 0, as a young process's is: the kernel's clock ticks at 10 ms.
 LEAST_CPU_S = 0.001
 
 
@@ -28,7 +28,7 @@ class Usage:
 
 
 def of_processes(pids: Iterable[int]) -> tuple[float, int]:
-    """CPU seconds, with those of children that have ended, and resident bytes of some processes together."""
+    """The CPU seconds, with those of ended children, and the resident bytes of some processes together."""
     cpu, memory = 0.0, 0
     for pid in pids:
         with contextlib.suppress(psutil.Error):
@@ -51,7 +51,7 @@ def measured(running: Sequence[tuple[str, str, str, float, int]]) -> list[Usage]
 
 
 def node() -> tuple[float, int]:
-    """CPU seconds this machine has spent, and the bytes of its memory that can't be had."""
+    """The CPU seconds that this machine has spent, and the bytes of its memory in use."""
     times = psutil.cpu_times()._asdict()
     # guest time is part of user time already
     cpu = sum(value for key, value in times.items() if key not in ("idle", "iowait", "guest", "guest_nice"))
@@ -60,7 +60,7 @@ def node() -> tuple[float, int]:
 
 
 def exposition(node_cpu_s: float, node_memory_bytes: int, usages: Sequence[Usage], now_ms: int | None = None) -> str:
-    """The Prometheus text, every sample but the start times with its time in milliseconds. Pure when ``now_ms`` is given."""
+    """The Prometheus text; every sample but the start times has its time in milliseconds. Pure when ``now_ms`` is given."""
     at = int(time.time() * 1000) if now_ms is None else now_ms
     pods: dict[tuple[str, str], tuple[float, int]] = {}
     for usage in usages:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
+from lab.judge.quantity import Quantity
 from lab.measure import curves
 from lab.measure.drain import caught_up, ideal
 from lab.measure.flips import count_flips
@@ -14,18 +14,18 @@ from lab.spec.workload import Workload
 LEAST_S = 5.0  # what a new pod needs to be at work, which no scale divides: a shorter drain says nothing of the policy
 
 
-@dataclass(frozen=True)
-class Kept:
-    """Pods the policy wanted outside of its own bounds and beyond the partitions at most; flips; pods too many at the end."""
+class Kept(Measure):
+    """What the policy wanted, from the first to the last replica count; the largest excess of each kind."""
 
-    outside_bounds: int
-    beyond_partitions: int
-    flips: int
-    above_floor_at_end: int
+    outside_bounds = number("pods", "replicas wanted outside of the policy's bounds")
+    beyond_partitions = number("pods", "replicas wanted beyond the partitions")
+    flips = number("flips", "flips")
+    above_floor_at_end = number("pods", "replicas above the floor at the end")
 
 
+@measure
 def kept(record: Record) -> Kept:
-    """Read the wanted replicas from the first to the last; needs no spike. :class:`NoData` without a Deployment."""
+    """Read the wanted replicas; needs no spike, and is no data without a Deployment."""
     bounds = curves.policy(record)
     wanted = curves.replicas(record)["desired"]
     least, most = int(wanted.min()), int(wanted.max())
@@ -37,30 +37,32 @@ def kept(record: Record) -> Kept:
     )
 
 
-@dataclass(frozen=True)
-class CatchUp:
-    """From the last burst's end to one lagThreshold of lag, s, and the best that skew and the policy's ceiling allow, s."""
+class CatchUp(Measure):
+    """The time from the last burst's end to one lagThreshold of lag, and the best that skew and the policy's ceiling allow."""
 
-    seconds: float
-    best_s: float
+    seconds = number("s", "drain time")
+    best_s = number("s", "best drain time that the policy's ceiling and the hottest partition allow")
 
     @property
-    def over_best(self) -> float:
-        """How many times the best it took."""
-        return self.seconds / self.best_s
+    def over_best(self) -> Quantity:
+        """The drain time as a multiple of the best."""
+        return (self.seconds / self.best_s).named(
+            "drain time over the best the policy's ceiling and the hottest partition allow"
+        )
 
 
+@measure
 def catch_up(record: Record) -> CatchUp:
     """Measure the drain against its best: the hottest partition on a pod of its own, or all pods the ceiling allows.
 
-    best = max(ideal of :mod:`lab.measure.drain`, lag / (pods x rate - inflow), 5 s). Raises :class:`NoData` when lag never
-    came back, or when the traffic that follows is as much as the pods can take.
+    best = max(ideal of :mod:`lab.measure.drain`, lag / (pods x rate - inflow), 5 s). No data when lag never came back, or when
+    the traffic that follows is as much as the pods can take.
     """
     end = curves.relief(record)
     best = max(ideal(record, end), _together(record, end), LEAST_S)
     if best == float("inf"):
         raise NoData("after the last burst as much arrives as the pods, or one for the hottest partition, can take")
-    return CatchUp(caught_up(record), best)
+    return CatchUp(seconds=caught_up(record).number, best_s=best)
 
 
 def _together(record: Record, end: float) -> float:

@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
+from lab.judge.measure import quantity
 from lab.record.store import Record
 
 
+@quantity("s", "greatest age that an event reached")
 def oldest(record: Record) -> float:
-    """The greatest age an event had reached, s: when its receipt came, or, without one, at the record's end.
+    """The greatest age that an event reached, at its receipt or, without one, at the record's end; no data without a ledger.
 
-    Of each receipt its first event is the oldest, for offsets of a partition are in order of time.
+    The first event of a receipt is its oldest, for the offsets of a partition are in order of time.
     """
     events = ledger(record)
     receipts, end = record.receipts, float(record.trial["times"]["ended"])
@@ -28,8 +30,9 @@ def oldest(record: Record) -> float:
     return max(ages)
 
 
+@quantity("s", "age of the first event at its receipt")
 def first(record: Record) -> float:
-    """Age of the very first event when its receipt came, s. Raises :class:`NoData` when it has none."""
+    """The age of the very first event when its receipt came; no data when it has none."""
     events = ledger(record)
     one = events.loc[events["at"].idxmin()]
     receipts = record.receipts

@@ -16,11 +16,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure import curves
 from lab.model import hpa, hpa_log
 from lab.model.hpa import Controller, HpaSpec
 from lab.model.hpa_log import Logged
-from lab.model.replay import Replay, Seen, Sync, may_exist, replay
+from lab.model.replay import Disagreement, Seen, Sync, may_exist, replay
 from lab.record.store import Record
 from lab.spec import hpa_quantity
 from lab.spec.scale import Scale
@@ -29,13 +30,33 @@ _MESSAGES = re.compile(r"s\d+-kafka-")  # the names of metrics that KEDA's kafka
 CROSSING_S = 2.0  # on a loaded machine a watch event arrives so much later than what it tells of was read
 
 
-def agreement(record: Record) -> Replay:
-    """Replay the trial's syncs. Raises :class:`NoData` for a trial without an HPA or from before its syncs were kept."""
+class Agreement(Measure):
+    """The syncs of a trial's HPA as the model decides them; the words are those of :class:`lab.model.replay.Replay`."""
+
+    syncs = number("syncs", "syncs replayed")
+    computed = number("syncs", "syncs whose proposal was worked out too")
+    rescaled = number("syncs", "syncs that rescaled")
+    at_an_edge = number("syncs", "syncs that agree at an edge of the clock")
+    agreement = number("%", "HPA decisions that the model takes too")
+    disagreements = detail(tuple[Disagreement, ...], "the syncs that the model decides otherwise")
+
+
+@measure
+def agreement(record: Record) -> Agreement:
+    """Replay the trial's syncs; no data for a trial without an HPA or from before its syncs were kept."""
     found = syncs(record)
     if not found:
         raise NoData("no sync of an HPA in the record")
     scale = Scale(**record.trial["inputs"]["scale"])
-    return replay(found, Controller(downscale_stabilization_s=scale.seconds(hpa.DEFAULTS.downscale_stabilization_s)))
+    again = replay(found, Controller(downscale_stabilization_s=scale.seconds(hpa.DEFAULTS.downscale_stabilization_s)))
+    return Agreement(
+        syncs=again.syncs,
+        computed=again.computed,
+        rescaled=again.rescaled,
+        at_an_edge=again.at_an_edge,
+        agreement=again.agreement,
+        disagreements=again.disagreements,
+    )
 
 
 def syncs(record: Record) -> list[Sync]:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
 from lab.measure import curves
 from lab.measure.dip import Processed
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class Cap:
-    """While lag was above P x lagThreshold: the replicas wanted for longest, for how long (s), the lag when that began
-    (messages), and the group's mean throughput over that time once all of them were Ready (messages/s)."""
+class Cap(Measure):
+    """The longest time, while lag was above P x lagThreshold, in which the group wanted as many replicas and all were Ready."""
 
-    standing_at: int
-    standing_s: float
-    lag: int
-    rate: float
+    standing_at = number("pods", "replicas that the group stood at while lag was above P lagThresholds")
+    standing_s = number("s", "time that the group stood still while lag was above P lagThresholds")
+    lag = number("messages", "lag when the group came to its stand")
+    rate = number("messages/s", "mean throughput of the group in its stand")
 
 
+@measure
 def cap(record: Record) -> Cap:
-    """Measure the longest stand. Raises :class:`NoData` when lag never was above P x lagThreshold."""
+    """Measure the longest stand; no data when lag never was above P x lagThreshold."""
     threshold = curves.policy(record).lag_threshold * int(record.trial["inputs"]["partitions"])
     lag = curves.lag(record)
     above = lag[lag["lag"] > threshold]

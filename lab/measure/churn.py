@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
 from lab.record.store import Record
 
 GAP_S = 1.0  # members learn of a rebalance by a heartbeat, here of 500 ms; with a stock one of 3 or 5 s it counts as several
@@ -23,26 +23,26 @@ class Handover(NamedTuple):
     partitions: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Churn:
-    """Rebalances after the baseline had settled: how many, their lengths in seconds, partitions handed over.
+class Churn(Measure):
+    """Rebalances after the baseline had settled: how many, their lengths, partitions handed over.
 
-    A rebalance is a run of handovers none of which is more than a second after the one before, whichever member reports it;
-    its length is from its first handover to its last, so it leaves out what members waited before the first. It may take
-    several rounds (:mod:`lab.measure.rounds`). With none ``median_s`` and ``longest_s`` are None.
+    A rebalance is a run of handovers none of which is more than a second after the one before, whichever member reports it.
+    Its length is from its first handover to its last, so it leaves out what members waited before the first. It may take
+    several rounds (:mod:`lab.measure.rounds`). Without any rebalance ``median_s`` and ``longest_s`` are missing.
     """
 
-    rebalances: int
-    median_s: float | None
-    longest_s: float | None
-    total_s: float
-    revoked: int
-    assigned: int
-    commits_refused: int
+    rebalances = number("rebalances", "rebalances")
+    median_s = number("s", "median length of a rebalance")
+    longest_s = number("s", "longest rebalance")
+    total_s = number("s", "time spent in rebalances")
+    revoked = number("partitions", "partitions taken from a member")
+    assigned = number("partitions", "partitions assigned to a member")
+    commits_refused = number("commits", "commits that the group refused")
 
 
+@measure
 def churn(record: Record) -> Churn:
-    """Count the rebalances since the trial was driven. Raises :class:`NoData` when it never was."""
+    """Count the rebalances since the trial was driven; no data when it never was."""
     driven = record.trial["times"].get("driving")
     if driven is None:
         raise NoData("the trial never came to its driving")

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pandas as pd
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
 from lab.measure import curves
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class ColdStart:
-    """Over the ``pods`` created since traffic left its baseline that came to a first receipt. Medians, s: ``start`` from
-    created to subscribed, ``join`` from there to the first partition owned, ``total`` from created to the first receipt;
-    ``slowest`` is the total of the last pod."""
+class ColdStart(Measure):
+    """Over the pods created since traffic left its baseline that came to a first receipt.
 
-    pods: int
-    start: float
-    join: float
-    total: float
-    slowest: float
+    ``start``, ``join`` and ``total`` are those of the median pod; ``slowest`` is the total of the last one.
+    """
+
+    pods = number("pods", "new pods that came to work")
+    start = number("s", "time from created to subscribed")
+    join = number("s", "time from subscribed to the first partition")
+    total = number("s", "time from created to the first receipt")
+    slowest = number("s", "time from created to the first receipt, slowest pod")
 
 
+@measure
 def cold_start(record: Record) -> ColdStart:
-    """Measure every new pod. Raises :class:`NoData` when none came to work."""
+    """Measure every new pod; no data when none came to work."""
     zero = curves.zero(record)
     created: dict[str, float] = {}
     for t, event, item in curves.objects(record, "Pod"):

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from lab.judge.measure import Measure, measure, number
 from lab.measure import curves
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Pod-minutes as seen and in real time; ``idle_ratio`` is the share in which no batch was being processed."""
+class Cost(Measure):
+    """What the consumer pods cost. ``pod_minutes`` are as seen; a pod is idle while it processes no batch."""
 
-    pod_minutes: float
-    real_pod_minutes: float
-    idle_ratio: float
-    pods: int
+    pod_minutes = number("pod-minutes", "pod-minutes")
+    real_pod_minutes = number("pod-minutes", "pod-minutes at real time")
+    idle_ratio = number("of pod time", "idle share of pod time")
+    pods = number("pods", "pods that ever were")
 
 
+@measure
 def cost(record: Record) -> Cost:
-    """Sum the lives of all consumer pods. Raises :class:`NoData` when there was none."""
+    """Sum the lives of all consumer pods; no data when there was none."""
     lives = curves.lives(record)
     seconds = sum(lives.values())
     batches = record.receipts.drop_duplicates(["pod", "start", "end"])
     busy = float((batches["end"] - batches["start"]).sum())
     factor = float(record.trial["inputs"]["scale"]["time"])
-    return Cost(seconds / 60, seconds / 60 * factor, 1 - busy / seconds, len(lives))
+    return Cost(
+        pod_minutes=seconds / 60,
+        real_pod_minutes=seconds / 60 * factor,
+        idle_ratio=1 - busy / seconds,
+        pods=len(lives),
+    )

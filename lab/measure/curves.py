@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
+from lab.judge.measure import quantity
 from lab.record.store import Record
 from lab.spec.profile import BASELINE, RELIEF
 
@@ -100,8 +101,9 @@ def slope(seen: pd.DataFrame) -> float:
     return float(np.polyfit(seen["t"] - seen["t"].iloc[0], seen["lag"], 1)[0])
 
 
+@quantity("messages", "peak lag")
 def peak_lag(record: Record) -> int:
-    """The trial's highest total lag. Raises :class:`NoData` like :func:`lag`."""
+    """The trial's highest total lag; no data where :func:`lag` has none."""
     return int(lag(record)["lag"].max())
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pandas as pd
 import yaml
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure.integrity import integrity
 from lab.record.store import Record
 from lab.spec.backoff import Backoff
@@ -16,30 +15,28 @@ from lab.spec.failures import Failures, Place
 NAMED = 20  # messages named of each kind; totals count all
 
 
-@dataclass(frozen=True)
-class DeadLetters:
-    """Counts of messages; ``again`` are letters beyond the first about one, ``unreasoned`` letters whose headers are wrong.
+class DeadLetters(Measure):
+    """The dead-letter topic beside the injected failures, which are computed from the trial's inputs and the produced messages.
 
-    ``injected`` is computed from what was produced and the trial's inputs alone, so ``missing`` (injected, no letter) and
-    ``surplus`` (a letter, not injected) compare two sources. ``both`` are processed and dead. ``unaccounted`` is what was
-    produced and is neither. ``transient`` messages were to fail at first; ``recovered`` counts how often one succeeded in a
-    retry, which is more where a message was processed twice.
+    A message is dead when there is a letter about it. ``stray`` letters are about no message of the trial. ``recovered`` counts
+    every retry that succeeded, so a message that was processed twice may count twice.
     """
 
-    produced: int
-    processed: int
-    dead: int
-    unaccounted: int
-    injected: int
-    missing: int
-    surplus: int
-    both: int
-    again: int
-    stray: int
-    unreasoned: int
-    transient: int
-    recovered: int
-    named: tuple[str, ...]
+    produced = number("messages", "messages produced")
+    processed = number("messages", "messages processed")
+    dead = number("messages", "dead letters")
+    unaccounted = number("messages", "messages produced, but neither processed nor dead")
+    injected = number("messages", "messages injected to fail for ever")
+    without_letter = number("messages", "messages injected to fail for ever that are no dead letter")
+    surplus = number("messages", "dead letters that were not injected")
+    both = number("messages", "messages processed and dead")
+    again = number("letters", "further dead letters about the same message")
+    stray = number("letters", "dead letters about no message of the trial")
+    unreasoned = number("letters", "dead letters without a right reason")
+    transient = number("messages", "messages injected to fail at first")
+    recovered = number("retries", "retries that succeeded")
+    attempts = number("attempts", "most attempts at a dead letter")
+    named = detail(tuple[str, ...], "the messages that are not as injected")
 
 
 def injected(record: Record) -> Failures:
@@ -69,8 +66,9 @@ def topic(record: Record) -> str:
     return str(yaml.safe_load(file.read_text())["data"]["TOPIC"])
 
 
+@measure
 def dead_letters(record: Record) -> DeadLetters:
-    """Compare the dead-letter topic with what was injected. Raises :class:`NoData` when the trial had none, or no ledger."""
+    """Compare the dead-letter topic with what was injected; no data when the trial had no such topic, or no ledger."""
     whole, ledger, letters = integrity(record), record.reconciliation, record.dead_letters
     produced, failures = record.produced, injected(record)
     seqs = produced["seq"].to_numpy(dtype="uint64")
@@ -84,19 +82,20 @@ def dead_letters(record: Record) -> DeadLetters:
     wrong |= letters["topic"] != topic(record)
     wrong |= (letters["first_failure"] > letters["failed"]) | (about["seq"] != about["seq_there"])
     return DeadLetters(
-        produced=whole.produced,
-        processed=whole.processed,
-        dead=whole.dead,
-        unaccounted=whole.produced - whole.processed - whole.dead,
+        produced=int(whole.produced),
+        processed=int(whole.processed),
+        dead=int(whole.dead),
+        unaccounted=int(whole.produced - whole.processed - whole.dead),
         injected=len(wanted),
-        missing=len(missing),
+        without_letter=len(missing),
         surplus=len(surplus),
-        both=whole.both,
+        both=int(whole.both),
         again=int(ledger["buried_again"]),
         stray=int(ledger["stray_letters"]),
         unreasoned=int(wrong.sum()),
         transient=int(transient.sum()),
         recovered=int((record.group_events["event"] == "recovered").sum()),
+        attempts=None if letters.empty else int(letters["attempts"].max()),
         named=(*_named("injected, but no dead letter", missing), *_named("a dead letter, but not injected", surplus)),
     )
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number, quantity
 from lab.measure import churn, curves
 from lab.measure.churn import Handover
 from lab.record.store import Record
@@ -21,6 +22,7 @@ WATCHED_S = 10.0  # a step nobody decreed is watched for so long at most
 GRID_S = 0.05
 COARSE_S, FINE_S = 1.0, 0.2
 RECOVERED = 0.95
+COMPARED = ("depth_1s", "depth_200ms", "recovery_s", "forgone", "cleared", "moved")  # figures of a step, of one kind
 
 Array = npt.NDArray[np.float64]
 
@@ -58,27 +60,30 @@ class Dip:
     dry: int | None
 
 
-@dataclass(frozen=True)
-class Figures:
-    """The figures of :class:`Dip` that repeated steps are compared by, in its units; ``settle_s`` None if no step has one."""
+class MedianStep(Measure):
+    """Each figure of :class:`Dip` as the median over steps of one kind; ``settle_s`` is missing if no step has one."""
 
-    depth_1s: float
-    depth_200ms: float
-    recovery_s: float
-    forgone: float
-    cleared: float
-    moved: float
-    settle_s: float | None
+    steps = number("steps", "steps")
+    depth_1s = number("of the rate before", "median dip in a rolling second")
+    depth_200ms = number("of the rate before", "median dip in rolling 200 ms")
+    recovery_s = number("s", "median recovery to 95 %")
+    forgone = number("messages", "messages forgone in the median step")
+    cleared = number("messages", "messages cleared in the median step")
+    moved = number("partitions", "partitions moved in the median step")
+    settle_s = number("s", "median time to the last handover")
+    after_rate = number("messages/s", "median rate after a step")
 
 
-@dataclass(frozen=True)
-class DipSummary:
-    """``n`` steps of one ``kind``: each figure's median and its worst (least for cleared, most for all others)."""
+class WorstStep(Measure):
+    """Each figure of :class:`Dip` as the worst over steps of one kind: the least of ``cleared``, the most of all others."""
 
-    kind: str
-    n: int
-    median: Figures
-    worst: Figures
+    depth_1s = number("of the rate before", "worst dip in a rolling second")
+    depth_200ms = number("of the rate before", "worst dip in rolling 200 ms")
+    recovery_s = number("s", "slowest recovery to 95 %")
+    forgone = number("messages", "most messages forgone in a step")
+    cleared = number("messages", "fewest messages cleared in a step")
+    moved = number("partitions", "most partitions moved in a step")
+    settle_s = number("s", "longest time to the last handover")
 
 
 def dips(record: Record) -> tuple[Dip, ...]:
@@ -95,33 +100,44 @@ def dips(record: Record) -> tuple[Dip, ...]:
     return tuple(_dip(step, done, changes, lags, partitions) for step in _steps(record))
 
 
-def summary(dips: Iterable[Dip], kind: str) -> DipSummary:
-    """Median and worst over the steps of ``kind`` ("up", "down" or "control").
+@measure
+def median_step(dips: Iterable[Dip], kind: str) -> MedianStep:
+    """The median over the steps of ``kind`` ("up", "down" or "control"); no data when there is none, or one has no figure."""
+    chosen = _of_kind(dips, kind)
+    settled = [dip.settle_s for dip in chosen if dip.settle_s is not None]
+    return MedianStep(
+        steps=len(chosen),
+        **{name: median(float(getattr(dip, name)) for dip in chosen) for name in COMPARED},
+        settle_s=median(settled) if settled else None,
+        after_rate=median(dip.after_rate for dip in chosen),
+    )
 
-    Raises :class:`NoData` when there is none, or one has no figure.
-    """
+
+@measure
+def worst_step(dips: Iterable[Dip], kind: str) -> WorstStep:
+    """The worst over the steps of ``kind`` ("up", "down" or "control"); no data when there is none, or one has no figure."""
+    chosen = _of_kind(dips, kind)
+    figures = {name: [float(getattr(dip, name)) for dip in chosen] for name in COMPARED}
+    worst = {name: min(values) if name == "cleared" else max(values) for name, values in figures.items()}
+    return WorstStep(**worst, settle_s=max((dip.settle_s for dip in chosen if dip.settle_s is not None), default=None))
+
+
+def _of_kind(dips: Iterable[Dip], kind: str) -> list[Dip]:
+    """The steps of ``kind``. Raises :class:`NoData` when there is none, or one has no figure."""
     chosen = [dip for dip in dips if dip.kind == kind]
     if not chosen:
         raise NoData(f"no {kind} step was taken")
     for dip in chosen:
         if any(map(math.isnan, (dip.depth_1s, dip.depth_200ms))):
             raise NoData(f"the {kind} step at {dip.t:.1f} has no dip: nothing was consumed before it, or it is too short")
-    settled = [dip.settle_s for dip in chosen if dip.settle_s is not None]
-    names = ("depth_1s", "depth_200ms", "recovery_s", "forgone", "cleared", "moved")
-    figures = {name: [float(getattr(dip, name)) for dip in chosen] for name in names}
-    worst = {name: min(values) if name == "cleared" else max(values) for name, values in figures.items()}
-    return DipSummary(
-        kind,
-        len(chosen),
-        Figures(**{name: median(values) for name, values in figures.items()}, settle_s=median(settled) if settled else None),
-        Figures(**worst, settle_s=max(settled, default=None)),
-    )
+    return chosen
 
 
+@quantity("partitions", "partitions that ran dry during a step")
 def saturated(dips: Iterable[Dip]) -> int:
-    """Dry partitions in all steps together; 0 if every step was taken at saturation.
+    """Dry partitions in all steps together: 0 if every step was taken at saturation.
 
-    Raises :class:`NoData` when there is no step, or none can be told of one because its lag was not sampled.
+    No data when there is no step, or none can be told of one because its lag was not sampled.
     """
     counts = [dip.dry for dip in dips]
     if not counts or None in counts:
@@ -133,10 +149,10 @@ def traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
     """The rate around each step: columns kind, step (its number), t (s since it), share (of the baseline, over 200 ms)."""
     done = Processed(record.receipts)
     frames = []
-    for number, (step, dip) in enumerate(zip(_steps(record), dips(record), strict=True), 1):
+    for count, (step, dip) in enumerate(zip(_steps(record), dips(record), strict=True), 1):
         starts, rates = done.rolling(dip.t - before_s, step.until, FINE_S)
         middle = starts + FINE_S / 2 - dip.t
-        frames.append(pd.DataFrame({"kind": dip.kind, "step": number, "t": middle, "share": rates / dip.baseline}))
+        frames.append(pd.DataFrame({"kind": dip.kind, "step": count, "t": middle, "share": rates / dip.baseline}))
     if not frames:
         raise NoData("no step was taken")
     return pd.concat(frames, ignore_index=True)

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pandas as pd
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number, quantity
 from lab.measure import curves
 from lab.record.store import Record
 from lab.spec.consumer import Cost
 
 
-@dataclass(frozen=True)
-class Drain:
-    """Lag in messages, times in seconds as seen. ``ideal_s`` is what skew allows at best: the slowest partition alone."""
+class Drain(Measure):
+    """The drain is from the last burst's end until lag is at one lagThreshold. Times are as seen, but for ``real_s``.
 
-    peak_lag: int
-    peak_after_s: float
-    seconds: float
-    ideal_s: float
-    real_s: float
-    full_parallelism_s: float
-    largest_rise: int
-    rise_in_thresholds: float
+    ``ideal_s`` is the best time that skew allows: that of the slowest partition with a pod of its own. A rise of lag is
+    measured at full parallelism, above the lowest lag so far.
+    """
+
+    peak_lag = number("messages", "peak lag")
+    peak_after_s = number("s", "time from the spike's start to the peak lag")
+    seconds = number("s", "drain time")
+    ideal_s = number("s", "best drain time that the hottest partition allows")
+    real_s = number("s", "drain time at real time")
+    full_parallelism_s = number("s", "time at full parallelism while draining")
+    largest_rise = number("messages", "largest rise of lag while draining at full parallelism")
+    rise_in_thresholds = number("lagThreshold", "rise of lag while draining at full parallelism")
 
 
+@measure
 def drain(record: Record) -> Drain:
-    """Measure the drain after the spike. Raises :class:`NoData` when lag never came back to one lagThreshold,
-    or the group never ran at full parallelism."""
+    """Measure the drain after the spike.
+
+    No data when lag never came back to one lagThreshold, or the group never ran at full parallelism.
+    """
     ceiling, threshold = curves.policy(record).ceiling, curves.policy(record).lag_threshold
     spike, end = curves.zero(record), curves.relief(record)
     lag = curves.lag(record)
-    done = end + caught_up(record)
+    done = end + caught_up(record).number
     since = lag[lag["t"] >= spike]
     top = since.loc[since["lag"].idxmax()]
     begin, until = _full_parallelism(record, ceiling, end, done)
@@ -50,6 +55,7 @@ def drain(record: Record) -> Drain:
     )
 
 
+@quantity("s", "time from the last burst's end until lag is back at one lagThreshold")
 def caught_up(record: Record) -> float:
     """Seconds from the last burst's end until total lag is at or below one lagThreshold; 0 when it already was."""
     end, threshold = curves.relief(record), curves.policy(record).lag_threshold

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from lab.foresee.curve import flips
+from lab.judge.measure import Measure, measure, number
 from lab.measure import curves
 from lab.measure.curves import Change
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class Stability:
-    """Counts of scale events; replicas above the floor at baseline and at the end."""
+class Stability(Measure):
+    """Scale events of the whole trial, and replicas above the policy's floor. A flip is a scale-down followed by a scale-up."""
 
-    scale_ups: int
-    scale_downs: int
-    flips: int
-    above_floor_at_baseline: int
-    above_floor_at_end: int
-    most_replicas: int
+    scale_ups = number("steps", "scale-ups")
+    scale_downs = number("steps", "scale-downs")
+    flips = number("flips", "flips")
+    above_floor_at_baseline = number("pods", "replicas above the floor at baseline")
+    above_floor_at_end = number("pods", "replicas above the floor at the end")
+    most_replicas = number("pods", "most replicas")
 
 
 def count_flips(changes: Iterable[Change]) -> int:
@@ -28,8 +27,9 @@ def count_flips(changes: Iterable[Change]) -> int:
     return flips(change.after > change.before for change in changes)
 
 
+@measure
 def stability(record: Record) -> Stability:
-    """Count scale events and flips. Raises :class:`NoData` when the Deployment or the spike was never seen."""
+    """Count scale events and flips; no data when the Deployment or the spike was never seen."""
     floor = curves.policy(record).floor
     spike = curves.zero(record)
     changes = curves.scalings(record)

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from lab.judge.measure import Measure, measure, number
 from lab.measure import curves
 from lab.record.store import Record
 
 LAST = 1 / 3  # the part of the spike that is judged: the group has had the rest of it to react
 
 
-@dataclass(frozen=True)
-class Hold:
-    """Over the last third of the spike: ``growth`` of lag in messages/s (least squares); ``behind_s``, the median time by
-    which the group is behind, lag / arrival rate (Little's law); ``replicas`` wanted at its end. ``peak_lag``: of the trial."""
+class Hold(Measure):
+    """Over the last third of the spike, but for ``peak_lag``, which is the trial's.
 
-    growth: float
-    behind_s: float
-    replicas: int
-    peak_lag: int
+    ``growth`` is the slope of lag (least squares). ``behind_s`` is lag / arrival rate (Little's law).
+    """
+
+    growth = number("messages/s", "growth of lag over the last third of the spike")
+    behind_s = number("s", "median time by which the group is behind")
+    replicas = number("pods", "replicas wanted at the spike's end")
+    peak_lag = number("messages", "peak lag")
 
 
+@measure
 def hold(record: Record) -> Hold:
-    """Measure the spike's last third. Raises :class:`NoData` when there was no spike or hardly a sample of lag in it."""
+    """Measure the spike's last third; no data when there was no spike or hardly a sample of lag in it."""
     start, end = curves.span(record, "spike")
     seen = curves.lag_within(record, end - (end - start) * LAST, end)
     rate = max(float(step["rate"]) for step in record.trial["inputs"]["profile"]["steps"])
@@ -32,5 +33,5 @@ def hold(record: Record) -> Hold:
         growth=curves.slope(seen),
         behind_s=float(seen["lag"].median()) / rate,
         replicas=int(wanted.iloc[-1]),
-        peak_lag=curves.peak_lag(record),
+        peak_lag=curves.peak_lag(record).number,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure import churn, curves
 from lab.measure.dip import Processed
 from lab.record.store import Record
@@ -17,8 +17,7 @@ LEAST_S = 1.0  # a mean over less says nothing: batches take 50 ms, and lag is s
 Span = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Idle:
+class Idle(Measure):
     """The longest stretch with more Ready (and wanted) replicas than ``partitions`` and no scale-down, ``stretch_s`` s long.
 
     ``replicas`` is the most of them in it, ``surplus`` how many exceed the partitions. Its last ``settled_s`` s come after
@@ -26,26 +25,27 @@ class Idle:
     members exceed the partitions by, then also those that own least: they own ``assigned_to_surplus`` partitions and began
     batches of ``messages_by_surplus`` messages, both 0 if a surplus is idle. ``pods`` names every member with its
     partitions and messages. Rates are the group's mean messages/s while it had lag, with as many Ready replicas as
-    partitions and in the settled part; None when that lasted under 1 s. ``rebalances_beyond`` are those from the first
+    partitions and in the settled part; no data when that lasted under 1 s. ``rebalances_beyond`` are those from the first
     Ready replica too many to the stretch's end.
     """
 
-    partitions: int
-    replicas: int
-    surplus: int
-    idle_pods: int
-    assigned_to_surplus: int
-    messages_by_surplus: int
-    rate_at_p: float | None
-    rate_beyond: float | None
-    rebalances_beyond: int
-    stretch_s: float
-    settled_s: float
-    pods: tuple[tuple[str, int, int], ...]
+    partitions = number("partitions", "partitions of the topic")
+    replicas = number("pods", "replicas Ready and wanted at once")
+    surplus = number("pods", "replicas beyond P")
+    idle_pods = number("pods", "pods without a partition")
+    assigned_to_surplus = number("partitions", "partitions owned by the surplus")
+    messages_by_surplus = number("messages", "messages processed by the surplus")
+    rate_at_p = number("messages/s", "throughput of the group with P replicas")
+    rate_beyond = number("messages/s", "throughput of the group with more than P replicas")
+    rebalances_beyond = number("rebalances", "rebalances with more than P replicas")
+    stretch_s = number("s", "longest time with more than P replicas")
+    settled_s = number("s", "time at rest with more than P replicas")
+    pods = detail(tuple[tuple[str, int, int], ...], "each pod with its partitions and messages")
 
 
+@measure
 def idle(record: Record) -> Idle:
-    """Measure the surplus. Raises :class:`NoData` when there never was one, or the group never came to rest with it."""
+    """Measure the surplus; no data when there never was one, or the group never came to rest with it."""
     inputs = record.trial["inputs"]
     partitions = int(inputs.get("partitions_after") or inputs["partitions"])
     beyond, at_p, most = _stretches(record, partitions)

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class Integrity:
-    """Counts of messages (mismatched: receipts); the words are those of :mod:`lab.record.ledger.reconcile`.
+class Integrity(Measure):
+    """What became of every message; the words are those of :mod:`lab.record.ledger.reconcile`.
 
-    ``named`` tells each range."""
+    ``named`` has a line for each range of messages that is not as it should be.
+    """
 
-    produced: int
-    acked: int
-    unknown_or_failed: int
-    processed: int
-    lost: int
-    unseen: int
-    doubled: int
-    phantom: int
-    mismatched: int
-    uncommitted: int
-    named: tuple[str, ...]
-    dead: int = 0
-    both: int = 0
+    produced = number("messages", "messages produced")
+    acked = number("messages", "messages that the broker acknowledged")
+    unknown_or_failed = number("events", "events of unknown or failed fate")
+    processed = number("messages", "messages processed")
+    lost = number("messages", "messages lost")
+    unseen = number("messages", "messages never reached")
+    doubled = number("messages", "messages processed more than once")
+    phantom = number("messages", "messages processed that were never produced")
+    mismatched = number("receipts", "receipts that disagree with the events")
+    uncommitted = number("offsets", "offsets short of the log's end")
+    dead = number("messages", "dead letters")
+    both = number("messages", "messages processed and dead")
+    named = detail(tuple[str, ...], "the ranges of messages that are not as they should be")
 
 
+@measure
 def integrity(record: Record) -> Integrity:
-    """Read the reconciliation beside the producer's tally and the offsets. Raises :class:`NoData` when any is missing."""
+    """Read the reconciliation beside the producer's tally and the offsets; no data when any is missing."""
     ledger = record.reconciliation
     events = record.group_events
     told = events.loc[events["event"] == "produced", "detail"]

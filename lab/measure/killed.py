@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure import churn
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class Killed:
-    """The kill at ``t`` (epoch s) of ``pod``, which owned ``partitions``.
+class Killed(Measure):
+    """The kill at ``t`` (epoch s) of ``pod``, which owned ``partitions``; ``doubled`` is of the whole trial.
 
-    Of the ``doubled`` messages of the whole trial ``unexplained`` are not in a receipt of that pod from before the kill; of the
-    others the one processed longest before it was so ``oldest_s`` before. ``standstill_s`` is the longest that one of its
-    partitions waited for its next receipt, None when one never had any.
+    ``unexplained`` of those messages are not in a receipt of that pod from before the kill; ``oldest_s`` is of the others, from
+    their processing to the kill. ``standstill_s`` is missing when one of the partitions never had a receipt again.
     """
 
-    t: float
-    pod: str
-    partitions: tuple[int, ...]
-    doubled: int
-    unexplained: int
-    oldest_s: float
-    standstill_s: float | None
+    t = detail(float, "the time of the kill")
+    pod = detail(str, "the killed pod")
+    partitions = detail(tuple[int, ...], "the partitions that it owned")
+    doubled = number("messages", "messages processed more than once")
+    unexplained = number("messages", "messages processed more than once, but not by the killed pod")
+    oldest_s = number("s", "age of the oldest message that the kill made be repeated")
+    standstill_s = number("s", "longest standstill of a partition of the killed pod")
 
 
+@measure
 def killed(record: Record) -> Killed:
-    """Measure the one kill of the trial. Raises :class:`NoData` when there was none, or what is doubled is not all named."""
+    """Measure the one kill of the trial; no data when there was none, or what is doubled is not all named."""
     faults = record.trial.get("faults") or []
     if len(faults) != 1:
         raise NoData(f"{len(faults)} faults: one kill is measured")
@@ -53,4 +51,12 @@ def killed(record: Record) -> Killed:
             oldest = max(oldest, t - float(here["end"].min()))
     next_ends = [receipts[(receipts["partition"] == number) & (receipts["start"] > t)]["end"].min() for number in sorted(owned)]
     waited = None if any(end != end for end in next_ends) else max((float(end) - t for end in next_ends), default=None)
-    return Killed(t, pod, tuple(sorted(owned)), doubled, unexplained, oldest, waited)
+    return Killed(
+        t=t,
+        pod=pod,
+        partitions=tuple(sorted(owned)),
+        doubled=doubled,
+        unexplained=unexplained,
+        oldest_s=oldest,
+        standstill_s=waited,
+    )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from lab.foresee.lateness import Arrivals, late
+from lab.judge.measure import quantity
 from lab.measure.prediction import recorded
 from lab.record.store import Record
 from lab.spec import profile
 
 
+@quantity("s", "time behind by more than the objective")
 def behind(record: Record, objective_s: float) -> float:
     """Seconds of the profile in which the oldest unprocessed event was older than ``objective_s``.
 
-    By the lag of all partitions together, so the hottest partition's may be longer. Raises :class:`NoData` without samples.
+    By the lag of all partitions together, so the hottest partition's may be longer. No data without samples.
     """
     traffic = profile.build(record.trial["inputs"]["profile"], record.id)
     return late(recorded(record), Arrivals(traffic), objective_s)

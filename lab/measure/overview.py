@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lab.errors import NoData
+from lab.judge.quantity import Quantity
 from lab.measure import curves
 from lab.measure.churn import churn
 from lab.measure.cost import cost
@@ -25,7 +26,7 @@ def _peak_rate(record: Record) -> float:
 
 
 # In the order of display; every unit is in the name.
-ROW: dict[str, Callable[[Record], float | None]] = {
+ROW: dict[str, Callable[[Record], float | Quantity | None]] = {
     "peak lag (messages)": lambda record: float(curves.lag(record)["lag"].max()),
     "lag back at one lagThreshold after (s)": caught_up,
     "most replicas (pods)": lambda record: int(curves.replicas(record)["desired"].max()),
@@ -51,7 +52,8 @@ def overview(record: Record) -> dict[str, float | None]:
     row: dict[str, float | None] = {}
     for name, figure in ROW.items():
         try:
-            row[name] = figure(record)
+            found = figure(record)
+            row[name] = found.value if isinstance(found, Quantity) else found
         except NoData:
             row[name] = None
     return row

@@ -11,6 +11,7 @@ from lab.foresee.curve import Curve
 from lab.foresee.group import Floats, Ints
 from lab.foresee.simulate import Situation, simulate
 from lab.foresee.sources import only
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.measure.calibration import Calibration
@@ -19,6 +20,7 @@ from lab.record.store import Record
 from lab.spec import profile, scaledobject
 from lab.spec.placement import shares
 from lab.spec.scale import Scale
+from lab.spec.workload import Workload
 
 STEP_S = 0.05  # replicas are compared at points so far apart
 
@@ -34,26 +36,19 @@ class Figures:
     most_replicas: int
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Predicted and recorded figures, and how far apart the curves of replicas are, in percent of the time."""
+class Comparison(Measure):
+    """Predicted and recorded figures, and how far apart the curves of replicas are.
 
-    predicted: Figures
-    recorded: Figures
-    within_one_pod: float
-    equal: float
+    A deviation is positive where more was predicted than recorded. That of the drain time is missing where lag never came back
+    to one lagThreshold, predicted or recorded.
+    """
 
-    @property
-    def peak_error(self) -> float:
-        """Predicted over recorded peak lag, as a deviation in percent."""
-        return _error(self.predicted.peak_lag, self.recorded.peak_lag)
-
-    @property
-    def drain_error(self) -> float:
-        """The same of the drain time. Raises :class:`NoData` where either never drained."""
-        if self.predicted.drain_s is None or self.recorded.drain_s is None:
-            raise NoData("lag never came back to one lagThreshold, predicted or recorded")
-        return _error(self.predicted.drain_s, self.recorded.drain_s)
+    predicted = detail(Figures, "the figures of the predicted curve")
+    recorded = detail(Figures, "the figures of the recorded curve")
+    within_one_pod = number("% of time", "time within one pod of the recorded replicas")
+    equal = number("% of time", "time at the recorded replicas")
+    peak_error = number("%", "deviation of the predicted peak lag")
+    drain_error = number("%", "deviation of the predicted drain time")
 
 
 def situation(record: Record, known: Calibration) -> Situation:
@@ -65,7 +60,7 @@ def situation(record: Record, known: Calibration) -> Situation:
     phase = next((sync.at - start for sync in syncs(record) if sync.at >= start), 0.0)
     return Situation(
         profile=traffic,
-        shares=shares(traffic, int(inputs["seed"]), int(inputs["partitions"])),
+        shares=shares(traffic, int(inputs["seed"]), int(inputs["partitions"]), Workload(**inputs["workload"]).entities),
         consumers=known.of(record),
         sync_s=scale.hpa_sync_s + known.sync_more_s,
         sync_each_s=known.sync_more_each_s,
@@ -83,6 +78,8 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData(f"a {policy['kind']} is not simulated")
     if inputs["partitions_after"] is not None:
         raise NoData("new partitions are not simulated")
+    if inputs.get("events"):
+        raise NoData("events of a trial are not simulated")
     if inputs["workload"]["drain"] != "on" or inputs["workload"]["grace_s"] <= inputs["workload"]["drain_timeout"]:
         raise NoData("consumers that die without leaving the group are not simulated")
     scaled = scaledobject.parse(policy, record.id)
@@ -93,11 +90,13 @@ def predict(record: Record, known: Calibration) -> Curve:
     return simulate(situation(record, known), scaled)
 
 
+@measure
 def compare(record: Record, known: Calibration) -> Comparison:
-    """Predicted against recorded, from the profile's start to the trial's end."""
+    """Predicted against recorded, from the profile's start to the trial's end; no data for a trial that is not simulated."""
     return _compared(record, predict(record, known))
 
 
+@measure
 def compare_runs(record: Record, other: Record) -> Comparison:
     """Another run of the same trial in the place of the prediction: how far apart two runs are."""
     return _compared(record, recorded(other))
@@ -108,11 +107,14 @@ def _compared(record: Record, curve: Curve) -> Comparison:
     at = np.arange(0.0, min(curve.t[-1], seen.t[-1]), STEP_S)
     apart = np.abs(_held(at, seen.t, seen.replicas) - _held(at, curve.t, curve.replicas))
     relief, threshold = curves.relief(record) - curves.profile_start(record), curves.policy(record).lag_threshold
+    was, foreseen = figures(seen, relief, threshold), figures(curve, relief, threshold)
     return Comparison(
-        predicted=figures(curve, relief, threshold),
-        recorded=figures(seen, relief, threshold),
+        predicted=foreseen,
+        recorded=was,
         within_one_pod=float((apart <= 1).mean() * 100),
         equal=float((apart == 0).mean() * 100),
+        peak_error=_error(foreseen.peak_lag, was.peak_lag),
+        drain_error=None if foreseen.drain_s is None or was.drain_s is None else _error(foreseen.drain_s, was.drain_s),
     )
 
 
@@ -144,4 +146,5 @@ def _held(at: Floats, times: Floats, values: Ints) -> Ints:
 
 
 def _error(predicted: float, recorded: float) -> float:
+    """How far ``predicted`` is off, in percent of ``recorded``."""
     return 100 * (predicted / recorded - 1) if recorded else (0.0 if not predicted else float("inf"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.quantity import Quantity
 from lab.measure import curves
 from lab.model.hpa import DEFAULTS
 from lab.record.store import Record
@@ -26,26 +27,33 @@ PARTS = (
 POLICY = "KEDA and HPA decide"
 
 
-@dataclass(frozen=True)
-class Reaction:
-    """``parts`` maps each of PARTS to seconds; they sum to ``total_s``. ``real_s`` stretches the policy's wait back."""
+class Reaction(Measure):
+    """The reaction of the first new pod to be both Ready and assigned, from the spike's start (epoch s) to its first receipt.
 
-    spike_start: float
-    pod: str
-    parts: dict[str, float]
-    total_s: float
-    real_s: float
+    ``parts`` maps each of PARTS to seconds; they sum to ``total_s``. ``real_s`` stretches the policy's wait back.
+    """
+
+    spike_start = detail(float, "start of the spike, epoch s")
+    pod = detail(str, "name of the first new pod at work")
+    parts = detail(dict[str, float], "seconds of each part of the reaction")
+    total_s = number("s", "reaction")
+    real_s = number("s", "reaction at real time")
 
     @property
     def dominant(self) -> str:
-        """The part that took longest."""
+        """The part that took longest. Raises :class:`NoData` when there was no reaction."""
         return max(self.parts, key=lambda part: self.parts[part])
 
+    def part(self, name: str) -> Quantity:
+        """The time of one of PARTS, s."""
+        return Quantity(f"reaction: {name}", "s", None if self.why else self.parts[name], self.why)
 
+
+@measure
 def reaction(record: Record) -> Reaction:
-    """Decompose the reaction of the first new pod to be both Ready and assigned.
+    """Decompose the reaction.
 
-    Raises :class:`NoData` naming the first stamp that is missing: a group that never scaled has no reaction.
+    No data names the first stamp that is missing: a group that never scaled has no reaction.
     """
     spike = curves.zero(record)
     crossed = _crossing(record, spike)
@@ -60,7 +68,8 @@ def reaction(record: Record) -> Reaction:
     parts = {part: later - earlier for part, (earlier, later) in zip(PARTS, pairwise(ordered), strict=True)}
     total = sum(parts.values())
     factor = float(record.trial["inputs"]["scale"]["time"])
-    return Reaction(spike, pod, parts, total, total + parts[POLICY] * (factor - 1))
+    real = total + parts[POLICY] * (factor - 1)
+    return Reaction(spike_start=spike, pod=pod, parts=parts, total_s=total, real_s=real)
 
 
 def _crossing(record: Record, spike: float) -> float:

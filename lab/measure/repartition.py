@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
 from lab.measure import curves
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class Repartition:
-    """Times in s after the partitions were added; ``consumed_s`` is until every new one had a receipt, None when one never had.
+class Repartition(Measure):
+    """What became of the partitions that were added; times count from then.
 
-    ``unconsumed`` new partitions never had a receipt, ``skipped`` messages of new partitions were passed over (lost: a later
-    one was processed), ``waiting`` were not reached within the trial. ``before`` and ``after`` are the most replicas wanted.
+    ``assigned_s`` and ``consumed_s`` are missing when one new partition was never assigned, or never had a receipt. A message
+    is ``skipped`` when a later one of its partition was processed and it was not: it is lost. ``after`` is of the whole trial.
     """
 
-    added: int
-    assigned_s: float | None
-    consumed_s: float | None
-    unconsumed: int
-    skipped: int
-    waiting: int
-    before: int
-    after: int
+    added = number("partitions", "new partitions")
+    assigned_s = number("s", "time until every new partition was assigned")
+    consumed_s = number("s", "time until every new partition was consumed")
+    unconsumed = number("partitions", "new partitions that were never consumed")
+    skipped = number("messages", "messages of new partitions that were passed over")
+    waiting = number("messages", "messages of new partitions that were not reached")
+    before = number("pods", "most replicas before the partitions were added")
+    after = number("pods", "most replicas")
 
 
+@measure
 def repartition(record: Record) -> Repartition:
-    """Measure the change. Raises :class:`NoData` when the topic was never given more partitions."""
+    """Measure the change; no data when the topic was never given more partitions."""
     inputs, at = record.trial["inputs"], record.trial["times"].get("repartitioned")
     if at is None:
         raise NoData("no partitions were added")

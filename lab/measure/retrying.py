@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
 from lab.measure.dip import Processed
 from lab.record.store import Record
 
@@ -27,23 +27,22 @@ class Stall(NamedTuple):
     end: float
 
 
-@dataclass(frozen=True)
-class Retrying:
-    """Attempts that failed, messages that recovered or were given up, and ``stalls`` from a first failure to its end.
+class Retrying(Measure):
+    """A stall is the time from a message's first failure to its end, in which its partition stands still.
 
-    Lengths in s. ``others`` is the rate of the same pods' other partitions during stalls over that in the second before each
-    (1: a retry costs the others nothing; a pod that is saturated has time for more of them), ``compared`` how many stalls that
-    is of: those of pods that held the same two partitions or more all the while.
+    ``others`` compares each stall with the second before it, on the other partitions of the same pod. At 1 a retry costs the
+    others nothing; a saturated pod has more time for them. ``compared`` are the stalls of pods that held the same
+    two partitions or more all the while.
     """
 
-    failed: int
-    recovered: int
-    given_up: int
-    stalls: int
-    median_s: float
-    longest_s: float
-    others: float
-    compared: int
+    failed = number("attempts", "attempts that failed")
+    recovered = number("messages", "messages that recovered")
+    given_up = number("messages", "messages given up")
+    stalls = number("stalls", "stalls of a partition")
+    median_s = number("s", "median stall of a partition")
+    longest_s = number("s", "longest stall of a partition")
+    others = number("x", "rate of a pod's other partitions while one retries, over the second before")
+    compared = number("stalls", "stalls beside which other partitions are compared")
 
 
 def partition_rate(processing_s: float, fail_rate: float, poison_rate: float, delays_s: Sequence[float]) -> float:
@@ -80,8 +79,9 @@ def stalls(record: Record) -> list[Stall]:
     return found
 
 
+@measure
 def retrying(record: Record) -> Retrying:
-    """Measure the stalls. Raises :class:`NoData` when there were none, or too few beside which others could be seen."""
+    """Measure the stalls; no data when there were none, or too few beside which others could be seen."""
     found = stalls(record)
     if not found:
         raise NoData("no message was retried to its end")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.errors import NoData
+from lab.judge.measure import quantity
 from lab.record.store import Record
 
 CLUSTER_S = 0.35  # members of one round are told within this time
@@ -49,6 +50,12 @@ def rounds(record: Record) -> list[Round]:
             found.append(Round(first - begun, chained, int(((joined >= begun) & (joined < first)).sum())))
         before = last
     return found
+
+
+@quantity("rounds", "rebalance rounds")
+def round_count(record: Record) -> int:
+    """How many rounds there were since the trial was driven; no data when it never was."""
+    return len(rounds(record))
 
 
 def _clusters(times: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[tuple[float, float]]:

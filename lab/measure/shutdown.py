@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number, quantity
 from lab.measure import curves
 from lab.record.store import Record
 
@@ -70,6 +71,34 @@ def shutdowns(record: Record) -> list[Shutdown]:
     if not found:
         raise NoData("no consumer pod was deleted during the trial")
     return found
+
+
+class Departures(Measure):
+    """How the pods left that a scale-down took from their work, that is those that had joined the group."""
+
+    pods = number("pods", "pods that a scale-down took from their work")
+    out_of_order = number("pods", "pods that left out of order")
+    failed = number("pods", "pods that exited with another code than 0")
+
+
+@measure
+def departures(record: Record) -> Departures:
+    """Count the pods by how they left; no data when no pod was deleted while the trial ran."""
+    joined = [one for one in shutdowns(record) if one.joined]
+    return Departures(
+        pods=len(joined),
+        out_of_order=sum(not one.in_order for one in joined),
+        failed=sum(one.exit_code != 0 for one in joined),
+    )
+
+
+@quantity("s", "longest shutdown")
+def longest_shutdown(record: Record) -> float:
+    """The longest time from the signal to having left the group; no data when a pod that had joined lacks one of the two."""
+    seconds = [one.total_s for one in shutdowns(record) if one.joined]
+    if not seconds:
+        raise NoData("no pod that had joined the group was deleted during the trial")
+    return max(seconds)
 
 
 def _way_out(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from kubernetes.utils.quantity import parse_quantity
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.measure import curves
 from lab.model import hpa_log
 from lab.record.store import Record
@@ -19,33 +19,26 @@ EXTERNAL, RESOURCE = "external", "resource"
 Seen = tuple[float, dict[str, float]]
 
 
-@dataclass(frozen=True)
-class Utilization:
-    """Percent of the pods' requests, as the HPA saw it under load; the median is over time."""
+class Signal(Measure):
+    """What the HPA saw of its metric, from its own status: external (lag, messages) or resource (percent of the request).
 
-    median: float
-    highest: float
-
-
-@dataclass(frozen=True)
-class Signal:
-    """``kind`` is "external" (values in the metric's unit, messages for lag) or "resource" (percent of the request).
-
-    ``refreshes`` counts changes of the value from the spike's start to the profile's end, with the seconds between them,
-    None for fewer than two: the HPA's status shows that it looked only when it saw something new. ``highest`` is the
-    largest value seen at any time. ``utilization`` is None for an external metric.
+    ``refreshes`` counts changes of the value from the spike's start to the profile's end: the HPA's status shows that it looked
+    only when it saw something new. ``highest`` is the largest value seen at any time. Utilization is measured under load, and
+    each value counts for as long as it was in force.
     """
 
-    kind: str
-    refreshes: int
-    median_refresh_s: float | None
-    longest_refresh_s: float | None
-    highest: float
-    utilization: Utilization | None
+    kind = detail(str, "external or resource")
+    refreshes = number("changes", "changes of the metric that the HPA saw")
+    median_refresh_s = number("s", "median time between changes of the metric that the HPA saw")
+    longest_refresh_s = number("s", "longest time between changes of the metric that the HPA saw")
+    highest = number("in the metric's unit", "largest value of the metric")
+    utilization = number("% of request", "median CPU utilization under load")
+    highest_utilization = number("% of request", "highest CPU utilization under load")
 
 
+@measure
 def signal(record: Record) -> Signal:
-    """Follow the HPA's current metrics. Raises :class:`NoData` when it never had any."""
+    """Follow the HPA's current metrics; no data when it never had any."""
     for kind in (EXTERNAL, RESOURCE):  # beside an external metric, CPU is only a guard
         if seen := _seen(record, kind):
             break
@@ -54,20 +47,23 @@ def signal(record: Record) -> Signal:
     start, end = curves.zero(record), float(curves.phases(record)["end"].iloc[-1])
     changes = [t for (_, earlier), (t, later) in pairwise(seen) if _differs(earlier, later) and start <= t <= end]
     gaps = [later - earlier for earlier, later in pairwise(changes)]
+    utilization, highest = _utilization(seen, start, end) if kind == RESOURCE else (None, None)
     return Signal(
         kind=kind,
         refreshes=len(changes),
         median_refresh_s=median(gaps) if gaps else None,
         longest_refresh_s=max(gaps, default=None),
         highest=max(max(values.values()) for _, values in seen),
-        utilization=_utilization(seen, start, end) if kind == RESOURCE else None,
+        utilization=utilization,
+        highest_utilization=highest,
     )
 
 
+@quantity("syncs", "syncs of the HPA without a metric")
 def unanswered(record: Record) -> int:
     """The syncs, from the profile's start to the trial's end, in which the HPA got no metric: it then decides nothing.
 
-    Raises :class:`NoData` when it had no sync at all.
+    No data when it had no sync at all.
     """
     start, end = curves.profile_start(record), float(record.trial["times"]["ended"])
     lines = hpa_log.parse(curves.controller_log(record), float(record.trial["begun"]))
@@ -77,10 +73,11 @@ def unanswered(record: Record) -> int:
     return outcomes.count(hpa_log.FAILED)
 
 
+@quantity("polls", "polls of KEDA's that read the value")
 def polled(record: Record, value: float) -> float:
     """For how long KEDA's own polls read ``value``, in its polling intervals: about how many of them did.
 
-    Raises :class:`NoData` when none did, or the policy is not KEDA's.
+    No data when none did, or the policy is not KEDA's.
     """
     samples = record.samples
     read = samples[(samples["metric"] == "keda_scaler_metrics_value") & (samples["value"] == value)]["t"]
@@ -119,13 +116,13 @@ def _differs(earlier: dict[str, float], later: dict[str, float]) -> bool:
     return earlier.keys() != later.keys() or any(abs(later[name] - earlier[name]) > 0.5 for name in later)
 
 
-def _utilization(seen: list[Seen], start: float, end: float) -> Utilization | None:
-    """Each value counts for as long as it was in force: a steady one is told once, a moving one at every sync."""
+def _utilization(seen: list[Seen], start: float, end: float) -> tuple[float, float] | tuple[None, None]:
+    """(median, highest) in percent. Each value counts for as long as it was in force: a steady one is reported only once."""
     ends = [*(t for t, _ in seen[1:]), end]
     spans = [(max(values.values()), min(until, end) - max(t, start)) for (t, values), until in zip(seen, ends, strict=True)]
     under_load = sorted((value, seconds) for value, seconds in spans if seconds > 0)
     if not under_load:
-        return None
+        return None, None
     passed = list(accumulate(seconds for _, seconds in under_load))
     middle = bisect_left(passed, passed[-1] / 2)
-    return Utilization(under_load[middle][0], under_load[-1][0])
+    return under_load[middle][0], under_load[-1][0]

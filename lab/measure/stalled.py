@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure import curves
 from lab.measure.cost import cost
 from lab.record.store import Record
 from lab.spec.failures import Place
 
 
-@dataclass(frozen=True)
-class Stalled:
-    """The poisoned ``partition``: ``waiting`` messages behind it at the end; ``others``, those of all other partitions.
+class Stalled(Measure):
+    """The partition whose message at ``offset`` never succeeds, at the trial's end; ``progress`` of 0 is a stall."""
 
-    ``progress`` counts messages of the partition committed at or after the poison's ``offset``; 0 is a stall. ``most`` is the
-    largest number of replicas wanted, ``useless`` pod-minutes beyond the floor's.
-    """
-
-    partition: int
-    offset: int
-    progress: int
-    waiting: int
-    others: int
-    most: int
-    scale_ups: int
-    pod_minutes: float
-    useless: float
+    partition = detail(int, "the poisoned partition")
+    offset = detail(int, "the offset of its poison")
+    progress = number("messages", "messages of the poisoned partition committed past the poison")
+    waiting = number("messages", "messages waiting on the poisoned partition")
+    others = number("messages", "messages waiting on all other partitions")
+    most = number("pods", "most replicas")
+    scale_ups = number("steps", "scale-ups")
+    pod_minutes = number("pod-minutes", "pod-minutes")
+    useless = number("pod-minutes", "pod-minutes above the policy's floor")
 
 
+@measure
 def stalled(record: Record) -> Stalled:
-    """Measure the partition of the trial's poison. Raises :class:`NoData` without one, or without offsets."""
+    """Measure the partition of the trial's poison; no data without one, or without offsets."""
     place = Place.parse(record.trial["inputs"]["workload"].get("poison", ""))
     if place is None:
         raise NoData("the workload has no poison")
@@ -52,7 +47,7 @@ def stalled(record: Record) -> Stalled:
         others=sum(waiting.values()) - waiting[partition],
         most=int(curves.replicas(record)["desired"].max()),
         scale_ups=sum(change.after > change.before and change.t >= begun for change in changes),
-        pod_minutes=found.pod_minutes,
+        pod_minutes=float(found.pod_minutes),
         useless=_above(record, floor, begun, ended) / 60,
     )
 

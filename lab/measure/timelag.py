@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
 from lab.measure import curves
 from lab.measure.age import ledger
 from lab.measure.hold import LAST
 from lab.record.store import Record
 
 
-@dataclass(frozen=True)
-class TimeLag:
-    """From a message's own time to its first durable receipt, s, of those due in the last third of the spike.
+class TimeLag(Measure):
+    """From a message's own time to its first durable receipt, for the messages due in the last third of the spike.
 
-    ``share`` of the ``messages`` had a receipt at all; the others count with their age at the trial's end, a lower bound.
+    A message without a receipt counts with its age at the trial's end, which is a lower bound.
     """
 
-    messages: int
-    median_s: float
-    p95_s: float
-    worst_s: float
-    share: float
+    messages = number("messages", "messages due in the last third of the spike")
+    median_s = number("s", "median age when processed")
+    p95_s = number("s", "95th percentile of age when processed")
+    worst_s = number("s", "largest age when processed")
+    share = number("of messages", "share of the messages with a receipt")
 
 
+@measure
 def timelag(record: Record) -> TimeLag:
-    """Measure the spike's last third. Raises :class:`NoData` when there was no spike, or nothing due in it."""
+    """Measure the spike's last third; no data when there was no spike, or nothing due in it."""
     start, end = curves.span(record, "spike")
     events = ledger(record)
     chosen = events[(events["at"] >= end - (end - start) * LAST) & (events["at"] < end)]
@@ -40,7 +39,8 @@ def timelag(record: Record) -> TimeLag:
     waiting = np.isnan(done)
     late = np.where(waiting, float(record.trial["times"]["ended"]), done) - chosen["at"].to_numpy()
     median, p95 = (float(value) for value in np.percentile(late, [50, 95]))
-    return TimeLag(len(late), median, p95, float(late.max()), 1 - float(waiting.mean()))
+    share = 1 - float(waiting.mean())
+    return TimeLag(messages=len(late), median_s=median, p95_s=p95, worst_s=float(late.max()), share=share)
 
 
 def processed_at(events: pd.DataFrame, receipts: pd.DataFrame) -> npt.NDArray[np.float64]:

@@ -3,59 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from lab.errors import NoData
 from lab.foresee.curve import Curve
+from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.measure import curves
 from lab.record.store import Record
 
 RATE_S = 1.0  # a rate is counted over the last second, as seen
 
 
-@dataclass(frozen=True)
-class Moment:
-    """``at`` s after the start in real time. ``rate`` in events/s over the last second as seen (or since the start, if that is
-    less), ``lag`` in messages as seen and ``real_lag`` times the scale's compression; replicas ``wanted`` and ``ready``."""
+class Moment(Measure):
+    """``at`` s after the start in real time.
 
-    at: float
-    rate: float
-    lag: float
-    real_lag: float
-    wanted: int
-    ready: int
+    ``rate`` is over the last second as seen, or since the start if that is less. A scale divides times and leaves rates, so
+    what a deficit piles up is divided with the time: ``real_lag`` is lag times the same factor (docs/decisions/04).
+    """
+
+    at = detail(float, "s after the start, in real time")
+    rate = number("events/s", "rate of arrival")
+    lag = number("messages", "lag")
+    real_lag = number("messages", "lag at real time")
+    wanted = number("pods", "replicas wanted")
+    ready = number("pods", "replicas ready")
 
 
 def moments(record: Record, at: Sequence[float]) -> list[Moment]:
-    """The record at each of ``at``, s after :func:`lab.measure.curves.zero` in real time.
+    """The record at each of ``at``, s after :func:`lab.measure.curves.zero` in real time."""
+    return [moment(record, real) for real in at]
 
-    A scale divides times and leaves rates, so what a deficit piles up is divided with the time: lag is stretched back by
-    the same factor (docs/decisions/04). Raises :class:`NoData` for a moment outside of the record.
-    """
+
+@measure
+def moment(record: Record, at: float) -> Moment:
+    """The record ``at`` s after :func:`lab.measure.curves.zero` in real time; no data for a moment outside of the record."""
     zero, factor = curves.zero(record), float(record.trial["inputs"]["scale"]["time"])
+    t, end = zero + at / factor, float(record.trial["times"]["ended"])
+    if t > end:
+        raise NoData(f"the record ends {(end - zero) * factor:.0f} s (real) after the start; asked for {at:g} s")
     lag, replicas = curves.lag(record), curves.replicas(record)
+    before = replicas[replicas["t"] <= t]
+    if before.empty:
+        raise NoData(f"the consumer Deployment was not seen by {at:g} s")
+    row, seen = before.iloc[-1], float(np.interp(t, lag["t"], lag["lag"]))
+    return Moment(
+        at=at,
+        rate=_rate(record, t, max(t - RATE_S, zero) if at > 0 else t - RATE_S),
+        lag=seen,
+        real_lag=seen * factor,
+        wanted=int(row["desired"]),
+        ready=int(row["ready"]),
+    )
+
+
+def _rate(record: Record, t: float, begin: float) -> float:
+    """Events/s produced from ``begin`` to ``t`` (epoch s), and over one bin of the record's rates at least."""
     rates = record.rates
     fine = rates[(rates["bin_s"] == rates["bin_s"].min()) & (rates["series"] == "produced") & (rates["pod"] == "")]
-    width = float(fine["bin_s"].iloc[0]) if len(fine) else 0.0
-    end = float(record.trial["times"]["ended"])
-    found = []
-    for real in at:
-        t = zero + real / factor
-        if t > end:
-            raise NoData(f"the record ends {(end - zero) * factor:.0f} s (real) after the start; asked for {real:g} s")
-        begin = max(t - RATE_S, zero) if real > 0 else t - RATE_S
-        begin = min(begin, t - width)
-        share = np.clip((np.minimum(fine["t"] + width, t) - np.maximum(fine["t"], begin)) / width, 0, 1) if width else 0.0
-        seen = float(np.interp(t, lag["t"], lag["lag"]))
-        before = replicas[replicas["t"] <= t]
-        if before.empty:
-            raise NoData(f"the consumer Deployment was not seen by {real:g} s")
-        row = before.iloc[-1]
-        rate = float((fine["messages"] * share).sum()) / (t - begin) if width else 0.0
-        found.append(Moment(real, rate, seen, seen * factor, int(row["desired"]), int(row["ready"])))
-    return found
+    if fine.empty:
+        return 0.0
+    width = float(fine["bin_s"].iloc[0])
+    begin = min(begin, t - width)
+    share = np.clip((np.minimum(fine["t"] + width, t) - np.maximum(fine["t"], begin)) / width, 0, 1)
+    return float((fine["messages"] * share).sum()) / (t - begin)
 
 
 def foretold(curve: Curve, start: float, at: Sequence[float], rates: Callable[[float], float]) -> list[Moment]:
@@ -63,15 +74,23 @@ def foretold(curve: Curve, start: float, at: Sequence[float], rates: Callable[[f
     index = [max(0, int(np.searchsorted(curve.t, start + real, side="right")) - 1) for real in at]
     lags = [float(np.interp(start + real, curve.t, curve.lag)) for real in at]
     return [
-        Moment(real, rates(start + real), lag, lag, int(curve.replicas[one]), int(curve.working[one]))
+        Moment(
+            at=real,
+            rate=rates(start + real),
+            lag=lag,
+            real_lag=lag,
+            wanted=int(curve.replicas[one]),
+            ready=int(curve.working[one]),
+        )
         for real, lag, one in zip(at, lags, index, strict=True)
     ]
 
 
+@quantity("messages/s", "growth of lag")
 def growth(record: Record, phase: str, last: float = 1.0) -> float:
-    """How fast lag grows in the ``last`` part (0 to 1) of the profile's ``phase``, messages/s (least squares).
+    """How fast lag grows in the ``last`` part (0 to 1) of the profile's ``phase`` (least squares).
 
-    Raises :class:`NoData` for fewer than three samples.
+    No data for fewer than three samples, or where the profile has no such phase.
     """
     start, end = curves.span(record, phase)
     return curves.slope(curves.lag_within(record, end - last * (end - start), end))

@@ -9,9 +9,9 @@ there are: by the one rule the HPA goes up at once, by the other it stays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.measure import curves
 from lab.measure.agreement import syncs
 from lab.model.replay import Sync
@@ -20,27 +20,27 @@ from lab.record.store import Record
 STABILIZED = "ScaleUpStabilized"
 
 
-@dataclass(frozen=True)
-class UpWindow:
-    """Syncs by what became of a proposal above the replicas there were; ``window_s`` as it was in force.
+class UpWindow(Measure):
+    """Syncs by what became of a proposal above the replicas there were, and the window as it was in force.
 
-    ``told_apart`` are those at which the two rules decide otherwise: ``stayed`` as the smallest recommendation says,
-    ``raised`` as the highest does. ``beyond`` went up where every recommendation of the window asked for more, ``followed`` of
-    them no further than the smallest. ``said`` is the controller's own reason in the HPA's status, "" if it never gave one.
+    The two rules differ at ``told_apart`` syncs: ``stayed`` of them follow the smallest recommendation, ``raised`` the highest.
+    At ``beyond`` steps up every recommendation of the window asked for more; ``followed`` went no further than the smallest.
     """
 
-    window_s: int
-    asking: int
-    told_apart: int
-    stayed: int
-    raised: int
-    beyond: int
-    followed: int
-    said: str
+    window_s = number("s", "window up")
+    asking = number("syncs", "syncs that asked for more replicas")
+    told_apart = number("syncs", "syncs at which the highest recommendation would have scaled up")
+    stayed = number("syncs", "syncs that stayed although the highest recommendation asked for more")
+    raised = number("syncs", "syncs that scaled up although a recommendation in the window did not")
+    beyond = number("syncs", "steps up where all of the window asked for more")
+    followed = number("syncs", "steps up no further than the smallest recommendation of the window")
+    share = number("%", "share of steps up within the smallest recommendation of the window")
+    said = detail(str, "the controller's own reason in the HPA's status, empty if it never gave one")
 
 
+@measure
 def upwindow(record: Record) -> UpWindow:
-    """Sort the trial's syncs. Raises :class:`NoData` without an HPA, or where its window up is 0."""
+    """Sort the trial's syncs; no data without an HPA, or where its window up is 0."""
     found = syncs(record)
     behavior = found[0].spec.behavior if found else None
     window = behavior.up.window_s if behavior else None
@@ -69,14 +69,22 @@ def sort(found: Sequence[Sync], window_s: int, said: str = "") -> UpWindow:
         elif sync.desired > sync.current:  # otherwise the policies held it: a period had its pods
             beyond += 1
             followed += sync.desired <= smallest
-    return UpWindow(window_s, asking, told_apart, stayed, raised, beyond, followed, said)
+    return UpWindow(
+        window_s=window_s,
+        asking=asking,
+        told_apart=told_apart,
+        stayed=stayed,
+        raised=raised,
+        beyond=beyond,
+        followed=followed,
+        share=100 * followed / beyond if beyond else None,
+        said=said,
+    )
 
 
+@quantity("steps", "steps up on a spike shorter than the window")
 def first_burst(record: Record) -> int:
-    """Steps up from the phase "burst" to the phase "spike": what a short burst was answered with.
-
-    Raises :class:`NoData` when the producer did not come to both.
-    """
+    """Steps up from the phase "burst" to the phase "spike"; no data when the producer did not come to both."""
     begun = {phase: at for at, phase in reversed(curves.begun(record))}
     if not {"burst", "spike"} <= begun.keys():
         raise NoData("the profile has no burst before a spike")
@@ -84,11 +92,11 @@ def first_burst(record: Record) -> int:
     return sum(begun["burst"] <= change.t < begun["spike"] for change in ups)
 
 
+@quantity("x", "replicas after a period of the policies up, over those before")
 def first_stride(record: Record) -> float:
-    """Replicas that a period of the policies up led to, over those at its start, where the metric asked for more than that.
+    """The factor that the policies up allow: of the first period in which the metric asked for more than they let through.
 
-    It is the factor the policies allow: of the first step up that they were in the way of. Times are the controller's own.
-    Raises :class:`NoData` when they never were.
+    Times are the controller's own. No data when the policies never were in the way.
     """
     found = syncs(record)
     behavior = found[0].spec.behavior if found else None
@@ -98,7 +106,7 @@ def first_stride(record: Record) -> float:
 
 
 def stride(found: Sequence[Sync], period_s: float) -> float:
-    """:func:`first_stride` of syncs, with policies of ``period_s`` seconds."""
+    """:func:`first_stride` of syncs, with policies of ``period_s`` seconds. Raises :class:`NoData` when it has none."""
     quiet_since = float("-inf")  # a step within a period after another begins no period of its own
     for first in found:
         start = first.scaled_at or first.at

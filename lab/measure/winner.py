@@ -6,14 +6,15 @@ An HPA works out a proposal for each metric and takes the largest (``computeRepl
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from lab.errors import NoData
+from lab.errors import NoData, known
+from lab.judge.measure import Measure, detail, measure, number
 from lab.measure import curves
 from lab.model import hpa, hpa_log
+from lab.model.hpa import Observed
 from lab.record.store import Record
 from lab.spec import hpa_quantity
 
@@ -37,8 +38,29 @@ class Step:
 
     @property
     def largest(self) -> int:
-        """The largest of the proposals."""
-        return max(self.proposals.values())
+        """The largest of the proposals. Raises :class:`NoData` when the status held none."""
+        return known(max(self.proposals.values(), default=None), "proposal in the HPA's status at a step up")
+
+
+class Winner(Measure):
+    """The steps up that an HPA took since the spike began, and which of its triggers they followed."""
+
+    steps = detail(tuple[Step, ...], "the steps up, in order")
+    first_on_cpu = number("step", "first step up that the CPU trigger won")
+    off_largest = number("steps", "steps up to another number than the largest proposal")
+    most_by_lag = number("pods", "largest proposal of the lag trigger")
+
+
+@measure
+def winner(record: Record) -> Winner:
+    """Measure the steps up; no data when there was none, no HPA's log, or a step whose proposals no status held."""
+    steps = steps_up(record)
+    return Winner(
+        steps=tuple(steps),
+        first_on_cpu=int(steps[0].won == CPU),
+        off_largest=sum(step.after != step.largest for step in steps),
+        most_by_lag=max(step.proposals[LAG] for step in steps) if all(LAG in step.proposals for step in steps) else None,
+    )
 
 
 def steps_up(record: Record) -> list[Step]:
@@ -58,7 +80,7 @@ def steps_up(record: Record) -> list[Step]:
             continue
         # The status this sync wrote is the first that asks for what it decided.
         wrote = next((item for t, item in watched if t >= logged.at and item["status"].get("desiredReplicas") == after), None)
-        values, proposals = _told(wrote, before) if wrote else ({}, {})
+        values, proposals = _seen(wrote, before) if wrote else ({}, {})
         found.append(Step(logged.outcome.t, before, after, winners.get(logged.proposal.t, ""), proposals, values))
     if not found:
         raise NoData("the HPA never went up after the spike began")
@@ -80,23 +102,25 @@ def _winners(text: str, begun: float) -> list[tuple[hpa_log.Line, str]]:
     return found
 
 
-def _told(item: dict[str, Any], replicas: int) -> tuple[dict[str, float], dict[str, int]]:
+def _seen(item: dict[str, Any], replicas: int) -> tuple[dict[str, float], dict[str, int]]:
     """(value, proposal) of each metric in an HPA's status, for ``replicas`` that were there, all of them ready."""
+    spec = hpa.parse(item, "the record's HPA")
+    current = {metric["type"]: metric for metric in item["status"].get("currentMetrics") or ()}
+    pods = [hpa.Pod(str(number)) for number in range(replicas)]
     values: dict[str, float] = {}
-    proposals: dict[str, int] = {}
-    targets = {metric["type"]: metric for metric in item["spec"]["metrics"]}
-    for metric in item["status"].get("currentMetrics") or ():
-        if external := metric.get("external"):
-            target = float(hpa_quantity.parse(targets["External"]["external"]["target"]["averageValue"]))
-            values[LAG] = float(hpa_quantity.parse(external["current"]["averageValue"]))
-            ratio = values[LAG] / target
-            name = LAG
-        elif resource := metric.get("resource"):
-            target = float(targets["Resource"]["resource"]["target"]["averageUtilization"])
-            values[CPU] = float(resource["current"]["averageUtilization"])
-            ratio = values[CPU] / target
-            name = CPU
+    observed: list[Observed] = []
+    for metric in spec.metrics:
+        found = current.get(metric.source)
+        if found is None:
+            observed.append(None)
+        elif metric.source == "External":
+            average = hpa_quantity.parse(found["external"]["current"]["averageValue"])
+            values[LAG] = float(average)
+            observed.append((hpa_quantity.milli(average) * replicas,))
         else:
-            continue
-        proposals[name] = replicas if abs(ratio - 1) <= hpa.DEFAULTS.tolerance else math.ceil(round(ratio * replicas, 6))
-    return values, proposals
+            percent = int(found["resource"]["current"]["averageUtilization"])
+            values[CPU] = float(percent)
+            observed.append({pod.name: hpa.Usage(10 * percent) for pod in pods})  # of the 1,000 milli-units that each requests
+    asked = hpa.proposals(spec, replicas, observed, hpa.DEFAULTS.cpu_initialization_s + 1, pods=pods)
+    names = [LAG if metric.source == "External" else CPU for metric in spec.metrics]
+    return values, {name: count for name, count in zip(names, asked, strict=True) if count is not None}

@@ -1,7 +1,7 @@
-"""How old the oldest uncommitted record of a partition is, from where the log's end was when. Pure; times in s.
+"""The age of the oldest uncommitted record of a partition, from the samples of the log's end. Pure; times in s.
 
-The record at the committed offset was written when the log's end passed it, which the samples of the end have seen: no record
-is fetched, no producer's clock is believed, and no request is made that the lag in messages doesn't make too.
+The record at the committed offset was written when the log's end passed that offset, and the samples have seen the end. So no
+record is fetched, no producer's clock is trusted, and no request is made beyond those for the lag in messages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Ends:
         return len(self._times)
 
     def add(self, at: float, end: int) -> None:
-        """Take a sample. An end before the last one is another log under the same name: what was known of the old one goes."""
+        """Take a sample. An end before the last one is of another log: the samples of the old log are dropped."""
         if self._times and at <= self._times[-1]:
             return
         if self._ends and end < self._ends[-1]:
@@ -35,16 +35,16 @@ class Ends:
             del self._times[:spent], self._ends[:spent]
 
     def adopt(self, other: Ends) -> None:
-        """Begin with the samples of ``other``, whose horizon may be another."""
+        """Begin with the samples of ``other``, which may have another horizon."""
         for at, end in zip(other._times, other._ends, strict=True):
             self.add(at, end)
 
     def age(self, committed: int) -> float:
-        """The age at the last sample of the record at ``committed``, s; 0 when there is none yet.
+        """The age at the last sample of the record at ``committed``, s; 0 when there is no such record yet.
 
-        Between two samples the log is taken to have grown evenly. A record from before the first sample is as old as that
-        sample, and as much more as the log needs to grow by the difference at its mean rate; with no growth seen, no more.
-        Raises ``IndexError`` without any sample.
+        Between two samples the log is assumed to have grown evenly. A record from before the first sample is as old as that
+        sample, and as much older as the log needs to grow by the difference at its mean rate; without growth, no older. Raises
+        ``IndexError`` without any sample.
         """
         now, end = self._times[-1], self._ends[-1]
         if committed >= end:

@@ -1,7 +1,7 @@
-"""The replicas a trial begins with: what KEDA and the HPA make of a group that has no traffic yet and no commit. Pure.
+"""The replicas with which a trial begins: where KEDA and the HPA take a group without traffic and without a commit. Pure.
 
-That is the floor, but for offsetResetPolicy latest: each partition without a commit then counts as one message, which wakes a
-group that stands at 0 and, under a small lagThreshold, asks for more than one pod.
+That is the floor, except under offsetResetPolicy latest. There each partition without a commit counts as one message, which
+wakes a group at 0 and, under a small lagThreshold, asks for more than one pod.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from lab.spec.triggers.kafka import Kafka
 from lab.spec.triggers.parsing import Trigger
 from lab.spec.triggers.reading import Reading, ScalerError
 
-LATER_S = 10_000.0  # more than any window, policy's period or cooldown: what each decision waits for is over at the next
+LATER_S = 10_000.0  # more than any window, policy's period or cooldown, so every wait of one decision is over at the next
 MOST_DECISIONS = 1_000
 FLOOR = "the floor of the policy"
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The ``replicas`` that decide nothing more until there is traffic, and why so many."""
+    """The ``replicas`` that nothing changes until there is traffic, and the reason for their number."""
 
     replicas: int
     why: str
 
 
 def baseline(policy: Policy, partitions: int) -> Baseline:
-    """Where ``policy`` takes a new group on an empty topic of ``partitions``.
+    """The replicas that ``policy`` gives a new group on an empty topic of ``partitions``.
 
-    Of a ScaledObject only triggers on lag are asked: what a group at rest makes of CPU, memory or a query is not known.
+    Of a ScaledObject only triggers on lag count: the CPU, the memory or a query's value of a group at rest is not known.
     """
     floor = Baseline(policy.start, FLOOR)
     if not isinstance(policy, ScaledObject):
@@ -87,7 +87,7 @@ def _of_lag(policy: ScaledObject) -> ScaledObject:
 
 
 def _reading(trigger: Trigger, partitions: int, replicas: int) -> Reading:
-    """What the trigger answers on ``partitions`` that are empty and without a commit, once that has lasted."""
+    """The trigger's answer for ``partitions`` that are empty and without a commit, once that has lasted."""
     if isinstance(trigger, Kafka):
         if not trigger.topic.given and not replicas:
             return Reading(0.0, False, ("no topic is written, and no one has subscribed to any",))

@@ -8,9 +8,10 @@ from lab.spec.controller import LagController
 
 
 def decide(policy: LagController, state: State, current_replicas: int, lag: int, now: float) -> tuple[Decision, State]:
-    """One sync at ``now`` (s on any clock; must not go back): what ``current_replicas`` become at a total ``lag`` (messages).
+    """One sync at ``now`` (s on any clock, never back): the next replicas for ``current_replicas`` at a total ``lag``
+    (messages).
 
-    A new controller's state is ``State()``. A Deployment at 0 is left there, as the HPA leaves it. A sync that could not
-    read its lag is none: this is not called, and the state stays.
+    A new controller's state is ``State()``. A Deployment at 0 stays there, as with the HPA. A sync that could not read its lag
+    does not call this, and the state stays.
     """
     return hpa.decide(policy.spec, state, current_replicas, [hpa.external(lag)], now)

@@ -1,7 +1,7 @@
 """A pure model of the Kubernetes 1.36 HPA controller: one sync of one HPA, without a clock, a cluster or a random number.
 
-Every function names the one it follows in ``pkg/controller/podautoscaler``. That it follows them is proved against the real
-controller by :mod:`tests.oracles.hpa`. Feature gates are those of the release: tolerance per HPA on, scale to zero off.
+Every function names its source in ``pkg/controller/podautoscaler``. :mod:`tests.oracles.hpa` proves against the real controller
+that it follows that source. Feature gates are those of the release: tolerance per HPA on, scale to zero off.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ __all__ = [
     "decide",
     "external",
     "parse",
+    "proposals",
     "settle",
 ]
 
@@ -55,11 +56,11 @@ RESCALED = Condition("AbleToScale", True, "SucceededRescale")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one sync decides.
+    """The decision of one sync.
 
     ``desired`` is what the target's scale says afterwards. ``proposals`` holds each metric's replicas before any limit, None
     for a metric that failed. ``failed`` means that failed metrics kept the controller from deciding. ``limited`` is the reason
-    of a true ScalingLimited. ``conditions`` are those this sync sets; the others stay in the status as they were.
+    of a true ScalingLimited. ``conditions`` are the conditions that this sync sets; the others stay in the status as they were.
     """
 
     desired: int
@@ -106,8 +107,8 @@ def decide(
     existing = current_replicas if status_replicas is None else status_replicas
     target = hpa_replicas.Target(current_replicas, existing, pods)
     log: list[str] = []
-    proposals = _proposals(spec, observed, target, moment, controller, log)
-    return _settled(spec, state, current_replicas, proposals, moment, through, controller, log)
+    asked = _proposals(spec, observed, target, moment, controller, log)
+    return _settled(spec, state, current_replicas, asked, moment, through, controller, log)
 
 
 def settle(
@@ -120,11 +121,28 @@ def settle(
     controller: Controller = DEFAULTS,
     scaled_at: float | None = None,
 ) -> tuple[Decision, State]:
-    """:func:`decide` from where it is known what each metric asks for, None for one that failed."""
+    """:func:`decide` for known proposals: the replicas that each metric asks for, None for one that failed."""
     moment = hpa_state.nanoseconds(now)
     through = moment if scaled_at is None else hpa_state.nanoseconds(scaled_at)
     state = hpa_state.begun(state, current_replicas, moment)
     return _settled(spec, state, current_replicas, tuple(proposals), moment, through, controller, [])
+
+
+def proposals(
+    spec: HpaSpec,
+    replicas: int,
+    observed: Sequence[Observed],
+    now: float = 0,
+    *,
+    pods: Sequence[Pod] | None = None,
+    controller: Controller = DEFAULTS,
+) -> tuple[int | None, ...]:
+    """What each metric asks for when ``replicas`` are wanted and there, before any limit; None for a metric that fails.
+
+    The other arguments are those of :func:`decide`.
+    """
+    target = hpa_replicas.Target(replicas, replicas, pods)
+    return _proposals(spec, observed, target, hpa_state.nanoseconds(now), controller, [])
 
 
 def _settled(
@@ -137,7 +155,7 @@ def _settled(
     controller: Controller,
     log: list[str],
 ) -> tuple[Decision, State]:
-    """What becomes of the proposals: nothing while a failed metric might have asked for more, else the limits decide."""
+    """The decision on the proposals: none while a failed metric might have asked for more, otherwise by the limits."""
     wanted = _largest(proposals)
     failing = next((metric for metric, count in zip(spec.metrics, proposals, strict=True) if count is None), None)
     if failing is not None and (wanted is None or wanted < current):
@@ -164,19 +182,19 @@ def _settled(
 def _proposals(
     spec: HpaSpec, observed: Sequence[Observed], target: hpa_replicas.Target, now: int, controller: Controller, log: list[str]
 ) -> tuple[int | None, ...]:
-    """What each metric asks for, None for one that fails."""
+    """The replicas that each metric asks for, None for one that fails."""
     tolerances = _tolerances(spec, controller)
-    proposals: list[int | None] = []
+    found: list[int | None] = []
     for metric, value in zip(spec.metrics, observed, strict=True):
         try:
             count, text = hpa_replicas.proposal(metric, value, target, tolerances, now, controller)
         except MetricFailed as failure:
-            proposals.append(None)
+            found.append(None)
             log.append(f"{metric.source} {metric.name}: {failure}")
         else:
-            proposals.append(count)
+            found.append(count)
             log.append(f"{metric.source} {metric.name}: {text}")
-    return tuple(proposals)
+    return tuple(found)
 
 
 def _largest(proposals: Sequence[int | None]) -> int | None:

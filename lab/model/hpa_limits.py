@@ -1,7 +1,7 @@
-"""What keeps an HPA from going straight to what its metrics ask for: windows, policies, minReplicas and maxReplicas.
+"""The limits between an HPA's proposals and its decision: windows, policies, minReplicas and maxReplicas.
 
-The source is ``pkg/controller/podautoscaler/horizontal.go`` of Kubernetes 1.36. An HPA with a ``behavior`` and one without
-take different ways: without one a step up ends at max(2 x replicas, 4) at most, and only the window limits a step down.
+The source is ``pkg/controller/podautoscaler/horizontal.go`` of Kubernetes 1.36. An HPA with a ``behavior`` and one without take
+different ways: without one a step up ends at max(2 x replicas, 4) at most, and only the window limits a step down.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UP_LEAST = 4.0  # scaleUpLimitMinimum
 
 @dataclass(frozen=True)
 class Bounds:
-    """The replicas there are, and the least and most there may be."""
+    """The current replicas, and the least and most that are allowed."""
 
     current: int
     least: int
@@ -28,7 +28,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Limited:
-    """What is left of a proposal: replicas, the reason of the condition AbleToScale, and that of ScalingLimited."""
+    """A proposal after its limits: replicas, the reason of the condition AbleToScale, and that of ScalingLimited."""
 
     replicas: int
     able: str
@@ -124,10 +124,10 @@ def _within_policies(
 def _limit(
     ups: Sequence[ScaleEvent], downs: Sequence[ScaleEvent], current: int, now: int, rules: Rules, upward: bool, log: list[str]
 ) -> int:
-    """How far the policies let it go now.
+    """The furthest replicas that the policies allow now.
 
-    ``calculateScaleUpLimitWithScalingRules``, ``calculateScaleDownLimitWithBehaviors``: each policy counts from the replicas
-    at the start of its own period; the select policy takes the largest change, the smallest, or none.
+    ``calculateScaleUpLimitWithScalingRules``, ``calculateScaleDownLimitWithBehaviors``: each policy counts from the replicas at
+    the start of its own period; the select policy takes the largest change, the smallest, or none.
     """
     name = "scaleUp" if upward else "scaleDown"
     if rules.select == "Disabled":
@@ -145,7 +145,7 @@ def _limit(
 
 
 def _reach(policy: Policy, start: int, upward: bool) -> int:
-    """Where one policy's full step from ``start`` ends: percent up is rounded up, percent down towards zero."""
+    """The replicas after one policy's full step from ``start``: percent up is rounded up, percent down towards zero."""
     if policy.type == "Pods":
         return start + policy.value if upward else start - policy.value
     if upward:

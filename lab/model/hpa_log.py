@@ -1,4 +1,4 @@
-"""What the HPA controller logs of its syncs at ``--vmodule=horizontal=4``: what a decision is replayed from.
+"""The HPA controller's log of its syncs at ``--vmodule=horizontal=4``, from which decisions are replayed.
 
 The source is ``reconcileAutoscaler`` in ``pkg/controller/podautoscaler/horizontal.go`` of Kubernetes 1.36.
 """
@@ -29,9 +29,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Logged:
-    """The lines of one sync. ``proposal`` is None when no metric was asked; ``before`` is when the sync before it was over and
-    ``after`` when the next one had its metrics (epoch s). ``lost``: what it saw can't be told from the HPA's status, since
-    another write had overtaken its own, or a sync that failed has followed and written its own.
+    """The lines of one sync. ``proposal`` is None when no metric was asked.
+
+    ``before`` is the end of the sync before, and ``after`` the time when the next sync had its metrics (epoch s). ``lost``: the
+    HPA's status does not show what this sync saw, because another write had overtaken its own, or a sync that failed followed
+    and wrote its own.
     """
 
     proposal: Line | None
@@ -47,7 +49,7 @@ class Logged:
 
 
 def parse(text: str, begun: float) -> Iterator[Line]:
-    """The lines of a log in klog's format, in UTC; ``begun`` (epoch s) tells the year, which klog does not say."""
+    """The lines of a log in klog's format, in UTC. ``begun`` (epoch s) gives the year, which klog leaves out."""
     year = datetime.fromtimestamp(begun, UTC).year
     for line in text.splitlines():
         if found := _LINE.match(line):
@@ -58,7 +60,7 @@ def parse(text: str, begun: float) -> Iterator[Line]:
 
 
 def syncs(lines: Sequence[Line], outcomes: Collection[str] = DECIDED) -> Iterator[Logged]:
-    """The syncs of one HPA out of its lines; each ends with one of ``outcomes``; one that its bounds decide has no proposal."""
+    """The syncs of one HPA from its lines. Each ends with one of ``outcomes``; a sync decided by the bounds has no proposal."""
     ends = [index for index, line in enumerate(lines) if line.words in outcomes]
     for place, index in enumerate(ends):
         own = lines[ends[place - 1] + 1 if place else 0 : index]
@@ -69,6 +71,6 @@ def syncs(lines: Sequence[Line], outcomes: Collection[str] = DECIDED) -> Iterato
         if after is None:
             after = lines[ends[place + 1]].t if place + 1 < len(ends) else float("inf")
         said = {line.words for line in rest}
-        # A rescale always changes the status: where no one says that it was written, it was not.
+        # A rescale always changes the status: without a line about the write, it was not written.
         lost = bool(said & {NOT_UPDATED, FAILED}) or (lines[index].words == RESCALED and UPDATED not in said)
         yield Logged(proposal, lines[index], before, after, lost)

@@ -1,4 +1,4 @@
-"""How many replicas one metric asks for, as ``replica_calculator.go`` of Kubernetes 1.36 computes it.
+"""The replicas that one metric asks for, as ``replica_calculator.go`` of Kubernetes 1.36 computes them.
 
 Amounts are whole milli-units, as the controller counts them; the arithmetic is its float64 arithmetic, step by step.
 """
@@ -56,7 +56,7 @@ Observed = External | PodUsage | None
 
 @dataclass(frozen=True)
 class Target:
-    """What is scaled: the replicas it shall have, those it has, and its pods. ``pods`` of None is as many ready ones."""
+    """The scaled object: its desired replicas, its current ones, and its pods. ``pods`` of None means as many ready pods."""
 
     replicas: int
     status_replicas: int
@@ -79,7 +79,7 @@ class Tolerances:
 
 
 class MetricFailed(Exception):
-    """The metric gives no number of replicas; the text says why."""
+    """The metric gives no number of replicas; the text is the reason."""
 
 
 def external(*values: float) -> External:
@@ -111,7 +111,7 @@ def _per_pod(metric: Metric, values: External, target: Target, tolerances: Toler
     usage = 0
     for value in values:
         usage += value
-        if usage < 0 or usage > MAX_INT64:  # a negative sum is taken for an overflow
+        if usage < 0 or usage > MAX_INT64:  # the controller treats a negative sum as an overflow
             usage = MAX_INT64
             break
     have = target.status_replicas
@@ -204,7 +204,7 @@ class _Groups:
 
 
 def _groups(pods: Sequence[Pod], usage: PodUsage, now: int, controller: Controller) -> _Groups:
-    """Which pods count, for CPU (``groupPods``)."""
+    """The pods that count, for CPU (``groupPods``)."""
     ready = 0
     unready, missing, ignored = set(), set(), set()
     for pod in pods:

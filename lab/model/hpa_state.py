@@ -1,4 +1,4 @@
-"""What the HPA controller remembers of one HPA between two syncs, kept as it keeps it: lists whose old entries are overwritten.
+"""The HPA controller's memory of one HPA between two syncs, in its own form: lists whose old entries are overwritten.
 
 Times are whole nanoseconds, because the controller compares its clock exactly.
 """
@@ -31,7 +31,7 @@ class ScaleEvent:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A new HPA's is ``State()``; every decision returns the next one."""
+    """The memory of one HPA. A new HPA's is ``State()``; every decision returns the next one."""
 
     recommendations: tuple[Recommendation, ...] = ()
     ups: tuple[ScaleEvent, ...] = ()
@@ -44,7 +44,7 @@ def nanoseconds(seconds: float) -> int:
 
 
 def begun(state: State, replicas: int, now: int) -> State:
-    """The first sync recommends what there is (``recordInitialRecommendation``)."""
+    """The first sync recommends the current replicas (``recordInitialRecommendation``)."""
     return state if state.recommendations else replace(state, recommendations=(Recommendation(replicas, now),))
 
 
@@ -67,7 +67,7 @@ def scaled(state: State, before: int, after: int, now: int, longest_s: int) -> S
 
 
 def changed(events: Iterable[ScaleEvent], now: int, period_s: int) -> int:
-    """Replicas changed within the last ``period_s`` seconds (``getReplicasChangePerPeriod``)."""
+    """The change of replicas within the last ``period_s`` seconds (``getReplicasChangePerPeriod``)."""
     cutoff = now - period_s * 10**9
     return sum(event.change for event in events if event.at > cutoff)
 

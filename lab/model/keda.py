@@ -1,9 +1,9 @@
-"""What KEDA does with the readings of a ScaledObject's triggers: a pure model of its scale loop, fallback and HPA.
+"""A pure model of KEDA between the readings of a ScaledObject's triggers and the replicas: scale loop, fallback and HPA.
 
 Readings come from the triggers' own modules (:mod:`lab.model.lag` and so on). Between 1 and N replicas the HPA
 decides alone, on the metrics that :func:`observe` answers; KEDA itself moves replicas only to and from 0 (or idle), by
-:func:`scale` once per pollingInterval. Times are seconds on any one clock. What a decision depends on is an argument, and why
-it was taken is in its ``reasons``.
+:func:`scale` once per pollingInterval. Times are seconds on any one clock. Everything that a decision depends on is an
+argument, and its ``reasons`` explain it.
 
 The model is of KEDA 2.21.0; each function names its source there.
 """
@@ -25,7 +25,7 @@ OWNER = "scaledobject.keda.sh/name"
 
 @dataclass(frozen=True)
 class Observation:
-    """One metric as KEDA holds it after fallback: what the HPA is answered, and what the scale loop makes of it.
+    """One metric as KEDA holds it after fallback: the answer to the HPA, and the scale loop's view of it.
 
     ``metric`` None is an error to the HPA. ``failures`` is the number of failed queries in a row, for the next call.
     """
@@ -38,7 +38,7 @@ class Observation:
 
     @property
     def outcome(self) -> Reading | ScalerError:
-        """This observation as the raw outcome of a query, which is how ``useCachedMetrics`` hands it to the HPA's next call."""
+        """This observation as the raw outcome of a query: ``useCachedMetrics`` gives it to the HPA's next call in this form."""
         if self.metric is None:
             return ScalerError("; ".join(self.reasons))
         return Reading(self.metric, self.active, self.reasons)
@@ -46,7 +46,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class State:
-    """What one pass of the scale loop found: whether any trigger is active, whether any failed, and why."""
+    """The result of one pass of the scale loop: whether any trigger is active, whether any failed, and why."""
 
     active: bool
     error: bool
@@ -55,7 +55,7 @@ class State:
 
 @dataclass(frozen=True)
 class Decision:
-    """What KEDA sets the scale target to (None: it leaves it alone), and the time it now remembers as last active."""
+    """The replicas that KEDA sets (None: it sets nothing), and the time that it now remembers as last active."""
 
     replicas: int | None
     last_active_s: float | None
@@ -63,10 +63,10 @@ class Decision:
 
 
 def polls(scaled: ScaledObject) -> bool:
-    """Whether pollingInterval matters: the loop queries the triggers itself, and doesn't read what the HPA's calls left.
+    """Whether pollingInterval matters: the loop queries the triggers itself, and doesn't read the results of the HPA's calls.
 
-    Otherwise, as long as the HPA is active, only the HPA's own calls reach the source.
-    Source: ``ScaledObject.IsPollingIntervalRelevant`` and ``UsesHPAObservations`` in ``scaledobject_types.go``.
+    Otherwise, as long as the HPA is active, only the HPA's own calls reach the source. Source:
+    ``ScaledObject.IsPollingIntervalRelevant`` and ``UsesHPAObservations`` in ``scaledobject_types.go``.
     """
     return not scaled.min_replicas or scaled.idle_replicas is not None or any(one.common.cached for one in scaled.triggers)
 
@@ -80,7 +80,7 @@ def observe(
     replicas: int = 0,
     ready: int = 0,
 ) -> Observation:
-    """One query's ``outcome`` after fallback; None is an external scaler that doesn't even name its metric.
+    """One query's ``outcome`` after fallback; None stands for an external scaler that doesn't name its metric.
 
     ``failures`` counts the failed observations in a row before this one, by loop and HPA together; ``target`` and
     ``metric_type`` are the metric's in the HPA; ``replicas`` the scale target has now, ``ready`` of them ready.
@@ -118,7 +118,7 @@ def observe(
 
 
 def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> State:
-    """What the scale loop makes of one observation per trigger, in their order; None for cpu and memory, which it never asks.
+    """The scale loop's view of one observation per trigger, in their order; None for cpu and memory, which it never asks.
 
     A trigger in fallback counts as active. Source: ``scaleHandler.getScaledObjectState`` and ``getScalerState``.
     """
@@ -139,7 +139,7 @@ def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> S
 
 
 def paused_at(scaled: ScaledObject, replicas: int) -> Decision | None:
-    """What a pause by annotation makes of ``replicas``; None without one. KEDA stops its loop and deletes the HPA meanwhile.
+    """The replicas under a pause by annotation; None without a pause. KEDA stops its loop and deletes the HPA meanwhile.
 
     Source: ``handlePause`` and ``scaleTargetToPausedCount`` in ``controllers/keda/scaledobject_controller.go``.
     """
@@ -159,7 +159,7 @@ def scale(
     created_s: float,
     last_active_s: float | None,
 ) -> Decision:
-    """What one pass of the scale loop does to ``replicas``.
+    """The effect of one pass of the scale loop on ``replicas``.
 
     ``created_s`` is when the ScaledObject was made, ``last_active_s`` when a pass last found it active without an error.
     The way to 0 is one jump from any number: no scaleDown policy of the HPA applies.
@@ -216,9 +216,9 @@ def hpa(
 ) -> dict[str, Any] | None:
     """The HorizontalPodAutoscaler (autoscaling/v2) KEDA makes, without labels, annotations, namespace and owner.
 
-    ``environment`` is that of the scale target's container, from which ``…FromEnv`` fields are taken; ``external`` holds, by
-    trigger, the name and target that an external scaler answers: one that answers none is left out. None while paused, and
-    where no trigger names a metric: KEDA then makes no HPA and tries again.
+    ``environment`` is that of the scale target's container, and fills ``…FromEnv`` fields. ``external`` holds, by trigger, the
+    name and target that an external scaler answers; a scaler that answers none is left out. The result is None while paused,
+    and where no trigger names a metric: KEDA then makes no HPA and tries again.
     Source: ``newHPAForScaledObject`` and ``getScaledObjectMetricSpecs`` in ``controllers/keda/hpa.go``.
     """
     metrics = [_metric(scaled, index, environment or {}, external or {}) for index in range(len(scaled.triggers))]
@@ -258,7 +258,7 @@ def _metric(
 
 
 def _behavior(scaled: ScaledObject) -> dict[str, Any] | None:
-    """The behavior block, in which a pause of one direction disables it. KEDA passes an empty one on, which gets defaults."""
+    """The behavior block, in which a pause disables its direction. KEDA passes an empty block on, and the API sets defaults."""
     settings = (scaled.content["spec"].get("advanced") or {}).get("horizontalPodAutoscalerConfig") or {}
     behavior: dict[str, Any] | None = copy.deepcopy(settings.get("behavior"))
     for paused, direction in (

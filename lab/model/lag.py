@@ -1,7 +1,7 @@
 """Consumer-group lag as KEDA's kafka trigger counts it, by partition and in total, and the cap on the total.
 
-Offsets and lags are messages. ``excludePersistentLag`` compares with the offsets of the previous call, be it the poll loop's or
-the HPA's: they go in and come out, and nothing is kept here.
+Offsets and lags are messages. ``excludePersistentLag`` compares with the offsets of the previous call, of the poll loop or of
+the HPA: they go in and come out, and nothing is kept here.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ Offsets = Mapping[tuple[str, int], int]
 
 @dataclass(frozen=True)
 class Partition:
-    """What the brokers answer for one partition; None is no answer, for ``committed`` that nothing was ever committed.
+    """The brokers' answer for one partition. None stands for no answer; in ``committed`` it means that nothing was ever
+    committed.
 
-    ``error`` is what the group's coordinator says of this partition instead of an offset.
+    ``error`` is the answer of the group's coordinator for this partition instead of an offset.
     """
 
     end: int | None
@@ -40,7 +41,7 @@ class PartitionLag:
 
 @dataclass(frozen=True)
 class LagReading(Reading):
-    """A :class:`Reading` with what it was made of: totals before the cap, partitions, and the state for the next call."""
+    """A :class:`Reading` with its parts: totals before the cap, partitions, and the state for the next call."""
 
     lag: int
     activation_lag: int
@@ -76,14 +77,14 @@ def _uncommitted(trigger: Kafka, partition: Partition) -> PartitionLag:
         return PartitionLag(1, 1, None, "nothing committed, offsetResetPolicy latest: 1")
     if partition.end is None:
         return PartitionLag(0, 0, None, "nothing committed, no log end in the answer: 0")
-    # Retention can move the start past the end that was asked for before it.
+    # Retention can move the start past an end that was read earlier.
     lag = partition.end if partition.start is None else max(0, partition.end - partition.start)
     start = "unknown" if partition.start is None else partition.start
     return PartitionLag(lag, lag, None, f"nothing committed, offsetResetPolicy earliest, log {start} to {partition.end}: {lag}")
 
 
 def read(trigger: Kafka, topics: Mapping[str, Mapping[int, Partition]], previous: Offsets) -> LagReading:
-    """What one call answers for ``topics``: those of the group, or the trigger's own.
+    """The answer of one call for ``topics``: those of the group, or the trigger's own.
 
     ``previous`` is the :attr:`LagReading.previous` of the call before, {} at first and after an error. Raises
     :class:`ScalerError` where KEDA's query fails. Partitions whose log end isn't answered count neither as lag nor in the cap.
@@ -124,7 +125,7 @@ def read(trigger: Kafka, topics: Mapping[str, Mapping[int, Partition]], previous
 
 
 def capped(trigger: Kafka, lag: int, partitions: int, lagging: int) -> tuple[int, str]:
-    """The metric for a total of ``lag``, and why; ``lagging`` of ``partitions`` have some.
+    """The metric for a total of ``lag``, and the reason; ``lagging`` of ``partitions`` have lag.
 
     The division is of whole numbers: between bound * T and (bound + 1) * T no cap acts, and the HPA asks for bound + 1.
     Source: the second half of ``kafkaScaler.getTotalLag``.

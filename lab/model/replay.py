@@ -1,8 +1,8 @@
 """Replays the syncs of a real HPA through the model: the same inputs must give the same decisions.
 
-What a real sync leaves behind is its time, the replicas it found, what its metrics asked for and what it decided. From
-External metrics the model works out the proposal itself; what a Resource metric asks for hangs on samples of pods that no one
-keeps, so there the real proposal goes in and what is checked is what becomes of it.
+A real sync leaves behind its time, the replicas that it found, its metrics' proposals and its decision. From External metrics
+the model works out the proposal itself. The proposal of a Resource metric depends on samples of pods that nobody keeps, so
+there the real proposal goes in, and the steps after it are checked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CLOCK_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one sync may have seen: replicas that existed, and the value of each metric; None where it can't be known."""
+    """The possible input of one sync: the replicas that existed, and the value of each metric; None where it can't be known."""
 
     existing: int
     observed: tuple[Observed, ...] | None
@@ -29,11 +29,11 @@ class Seen:
 class Sync:
     """One sync of a real HPA. Times in s on one clock.
 
-    ``at`` is when its metrics were read, ``scaled_at`` when the scale was updated, None if it wasn't. ``proposed`` is what the
-    winning metric asked for, None when no metric was asked. ``seen`` holds what it may have seen, likeliest first: more than
-    one where the replicas changed at that very moment. ``until`` is the latest its clock can have been read for its windows,
-    ``CLOCK_S`` after ``at`` where that isn't known. ``since`` is the earliest that an HPA's first sync can have begun, None for
-    a later one: what it recommends at first is dated before its metrics are read.
+    ``at`` is when its metrics were read, ``scaled_at`` when the scale was updated, None if it wasn't. ``proposed`` is the
+    proposal of the winning metric, None when no metric was asked. ``seen`` holds its possible inputs, likeliest first: more
+    than one where the replicas changed at that very moment. ``until`` is the latest time at which it can have read its clock
+    for its windows, ``CLOCK_S`` after ``at`` where that isn't known. ``since`` is the earliest time at which an HPA's first
+    sync can have begun, None for a later one: its first recommendation is dated before its metrics are read.
     """
 
     at: float
@@ -49,7 +49,7 @@ class Sync:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A sync that the model decides otherwise: what it was given, what both made of it, and the model's reasons."""
+    """A sync that the model decides otherwise: its input, both decisions, and the model's reasons."""
 
     index: int
     sync: Sync
@@ -65,8 +65,11 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Replay:
-    """Counts of syncs. ``computed``: the proposal was worked out too, not only its limits. ``at_an_edge``: agreed with the
-    clock off by what is not known of it. ``alternatives``: agreed on what may have been seen, not on the likeliest."""
+    """Counts of syncs.
+
+    ``computed``: the proposal was worked out too, not only its limits. ``at_an_edge``: agreed only if the clock is off, within
+    its known uncertainty. ``alternatives``: agreed on a possible input that is not the likeliest.
+    """
 
     syncs: int
     computed: int
@@ -82,10 +85,10 @@ class Replay:
 
 
 def may_exist(existing: Sequence[tuple[float, int]], before: float, at: float, late_s: float) -> list[int]:
-    """The numbers of replicas that a sync may have seen: those there were from ``before`` to ``at``, the last number first.
+    """The numbers of replicas that a sync may have seen: those that existed from ``before`` to ``at``, the last number first.
 
     ``existing`` holds (time, replicas from then on) as a watch saw it, which may be ``late_s`` late. The controller reads the
-    scale some time after the sync ``before``, then asks for the metrics, which takes a loaded machine seconds.
+    scale some time after the sync ``before``, and then asks for the metrics, which takes a loaded machine seconds.
     """
     known = [(t, count) for t, count in existing if t <= at + late_s]
     begun = max((index for index, (t, _) in enumerate(known) if t <= before), default=0)
@@ -122,9 +125,9 @@ def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
 
 
 def _shifts(unknown_s: float) -> list[float]:
-    """By how much a sync's time may be off, s: by as much as it or one it remembers was held up between the log and the clock.
+    """The possible errors of a sync's time, s: the delays, of this sync or of one it remembers, between the log and the clock.
 
-    The smallest first, for a large one may cross another edge.
+    The smallest comes first, because a large one may cross another edge.
     """
     steps = [CLOCK_S]
     while steps[-1] < unknown_s:

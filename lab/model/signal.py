@@ -1,7 +1,7 @@
 """A sampled value over time: a straight line between samples, the last one held. Pure; times in s on any one clock.
 
-The least of a continuous curve over a trailing window is itself continuous, in time and in every sample: that is where the
-scaler's lack of cliffs comes from (docs/decisions/14).
+The least value of a continuous curve over a trailing window is itself continuous, in time and in every sample. That is why the
+scaler has no cliffs (docs/decisions/14).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from bisect import bisect_right
 
 
 class Signal:
-    """Samples of the last ``horizon_s`` seconds and the one before them, which the line into the horizon starts from.
+    """Samples of the last ``horizon_s`` seconds and the one before them, where the line into the horizon starts.
 
-    A gap of more than ``longest_gap_s`` between two samples is not bridged: what came before it is forgotten.
+    A gap of more than ``longest_gap_s`` between two samples is not bridged: the samples before it are dropped.
     """
 
     __slots__ = ("_gap", "_horizon", "_times", "_values")
@@ -58,7 +58,7 @@ class Signal:
     def least(self, now: float, span_s: float, tip: float | None = None) -> float:
         """The least value of the last ``span_s`` seconds, both ends included, as far as the samples reach back.
 
-        ``tip`` is the value at ``now`` where it is known: the line then goes on to it. Raises ``ValueError`` without any value.
+        ``tip`` is the value at ``now`` where it is known: the line then ends there. Raises ``ValueError`` without any value.
         """
         return min(self._within(now, span_s, tip))
 
@@ -80,7 +80,7 @@ class Signal:
         return now - until
 
     def _within(self, now: float, span_s: float, tip: float | None) -> list[float]:
-        """The value where the window begins, at every sample in it, and the tip: between them no line is less or more."""
+        """The values at the window's beginning, at every sample in it, and at its tip. No point between them is outside."""
         begin = now - span_s
         first = bisect_right(self._times, begin)
         values = self._values[first:].tolist()

@@ -1,4 +1,4 @@
-"""How much lag has lasted: what the scaler hands over, from samples by partition. Pure: time is an argument, in s on one clock.
+"""How much lag has lasted: the scaler's metric, from samples by partition. Pure: time is an argument, in s on one clock.
 
     L_p(t)   the sampled lag of partition p (messages), or the age of its oldest uncommitted record (s); straight in between
     E_p(t) = least L_p over [t - sustain, t]               what has been there all that time
@@ -6,7 +6,7 @@
     R(t)   = least M over [t - up, t]                      scaleUpStabilization
     H(t)   = greatest R over [t - down, t]                 scaleDownStabilization; H is the metric
 
-E_p(t) > c exactly when the stretch of L_p above c that is still going on has lasted longer than ``sustain``: M counts, level
+E_p(t) > c exactly when the current stretch of L_p above c has lasted longer than ``sustain``: M counts, level
 by level, the partitions whose stretch has lasted. No level is special, so nothing jumps at one: a change of every sample by at
 most d changes H by at most P * d, and between samples H moves no faster than the lag itself did (docs/decisions/14).
 """
@@ -27,18 +27,18 @@ UNCOMMITTED_S = 1e-6  # the same for ages: it wakes the group and asks for no re
 
 @dataclass(frozen=True)
 class Lasting(Reading):
-    """A :class:`Reading` with what it was made of: the lag (or worst age) now, and what of it has lasted."""
+    """A :class:`Reading` with its parts: the lag (or worst age) now, and how much of it has lasted."""
 
     now: float
     sustained: float
 
 
 class Window:
-    """The samples of one ScaledObject, by partition: at most size + 2 of each, and those of the stabilizations.
+    """The samples of one ScaledObject, by partition, at most size + 2 of each, and those of the stabilizations.
 
-    A partition that was not there at the sample before had no lag then; one that is gone is bridged like one that did not
-    answer, as a broker may not know all of them yet, and then forgotten. A rebalance changes nothing: a partition's samples
-    are its own, whoever consumes it, and the lag a rebalance makes must last like any other.
+    A partition that is new in a sample had no lag before. A partition that is missing is bridged like one that did not answer,
+    because a broker may not know all of them yet; then it is forgotten. A rebalance changes nothing: samples belong to a
+    partition, whichever pod consumes it. The lag that a rebalance makes must last like any other.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -50,9 +50,9 @@ class Window:
         self._read_at: float | None = None
 
     def adopt(self, other: Window) -> None:
-        """Begin with the samples of ``other``, whose rule was another: what was seen stays seen when a threshold is edited.
+        """Begin with the samples of ``other``, whose rule was another: samples stay when a threshold is edited.
 
-        What it handed over stays handed over, as far as both rules have that stabilization and this one allows as much.
+        Reported values are kept for each stabilization that both rules have, capped at the new rule's maximum.
         """
         for number, signal in other._partitions.items():
             self._partitions[number] = self._copied(signal, self.rule.size * self.rule.interval_s)
@@ -64,7 +64,7 @@ class Window:
         self._read_at = other._read_at
 
     def restart(self, number: int) -> None:
-        """Forget what was seen of a partition, which goes on as one that was never seen: not as a new one, that had no lag."""
+        """Forget the samples of a partition. It goes on as a partition that was never seen, not as a new one without lag."""
         if number in self._partitions:
             self._partitions[number] = self._signal(self.rule.size * self.rule.interval_s)
 
@@ -84,17 +84,17 @@ class Window:
 
     @property
     def _most(self) -> float:
-        """The most that may be handed over: without idle consumers no more than all partitions' targets."""
+        """The largest metric allowed: without idle consumers it is the sum of all partitions' targets."""
         return math.inf if self.rule.allow_idle else len(self._partitions) * self.rule.target
 
     @property
     def samples(self) -> int:
-        """How many samples are kept, of all partitions and of the stabilizations."""
+        """The number of samples kept, of all partitions and of the stabilizations."""
         every = (*self._partitions.values(), self._sustained, self._raised, self._plain)
         return sum(len(signal) for signal in every)
 
     def add(self, at: float, values: Mapping[int, float | None]) -> None:
-        """Take one reading of all the topic's partitions; None for one that did not answer."""
+        """Take one reading of all the topic's partitions; None stands for one that did not answer."""
         before = self._read_at
         self._read_at = at
         for absent in self._partitions.keys() - values.keys():
@@ -105,15 +105,15 @@ class Window:
             signal = self._partitions.get(number)
             if signal is None:
                 signal = self._partitions[number] = self._signal(self.rule.size * self.rule.interval_s)
-                if before is not None:  # where that is too long ago, the signal forgets it with the next sample
+                if before is not None:  # where that is too long ago, the signal drops it with the next sample
                     signal.add(before, 0.0)
             if value is not None:
                 signal.add(at, value)
-        if self.rule.up_s or self.rule.down_s:  # otherwise no one asks what was handed over before
+        if self.rule.up_s or self.rule.down_s:  # otherwise no stabilization reads earlier values
             self._remember(at)
 
     def _remember(self, at: float) -> None:
-        """Keep for the stabilizations what is handed over at ``at``; where that isn't known, nothing: who asks is told."""
+        """Keep the metric at ``at`` for the stabilizations. Keep nothing while it is unknown; :meth:`read` raises then."""
         try:
             self._check(at)
             self._plain.add(at, self._now())
@@ -124,7 +124,9 @@ class Window:
             return
 
     def read(self, now: float) -> Lasting:
-        """The metric at ``now``. Raises :class:`ScalerError`, saying why, while it can't be known: never a guess, never 0."""
+        """The metric at ``now``. Raises :class:`ScalerError` with the reason while it is unknown: it never guesses, and never
+        returns 0.
+        """
         self._check(now)
         plain, sustained = self._now(), self._sustain(now)
         raised = self._raise(now, sustained)
@@ -145,10 +147,10 @@ class Window:
         )
 
     def active(self, now: float) -> bool:
-        """Whether there is more than ``activation``, lasting or not, or was within scaleDownStabilization.
+        """Whether there is more than ``activation``, lasting or not, now or within scaleDownStabilization.
 
-        What lasts is no sign of work: a group that keeps up has lag now and then and none that lasts. Known from the first
-        sample on. Raises :class:`ScalerError` like :meth:`read` when there is no recent one.
+        Lag that lasts is no sign of work: a group that keeps up has lag now and then, and none that lasts. The answer is known
+        from the first sample on. Raises :class:`ScalerError` like :meth:`read` when there is no recent sample.
         """
         self._check(now)
         return self._recent(now, self._now()) > self.rule.activation
@@ -157,16 +159,16 @@ class Window:
         return self._plain.most(now, self.rule.down_s, plain)
 
     def stretch(self, now: float, level: float) -> float:
-        """The longest stretch above ``level`` of any one partition that is still going on, s."""
+        """The longest current stretch above ``level`` of any one partition, s."""
         return max((signal.stretch(now, level) for signal in self._partitions.values()), default=0.0)
 
     def _now(self) -> float:
-        """What the last samples say without any window."""
+        """The last samples, without any window."""
         values = [signal.last for signal in self._partitions.values()]
         return max(values) if self.rule.ages else sum(values)
 
     def _check(self, now: float) -> None:
-        """Raise :class:`ScalerError` for a partition without a recent sample, and where there is none."""
+        """Raise :class:`ScalerError` for a partition without a recent sample, and where there is no partition."""
         if not self._partitions:
             raise ScalerError("no sample yet")
         bridged = self.rule.longest_gap_s
@@ -178,13 +180,13 @@ class Window:
                 raise ScalerError(f"partition {number}: no sample for {now - last:.0f} s; {bridged:g} s are bridged")
 
     def _sustain(self, now: float) -> float:
-        """M at ``now``: what has lasted, of all partitions together."""
+        """M at ``now``: the lag that has lasted, of all partitions together."""
         lasting = [self._eroded(number, signal, now) for number, signal in self._partitions.items()]
         total = len(lasting) * max(lasting) if self.rule.ages else sum(lasting)
         return min(total, self._most)
 
     def _eroded(self, number: int, signal: Signal, now: float) -> float:
-        """E of one partition. One that was seen at 0 needs no longer history: nothing has lasted through that."""
+        """E of one partition. A partition that was seen at 0 needs no longer history: nothing has lasted through that."""
         least = signal.least(now, self.rule.sustain_s)
         if least > 0 and not signal.covers(now, self.rule.sustain_s):
             raise ScalerError(f"partition {number}: seen for less than sustainSeconds {self.rule.sustain_s:g}")

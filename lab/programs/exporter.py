@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from lab.flags import Flags
 from lab.kafka.lag import LagReader
+from lab.kafka.settings import kafka_flags
 
 
 class LagCollector(Collector):
@@ -46,13 +47,14 @@ class LagCollector(Collector):
 def main() -> int:
     """Serve until SIGTERM."""
     parser = Flags(prog="python -m lab.programs.exporter", description=__doc__)
-    parser.everywhere(metrics_port=9308)
+    kafka_flags(parser)
+    parser.serving(metrics_port=9308)
     parser.flag("topic", str, "events", "topic whose lag is read")
     parser.flag("group", str, "enrich", "consumer group")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO)
     registry = CollectorRegistry(auto_describe=False)
-    reader = LagReader(options.bootstrap_servers, options.group, options.topic)
+    reader = LagReader(options.bootstrap_servers, options.group, options.topic, settings=options.kafka_settings)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     registry.register(LagCollector(reader, options.group, options.topic))

@@ -13,13 +13,13 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from lab.judge.bounds import DIP
 from lab.report.look import DOWN, INK, QUIET, UP, WIDTH, Layer, inline, records, styled
 from lab.report.tables import number
 
 KINDS = {"up": "scale-up", "down": "scale-down", "control": "control"}
 COLOURS = {"up": UP, "down": DOWN, "control": QUIET}
 SIDES = (("up", "control"), ("down",))
-BOUND = 0.2
 SECONDS, SHARES = (-2.0, 8.0), (0.0, 1.6)
 SHARE_TICKS = [0, 0.4, 0.8, 1.2, 1.6]
 PANEL_WIDTH, PANEL_HEIGHT = 372, 104
@@ -102,7 +102,7 @@ def _lines(steps: pd.DataFrame, colour: str, x: alt.X, y: alt.Y) -> list[Layer]:
 
 def _rules(y: alt.Y, *, named: bool) -> list[Layer]:
     """No change, and the objective, which is ``named`` beside the panel, where no line can cross the words."""
-    objective = alt.Chart(inline([{"share": 1 - BOUND, "text": f"objective: -{_percent(BOUND)}"}])).encode(y=y)
+    objective = alt.Chart(inline([{"share": 1 - DIP, "text": f"objective: -{_percent(DIP)}"}])).encode(y=y)
     rules: list[Layer] = [
         alt.Chart(inline([{"share": 1.0}])).mark_rule(color=INK, strokeWidth=1).encode(y=y),
         objective.mark_rule(color=INK, strokeWidth=1, strokeDash=DASH),
@@ -126,7 +126,7 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
     return binned.loc[binned["steps"] * 2 >= known["step"].nunique(), ["t", "share"]].reset_index(drop=True)
 
 
-def dip_bars(table: pd.DataFrame, *, bound: float = BOUND, title: str = "Depth of the dip, by step") -> alt.VConcatChart:
+def dip_bars(table: pd.DataFrame, *, bound: float = DIP, title: str = "Depth of the dip, by step") -> alt.VConcatChart:
     """How deep each step's dip was over 1 s: a dot a step, a tick their median, a row a configuration and kind; the bound.
 
     ``table`` [configuration, kind: up | down | control, depth_1s, depth_200ms, recovery_s], a row a step; depths are shares of

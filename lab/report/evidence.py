@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 from html import escape
 from itertools import pairwise
@@ -16,7 +15,7 @@ import yaml
 from allure_commons.types import AttachmentType
 
 from lab.errors import NoData
-from lab.judge.claim import Verdict
+from lab.judge.bounds import REACTION_S
 from lab.measure import curves
 from lab.measure.killed import killed
 from lab.measure.overview import overview
@@ -29,11 +28,6 @@ from lab.report.parts import breakdown
 from lab.report.tables import verdict_table
 
 Chart = Callable[[], Any]
-
-
-def rows(verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) -> list[dict[str, Any]]:
-    """Verdicts as verdicts.json holds them."""
-    return [{"experiment": experiment, **asdict(verdict), "trials": list(trials)} for verdict in verdicts]
 
 
 def attach(
@@ -168,7 +162,7 @@ def breakdown_of(reaction: Reaction) -> Any:
     groups = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
     groups |= {"pod Ready": "consumer start", "partitions assigned": "rebalance", "first receipt": "work"}
     table = [{"part": part, "seconds": seconds, "group": groups[part]} for part, seconds in reaction.parts.items()]
-    return breakdown(pd.DataFrame(table), bound=90.0, what="Reaction")
+    return breakdown(pd.DataFrame(table), bound=float(REACTION_S), what="Reaction")
 
 
 def _marks(record: Record) -> pd.DataFrame:
@@ -190,11 +184,11 @@ def _marks(record: Record) -> pd.DataFrame:
 
 
 def _faults(record: Record) -> pd.DataFrame:
-    """Each fault from when it struck until what it stopped went on: all of a killed consumer's partitions, by whomever."""
+    """One bar per fault, from the kill until every partition of the killed consumer is being processed again, by any pod."""
     rows = [{"start": one["t"], "end": one["t"] + 1, "label": one["fault"]} for one in record.trial.get("faults") or ()]
     if len(rows) == 1:
         with suppress(NoData):
-            rows[0]["end"] = rows[0]["start"] + (killed(record).standstill_s or 1)
+            rows[0]["end"] = rows[0]["start"] + (killed(record).standstill_s.number or 1)
     return pd.DataFrame(rows, columns=["start", "end", "label"])
 
 

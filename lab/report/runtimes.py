@@ -18,7 +18,7 @@ from zlib import crc32
 
 from lab.errors import InputError, NoData
 from lab.measure.coldstart import cold_start
-from lab.measure.dip import dips, summary
+from lab.measure.dip import dips, median_step, worst_step
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, reaction
 from lab.record.store import Record, opened, stored
@@ -232,17 +232,17 @@ Measure = Callable[[Record, Overview], Mapping[str, float | None]]
 
 def _reaction(record: Record, _: Overview) -> Figures:
     found = reaction(record)
-    return {f"{part} (s)": found.parts[part] for part in PARTS} | {"total (s)": found.total_s}
+    return {f"{part} (s)": found.parts[part] for part in PARTS} | {"total (s)": found.total_s.number}
 
 
 def _cold_start(record: Record, _: Overview) -> Figures:
     found = cold_start(record)
     return {
-        "start, created to subscribed (s)": found.start,
-        "join, to the first partition (s)": found.join,
-        "total, to the first receipt (s)": found.total,
-        "total of the slowest pod (s)": found.slowest,
-        "pods": found.pods,
+        "start, created to subscribed (s)": found.start.number,
+        "join, to the first partition (s)": found.join.number,
+        "total, to the first receipt (s)": found.total.number,
+        "total of the slowest pod (s)": found.slowest.number,
+        "pods": found.pods.number,
     }
 
 
@@ -250,13 +250,14 @@ def _dip(kind: str) -> Measure:
     def figures(record: Record, _: Overview) -> Figures:
         if not record.trial.get("steps"):
             raise NoData("no step was decreed")
-        found = summary(dips(record), kind)
+        steps = dips(record)
+        middle, worst = median_step(steps, kind), worst_step(steps, kind)
         return {
-            "depth over 1 s, median step (%)": found.median.depth_1s * 100,
-            "depth over 1 s, worst step (%)": found.worst.depth_1s * 100,
-            "recovery, median step (s)": found.median.recovery_s,
-            "recovery, worst step (s)": found.worst.recovery_s,
-            "steps": found.n,
+            "depth over 1 s, median step (%)": middle.depth_1s.number * 100,
+            "depth over 1 s, worst step (%)": worst.depth_1s.number * 100,
+            "recovery, median step (s)": middle.recovery_s.number,
+            "recovery, worst step (s)": worst.recovery_s.number,
+            "steps": middle.steps.number,
         }
 
     return figures

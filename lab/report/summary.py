@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from lab.judge.claim import BREACHED, HELD, NO_DATA
-from lab.report.tables import MARKS, Cell, Table, number, render, verdict_cell
+from lab.report.tables import MARKS, Cell, Table, claim, number, render, verdict_cell
 
-OBJECTIVES = ("experiment", "objective", "target", "measured", "verdict", "records")
+CLAIMS = ("experiment", "claim", "quantity", "target", "measured", "verdict", "records")
 SETTINGS = ("setting", "value", "because", "experiment")
 ATTENTION = {BREACHED: "Breached", NO_DATA: "No data"}
 TITLE = "Elastic Lab: summary of the session"
@@ -62,7 +62,7 @@ def _content(
         "head": head,
         "tally": tally(verdicts, expected),
         "attention": _attention(verdicts, expected),
-        "objectives": Table(OBJECTIVES, [_objective(row) for row in verdicts], frozenset({OBJECTIVES.index("measured")})),
+        "claims": Table(CLAIMS, [_claim(row) for row in verdicts], frozenset({CLAIMS.index("measured")})),
         "settings": Table(SETTINGS, [[str(row[name]) for name in SETTINGS] for row in conclusions]),
         "policy_yaml": policy_yaml,
         "fence": "`" * max(3, 1 + longest),
@@ -78,7 +78,7 @@ def missing(verdicts: Iterable[Mapping[str, Any]], expected: Sequence[str]) -> l
 
 
 def tally(verdicts: Sequence[Mapping[str, Any]], expected: Sequence[str] = ()) -> str:
-    """How many objectives held, were breached or had no data, and how many experiments were not judged at all."""
+    """How many claims held, were breached or had no data, and how many experiments were not judged at all."""
     words = [_word(row) for row in verdicts]
     counts = [f"{words.count(word)} {word}" for word in (HELD, BREACHED, NO_DATA)]
     absent = len(missing(verdicts, expected))
@@ -96,15 +96,15 @@ def _attention(verdicts: Sequence[Mapping[str, Any]], expected: Sequence[str]) -
     """(heading, its (name, text) entries) for each kind of verdict that needs attention and for what was not judged."""
     found = []
     for word, heading in ATTENTION.items():
-        entries = [(f"{row['experiment']}, {row['objective']}", _told(row)) for row in verdicts if _word(row) == word]
+        entries = [(f"{row['experiment']}, {row['objective']}", _in_words(row)) for row in verdicts if _word(row) == word]
         found.append((heading, entries))
     found.append(("Missing", [(name, NOT_RUN) for name in missing(verdicts, expected)]))
     return [(heading, entries) for heading, entries in found if entries]
 
 
-def _told(row: Mapping[str, Any]) -> str:
-    """A verdict in words: the number, the target, and the note, or without one what the objective asks."""
-    return f"{_measured(row)}, wanted {_target(row)}; {row['note'] or row['why']}"
+def _in_words(row: Mapping[str, Any]) -> str:
+    """A verdict in words: the number, the target, and the claim's sentence with its remarks."""
+    return f"{_measured(row)}, wanted {_target(row)}; {claim(row)}"
 
 
 def _target(row: Mapping[str, Any]) -> str:
@@ -119,7 +119,8 @@ def _with_unit(text: str, row: Mapping[str, Any]) -> str:
     return f"{text} {row['unit']}".rstrip()
 
 
-def _objective(row: Mapping[str, Any]) -> list[str | Cell]:
-    """An objective's cells, with links to its records."""
+def _claim(row: Mapping[str, Any]) -> list[str | Cell]:
+    """A claim's cells, with links to its records."""
     links = tuple((str(trial), f"records/{quote(str(trial), safe='')}/") for trial in row["trials"])
-    return [str(row["experiment"]), str(row["objective"]), _target(row), _measured(row), verdict_cell(row), Cell(links=links)]
+    texts = [str(row["experiment"]), claim(row), str(row["objective"]), _target(row), _measured(row)]
+    return [*texts, verdict_cell(row), Cell(links=links)]

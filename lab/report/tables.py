@@ -7,21 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jinja2
+if TYPE_CHECKING:
+    import jinja2
 
-HEAD = ("verdict", "objective", "measured", "wanted", "unit", "what it asks", "experiment")
+HEAD = ("verdict", "claim", "quantity", "measured", "wanted", "unit", "experiment")
 MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A text of a table; ``links`` are (text, address) and stand in its place, ``style`` is a class of the page's style."""
+    """A text of a table, as ``code`` or not; ``links`` are (text, address) in its place, ``style`` is a class of the page."""
 
     text: str = ""
     links: tuple[tuple[str, str], ...] = ()
     style: str = ""
+    code: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def render(template: str, **content: Any) -> str:
 
 @cache
 def _templates() -> jinja2.Environment:
+    import jinja2  # a command that prints numbers needs no templates
+
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("lab.report"),
         autoescape=jinja2.select_autoescape(["html"]),
@@ -71,7 +75,7 @@ def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> Table:
     """The verdicts as a table.
 
     Each verdict is a row of ``verdicts.json``: {experiment, objective, measured: float | None, operator, bound: float, unit,
-    verdict: held | breached | no data, note, why, trials}; ``ValueError`` on any other verdict.
+    verdict: held | breached | no data, note, why, source, trials}; ``ValueError`` on any other verdict.
     """
     return Table(
         HEAD, [_verdict_row(verdict) for verdict in verdicts], frozenset({HEAD.index("measured"), HEAD.index("wanted")})
@@ -87,16 +91,21 @@ def verdict_cell(verdict: Mapping[str, Any]) -> Cell:
 
 
 def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
-    asks = verdict["why"] + (f" (no data: {verdict['note']})" if verdict["note"] else "")
     return [
         verdict_cell(verdict),
+        claim(verdict),
         str(verdict["objective"]),
         number(verdict["measured"]),
         f"{verdict['operator']} {number(verdict['bound'])}",
         str(verdict["unit"]),
-        asks,
         str(verdict["experiment"]),
     ]
+
+
+def claim(verdict: Mapping[str, Any]) -> str:
+    """The sentence of a verdict, with where its bound is from and why there is no number."""
+    remarks = {"bound": verdict.get("source"), "no data": verdict["note"]}
+    return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
 
 
 def number(value: float | None) -> str:

@@ -1,14 +1,20 @@
-"""What a consumer is told: flags, each of which may come from the environment."""
+"""The consumer's settings: what a trial may set, and what connects the program to its cluster."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from typing import Any
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from lab.flags import Flags, choice, number, whole
-from lab.spec.backoff import Backoff
+from lab.errors import InputError
+from lab.flags import ANY, SEED, SWITCH, Flags, Kind, choice, number, whole
+from lab.kafka.settings import kafka_flags
+from lab.spec import settings as declarations
+from lab.spec.backoff import MOST_DELAY_MS, MOST_DELAYS, Backoff
 from lab.spec.failures import Failures, Place
+from lab.spec.settings import Scaling, setting
 
 BALANCERS = ("cooperative-sticky", "range", "consumer")
 
@@ -39,39 +45,92 @@ class Cost:
         return self.low + (self.high - self.low) * ((seq * 2_654_435_761 & 0xFFFFFFFF) / 2**32)
 
 
-@dataclass(frozen=True)
-class Settings:
-    """A consumer's settings; times in the unit their name ends with."""
+_COST = Kind(Cost.parse, "6 or 2-10, 0.001 to 600,000")
+_PLACE = Kind(Place.parse, "PARTITION:OFFSET")
+_DELAYS = Kind(Backoff.parse, f"1 to {MOST_DELAYS} delays of 0 to {MOST_DELAY_MS:,}, with commas")
+_TIMES_RATE = Scaling("multiplied by the scale's rate", lambda value, scale: round(value * scale.rate))
+_BY_TIME = Scaling("divided by the scale's time", lambda value, scale: str(Backoff.parse(value).compressed(scale.time)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSettings:
+    """What a trial sets of its consumers, as plain data: a field here is all that a new setting needs."""
+
+    process_ms: str = setting("2-10", _COST, "processing time of a message: 6 or 2-10", "ms", hashed_at_default=True)
+    concurrency: int = setting(
+        6, whole(1, 10_000), "messages processed at the same time", scaling=_TIMES_RATE, hashed_at_default=True
+    )
+    burn: int = setting(0, whole(0, 100), "share of the processing time spent computing; the rest waits", "percent")
+    batch_ms: int = setting(50, whole(1, 60_000), "how much work shares a write to the store", "ms")
+    poll_ms: int = setting(
+        50, whole(1, 600_000), "how much work is taken, and is in flight, at a time", "ms", hashed_at_default=True
+    )
+    balancer: str = setting(
+        BALANCERS[0], choice(*BALANCERS), "how partitions are assigned to members; consumer is KIP-848", hashed_at_default=True
+    )
+    commit: str = setting("manual", choice("manual", "auto"), "manual commits follow receipts", hashed_at_default=True)
+    commit_interval_ms: int = setting(250, whole(0, 600_000), "least time between commits", "ms", hashed_at_default=True)
+    drain: str = setting("on", SWITCH, "finish, commit and leave on SIGTERM, or just die", hashed_at_default=True)
+    drain_timeout: int = setting(20, whole(0, 86_400), "longest wait for work in flight", "s", hashed_at_default=True)
+    wake: str = setting("on", SWITCH, "wake the fetchers after an incremental rebalance; off is stock", hashed_at_default=True)
+    heartbeat_ms: int = setting(500, whole(100, 60_000), "heartbeat interval of classic members", "ms")
+    session_timeout_ms: int = setting(10_000, whole(1000, 1_800_000), "session timeout of classic members", "ms")
+    auto_offset_reset: str = setting(
+        "earliest",
+        choice("earliest", "latest"),
+        "where a new group starts",
+        client="auto.offset.reset",
+        hashed_at_default=True,
+    )
+    partition_warmup_ms: int = setting(
+        0, whole(0, 600_000), "work per newly assigned partition (a cache, state)", "ms", hashed_at_default=True
+    )
+    metadata_refresh_ms: int = setting(
+        300_000,
+        whole(10, 3_600_000),
+        "how often the client looks for new partitions; the default is librdkafka's",
+        "ms",
+        client="topic.metadata.refresh.interval.ms",
+        hashed_at_default=True,
+    )
+    fail_rate: float = setting(0.0, number(0, 1), "share of messages that fail at first, and succeed in a retry")
+    poison_rate: float = setting(0.0, number(0, 1), "share of messages that never succeed")
+    poison: str = setting("", _PLACE, "one message that never succeeds: 3:1000 is offset 1000 of partition 3")
+    retry_ms: str = setting("1000,2000,4000", _DELAYS, "delay before each retry", "ms", scaling=_BY_TIME)
+    retry_jitter: float = setting(0.0, number(0, 1), "a delay is drawn from its length times 1 - this to 1 + this")
+    dlq: str = setting(
+        "on",
+        SWITCH,
+        "after the last retry the message is a dead letter; off: it is retried for ever, and its partition stands still",
+    )
+
+    @cached_property
+    def cost(self) -> Cost:
+        """The processing time of a message."""
+        return Cost.parse(self.process_ms)
+
+    def check_together(self, where: object) -> None:
+        """Raise :class:`InputError` for settings that are each allowed, but not together."""
+        if self.fail_rate + self.poison_rate > 1:
+            raise InputError(where, "poison_rate", self.poison_rate, f"at most 1 - fail_rate, {1 - self.fail_rate:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(TrialSettings):
+    """All that a consumer is given; ``client_id`` is the pod's own name, as two members must never share one."""
 
     bootstrap_servers: str
-    topic: str
-    group: str
-    receipts_topic: str
-    reports_topic: str
-    process_ms: Cost
-    concurrency: int
-    burn_percent: int
-    batch_ms: int
-    poll_ms: int
-    balancer: str
-    commit: str
-    commit_interval_ms: int
-    drain: bool
-    drain_timeout_s: float
-    wake: bool
-    heartbeat_ms: int
-    session_timeout_ms: int
-    offset_reset: str
-    partition_warmup_ms: int
-    metadata_refresh_ms: int
-    failures: Failures
-    backoff: Backoff
-    dead_letters: bool
-    dlq_topic: str
-    join: bool
+    kafka_settings: Mapping[str, str] = field(repr=False)
     pod_ip: str
     metrics_port: int
     client_id: str
+    topic: str = setting("events", ANY, "topic to consume")
+    group: str = setting("enrich", ANY, "consumer group")
+    receipts_topic: str = setting("receipts", ANY, "topic that stands for the downstream store")
+    reports_topic: str = setting("reports", ANY, "topic for the recorder's group events")
+    dlq_topic: str = setting("dead-letters", ANY, "topic for dead letters")
+    seed: int = setting(1, SEED, "decides which messages fail")
+    join: str = setting("on", SWITCH, "off: start like any consumer, but stay out of the group")
 
     @property
     def batch_size(self) -> int:
@@ -83,106 +142,32 @@ class Settings:
         """Messages that take ``poll_ms`` at the pod's rate: they are in flight together, and committed together."""
         return max(self.batch_size, self._taking(self.poll_ms))
 
+    @property
+    def backoff(self) -> Backoff:
+        """The delays between the attempts at a message."""
+        return replace(Backoff.parse(self.retry_ms), jitter=self.retry_jitter)
+
+    @property
+    def failures(self) -> Failures:
+        """What fails."""
+        place = Place.parse(self.poison)
+        return Failures(self.seed, self.fail_rate, self.poison_rate, place, len(self.backoff.delays_ms))
+
     def _taking(self, milliseconds: int) -> int:
-        return max(1, round(milliseconds * self.concurrency / self.process_ms.mean))
+        return max(1, round(milliseconds * self.concurrency / self.cost.mean))
 
 
 def flags() -> Flags:
     """The consumer's flags."""
     parser = Flags(prog="python -m lab.programs.consumer", description=__doc__)
-    parser.everywhere(metrics_port=9090)
-    parser.flag("topic", str, "events", "topic to consume")
-    parser.flag("group", str, "enrich", "consumer group")
-    parser.flag("receipts-topic", str, "receipts", "topic that stands for the downstream store")
-    parser.flag("reports-topic", str, "reports", "topic for the recorder's group events")
-    parser.flag(
-        "process-ms", Cost.parse, Cost(2, 10), "processing time of a message, ms: 6 or 2-10", "6 or 2-10, 0.001 to 600,000"
-    )
-    parser.flag("concurrency", whole(1, 10_000), 6, "messages processed at the same time", "1 to 10,000")
-    parser.flag("burn", whole(0, 100), 0, "percent of the processing time spent computing; the rest waits", "0 to 100")
-    parser.flag("batch-ms", whole(1, 60_000), 50, "how much work shares a write to the store, ms", "1 to 60,000")
-    parser.flag("poll-ms", whole(1, 600_000), 50, "how much work is taken, and is in flight, at a time, ms", "1 to 600,000")
-    parser.flag("balancer", choice(*BALANCERS), BALANCERS[0], "|".join(BALANCERS), f"one of {', '.join(BALANCERS)}")
-    parser.flag("commit", choice("manual", "auto"), "manual", "manual commits follow receipts", "manual or auto")
-    parser.flag("commit-interval-ms", whole(0, 600_000), 250, "least time between commits, ms", "0 to 600,000")
-    parser.flag("drain", choice("on", "off"), "on", "finish, commit and leave on SIGTERM, or just die", "on or off")
-    parser.flag("drain-timeout", whole(0, 86_400), 20, "longest wait for work in flight, s", "0 to 86,400")
-    parser.flag(
-        "wake", choice("on", "off"), "on", "wake the fetchers after an incremental rebalance; off is stock", "on or off"
-    )
-    parser.flag("heartbeat-ms", whole(100, 60_000), 500, "heartbeat interval of classic members, ms", "100 to 60,000")
-    parser.flag(
-        "session-timeout-ms", whole(1000, 1_800_000), 10_000, "session timeout of classic members, ms", "1,000 to 1,800,000"
-    )
-    parser.flag("auto-offset-reset", choice("earliest", "latest"), "earliest", "where a new group starts", "earliest or latest")
-    parser.flag(
-        "partition-warmup-ms", whole(0, 600_000), 0, "work per newly assigned partition (a cache, state), ms", "0 to 600,000"
-    )
-    parser.flag(
-        "metadata-refresh-ms",
-        whole(10, 3_600_000),
-        300_000,
-        "how often partitions are looked for, ms; the default is librdkafka's",
-        "10 to 3,600,000",
-    )
-    parser.flag("seed", whole(0, 2**63 - 1), 1, "decides which messages fail", "a whole number from 0")
-    parser.flag("fail-rate", number(0, 1), 0.0, "share of messages that fail at first, and succeed in a retry", "0 to 1")
-    parser.flag("poison-rate", number(0, 1), 0.0, "share of messages that never succeed", "0 to 1")
-    parser.flag(
-        "poison", Place.parse, "", "one message that never succeeds: 3:1000 is offset 1000 of partition 3", "PARTITION:OFFSET"
-    )
-    parser.flag(
-        "retry-ms",
-        Backoff.parse,
-        "1000,2000,4000",
-        "delay before each retry, ms",
-        "1 to 20 delays of 0 to 600,000, with commas",
-    )
-    parser.flag("retry-jitter", number(0, 1), 0.0, "a delay is drawn from its length times 1 - this to 1 + this", "0 to 1")
-    parser.flag(
-        "dlq",
-        choice("on", "off"),
-        "on",
-        "after the last retry the message is a dead letter; off: it is retried for ever, and its partition stands still",
-        "on or off",
-    )
-    parser.flag("dlq-topic", str, "dead-letters", "topic for dead letters")
-    parser.flag("join", choice("on", "off"), "on", "off: start like any consumer, but stay out of the group", "on or off")
+    kafka_flags(parser)
+    parser.serving(metrics_port=9090)
+    declarations.add_flags(parser, Settings)
     return parser
 
 
-def settings(options: Any) -> Settings:
-    """The settings in parsed flags; the client.id is the pod's own name, as two members must never share one."""
-    return Settings(
-        bootstrap_servers=options.bootstrap_servers,
-        topic=options.topic,
-        group=options.group,
-        receipts_topic=options.receipts_topic,
-        reports_topic=options.reports_topic,
-        process_ms=options.process_ms,
-        concurrency=options.concurrency,
-        burn_percent=options.burn,
-        batch_ms=options.batch_ms,
-        poll_ms=options.poll_ms,
-        balancer=options.balancer,
-        commit=options.commit,
-        commit_interval_ms=options.commit_interval_ms,
-        drain=options.drain == "on",
-        drain_timeout_s=float(options.drain_timeout),
-        wake=options.wake == "on",
-        heartbeat_ms=options.heartbeat_ms,
-        session_timeout_ms=options.session_timeout_ms,
-        offset_reset=options.auto_offset_reset,
-        partition_warmup_ms=options.partition_warmup_ms,
-        metadata_refresh_ms=options.metadata_refresh_ms,
-        failures=Failures(
-            options.seed, options.fail_rate, options.poison_rate, options.poison, len(options.retry_ms.delays_ms)
-        ),
-        backoff=replace(options.retry_ms, jitter=options.retry_jitter),
-        dead_letters=options.dlq == "on",
-        dlq_topic=options.dlq_topic,
-        join=options.join == "on",
-        pod_ip=options.pod_ip,
-        metrics_port=options.metrics_port,
-        client_id=os.environ.get("HOSTNAME", f"consumer-{os.getpid()}"),
-    )
+def settings(options: Namespace) -> Settings:
+    """The settings in parsed flags. Raises :class:`InputError` for two that are not allowed together."""
+    made = Settings(**vars(options), client_id=os.environ.get("HOSTNAME", f"consumer-{os.getpid()}"))
+    made.check_together("command line")
+    return made

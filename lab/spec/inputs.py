@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,14 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.errors import InputError
+from lab.spec import declarations, events, profile, scaledobject
 from lab.spec import policy as policies
-from lab.spec import profile, scaledobject
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
+from lab.spec.declarations import Declarations
+from lab.spec.events import Context, During, Event
+from lab.spec.library import COMMITTED, Library
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
 from lab.spec.scale import Scale
@@ -29,13 +32,8 @@ from lab.spec.triggers.external import External
 from lab.spec.workload import PARTITIONS, Workload
 
 DRAINED, REPLAYED = "drained", "replayed"
-REPARTITION = "repartition"
 PRODUCER = "producer/job"
-SIGKILL = "sigkill"
-FAULTS = (SIGKILL,)
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
-_POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
-_NOT_IN_IMAGE = "ridehailing/"  # programs of Spark, Locust and aiohttp
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,10 @@ class Inputs:
     """A trial's inputs as they are applied, that is after the scale's compression.
 
     ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's
-    steps are through). ``partitions_after``: what the topic is grown to when the profile's phase "repartition" begins.
+    steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
-    ``fault``: what breaks when the profile's phase of that name begins (:mod:`lab.trial.faults`).
+    ``library`` is where the manifests are looked up; it is no part of the identity.
     """
 
     profile_name: str
@@ -59,12 +57,23 @@ class Inputs:
     runtime: str
     partitions: int = PARTITIONS
     until: str = DRAINED
-    partitions_after: int | None = None
+    during: During = ()
     repetition: int = 1
     replaced: tuple[Replaced, ...] = ()
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
-    fault: str | None = None
+    library: Library = field(default=COMMITTED, compare=False)
+
+    @property
+    def partitions_after(self) -> int | None:
+        """How many partitions the topic has after all events; None where none adds any."""
+        return events.partitions_after(self.during)
+
+    @property
+    def schedule(self) -> tuple[tuple[str | None, Event], ...]:
+        """All events in order, each with its phase; the steps of a policy come after the profile, which is phase None."""
+        decrees = self.policy.decrees if isinstance(self.policy, ReplicaSteps) else ()
+        return (*self.during, *((None, one) for one in decrees))
 
     def to_dict(self) -> dict[str, Any]:
         """The inputs as plain data: what is hashed, and what trial.json keeps."""
@@ -79,8 +88,8 @@ class Inputs:
             "runtime": self.runtime,
             "partitions": self.partitions,
             "until": self.until,
-            "partitions_after": self.partitions_after,
             "repetition": self.repetition,
+            **events.hashed(self.during),
         }
         if self.replaced:
             content["replaced"] = [asdict(one) for one in self.replaced]
@@ -88,8 +97,6 @@ class Inputs:
             content["beside"] = list(self.beside)
         if self.driver != PRODUCER:
             content["driver"] = self.driver
-        if self.fault:
-            content["fault"] = self.fault
         return content
 
     @cached_property
@@ -130,7 +137,7 @@ class Inputs:
             "data": environment,
         }
         exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
-        others = [item for name in self.beside for item in _beside(name, self.scale)]
+        others = [item for name in self.beside for item in _beside(self.library.manifest(name), self.scale)]
         return [settings, exporter, *others, consumer, *self._deciding(consumer)]
 
     def _deciding(self, consumer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -145,7 +152,19 @@ class Inputs:
 
     def producer(self) -> dict[str, Any]:
         """The Job that replays the profile."""
-        return yamlfile.read(_manifest(self.driver))
+        file = self.library.manifest(self.driver)
+        return declarations.with_programs(yamlfile.read(file), file)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics to record beside those of every trial: what the manifests of ``beside`` and ``driver`` declare."""
+        names = (
+            name
+            for manifest in (*self.beside, self.driver)
+            for one in _declarations(self.library.manifest(manifest))
+            for name in one.metrics
+        )
+        return tuple(dict.fromkeys(names))
 
 
 def read(
@@ -158,46 +177,35 @@ def read(
     *,
     partitions: int = PARTITIONS,
     until: str = DRAINED,
-    partitions_after: int | None = None,
+    during: Mapping[str, Event | Sequence[Event]] | None = None,
     repetition: int = 1,
     beside: Sequence[str] = (),
     driver: str = PRODUCER,
-    fault: str | None = None,
+    library: Library = COMMITTED,
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
-    A name is that of a committed file. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
+    ``during`` has events by the phase of the profile at whose beginning they happen.
+    A name is that of a file in ``library``. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
     """
     workload.check()
-    profile_file = profile_name if isinstance(profile_name, Path) else _file((paths.PROFILES,), profile_name, "profile")
+    profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
     given = profile.load(profile_file)
     policy: Policy
     if isinstance(policy_name, Path):
         policy, replaced = _adopted(policy_name, partitions)
     else:
-        policy, replaced = policies.load(_file(tuple(paths.MANIFESTS / kind for kind in _POLICIES), policy_name, "policy")), ()
-    _manifest(driver)
+        policy, replaced = policies.load(library.policy(policy_name)), ()
+    library.manifest(driver)
     for name in beside:
-        _beside(name, scale)
-    for field, name in (("driver", driver), *(("beside", name) for name in beside)):
-        if runtime != "binary" and name.startswith(_NOT_IN_IMAGE):
-            raise InputError("trial", field, name, f"none of {_NOT_IN_IMAGE} on kind, whose image of pods lacks their programs")
+        _beside(library.manifest(name), scale)
+    for what, name in (("driver", driver), *(("beside", name) for name in beside)):
+        if any(one.programs for one in _declarations(library.manifest(name))) and runtime != "binary":
+            words = f"on kind none with programs of its own ({declarations.PYTHONPATH}), which the image of pods lacks"
+            raise InputError("trial", what, name, words)
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
-    if partitions_after is not None:
-        if partitions_after <= partitions:
-            raise InputError(
-                "trial", "partitions_after", partitions_after, f"more than {partitions}: Kafka can't take any away"
-            )
-        if all(step.phase != REPARTITION for step in given.steps):
-            raise InputError(profile_file, "steps", "no such phase", f"a phase {REPARTITION!r} that says when")
-    if fault is not None:
-        if fault not in FAULTS:
-            raise InputError("trial", "fault", fault, f"one of {', '.join(FAULTS)}")
-        if runtime != "binary":
-            raise InputError("trial", "fault", fault, "none on kind, whose processes are not this machine's")
-        if all(step.phase != fault for step in given.steps):
-            raise InputError(profile_file, "steps", "no such phase", f"a phase {fault!r} that says when")
+    context = Context(runtime, policy, partitions)
     return Inputs(
         profile_name=_label(profile_name),
         policy_name=_label(policy_name),
@@ -209,12 +217,12 @@ def read(
         runtime=runtime,
         partitions=partitions,
         until=until,
-        partitions_after=partitions_after,
+        during=events.schedule(during or {}, given, context),
         repetition=repetition,
         replaced=replaced,
         beside=tuple(beside),
         driver=driver,
-        fault=fault,
+        library=library,
     )
 
 
@@ -237,27 +245,16 @@ def _label(name: str | Path) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"
 
 
-def _manifest(name: str) -> Path:
-    file = paths.MANIFESTS / f"{name}.yaml"
-    if not file.is_file():
-        folder = file.parent if file.parent.is_dir() else paths.MANIFESTS
-        known = sorted(str(path.relative_to(paths.MANIFESTS).with_suffix("")) for path in folder.rglob("*.yaml"))
-        raise InputError(paths.MANIFESTS, "manifest", name, f"one of {', '.join(known)}")
-    return file
-
-
-def _beside(name: str, scale: Scale) -> list[dict[str, Any]]:
-    """The objects in manifest ``name``; those that decide replicas are checked, and compressed like the trial's own."""
-    file = _manifest(name)
+def _beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
+    """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own."""
     return [
-        policies.parse(item, file).compressed(scale).content if item.get("kind") in policies.KINDS else item
+        policies.parse(item, file).compressed(scale).content
+        if item.get("kind") in policies.KINDS
+        else declarations.with_programs(item, file)
         for item in yamlfile.documents(file)
     ]
 
 
-def _file(folders: tuple[Path, ...], name: str, kind: str) -> Path:
-    for folder in folders:
-        if (file := folder / f"{name}.yaml").exists():
-            return file
-    known = sorted(path.stem for folder in folders for path in folder.glob("*.yaml") if path.stem != "scales")
-    raise InputError(folders[0].parent if len(folders) > 1 else folders[0], kind, name, f"one of {', '.join(known)}")
+def _declarations(file: Path) -> list[Declarations]:
+    """What the objects in the manifest ``file`` declare for the lab, one each."""
+    return [declarations.read(item, file) for item in yamlfile.documents(file)]

@@ -31,13 +31,13 @@ def partitions_of(ids: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.int
     return (hashed & np.uint32(0x7FFFFFFF)).astype(np.int64) % count
 
 
-def shares(profile: Profile, seed: int, partitions: int) -> npt.NDArray[np.float64]:
-    """Each partition's share of the events that the producer sends for ``profile`` with ``seed``; they sum to 1."""
+def shares(profile: Profile, seed: int, partitions: int, entities: int = ENTITIES) -> npt.NDArray[np.float64]:
+    """Each partition's share of the events that a producer sends for ``profile``, ``seed`` and ``entities``; their sum is 1."""
     wanted = max(1, min(profile.total, MOST_DRAWN))
-    entities = Entities(seed, ENTITIES, profile.zipf)
+    keys = Entities(seed, entities, profile.zipf)
     counts = np.zeros(partitions)
     for begin in range(0, wanted, BLOCK):
-        ids = entities.take(min(BLOCK, wanted - begin))
+        ids = keys.take(min(BLOCK, wanted - begin))
         counts += np.bincount(partitions_of(ids, partitions), minlength=partitions)
     share: npt.NDArray[np.float64] = counts / counts.sum()
     return share

@@ -13,9 +13,8 @@ from typing import Any
 
 from lab import yamlfile
 from lab.errors import InputError
+from lab.spec.events import MOST_PODS, Event
 from lab.spec.scale import Scale
-
-MOST_PODS = 200
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,23 @@ class Step:
 
     replicas: int | None
     bystanders: int
+
+
+@dataclass(frozen=True)
+class Decree(Event):
+    """A step as it is taken: from ``before`` to ``after`` replicas, or ``bystanders`` beside them; observed for ``hold_s``."""
+
+    before: int
+    after: int
+    bystanders: int
+    hold_s: float
+
+    @property
+    def kind(self) -> str:
+        """``control``, ``up`` or ``down``."""
+        if self.bystanders:
+            return "control"
+        return "up" if self.after > self.before else "down"
 
 
 @dataclass(frozen=True)
@@ -47,6 +63,17 @@ class ReplicaSteps:
     def max_replicas(self) -> int:
         """The most replicas of any step."""
         return max([self.start, *(step.replicas for step in self.steps if step.replicas is not None)])
+
+    @property
+    def decrees(self) -> tuple[Decree, ...]:
+        """The steps in order, each from where the one before it left the group."""
+        found: list[Decree] = []
+        held = self.start
+        for step in self.steps:
+            after = held if step.replicas is None else step.replicas
+            found.append(Decree(held, after, step.bystanders, self.hold_s))
+            held = after
+        return tuple(found)
 
     def compressed(self, scale: Scale) -> ReplicaSteps:
         """Itself: a rebalance takes the time it takes."""

@@ -3,88 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec.backoff import Backoff
-from lab.spec.consumer import Cost, flags
+from lab.flags import whole
+from lab.spec import consumer, producer, settings
 from lab.spec.scale import Scale
+from lab.spec.settings import setting
 
 PARTITIONS = 24  # of a trial's topic
 MOST_PARTITIONS = 200  # of one broker, on one machine
-_POD = {"grace_s": (1, 86_400), "cpu_request_m": (1, 1000)}  # the pod's settings, not the program's; its limit is one CPU
-_SWITCHES = ("drain", "wake", "dlq")
-# These came when there were records: left out at their default, so that a trial from before keeps its identity.
-_LATER = ("burn", "fail_rate", "poison_rate", "poison", "retry_ms", "retry_jitter", "dlq")
+PROGRAMS = (consumer.TrialSettings, producer.TrialSettings)
 
 
-@dataclass(frozen=True)
-class Workload:
-    """The consumer's settings in a trial; the words and ranges are those of ``python -m lab.programs.consumer --help``.
+@dataclass(frozen=True, kw_only=True)
+class Workload(consumer.TrialSettings, producer.TrialSettings):
+    """What a trial sets of its programs and of the consumer's pods; docs/workload.md has every field.
 
-    Two are the pod's: ``grace_s`` its terminationGracePeriodSeconds, ``cpu_request_m`` the CPU it requests, in millicores.
+    The fields declared here are the pod's, no program's; the limit of its CPU is one core.
     """
 
-    process_ms: str = "2-10"
-    concurrency: int = 6
-    balancer: str = "cooperative-sticky"
-    commit: str = "manual"
-    commit_interval_ms: int = 250
-    drain: str = "on"
-    drain_timeout: int = 20
-    wake: str = "on"
-    poll_ms: int = 50
-    partition_warmup_ms: int = 0
-    auto_offset_reset: str = "earliest"
-    metadata_refresh_ms: int = 300_000
-    grace_s: int = 30
-    cpu_request_m: int = 25
-    burn: int = 0
-    fail_rate: float = 0.0
-    poison_rate: float = 0.0
-    poison: str = ""
-    retry_ms: str = "1000,2000,4000"
-    retry_jitter: float = 0.0
-    dlq: str = "on"
+    grace_s: int = setting(30, whole(1, 86_400), "terminationGracePeriodSeconds of the pod", "s", hashed_at_default=True)
+    cpu_request_m: int = setting(25, whole(1, 1000), "CPU that the pod requests", "millicores", hashed_at_default=True)
 
     @classmethod
-    def of(cls, content: Mapping[str, Any], where: object) -> Workload:
+    def of(cls, content: Mapping[str, Any], where: object) -> Self:
         """The workload with these settings, the others by default. Raises :class:`InputError` like :meth:`check`."""
-        types: dict[str, Any] = {field.name: type(field.default) for field in fields(cls)}
-        yamlfile.known(content, types, where)
-        # To YAML an unquoted on is true.
-        written: dict[str, Any] = {
-            name: ("off", "on")[value] if name in _SWITCHES and isinstance(value, bool) else value
-            for name, value in content.items()
-        }
-        cls(**written).check(where)
-        return cls(**{name: types[name](value) for name, value in written.items()})
+        yamlfile.known(content, (one.name for one in settings.declared(cls)), where)
+        made = cls(**settings.read(cls, content, where))
+        made.check_together(where)
+        return made
 
     def check(self, where: object = "workload") -> None:
-        """Raise :class:`InputError` for the first setting that the consumer, or its pod, would refuse."""
-        consumer = flags()
-        for field, value in asdict(self).items():
-            if field in _POD:
-                yamlfile.whole({field: value}, field, where, *_POD[field])
-            else:
-                consumer.check(field.replace("_", "-"), value, where, field)
-        if self.fail_rate + self.poison_rate > 1:
-            raise InputError(where, "poison_rate", self.poison_rate, f"at most 1 - fail_rate, {1 - self.fail_rate:g}")
+        """Raise :class:`InputError` for the first setting that its program, or its pod, would refuse."""
+        settings.read(self, {one.name: getattr(self, one.name) for one in settings.declared(self)}, where)
+        self.check_together(where)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as plain data, without those of ``_LATER`` that are at their default."""
-        given = asdict(self)
-        plain = {field.name: field.default for field in fields(self)}
-        return {name: value for name, value in given.items() if name not in _LATER or value != plain[name]}
+        """The settings as plain data, as they are hashed: without most of those that are at their default."""
+        return settings.hashed(self)
 
     def environment(self, scale: Scale) -> dict[str, str]:
-        """The program's settings as its environment; ``scale`` changes how many at once, and how long it waits to retry."""
-        settings = asdict(self) | {"concurrency": round(self.concurrency * scale.rate)}
-        settings["retry_ms"] = str(Backoff.parse(self.retry_ms).compressed(scale.time))
-        return {name.upper(): str(value) for name, value in settings.items() if name not in _POD}
+        """The programs' settings at ``scale``, as their environment."""
+        return {name: value for one in PROGRAMS for name, value in settings.environment(self, one, scale).items()}
 
     @property
     def dead_letters(self) -> bool:
@@ -94,7 +58,7 @@ class Workload:
     @property
     def rate(self) -> float:
         """Messages/s a pod processes at most: concurrency / mean processing time."""
-        return self.concurrency * 1000 / Cost.parse(self.process_ms).mean
+        return self.concurrency * 1000 / self.cost.mean
 
 
 def load(file: Path) -> tuple[Workload, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,20 @@ from confluent_kafka import Consumer, TopicPartition
 
 
 class Listener:
-    """Reads the trial's reports topic from its beginning into ``file`` (JSON lines) and calls ``notify`` at each."""
+    """Reads the trial's reports topic from its beginning into ``file`` (JSON lines) and calls ``notify`` at each.
 
-    def __init__(self, bootstrap: str, topic: str, file: Path, notify: Callable[[], None]) -> None:
+    ``settings`` are those with which a client logs in to Kafka, if it has to.
+    """
+
+    def __init__(
+        self, bootstrap: str, topic: str, file: Path, notify: Callable[[], None], settings: Mapping[str, str] | None = None
+    ) -> None:
         self._file = file.open("a")
         self._notify = notify
         self._stop = threading.Event()
         self.events: list[dict[str, Any]] = []
-        self._consumer = Consumer(
-            {"bootstrap.servers": bootstrap, "group.id": "lab-recorder", "enable.auto.commit": False, "log_level": 2}
-        )
+        own: dict[str, Any] = {"group.id": "lab-recorder", "enable.auto.commit": False, "log_level": 2}
+        self._consumer = Consumer({"bootstrap.servers": bootstrap, **own, **(settings or {})})
         self._consumer.assign([TopicPartition(topic, 0, 0)])
         self._thread = threading.Thread(target=self._follow, name="reports", daemon=True)
         self._thread.start()
@@ -32,6 +36,11 @@ class Listener:
             (row for row in reversed(self.events) if row["event"] == event and all(row.get(k) == v for k, v in fields.items())),
             None,
         )
+
+    def begun(self, phase: str) -> float | None:
+        """When the profile's ``phase`` began first, epoch s; None when it has not yet."""
+        rows = (row for row in self.events if row["event"] == "phase" and row["phase"] == phase)
+        return next((float(row["at"]) for row in rows), None)
 
     def owned(self) -> dict[str, int]:
         """How many partitions each consumer said last that it owns."""

@@ -1,4 +1,4 @@
-"""Where a ScaledObject finds what it asks: addresses that are known only when it is applied, on either runtime. Pure."""
+"""Where a ScaledObject finds what it asks, and its login: known only when it is applied, on either runtime. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import copy
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from lab.spec.triggers.kafka import APACHE, KAFKA
 
 SCALER_PORT = 6000
 _NAMESPACE = re.compile(r'\bnamespace="[^"]*"')
@@ -16,10 +18,11 @@ def asks_scaler(item: Mapping[str, Any]) -> bool:
     return item["kind"] == "ScaledObject" and any(one["type"] == "external" for one in item["spec"]["triggers"])
 
 
-def located(item: Mapping[str, Any], namespace: str, prometheus: str, scaler: str) -> dict[str, Any]:
+def located(item: Mapping[str, Any], namespace: str, prometheus: str, scaler: str, login: str | None = None) -> dict[str, Any]:
     """``item`` as it is applied in ``namespace``: a ScaledObject's triggers get the URL ``prometheus`` and the IP ``scaler``.
 
-    An object of another namespace comes to this one, and a query that names one asks for this one.
+    An object of another namespace comes to this one, and a query that names one asks for this one. Triggers that ask Kafka log
+    in with the TriggerAuthentication ``login``, if there is one.
     """
     placed = copy.deepcopy(dict(item))
     placed["metadata"].pop("namespace", None)
@@ -32,4 +35,6 @@ def located(item: Mapping[str, Any], namespace: str, prometheus: str, scaler: st
             metadata["query"] = _NAMESPACE.sub(f'namespace="{namespace}"', metadata["query"])
         elif trigger["type"] == "external":
             metadata["scalerAddress"] = f"{scaler}:{SCALER_PORT}"
+        elif trigger["type"] in (KAFKA, APACHE) and login is not None:
+            trigger["authenticationRef"] = {"name": login}
     return placed

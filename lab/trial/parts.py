@@ -55,7 +55,8 @@ def _samples(stage: Stage, into: Path) -> None:
     # Prometheus stamps by the wall clock.
     moved = clock.PROCESS.moved_s()
     start, end = min(stage.times.values()), clock.now()
-    frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, start + min(0.0, moved), end + max(0.0, moved))
+    span = start + min(0.0, moved), end + max(0.0, moved)
+    frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, *span, stage.inputs.metrics)
     frame.to_parquet(into / "samples.parquet")
 
 
@@ -81,6 +82,6 @@ def _ledger(stage: Stage, spark: Callable[[], SparkSession], at_rest: bool, into
     with reporting(lambda: "Spark: ledger", every_s=10):
         letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
         topics = Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], letters)
-        settle(spark(), stage.cluster.bootstrap, topics, into, at_rest)
+        settle(spark(), stage.cluster.bootstrap, topics, into, at_rest, stage.cluster.kafka_settings)
     stage.times["ledger_s"] = time.monotonic() - begun
     log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.times["ledger_s"])

@@ -15,33 +15,29 @@ from lab import clock
 from lab.cluster import Cluster
 from lab.errors import LabFault
 from lab.host import machine
-from lab.kafka import topics
 from lab.model.baseline import baseline
 from lab.progress import reporting
 from lab.record import seal
 from lab.record.store import Record, write_json
-from lab.spec.inputs import DRAINED, REPARTITION, Inputs
-from lab.spec.steps import ReplicaSteps
-from lab.trial import closing, faults, stepping
+from lab.spec.inputs import DRAINED, Inputs
+from lab.trial import closing
+from lab.trial.events import happen
 from lab.trial.located import asks_scaler
 from lab.trial.parts import parts
-from lab.trial.stage import Stage
+from lab.trial.stage import CONSUMER, Stage
 from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
 CLOSE_S = 180  # the pods of a record that was interrupted while it was closed are still to go
-CONSUMER = "consumer"
-Disturb = Callable[[Stage], None]
+PHASE_SLACK_S = 60  # a phase may begin so much after the profile's length
 
 
-def run(
-    cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], SparkSession], disturb: Disturb | None = None
-) -> Record:
+def run(cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], SparkSession]) -> Record:
     """Execute the trial and return its record, which is on disk even when this raises.
 
     ``spark`` is asked for a session only once the trial's last message is processed: on the trial's own two cores a JVM
-    at work would be in the measurement (docs/decisions). ``disturb`` is called when the producer has started: a fault's hook.
+    at work would be in the measurement (docs/decisions).
     """
     folder = results / "records" / inputs.id
     shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +56,7 @@ def run(
     try:
         stage = Stage(cluster, inputs, folder)
         with reporting(stage.line, every_s=5):
-            ended = _drive(stage, disturb)
+            ended = _drive(stage)
     except BaseException as error:
         ended = "interrupted" if isinstance(error, KeyboardInterrupt) else f"fault: {closing.reason(error)}"
         log.warning("%s: %s; its record is closed with what there is (Ctrl-C gives that up)", inputs.id, ended)
@@ -84,6 +80,7 @@ def _close(folder: Path, head: dict[str, Any], stage: Stage | None, ended: str, 
     finally:
         if stage is not None:
             seen = {"times": stage.times, "offsets": stage.offsets, "steps": stage.steps, "faults": stage.faults}
+            seen |= {"events": stage.events}
             seen |= {"deadlines": asdict(stage.deadlines), "lag_unanswered": stage.lag_unanswered}
             seen |= {"watch_gaps": stage.transitions.gaps}
         end = {"finished": clock.now(), "clock_moved_s": round(clock.PROCESS.moved_s(), 3)}
@@ -93,21 +90,42 @@ def _close(folder: Path, head: dict[str, Any], stage: Stage | None, ended: str, 
             closing.bounded(stage.close, CLOSE_S)
 
 
-def _drive(stage: Stage, disturb: Disturb | None) -> str:
-    """Settle the baseline, replay the profile, wait for the end; returns how it ended."""
-    inputs, watched = stage.inputs, stage.transitions
-    policy, replicas, settle_s = inputs.policy, stage.baseline.replicas, stage.deadlines.settle_s
+def _drive(stage: Stage) -> str:
+    """Put the group up, let it settle, replay the profile with its events, and wait for the end; returns how it ended."""
     stage.mark("settling")
-    if replicas != policy.start:
-        log.info("%s: baseline of %d, not the floor of %d: %s", inputs.id, replicas, policy.start, stage.baseline.why)
-    wanted = inputs.manifests(stage.names)
-    beside = [
-        item["metadata"]["name"] for item in wanted if item["kind"] == "Deployment" and item["metadata"]["name"] != CONSUMER
-    ]
+    beside = _put_up(stage)
+    _settle(stage, beside)
+    stage.mark("driving")
+    _start_traffic(stage)
+    for phase, event in stage.inputs.schedule:
+        _await(stage, phase)
+        happen(stage, phase, event)
+    _await(stage, None)
+    ended = "complete"
+    if stage.inputs.until == DRAINED:
+        stage.mark("draining")
+        ended = _drained(stage)
+    stage.mark("ended")
+    return ended
+
+
+def _put_up(stage: Stage) -> list[str]:
+    """Apply the trial's objects, the lag scaler before what asks it; returns the Deployments beside the consumer's."""
+    wanted = stage.inputs.manifests(stage.names)
     stage.apply([item for item in wanted if not asks_scaler(item)])
     if asking := [item for item in wanted if asks_scaler(item)]:
-        watched.wait(lambda: stage.ready("lag-scaler"), settle_s, "the lag scaler ready", stage.check)
+        deadline_s = stage.deadlines.settle_s
+        stage.transitions.wait(lambda: stage.ready("lag-scaler"), deadline_s, "the lag scaler ready", stage.check)
         stage.apply(asking)
+    deployments = (item["metadata"]["name"] for item in wanted if item["kind"] == "Deployment")
+    return [name for name in deployments if name != CONSUMER]
+
+
+def _settle(stage: Stage, beside: list[str]) -> None:
+    """Wait until the baseline's consumers share all partitions, ``beside`` is ready, and what decides has begun to."""
+    inputs, replicas = stage.inputs, stage.baseline.replicas
+    if replicas != inputs.policy.start:
+        log.info("%s: baseline of %d, not the floor of %d: %s", inputs.id, replicas, inputs.policy.start, stage.baseline.why)
 
     def settled() -> bool:
         owned = stage.reports.owned()
@@ -119,35 +137,26 @@ def _drive(stage: Stage, disturb: Disturb | None) -> str:
             and _decides(stage)
         )
 
-    watched.wait(settled, settle_s, f"baseline of {replicas} consumers settled", stage.check)
-    stage.mark("driving")
-    stage.apply([inputs.producer()])
-    watched.wait(lambda: stage.reports.last("profile") is not None, settle_s, "producer started", stage.check)
-    if disturb is not None:
-        disturb(stage)
-    length = inputs.profile.duration
-    if inputs.fault is not None:
-        watched.wait(
-            lambda: stage.reports.last("phase", phase=inputs.fault) is not None, length + 60, "time to strike", stage.check
-        )
-        stage.faults.append(faults.inflict(stage, inputs.fault))
-        stage.mark(inputs.fault)
-    if inputs.partitions_after is not None:
-        watched.wait(
-            lambda: stage.reports.last("phase", phase=REPARTITION) is not None, length + 60, "time to repartition", stage.check
-        )
-        topics.grow(stage.cluster.bootstrap, stage.names["TOPIC"], inputs.partitions_after)
-        stage.mark("repartitioned")
-    watched.wait(lambda: stage.reports.last("produced") is not None, stage.deadlines.replay_s, "profile replayed", stage.check)
-    if isinstance(policy, ReplicaSteps):
-        stage.mark("stepping")
-        stage.steps = stepping.take(stage, policy)
-    ended = "complete"
-    if inputs.until == DRAINED:
-        stage.mark("draining")
-        ended = _drained(stage)
-    stage.mark("ended")
-    return ended
+    what = f"baseline of {replicas} consumers settled"
+    stage.transitions.wait(settled, stage.deadlines.settle_s, what, stage.check)
+
+
+def _start_traffic(stage: Stage) -> None:
+    """Start the producer, and wait until it begins the profile."""
+    stage.apply([stage.inputs.producer()])
+    stage.transitions.wait(
+        lambda: stage.reports.last("profile") is not None, stage.deadlines.settle_s, "producer started", stage.check
+    )
+
+
+def _await(stage: Stage, phase: str | None) -> None:
+    """Wait until the profile's ``phase`` has begun; None: until the profile is replayed."""
+    reports, wait = stage.reports, stage.transitions.wait
+    if phase is None:
+        wait(lambda: reports.last("produced") is not None, stage.deadlines.replay_s, "profile replayed", stage.check)
+    else:
+        deadline_s = stage.inputs.profile.duration + PHASE_SLACK_S
+        wait(lambda: reports.begun(phase) is not None, deadline_s, f"phase {phase} began", stage.check)
 
 
 def _decides(stage: Stage) -> bool:
@@ -173,8 +182,8 @@ def _drained(stage: Stage) -> str:
         return (
             (lags := stage.lags()) is not None
             and all(part.lag == 0 for part in lags.values())
-            and watched.field("Deployment", "consumer", "spec", "replicas") == floor
-            and len(watched.pods("consumer")) == floor
+            and watched.field("Deployment", CONSUMER, "spec", "replicas") == floor
+            and len(watched.pods(CONSUMER)) == floor
         )
 
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -41,23 +41,24 @@ METRICS = (
     "lagscaler_lag",
     "lagscaler_lasting",
     "lagscaler_metric",
-    "ingestion_events_total",
-    "matching_pending_requests",
 )
 CHUNK_S = 600
 QUERY_S = 15  # one takes milliseconds; Prometheus' own limit is 120 s
 
 
-def collect(url: str, namespace: str, start: float, end: float, timeout_s: float = QUERY_S) -> pd.DataFrame:
+def collect(
+    url: str, namespace: str, start: float, end: float, further: Sequence[str] = (), timeout_s: float = QUERY_S
+) -> pd.DataFrame:
     """Samples of the namespace from ``start`` to ``end`` (epoch s) as columns t, metric, pod, labels (JSON), value.
 
+    They are those of METRICS, which every trial records, and of the ``further`` metrics that this one's manifests declare.
     Raises :class:`LabFault` when Prometheus can't be asked, or has not answered a query after ``timeout_s``. A metric without
     samples is simply absent.
     """
     rows: list[dict[str, Any]] = []
     try:
         prometheus = PrometheusConnect(url=url, retry=Retry(total=1))
-        for name in METRICS:
+        for name in dict.fromkeys((*METRICS, *further)):
             for chunk_end, seconds in _chunks(start, end):
                 query = f'{name}{{namespace="{namespace}"}}[{seconds}s]'
                 for series in prometheus.custom_query(query, params={"time": chunk_end}, timeout=timeout_s):

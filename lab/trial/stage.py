@@ -17,7 +17,10 @@ from lab.errors import LabFault
 from lab.kafka import topics
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.model.baseline import baseline
+from lab.spec.events import SIGKILL, Kill
 from lab.spec.inputs import Inputs
+from lab.spec.steps import Decree
+from lab.trial import login
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
 from lab.trial.located import located
@@ -26,6 +29,7 @@ from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
+CONSUMER = "consumer"  # the Deployment that is scaled
 OFFSETS_S = 20
 GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 
@@ -45,15 +49,16 @@ class Stage:
         self._halted = False
         self.times: dict[str, float] = {}
         self.offsets: dict[int, dict[str, int | None]] = {}
-        self.steps: list[dict[str, Any]] = []
-        self.faults: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []  # what happened, by lab.trial.events
+        self.paused: dict[str, int] = {}  # process by pod
         self.api = cluster.api()
         self._single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
         topics.create(
             cluster.bootstrap,
             {self.names["TOPIC"]: inputs.partitions} | {self.names[key]: 1 for key in self._single},
+            cluster.kafka_settings,
         )
-        self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"])
+        self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"], settings=cluster.kafka_settings)
         apply.objects(
             self.api,
             [
@@ -64,9 +69,15 @@ class Stage:
                 }
             ],
         )
+        self._login = login.objects(cluster.kafka_settings, cluster.pod_bootstrap)
+        apply.objects(self.api, self._login, self.namespace)  # no inputs: no record may keep them
         self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl")
         self.reports = Listener(
-            cluster.bootstrap, self.names["REPORTS_TOPIC"], folder / "group_events.jsonl", self.transitions.notify
+            cluster.bootstrap,
+            self.names["REPORTS_TOPIC"],
+            folder / "group_events.jsonl",
+            self.transitions.notify,
+            cluster.kafka_settings,
         )
 
     def mark(self, phase: str) -> None:
@@ -74,6 +85,21 @@ class Stage:
         self.phase = phase
         self.times[phase] = clock.now()
         log.info("%s: %s", self.inputs.id, phase)
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """The decreed steps among the events, as trial.json has had them since before there was a list of events."""
+        rows = [row for row in self.events if row["event"] == Decree.name]
+        return [
+            {"t": row["t"], "kind": row["result"]["kind"], "before": row["before"], "after": row["after"]}
+            | {"settled": row["result"]["settled"], "until": row["result"]["observed"]}
+            for row in rows
+        ]
+
+    @property
+    def faults(self) -> list[dict[str, Any]]:
+        """The kills among the events, as trial.json has had them since before there was a list of events."""
+        return [{"t": row["t"], "fault": SIGKILL} | row["result"] for row in self.events if row["event"] == Kill.name]
 
     def lags(self) -> dict[int, PartitionLag] | None:
         """The group's lag by partition; None when Kafka does not answer, which is counted: it may the next time."""
@@ -102,20 +128,25 @@ class Stage:
             lag = f"{sum(part.lag for part in self.lag.read().values()):,}"
         except KafkaException:
             lag = "unknown"
-        wanted = field("Deployment", "consumer", "spec", "replicas")
-        ready = field("Deployment", "consumer", "status", "readyReplicas")
+        wanted = field("Deployment", CONSUMER, "spec", "replicas")
+        ready = field("Deployment", CONSUMER, "status", "readyReplicas")
         phase = next((row["phase"] for row in reversed(self.reports.events) if row["event"] == "phase"), "")
         return f"{self.phase} {phase}: lag {lag}, replicas {wanted} ({ready or 0} ready)"
 
     def apply(self, wanted: list[dict[str, Any]]) -> None:
         """Apply objects in the trial's namespace and keep them as inputs of the record."""
         scaler = next((pod["status"].get("podIP", "") for pod in self.transitions.pods("lag-scaler")), "")
-        placed = (located(item, self.namespace, self.cluster.pod_prometheus_url, scaler) for item in wanted)
+        prometheus, reference = self.cluster.pod_prometheus_url, login.NAME if self._login else None
+        placed = (located(item, self.namespace, prometheus, scaler, reference) for item in wanted)
         fitted = [self.cluster.fit(item) for item in placed]
         for item in fitted:
             file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
             file.write_text(yaml.safe_dump(item, sort_keys=False))
         apply.objects(self.api, fitted, self.namespace)
+
+    def grow(self, partitions: int) -> None:
+        """Give the topic ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
+        topics.grow(self.cluster.bootstrap, self.names["TOPIC"], partitions, self.cluster.kafka_settings)
 
     def ready(self, deployment: str, replicas: int | None = None) -> bool:
         """Whether ``deployment`` has as many ready pods as it asks for, and asks for ``replicas``."""
@@ -152,5 +183,6 @@ class Stage:
         """Take down what the trial put up. The empty namespace goes by itself."""
         self.halt()
         client.CoreV1Api(self.api).delete_namespace(self.namespace)
-        topics.delete(self.cluster.bootstrap, [self.names[key] for key in ("TOPIC", *self._single)])
+        names = [self.names[key] for key in ("TOPIC", *self._single)]
+        topics.delete(self.cluster.bootstrap, names, self.cluster.kafka_settings)
         self.api.close()

@@ -1,4 +1,4 @@
-"""Takes a group through its decreed steps: scale, wait until it has settled, observe, go on."""
+"""Takes a group through one decreed step: scale, wait until it has settled, observe."""
 
 from __future__ import annotations
 
@@ -8,52 +8,46 @@ from typing import Any
 from kubernetes import client
 
 from lab import clock
-from lab.spec.steps import ReplicaSteps
-from lab.trial.stage import Stage
+from lab.spec.steps import Decree
+from lab.trial.stage import CONSUMER, Stage
 from lab.wait import until
 
 SETTLE_DEADLINE_S = 40  # the slowest seen is 9 s: KIP-848 with the broker's stock heartbeat
-GROUP, BYSTANDER = "consumer", "bystander"
+BYSTANDER = "bystander"
 
 
-def take(stage: Stage, policy: ReplicaSteps) -> list[dict[str, Any]]:
-    """Take every step; each as {t, kind: up | down | control, before, after, settled, until}, times in epoch s.
+def take(decree: Decree, stage: Stage) -> dict[str, Any]:
+    """Take one step; its kind (up, down or control), and when it had ``settled`` and was ``observed``, epoch s.
 
-    A step begins when the Deployment is told, and has settled when exactly its replicas are Ready and share all partitions.
-    A control step starts bystanders instead, and ends once they are Ready and were observed; they are stopped after it.
+    A step has settled when exactly its replicas are Ready and share all partitions. A control step starts bystanders instead,
+    and has settled when they are Ready; they are stopped after it.
     """
-    taken: list[dict[str, Any]] = []
-    held = policy.start
-    for number, step in enumerate(policy.steps, 1):
-        after = held if step.replicas is None else step.replicas
-        kind = "control" if step.replicas is None else "up" if after > held else "down"
-        stage.phase = f"step {number} of {len(policy.steps)}, {kind} {held} to {after}"
-        began = clock.now()
-        if step.replicas is None:
-            _scale(stage, BYSTANDER, step.bystanders)
-            _wait(stage, lambda wanted=step.bystanders: _ready(stage, BYSTANDER) == wanted, "bystanders ready")
-        else:
-            _scale(stage, GROUP, after)
-            _wait(stage, lambda wanted=after: _settled(stage, wanted), f"{after} members settled")
-        settled = clock.now()
-        _observe(stage, policy.hold_s)
-        taken.append({"t": began, "kind": kind, "before": held, "after": after, "settled": settled, "until": clock.now()})
-        if step.replicas is None:
-            _scale(stage, BYSTANDER, 0)
-            _wait(stage, lambda: not stage.transitions.pods(BYSTANDER), "bystanders gone")
-        held = after
-    return taken
+    control = decree.bystanders > 0
+    if control:
+        scale(stage, BYSTANDER, decree.bystanders)
+        _wait(stage, lambda: _ready(stage, BYSTANDER) == decree.bystanders, "bystanders ready")
+    else:
+        scale(stage, CONSUMER, decree.after)
+        _wait(stage, lambda: _settled(stage, decree.after), f"{decree.after} members settled")
+    settled = clock.now()
+    _observe(stage, decree.hold_s)
+    observed = clock.now()
+    if control:
+        scale(stage, BYSTANDER, 0)
+        _wait(stage, lambda: not stage.transitions.pods(BYSTANDER), "bystanders gone")
+    return {"kind": decree.kind, "settled": settled, "observed": observed}
+
+
+def scale(stage: Stage, name: str, replicas: int) -> None:
+    """Set the replicas of Deployment ``name``, as ``kubectl scale`` does."""
+    body = {"spec": {"replicas": replicas}}
+    client.AppsV1Api(stage.api).patch_namespaced_deployment_scale(name, stage.namespace, body)
 
 
 def _observe(stage: Stage, seconds: float) -> None:
     """Let the group work on for ``seconds``: the measured window itself."""
     end = time.monotonic() + seconds
     until(lambda: time.monotonic() >= end, seconds + 5, "observed", stage.check)
-
-
-def _scale(stage: Stage, name: str, replicas: int) -> None:
-    body = {"spec": {"replicas": replicas}}
-    client.AppsV1Api(stage.api).patch_namespaced_deployment_scale(name, stage.namespace, body)
 
 
 def _wait(stage: Stage, condition: Any, what: str) -> None:
@@ -66,11 +60,12 @@ def _ready(stage: Stage, name: str) -> int:
 
 def _settled(stage: Stage, members: int) -> bool:
     """Whether ``members`` live pods are Ready and hold all partitions between them."""
-    alive = {pod["metadata"]["name"] for pod in stage.transitions.pods(GROUP)}
+    alive = {pod["metadata"]["name"] for pod in stage.transitions.pods(CONSUMER)}
     holders = {pod: owned for pod, owned in stage.reports.owned().items() if owned}
+    partitions = stage.inputs.partitions_after or stage.inputs.partitions
     return (
-        _ready(stage, GROUP) == members
-        and len(holders) == min(members, stage.inputs.partitions)
-        and sum(holders.values()) == stage.inputs.partitions
+        _ready(stage, CONSUMER) == members
+        and len(holders) == min(members, partitions)
+        and sum(holders.values()) == partitions
         and set(holders) <= alive
     )

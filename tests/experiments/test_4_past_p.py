@@ -16,14 +16,13 @@ at 22 while lag is far above the cap, and then asks for 25. The cure goes to 24 
 import allure
 import pytest
 
-from lab.errors import known
-from lab.judge import objective
 from lab.measure.cap import cap
 from lab.measure.flips import stability
 from lab.measure.idle import idle
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
+TEXT = "text 1, section 5"
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("4 Past P")]
 
 
@@ -38,16 +37,18 @@ def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
     """P + 1 .. 2P own nothing, process nothing and speed nothing up."""
     beyond = trials.run(profile="overload", policy="past-p", workload=slim(), until=REPLAYED)
 
-    with evidence.of({"at P": at_p, "past P": beyond}) as judge:
-        judge(objective.SURPLUS, lambda: idle(beyond).surplus)
-        judge(objective.UNASSIGNED, lambda: idle(beyond).assigned_to_surplus)
-        judge(objective.IDLE, lambda: idle(beyond).messages_by_surplus)
-        judge(objective.NO_GAIN, lambda: known(idle(beyond).rate_beyond, "backlog beyond P") / cap(at_p).rate)
-
     found = idle(beyond)
+    gain = (found.rate_beyond / cap(at_p).rate).named("throughput of the group with more than P replicas over that with P")
+
+    with evidence.of({"at P": at_p, "past P": beyond}) as claim:
+        claim(found.surplus >= 24, "the trial had as many replicas beyond P as it was meant to", kind="control")
+        claim(found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", source=TEXT)
+        claim(found.messages_by_surplus == 0, "a pod without a partition does nothing", source=TEXT)
+        claim(gain <= 1.05, "pods beyond P add no throughput")
+
     evidence.conclude(
         "maxReplicaCount",
-        found.partitions,
+        f"{found.partitions}",
         f"{found.idle_pods} pods beyond P owned 0 partitions and added 0 messages/s, for {found.rebalances_beyond} rebalances",
     )
 
@@ -57,10 +58,12 @@ def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence, 
     """22 of 24 for as long as lag is high, 25 when it falls past the cap; maxReplicaCount = P cures both."""
     capped = trials.run(profile="overload", policy="capped", workload=slim(), until=REPLAYED)
 
-    with evidence.of({"allowIdleConsumers false": capped, "true, maxReplicaCount P": at_p}) as judge:
-        judge(objective.STANDSTILL, lambda: cap(capped).standing_at)
-        judge(objective.ONE_TOO_MANY, lambda: stability(capped).most_replicas)
-        judge(objective.CURED, lambda: stability(at_p).most_replicas)
+    with evidence.of({"allowIdleConsumers false": capped, "true, maxReplicaCount P": at_p}) as claim:
+        claim(cap(capped).standing_at == 22, "the group stays below P: 22 of 24 is within the HPA's tolerance")
+        claim(
+            stability(capped).most_replicas == 25, "KEDA's cap asks for P + 1 while lag falls past it, because it rounds down"
+        )
+        claim(stability(at_p).most_replicas == 24, "maxReplicaCount = P gives all of P and no more")
 
     found = cap(capped)
     evidence.conclude(

@@ -2,11 +2,14 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
-from kubernetes import client
-from kubernetes.dynamic import DynamicClient
 
+from lab import yamlfile
 from lab.errors import NoData
+from lab.measure import curves
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
@@ -14,51 +17,48 @@ from lab.record.ledger.ingest import read
 from lab.record.ledger.reconcile import reconcile
 from lab.spec import inputs
 from lab.spec import scale as scales
+from lab.spec.events import Delete, Pause, PauseScaling, Resume, ScaleTo
 from lab.spec.workload import Workload
-from lab.trial import runner
+from lab.trial import login, runner
 
 pytestmark = pytest.mark.services
+
+# At quick scale 5 s, 15 s without one of the members, 15 s with it again, and 10 s.
+PAUSE = """
+kind: steps
+duration: 1350
+steps:
+  - {at: 0, rate: 400, phase: baseline}
+  - {at: 150, rate: 400, phase: pause}
+  - {at: 600, rate: 400, phase: resume}
+  - {at: 1050, rate: 400, phase: more}
+"""
 
 
 @pytest.fixture(scope="module")
 def broken(cluster, spark, tmp_path_factory):
-    """Runs a short step with a disturbance once the producer has started; returns the record."""
+    """Runs a short step with events; returns the record."""
 
-    def run(workload, disturb, seed):
-        chosen = inputs.read("short-step", "lag", workload, seed, scales.load("quick"), "binary")
-        return runner.run(cluster, chosen, tmp_path_factory.mktemp("results"), spark, disturb)
+    def run(workload, during, seed, profile="short-step"):
+        chosen = inputs.read(profile, "lag", workload, seed, scales.load("quick"), "binary", during=during)
+        return runner.run(cluster, chosen, tmp_path_factory.mktemp("results"), spark)
 
     return run
 
 
-def kill_a_busy_pod(stage):
-    """Delete, in the middle of the spike, a consumer that owns partitions; without drain SIGTERM ends it where it stands."""
-    stage.transitions.wait(lambda: stage.reports.last("phase", phase="spike") is not None, 60, "spike began", stage.check)
-    busy = max(stage.reports.owned().items(), key=lambda item: item[1])[0]
-    client.CoreV1Api(stage.api).delete_namespaced_pod(busy, stage.namespace)
-
-
-def pause_keda(stage):
-    """Pause the ScaledObject before the spike, as an operator might and forget."""
-    dynamic = DynamicClient(stage.api)
-    resource = dynamic.resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
-    body = {"metadata": {"name": stage.inputs.policy.name, "annotations": {"autoscaling.keda.sh/paused": "true"}}}
-    dynamic.patch(resource, body=body, namespace=stage.namespace, content_type="application/merge-patch+json")
-
-
 @pytest.fixture(scope="module")
 def undrained(broken):
-    """A trial whose consumers don't drain, with one of them killed while busy."""
-    return broken(Workload(drain="off"), kill_a_busy_pod, seed=2)
+    """A trial whose consumers don't drain, with one of them deleted while busy: SIGTERM ends it where it stands."""
+    return broken(Workload(drain="off"), {"spike": Delete()}, seed=2)
 
 
 def test_without_drain_a_killed_pod_doubles_work(undrained):
     """Work done and not committed is done again by another pod: the ledger names the range and both pods."""
     found = integrity(undrained)
-    assert found.doubled > 0
+    assert found.doubled.number > 0
     named = [item for item in undrained.reconciliation["doubled"] if len(item["pods"]) > 1]
     assert named, found.named
-    assert found.lost == 0
+    assert found.lost.number == 0
 
 
 def test_a_dropped_receipt_is_named_as_lost(undrained, spark):
@@ -77,12 +77,50 @@ def test_a_dropped_receipt_is_named_as_lost(undrained, spark):
     assert gap.pods
 
 
+def test_a_record_keeps_nothing_of_the_login(undrained, cluster):
+    """Neither in a file nor in a column of text; the ScaledObject as applied names what points to it."""
+    password = cluster.kafka_settings["sasl.password"]
+    files = [file for file in undrained.folder.rglob("*") if file.is_file()]
+    assert [file for file in files if password.encode() in file.read_bytes()] == []
+    tables = {file: pq.read_table(file) for file in files if file.suffix == ".parquet"}
+    for file, table in tables.items():
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if pa.types.is_string(column.type):
+                assert not pc.any(pc.match_substring(column, password)).as_py(), f"{file.name}: {name}"
+    assert any(pa.types.is_string(kind) for table in tables.values() for kind in table.schema.types)
+    (applied,) = (file for file in files if file.name.startswith("scaledobject-"))
+    (trigger,) = yamlfile.read(applied)["spec"]["triggers"]
+    assert trigger["authenticationRef"] == {"name": login.NAME}
+
+
 def test_a_paused_keda_is_no_reaction_and_no_hang(broken):
     """The trial ends, the reaction has no data, and no data is not a pass."""
-    record = broken(Workload(), pause_keda, seed=3)
+    record = broken(Workload(), {"baseline": PauseScaling()}, seed=3)
     assert record.trial["ended"] != "running"
-    assert stability(record).scale_ups == 0
+    assert stability(record).scale_ups.number == 0
     with pytest.raises(NoData, match="never asked for more replicas"):
-        reaction(record)
+        float(reaction(record).total_s)
     measures = json.loads((record.folder / "trial.json").read_text())
     assert measures["offsets"]
+
+
+def test_a_paused_member_loses_its_partitions_and_comes_back(broken, tmp_path):
+    """After the session timeout others work on them; resumed it is a member like any other, and no message is lost."""
+    profile = tmp_path / "pause.yaml"
+    profile.write_text(PAUSE)
+    during = {"pause": Pause(), "resume": Resume(), "more": ScaleTo(6)}
+    record = broken(Workload(session_timeout_ms=6000), during, seed=4, profile=profile)
+    paused, resumed, scaled = record.trial["events"]
+    assert [row["event"] for row in record.trial["events"]] == ["pause", "resume", "scale_to"]
+    assert all(row["due"] <= row["t"] <= row["until"] for row in record.trial["events"])
+    victim = paused["result"]["pod"]
+    assert resumed["result"] == {"pods": [victim]}
+    receipts = record.receipts
+    meanwhile = (receipts["start"] > paused["t"] + 0.5) & (receipts["end"] < resumed["t"])
+    theirs = set(receipts[(receipts["pod"] == victim) & (receipts["end"] < paused["t"])]["partition"])
+    assert len(theirs) == paused["result"]["owned"]
+    assert receipts[meanwhile & (receipts["pod"] == victim)].empty
+    assert theirs <= set(receipts[meanwhile]["partition"])
+    assert integrity(record).lost == 0
+    wanted = curves.replicas(record)
+    assert 6 in set(wanted[wanted["t"] >= scaled["t"] - 1]["desired"])

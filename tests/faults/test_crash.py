@@ -234,7 +234,11 @@ def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):
     session = sessions("kept")
     assert session.says("^etcd found its port taken: ") == "starting again (2 of 3)"
     run = Path(session.says("^up "))
+    login = session.says("^Kafka: ").split()
     assert session.process.wait(60) == 0
+    command = [sys.executable, "-m", "lab", "dlq", "list", "--topic=none", *login]
+    asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "allowed: a topic that is there" in asked.stderr  # which Kafka tells one who is logged in
     found = processes.remembered(run)
     assert session.folders() == [run]
     assert runs.sweep() == 0

@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from lab.measure.dip import dips, saturated, summary
+from lab.measure.dip import dips, median_step, saturated
 from lab.measure.repartition import repartition
 from lab.spec import inputs, steps
 from lab.spec import scale as scales
+from lab.spec.events import Grow
 from lab.spec.inputs import REPLAYED
 from lab.trial import runner
 from tests.experiments.workloads import busy, slim
@@ -39,8 +40,8 @@ def test_a_group_is_taken_through_its_steps(run):
     ]
     assert all(step["t"] < step["settled"] < step["until"] for step in taken)
     found = dips(record)
-    assert saturated(found) == 0
-    assert [summary(found, kind).n for kind in ("up", "control", "down")] == [1, 1, 1]
+    assert saturated(found).number == 0
+    assert [median_step(found, kind).steps.number for kind in ("up", "control", "down")] == [1, 1, 1]
     up, control, down = found
     assert up.moved >= 8
     assert down.moved >= 8
@@ -59,11 +60,11 @@ def test_partitions_are_added_under_load(run):
         scales.load("quick"),
         "binary",
         until=REPLAYED,
-        partitions_after=30,
+        during={"repartition": Grow(30)},
     )
     calm = dataclasses.replace(read.profile, steps=tuple(dataclasses.replace(step, rate=100) for step in read.profile.steps))
     record = run(dataclasses.replace(read, profile=calm))
     found = repartition(record)
-    assert (found.added, found.unconsumed, found.skipped) == (6, 0, 0)
-    assert found.consumed_s is not None
+    assert (found.added.value, found.unconsumed.value, found.skipped.value) == (6, 0, 0)
+    assert found.consumed_s.value is not None
     assert record.trial["times"]["driving"] < record.trial["times"]["repartitioned"] < record.trial["times"]["ended"]

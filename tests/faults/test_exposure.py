@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import ipaddress
 import socket
 import ssl
+import uuid
 from collections import defaultdict
 
 import psutil
 import pytest
+from confluent_kafka import KafkaError, Producer
 from kubernetes import config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
+from lab.cluster import apply, broker
 from lab.host import processes
+from lab.kafka import topics
+from lab.kafka.lag import LagReader
+from lab.trial import login
+from tests.wire import CREATE_TOPIC, DESCRIBE_BROKER, REFUSED, Wire, asks_for_login
 
 pytestmark = pytest.mark.services
 
@@ -23,7 +31,8 @@ SHUT = "shut: TLS asks for a client certificate"
 KNOWN = "known: 401 or 403 for all but its health"
 READ = "read: figures and health, nothing that writes"
 JUDGES = "judges: TLS, an admission review is answered and nothing is kept"
-OPEN = "open: Kafka without a login"
+LOGIN = "login: Kafka answers no request before one"
+OPEN = "open: neither TLS nor a login"
 
 # The listeners of each component, in no order: a port is chosen when the cluster starts.
 LISTENERS = {
@@ -38,7 +47,7 @@ LISTENERS = {
     "keda-webhooks": (JUDGES,),
     "kube-state-metrics": (READ, READ),
     "prometheus": (READ,),
-    "kafka": (OPEN, OPEN),
+    "kafka": (LOGIN, LOGIN),
 }
 # KEDA takes a port for these and no address: they listen on every address of the machine.
 EVERYWHERE = {("keda-adapter", READ), ("keda-webhooks", JUDGES)}
@@ -104,7 +113,9 @@ def behaviour(port):
         assert judged is not None
         assert b"allowed" in judged[1], judged
         return JUDGES
-    return SHUT if _asks_for_certificate(port) else OPEN
+    if _asks_for_certificate(port):
+        return SHUT
+    return LOGIN if asks_for_login(port) else OPEN
 
 
 def _asks_for_certificate(port):
@@ -154,6 +165,65 @@ def test_etcd_answers_no_certificate_but_the_apiservers(cluster):
         with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
             gateway(port, plane.admin.cert, plane.admin.key)
         assert gateway(port, own / "client.crt", own / "client.key") == (404, None), "no gateway, no word to another origin"
+
+
+def test_kafka_takes_requests_after_a_login_and_no_others(cluster):
+    """Both of its listeners: without a login the connection is closed, a wrong one is named as such, the right one works."""
+    user, password = (cluster.kafka_settings[f"sasl.{name}"] for name in ("username", "password"))
+    for _, port in listening(cluster)["kafka"]:
+        for request in (CREATE_TOPIC, DESCRIBE_BROKER):
+            with Wire(port) as nobody:
+                assert nobody.ask(*request) is None
+            for wrong in ((user, "wrong"), ("wrong", password), (user, "")):
+                with Wire(port) as stranger:
+                    assert stranger.log_in(*wrong) == REFUSED
+                    assert stranger.ask(*request) is None
+            with Wire(port) as client:
+                assert client.log_in(user, password) == 0
+                assert client.ask(*request) is not None
+
+
+def test_a_client_with_a_wrong_password_is_told_so_and_writes_nothing(cluster):
+    """The client library says that it is the login, and its message is never written; the same with the login is."""
+    topic, errors = f"login-{uuid.uuid4().hex[:8]}", []
+    topics.create(cluster.bootstrap, {topic: 1}, cluster.kafka_settings)
+
+    def produced(settings):
+        own = {"bootstrap.servers": cluster.bootstrap, "message.timeout.ms": 3000, "error_cb": errors.append, "log_level": 0}
+        fates = []
+        producer = Producer(own | settings)
+        producer.produce(topic, b"x", on_delivery=lambda error, _: fates.append(error))
+        producer.flush(20)
+        return fates
+
+    (refused,) = produced({**cluster.kafka_settings, "sasl.password": "wrong"})
+    assert refused is not None
+    assert KafkaError._AUTHENTICATION in {error.code() for error in errors}
+    (unanswered,) = produced({})
+    assert unanswered is not None
+    assert produced(dict(cluster.kafka_settings)) == [None]
+    lags = LagReader(cluster.bootstrap, "none", topic, settings=cluster.kafka_settings).read()
+    assert lags[0].end == 1
+    topics.delete(cluster.bootstrap, [topic], cluster.kafka_settings)
+
+
+def test_the_login_is_readable_by_its_user_alone(cluster):
+    """No command line has it and no log; the broker's files and etcd's have it, which no one else may read."""
+    password = cluster.kafka_settings["sasl.password"]
+    apply.objects(cluster.api(), login.objects(cluster.kafka_settings, cluster.pod_bootstrap), "default")
+    assert [process.pid for process in psutil.process_iter() if _shows(process, password)] == []
+    held = [file for file in cluster.run.rglob("*") if file.is_file() and password.encode() in file.read_bytes()]
+    own = {broker.settings_file(cluster.run), broker.settings_file(cluster.run).with_name("server.properties")}
+    assert own == {file for file in held if cluster.run / "etcd" not in file.parents} < set(held)
+    assert {file: oct(file.stat().st_mode) for file in held if file.stat().st_mode & 0o077} == {}
+    assert cluster.run.stat().st_mode & 0o077 == 0
+
+
+def _shows(process, password):
+    """Whether the command line of ``process``, which every user may read, has ``password`` in it."""
+    with contextlib.suppress(psutil.Error):
+        return any(password in word for word in process.cmdline())
+    return False
 
 
 # One act for each identity that is not its own, and that its component on a kind cluster would be denied too.

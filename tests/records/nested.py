@@ -23,7 +23,7 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "acceptance": (
         [
             f"--scaledobject={_EXAMPLES / 'orders.yaml'}",
-            f"--profile={_EXAMPLES / 'evening-peak.yaml'}",
+            f"--traffic-profile={_EXAMPLES / 'evening-peak.yaml'}",
             f"--workload={_EXAMPLES / 'enricher.yaml'}",
         ],
         "tests/experiments/test_acceptance.py",
@@ -59,7 +59,10 @@ def judge(session: str, records: Path, tests: Sequence[str] = (), scale: str = "
 
 
 def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[str, Said]) -> list[str]:
-    """What ``now`` says otherwise than the rows of ``before``, a line for each objective; floats agree to nine digits."""
+    """How ``now`` differs from the rows of ``before``, a line for each claim; floats agree to nine digits.
+
+    A claim is known by its sentence, its bound and its number; the name of its quantity may change.
+    """
     found = []
     for test, rows in before.items():
         said = now.get(test)
@@ -68,12 +71,12 @@ def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[
             continue
         for old, new in zip(rows, said.rows, strict=True):
             if not _same(old, new):
-                found.append(f"{test}: {old['objective']}: {_told(old)} before, {new['objective']}: {_told(new)} now")
+                found.append(f"{test}: {_text(old)} before, {_text(new)} now")
     return found
 
 
 def _same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    if any(old[field] != new[field] for field in ("objective", "unit", "verdict", "trials")):
+    if any(old[field] != new[field] for field in ("why", "operator", "bound", "unit", "verdict", "trials")):
         return False
     one, other = old["measured"], new["measured"]
     if one is None or other is None:
@@ -81,6 +84,7 @@ def _same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return bool(abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other)))
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _text(row: Mapping[str, Any]) -> str:
     measured = "no data" if row["measured"] is None else f"{row['measured']:.9g} {row['unit']}"
-    return f"{measured}, {row['verdict']}"
+    wanted = f"wanted {row['operator']} {row['bound']:g}"
+    return f"{row['objective']}: {measured}, {wanted}, {row['verdict']}: {row['why']!r} of {', '.join(row['trials'])}"

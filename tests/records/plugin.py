@@ -13,6 +13,12 @@ from typing import Any
 
 import pytest
 
+from lab.measure import summary
+from lab.plugin import SESSION
+from lab.record.store import Record
+from lab.report import evidence
+from lab.trial.trials import Trials
+
 OPTION = "--note"
 LEDGER = "ledger/events"
 
@@ -27,19 +33,15 @@ class Notes:
         self._done: dict[str, Any] = {}
         self._opening = False  # a record, which may read all of it: that is not the test's reading
 
-    def pytest_sessionstart(self) -> None:
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Take the place of what a session does beside judging, and listen where records are read."""
-        from fixtures import evidence, trial  # not before the suite's own conftest has them rewritten
-        from lab.record.store import Record
-
-        self._rows = evidence.SESSION
+        self._rows = session.config.stash[SESSION].rows
         patch = pytest.MonkeyPatch()
-        patch.setattr(evidence.report, "attach", lambda *_: None)
-        patch.setattr(evidence.report, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
-        patch.setattr(trial, "summarize", lambda _: {})
-        patch.setattr(trial.store, "write_json", lambda *_: None)  # what is judged here stays as it is
+        patch.setattr(evidence, "attach", lambda *_: None)
+        patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
+        patch.setattr(summary, "keep", lambda record: record)  # what is judged here stays as it is
         cached: Any = Record.__dict__["produced"]
-        produced, run = cached.func, trial.Trials.run
+        produced, run = cached.func, Trials.run
 
         def running(trials: Any, *given: Any, **how: Any) -> Any:
             self._done, self._opening = trials.done, True
@@ -54,7 +56,7 @@ class Notes:
             self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
             return produced(record)
 
-        patch.setattr(trial.Trials, "run", running)
+        patch.setattr(Trials, "run", running)
         patch.setattr(cached, "func", listed)
         sys.addaudithook(self._opened)
 

@@ -17,6 +17,7 @@ from tests.unit.measure.conftest import REPORTS, TRANSITIONS, build
 NEEDS = {"a.py::large": {"x", "y"}, "a.py::small": {"y"}, "b.py::one": {"y", "z"}, "c.py::one": {"w"}}
 SIZES = {"w": 50, "x": 10, "y": 20, "z": 5}
 ROW = {"objective": "flips", "unit": "flips", "verdict": "held", "trials": ["x"], "measured": 1.0}
+ROW |= {"operator": "<=", "bound": 2.0, "why": "the group is calm"}
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +52,24 @@ def test_of_each_module_the_test_is_taken_that_adds_least():
 
 
 @pytest.mark.parametrize(
-    "change", [{"measured": 1.001}, {"measured": None}, {"verdict": "breached"}, {"trials": ["y"]}, {"objective": "peak lag"}]
+    "change",
+    [
+        {"measured": 1.001},
+        {"measured": None},
+        {"verdict": "breached"},
+        {"trials": ["y"]},
+        {"operator": "<"},
+        {"bound": 3.0},
+        {"unit": "s"},
+        {"why": "the group flaps"},
+    ],
 )
 def test_a_verdict_that_differs_is_named(change):
-    """By its number, by what it says, by the trial that it is about; a float's last digits are no difference."""
+    """By its number, its bound, its sentence or its trial; neither a float's last digits nor another name is a difference."""
     before = {"test": [ROW]}
-    assert differences(before, {"test": Said([ROW | {"measured": 1.0 + 1e-12}], {}, True)}) == []
+    assert differences(before, {"test": Said([ROW | {"measured": 1.0 + 1e-12, "objective": "flips of all"}], {}, True)}) == []
     (line,) = differences(before, {"test": Said([ROW | change], {}, True)})
-    assert line.startswith("test: flips: 1 flips, held before, ")
+    assert line.startswith("test: flips: 1 flips, wanted <= 2, held: 'the group is calm' of x before, ")
     assert len(differences(before, {"test": Said([], {}, False)})) == len(differences(before, {})) == 1
 
 

@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+from dataclasses import astuple
 
 import pytest
 
 from lab import paths
+from lab.plugin import OWN
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.trial.own import Own
@@ -34,7 +36,7 @@ def judged(tmp_path_factory):
     trial = {"id": chosen.id, "inputs": chosen.to_dict(), "scale": str(chosen.scale), "ended": "complete"}
     trial |= {"machine": {"cores": 2, "cpu": "x"}, "versions": {}, "finished": 1140}
     sealed(record, **trial)
-    options = [f"--{option}={getattr(brought, option)}" for option in FILES]
+    options = [f"--{option}={file}" for option, file in zip(OWN, astuple(brought), strict=True)]
     command = experiments(*options, f"--from-records={folder}", f"--results={folder}")
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
     return ran, {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}, folder
@@ -56,7 +58,7 @@ def test_only_the_acceptance_was_judged(judged):
         ("replicas wanted outside of the policy's bounds", 12, "breached"),
         ("replicas wanted beyond the partitions", 12, "breached"),
         ("replicas above the floor at the end", 1, "breached"),
-        ("processed more than once", None, "no data"),
+        ("messages processed more than once", None, "no data"),
     ],
 )
 def test_the_users_own_bounds_are_what_counts(judged, objective, measured, verdict):

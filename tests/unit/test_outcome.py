@@ -16,11 +16,9 @@ TESTS = '''
 import pytest
 
 from lab.errors import InputError, LabFault
-from lab.judge.objective import Objective
 from lab.errors import NoData
+from lab.judge.measure import quantity
 from lab.record.store import Record
-
-LEAST = Objective("a number", ">", 1, "x", "for the test")
 
 
 class Empty(Record):
@@ -31,14 +29,14 @@ class Empty(Record):
 
 @pytest.fixture
 def judged(evidence, monkeypatch):
-    monkeypatch.setattr("fixtures.evidence.report.attach", lambda *_: None)
-    monkeypatch.setattr("fixtures.evidence.report.side_by_side", lambda *_: {"x": {"trial": 1.0}})
+    monkeypatch.setattr("lab.report.experiment.report.attach", lambda *_: None)
+    monkeypatch.setattr("lab.report.experiment.report.side_by_side", lambda *_: {"x": {"trial": 1.0}})
     return evidence
 
 
-def judge(evidence, measure):
-    with evidence.of(Empty("x")) as judged:
-        judged(LEAST, measure)
+@quantity("x", "a number")
+def number(value):
+    return value
 
 
 def nothing():
@@ -47,13 +45,15 @@ def nothing():
 
 @pytest.mark.spike
 def test_holds(judged):
-    judged.report("figures", nothing)
-    judge(judged, lambda: 2)
+    judged.report("figures", {"missing": quantity("x", "nothing")(nothing)()})
+    with judged.of(Empty("x")) as claim:
+        claim(number(2) > 1, "it is large")
 
 
 @pytest.mark.spike
 def test_breach(judged):
-    judge(judged, lambda: 0)
+    with judged.of(Empty("x")) as claim:
+        claim(number(0) > 1, "it is large")
 
 
 @pytest.mark.spike
@@ -68,8 +68,8 @@ def test_nothing_outside_of_an_objective():
 
 @pytest.mark.spike
 def test_nothing_within_the_block(judged):
-    with judged.of(Empty("x")) as one:
-        one(LEAST, lambda: 2)
+    with judged.of(Empty("x")) as claim:
+        claim(number(2) > 1, "it is large")
         nothing()
 
 
@@ -110,7 +110,7 @@ def session(tmp_path_factory):
         (results / name).write_text(STALE)
 
     def run(chosen, *options):
-        command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c", "pyproject.toml"]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml"]
         command += [str(file), "-k", chosen, f"--results={results}", *options]
         ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
         verdicts = results / "verdicts.json"

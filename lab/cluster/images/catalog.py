@@ -1,7 +1,7 @@
-"""Which images a kind cluster needs, and what those made here are called. Pure.
+"""The images that a kind cluster needs, and the names of those made here. Pure.
 
-Manifests name upstream's images, pinned; that is the one place where they are named. An image made here has a name of its
-own, so no one can take it for the published one.
+Only manifests name upstream's images, pinned. An image made here has a name of its own, so that it can't be mistaken for the
+published one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PODS = f"{OURS}/pods"
 
 
 def made_here(image: str) -> str:
-    """The name of the image made here in place of upstream's ``image``: its own last part and tag."""
+    """The name of the image made here in place of upstream's ``image``: the last part of its name, and its tag."""
     name = image.partition("@")[0]
     return f"{OURS}/{name.rpartition('/')[2]}"
 

@@ -1,6 +1,6 @@
 """Makes the images of a kind cluster on a machine that reaches no registry, from pinned modules and Debian packages.
 
-Each image carries a label with the hash of what went into it: one that is there and current is not made again.
+Each image has a label with the hash of its ingredients. An image that is current is not made again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NODE_PACKAGES = (
     "pigz", "e2fsprogs", "bash", "ca-certificates", "curl", "jq", "procps", "socat", "containerd", "runc",
     "containernetworking-plugins",
 )  # fmt: skip
-# Where upstream's images have their program, by the image's name: a manifest's command must find it in either.
+# The place of the program in upstream's images, by the image's name: a manifest's command must find it in both.
 _PROGRAMS = {
     "keda": ("keda-operator", "/keda"),
     "keda-metrics-apiserver": ("keda-adapter", "/keda-adapter"),
@@ -48,7 +48,7 @@ CONTROL_PLANE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 PROXY_PACKAGES = ("iptables", "nftables", "conntrack", "kmod")
 JAVA_PACKAGES = ("openjdk-17-jre-headless", "dash")
 PYTHON_PACKAGES = ("python3", "libstdc++6", "zlib1g", "dash")
-POD_NEEDS = (  # with what each needs itself: they are installed without asking for more
+POD_NEEDS = (  # with their own dependencies: they are installed without resolving more
     "cffi", "confluent-kafka", "cryptography", "grpcio", "grpcio-health-checking", "numpy", "platformdirs",
     "prometheus-client", "protobuf", "pyyaml", "typing-extensions",
 )  # fmt: skip
@@ -58,7 +58,7 @@ PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x
 
 @dataclass(frozen=True)
 class Recipe:
-    """An image: its name, the hash of what it is made of, and how it is made, given name, scratch folder and hash."""
+    """An image: its name, the hash of its ingredients, and the function that makes it, given name, scratch folder and hash."""
 
     image: str
     made_of: str
@@ -66,7 +66,7 @@ class Recipe:
 
 
 def ensure(wanted: Sequence[str]) -> dict[str, str]:
-    """Make what is missing of the node image, the pods' image and ``wanted`` (upstream's names); returns name -> name here.
+    """Make the missing ones of the node image, the pods' image and ``wanted`` (upstream's names); returns name -> name here.
 
     Raises :class:`LabFault` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
     """
@@ -94,7 +94,7 @@ def current(wanted: Sequence[str]) -> dict[str, str] | None:
 
 
 def pods_recipe(base: str) -> Recipe:
-    """The image of the lab's own programs upon the Python image ``base``; its tag says of what it is made."""
+    """The image of the lab's own programs upon the Python image ``base``; its tag is the hash of its ingredients."""
     versions = {name: metadata.version(name) for name in POD_NEEDS}
     files = sorted([*LAB.glob("*.py"), *(f for part in POD_PARTS for f in (LAB / part).rglob("*.py"))])
     digest = _hash(base, str(versions), (HERE / "pods" / "Dockerfile").read_text(), *(file.read_text() for file in files))
@@ -111,7 +111,7 @@ def make_pods(base: str) -> str:
 
 
 def node_recipe() -> Recipe:
-    """The node image: kind's files, Debian's packages, our binaries, and the control plane's images within it."""
+    """The node image: kind's files, Debian's packages, the lab's binaries, and the control plane's images inside it."""
     texts = [file.read_text() for file in sorted((HERE / "node").rglob("*")) if file.is_file()]
     made_of = _hash(build.key(), build.key(build.NODE_COMPONENTS), build.key(build.KIND_TOOL), *NODE_PACKAGES, *texts)
     return Recipe(catalog.made_here(catalog.NODE), made_of, _node)
@@ -129,7 +129,7 @@ def _recipes(wanted: Iterable[str]) -> list[Recipe]:
 
 
 def _recipe(upstream: str) -> Recipe:
-    """How to make the image that stands in for upstream's; paths and users are those of upstream's image."""
+    """The recipe of the image that replaces upstream's; paths and users are those of upstream's image."""
     name = catalog.made_here(upstream)
     part = name.partition("/")[2].partition(":")[0]
     if part in _PROGRAMS:

@@ -1,7 +1,7 @@
-"""The kind runtime: the same components as containers of one kind node, through pytest-kind.
+"""The kind runtime: the same components as containers of kind nodes, through pytest-kind.
 
-Upstream's images are pulled, unless ``python -m lab images`` has made images here; then none is, and no packet leaves the
-machine while the cluster stands.
+Upstream's images are pulled, unless ``python -m lab images`` has made images here. Then none is pulled, and no packet leaves
+the machine while the cluster exists.
 """
 
 from __future__ import annotations
@@ -59,6 +59,11 @@ class Kind:
         return settings.POD_BOOTSTRAP
 
     @property
+    def kafka_settings(self) -> dict[str, str]:
+        """None: the Kafka in containers asks for no login."""
+        return {}
+
+    @property
     def prometheus_url(self) -> str:
         """Prometheus's address, a port of the host's loopback."""
         return self.state.prometheus
@@ -70,12 +75,12 @@ class Kind:
 
     @property
     def versions(self) -> dict[str, str]:
-        """The version of every component, and where the images are from."""
+        """The version of every component, and the origin of the images."""
         return self.state.versions
 
     @property
     def fit(self) -> Fit:
-        """Images loaded into the node, and what a container may do."""
+        """The images loaded into the node, and the limits of a container."""
         return fit.kind(self.state.pods, self.state.images)
 
     def api(self) -> client.ApiClient:
@@ -83,7 +88,7 @@ class Kind:
         return state.api(self.run)
 
     def controller_log(self) -> str:
-        """What kube-controller-manager has logged so far."""
+        """The log of kube-controller-manager so far."""
         with self.api() as reached:
             pod = f"{CONTROLLERS}-{self.state.name}-{ROLES[0]}"
             return str(client.CoreV1Api(reached).read_namespaced_pod_log(pod, "kube-system"))
@@ -108,8 +113,8 @@ class Kind:
 def up(scale: Scale, name: str = NAME, node_image: str | None = None, kind_command: Path | None = None) -> Kind:
     """Use the kept cluster, or create one and return when every API answers.
 
-    ``name``, ``node_image`` and ``kind_command`` are pytest-kind's options. Raises :class:`LabFault` in one line, with
-    nothing left behind, when there is no daemon, no permission, no image, or a cluster of that name that is not ours.
+    ``name``, ``node_image`` and ``kind_command`` are pytest-kind's options. Raises :class:`LabFault` in one line, with nothing
+    left behind, when there is no daemon, no permission, no image, or a cluster of that name that is not the lab's.
     """
     docker.check()
     runs.sweep()
@@ -181,7 +186,7 @@ def _create(
 def _again(
     name: str, container: dict[str, Any], scale: Scale, made: dict[str, str] | None, objects: list[dict[str, Any]]
 ) -> Kind:
-    """The kept cluster ``name``; it must be ours, unused, and of this scale and these images."""
+    """The kept cluster ``name``. It must be the lab's, unused, and of this scale and these images."""
     every = ((run, old) for run in runs.all_runs() if (old := state.read(run)) is not None)
     kept = next(((run, old) for run, old in every if old.name == name and old.node in ("", container["Id"])), None)
     if kept is None:
@@ -225,7 +230,7 @@ def _load(run: Path, cluster: State, role: str, *images: str) -> None:
 
 
 def _pulled(wanted: Sequence[str]) -> dict[str, str]:
-    """Pull what Docker does not have of ``wanted``; each keeps its name."""
+    """Pull the ``wanted`` images that Docker does not have; each keeps its name."""
     there = docker.images(wanted)
     missing = [name for name in wanted if name not in there]
     for number, image in enumerate(missing, 1):

@@ -1,4 +1,4 @@
-"""The pod network of nodes whose image was made here: a bridge on each, routes to the others. Upstream's bring their own."""
+"""The pod network of nodes whose image was made here: a bridge on each, routes to the others. Upstream's nodes have one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lab.errors import LabFault
 from lab.wait import until
 
 FILE = "/etc/cni/net.d/10-lab.conflist"
-DEADLINE_S = 60  # 2 s on a quiet machine: the controller-manager hands out pod subnets
+DEADLINE_S = 60  # 2 s on a quiet machine: the controller-manager assigns pod subnets
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node's name, which is its container's too, its address and its pods' subnet."""
+    """A node's name, which is also its container's, its address and its pods' subnet."""
 
     name: str
     address: str
@@ -49,7 +49,7 @@ def connect(api: client.ApiClient) -> None:
 def conflist(subnet: str) -> str:
     """The CNI configuration of a node whose pods get addresses of ``subnet``."""
     ranges = [[{"subnet": subnet}]]
-    # No masquerading: a pod's packets go to other pods and to nodes, which know the way back, and nowhere else.
+    # No masquerading: a pod's packets go only to other pods and to nodes, which know the way back.
     bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "hairpinMode": True}
     addresses = {"type": "host-local", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]}
     return json.dumps({"cniVersion": "1.0.0", "name": "lab", "plugins": [{**bridge, "ipam": addresses}]}, indent=1)

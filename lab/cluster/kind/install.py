@@ -21,7 +21,7 @@ from lab.errors import LabFault
 from lab.wait import until
 
 ADDRESSES = {"kube-state-metrics": "kube-state-metrics.monitoring.svc:8080", "keda": "keda-operator.keda.svc:8080"}
-READY_DEADLINE_S = 180  # 30 s on a quiet machine, once the images are there
+READY_DEADLINE_S = 180  # 30 s on a quiet machine, once the images are loaded
 
 
 def install(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) -> None:
@@ -46,7 +46,7 @@ def install(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) ->
 
 
 def _quiet_dns(api: client.ApiClient) -> None:
-    """CoreDNS as one pod beside the control plane, that asks no one: the lab looks up nothing outside the cluster."""
+    """CoreDNS as one pod beside the control plane, without an upstream: the lab looks up nothing outside the cluster."""
     core, apps = client.CoreV1Api(api), client.AppsV1Api(api)
     corefile = (core.read_namespaced_config_map("coredns", "kube-system").data or {})["Corefile"]
     alone = re.sub(r"\n\s+forward [^{\n]*(\{[^}]*\})?", "", corefile)
@@ -81,7 +81,7 @@ def wait_ready(run: Path, state: State, objects: list[dict[str, Any]], check: Ca
 
 
 def _lacking(apps: client.AppsV1Api, objects: list[dict[str, Any]]) -> list[str]:
-    """Workloads whose replicas are not all Ready."""
+    """The workloads whose replicas are not all Ready."""
     read: dict[str, Callable[[str, str], Any]] = {
         "Deployment": apps.read_namespaced_deployment_status,
         "StatefulSet": apps.read_namespaced_stateful_set_status,

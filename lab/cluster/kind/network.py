@@ -1,8 +1,8 @@
 """A Docker network of the lab's own, from which no packet leaves the machine.
 
 Until kube-proxy has written its rules, a packet to a ClusterIP is routed like any other: to the machine's uplink. So forwarded
-packets are rejected (not dropped: a client is told at once) before the first container starts, and what would leave all the
-same is counted.
+packets are rejected (not dropped, so that a client knows at once) before the first container starts. Packets that leave all the
+same are counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lab.errors import LabFault
 NAME, BRIDGE = "elastic-lab", "elastic-lab0"
 _COMMENT = ["-m", "comment", "--comment", NAME]
 _MARK = "0xe1a"
-# Each rule with its table, and its chain first. What comes in from the bridge is marked, whatever its address, so that it is
+# Each rule with its table, and its chain first. Every packet from the bridge is marked, whatever its address, so that it is
 # counted where it goes out, behind anything that might route around the rejecting rule.
 REJECTING = ("filter", ["DOCKER-USER", "-i", BRIDGE, "!", "-o", BRIDGE, *_COMMENT, "-j", "REJECT"])
 MARKING = ("mangle", ["PREROUTING", "-i", BRIDGE, *_COMMENT, "-j", "MARK", "--set-mark", _MARK])
@@ -33,7 +33,7 @@ class Packets:
 
 
 def create() -> None:
-    """Make the network unless it is there."""
+    """Make the network unless it exists."""
     try:
         docker.run("network", "inspect", NAME)
     except LabFault as fault:
@@ -53,21 +53,21 @@ def release(closed: bool) -> None:
 
 
 def close() -> None:
-    """Reject what the network's containers send to other places, and count it. Needs root."""
+    """Reject the packets of the network's containers to other places, and count them. Needs root."""
     for table, rule in RULES:
         if not _iptables(table, "-C", rule, wanted=False):
             _iptables(table, "-I", rule)
 
 
 def open_again() -> None:
-    """Take the rules away."""
+    """Remove the rules."""
     for table, rule in RULES:
         while _iptables(table, "-C", rule, wanted=False):
             _iptables(table, "-D", rule)
 
 
 def packets() -> Packets:
-    """What the rules have counted since they are there. Raises :class:`LabFault` when they are not there."""
+    """The counts of the rules since they exist. Raises :class:`LabFault` when they do not."""
     counted = []
     for table, rule in (REJECTING, COUNTING):
         listing = _iptables(table, "-nvxL", [rule[0]])
@@ -79,7 +79,7 @@ def packets() -> Packets:
 
 
 def _iptables(table: str, action: str, rule: list[str], wanted: bool = True) -> str:
-    """Run one iptables command; returns its output, or with ``wanted`` false a word only if it succeeded."""
+    """Run one iptables command; returns its output. With ``wanted`` false it returns a word only if the command succeeded."""
     try:
         result = subprocess.run(["iptables", "-w", "-t", table, action, *rule], capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a kind cluster is told: kind's configuration, Kafka's settings, versions. Pure but for reading ``manifests/``."""
+"""The settings of a kind cluster: kind's configuration, Kafka's settings, versions. Pure but for reading ``manifests/``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from lab.spec.scale import Scale
 MADE_HERE, PULLED = "made here", "pulled"
 POD_BOOTSTRAP = "kafka-0.kafka.kafka.svc.cluster.local:9092"
 POD_PROMETHEUS = "http://prometheus.monitoring.svc.cluster.local:9090"
-PROMETHEUS_PORT, KAFKA_PORT, GRAFANA_PORT = 30090, 30092, 30030  # the node's; the host's are picked when the cluster is made
+PROMETHEUS_PORT, KAFKA_PORT, GRAFANA_PORT = (
+    30090,
+    30092,
+    30030,
+)  # the node's ports; the host's are picked when the cluster is made
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 PARTS = (
     "keda/keda",
@@ -35,7 +39,7 @@ def infrastructure() -> list[dict[str, Any]]:
 
 
 def beside_control_plane(item: Mapping[str, Any]) -> dict[str, Any]:
-    """``item`` with its pods, if it has any, on the control plane's node: the other one is the workload's."""
+    """``item`` with its pods, if it has any, on the control plane's node. The other node is the workload's."""
     placed = copy.deepcopy(dict(item))
     if list(catalog.containers(placed)):
         pod = placed["spec"]["template"]["spec"]
@@ -74,7 +78,7 @@ def _arguments(values: dict[str, str]) -> list[dict[str, str]]:
 
 
 def kafka_settings(external: str) -> list[dict[str, Any]]:
-    """The ConfigMaps of Kafka's pod; ``external`` is the address that clients on the host are told."""
+    """The ConfigMaps of Kafka's pod; ``external`` is the address that clients on the host get."""
     listeners = {"INTERNAL": "0.0.0.0:9092", "EXTERNAL": "0.0.0.0:9094"}
     advertised = {"INTERNAL": POD_BOOTSTRAP, "EXTERNAL": external}
     files = {
@@ -91,9 +95,9 @@ def config_map(name: str, namespace: str, data: dict[str, str]) -> dict[str, Any
 
 
 def versions(made_here: bool) -> dict[str, str]:
-    """The version of every component by the binary runtime's names, kind's, and where the images are from.
+    """The version of every component by the binary runtime's names, kind's version, and the origin of the images.
 
-    An upstream node image brings its own etcd, which then is not ours to name.
+    An upstream node image contains its own etcd, whose version is then not known here.
     """
     ours = {part.name: part.version for part in build.COMPONENTS if made_here or part.name != "etcd"}
     return ours | {"kafka": broker.VERSION, "kind": f"v{build.KIND}", "images": MADE_HERE if made_here else PULLED}

@@ -1,4 +1,4 @@
-"""What a run folder holds of a kind cluster: enough to use it again, and the two commands that reach it and end it."""
+"""A run folder's data about a kind cluster: enough to use it again, and the two commands that reach it and end it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class State:
 
     @property
     def closed(self) -> bool:
-        """Whether no packet of it may leave the machine: so where its images were made here."""
+        """Whether no packet of it may leave the machine, as where its images were made here."""
         return self.versions["images"] == MADE_HERE
 
     def write(self, run: Path) -> None:
@@ -70,7 +70,7 @@ class State:
 
 
 def read(run: Path) -> State | None:
-    """The state in a run folder; None when it holds none that can be read: it is not a kind cluster's."""
+    """The state in a run folder; None when it holds none that can be read, so that it is not a kind cluster's."""
     try:
         content = json.loads((run / STATE).read_text())
     except (OSError, ValueError):

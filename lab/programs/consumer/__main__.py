@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from confluent_kafka import Producer
 
 from lab import clock
+from lab.errors import InputError
 from lab.kafka import deadletter
 from lab.kafka.deadletter import Reason
 from lab.kafka.reports import Reports, process_started
@@ -41,16 +42,17 @@ class Program:
                 "enable.idempotence": True,
                 "linger.ms": 0,
                 "delivery.timeout.ms": 30_000,
+                **chosen.kafka_settings,
             }
         )
         self._reports = Reports(self._producer, chosen.reports_topic, chosen.client_id)
         self._store = Store(self._producer, chosen.receipts_topic, chosen.dlq_topic)
-        self._retries = Retries(chosen.failures, chosen.backoff, chosen.dead_letters)
+        self._retries = Retries(chosen.failures, chosen.backoff, chosen.dlq == "on")
         self._member = Member(chosen, self._say)
         self._member.on_rebalanced = self._rebalanced
         self._member.on_commit = lambda good: self._metrics.commits.labels("ok" if good else "failed").inc()
         self._member.on_gone = self._retries.forget
-        self._slots = Slots(chosen.concurrency, chosen.burn_percent)
+        self._slots = Slots(chosen.concurrency, chosen.burn)
         self._stopping = threading.Event()
         self._abandon = threading.Event()
         self._subscribed = False
@@ -70,14 +72,14 @@ class Program:
 
     def healthy(self) -> bool:
         """Whether the loop has turned within the last minute, or is in a batch that takes that long."""
-        return time.monotonic() - self._alive_at < 60 + self._settings.process_ms.high / 1000
+        return time.monotonic() - self._alive_at < 60 + self._settings.cost.high / 1000
 
     def terminate(self, *_: object) -> None:
         """SIGTERM with drain on: stop polling; give up work in flight only after the drain timeout."""
         self._signalled = self._signalled or clock.now()
         self._stopping.set()
-        self._drained_by = time.monotonic() + self._settings.drain_timeout_s
-        timer = threading.Timer(self._settings.drain_timeout_s, self._abandon.set)
+        self._drained_by = time.monotonic() + self._settings.drain_timeout
+        timer = threading.Timer(self._settings.drain_timeout, self._abandon.set)
         timer.daemon = True
         timer.start()
 
@@ -88,7 +90,7 @@ class Program:
     def run(self) -> None:
         """Consume until told to stop."""
         self._say("started", created=process_started())
-        if not self._settings.join:
+        if self._settings.join == "off":
             self._stand_by()
             return
         self._member.subscribe()
@@ -125,7 +127,7 @@ class Program:
         started = clock.now()
         self._metrics.inflight.set(len(messages))
         tried = self._retries.attempt(messages)
-        cost = self._settings.process_ms
+        cost = self._settings.cost
         rows = ((message.partition(), message.offset(), message.value()) for message in tried.good)
         cost_ms, receipts = summarize(rows, cost, self._settings.client_id)
         cost_ms += sum((cost.of(seq_of(message)) for message in tried.bad), 0.0)
@@ -167,14 +169,13 @@ class Program:
 def main() -> int:
     """Run the consumer; exit 0 after an orderly leave."""
     parser = flags()
-    options = parser.parse_args()
-    if options.fail_rate + options.poison_rate > 1:
-        most = f"{1 - options.fail_rate:g}, which --fail-rate leaves"
-        parser.error(f"argument --poison-rate: {options.poison_rate:g} is not allowed; allowed: at most {most}")
-    chosen = settings(options)
+    try:
+        chosen = settings(parser.parse_args())
+    except InputError as error:
+        parser.error(str(error))
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")
     program = Program(chosen)
-    if chosen.drain:
+    if chosen.drain == "on":
         signal.signal(signal.SIGTERM, program.terminate)
         signal.signal(signal.SIGINT, program.terminate)
     else:

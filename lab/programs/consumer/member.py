@@ -11,6 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from lab.spec.consumer import Settings
+from lab.spec.settings import client
 
 log = logging.getLogger("lab.programs.consumer")
 
@@ -20,17 +21,16 @@ _HARMLESS = {KafkaError._NO_OFFSET}
 
 def configuration(settings: Settings) -> dict[str, Any]:
     """librdkafka settings for the balancer and commit mode."""
-    common: dict[str, Any] = {
+    common: dict[str, Any] = client(settings) | {
         "bootstrap.servers": settings.bootstrap_servers,
         "group.id": settings.group,
         "client.id": settings.client_id,
-        "auto.offset.reset": settings.offset_reset,
         "enable.auto.commit": settings.commit == "auto",
-        "topic.metadata.refresh.interval.ms": settings.metadata_refresh_ms,
         "fetch.wait.max.ms": 100,
         # 31 MB a process instead of 60; with the default back-off of 1 s a small queue would cap the rate.
         "queued.max.messages.kbytes": 4096,
         "fetch.queue.backoff.ms": 20,
+        **settings.kafka_settings,
     }
     if settings.commit == "auto":
         common["auto.commit.interval.ms"] = max(1, settings.commit_interval_ms)
@@ -225,7 +225,7 @@ class Member:
         thread may sleep on for a second. It takes a low fetch.queue.backoff.ms as well (docs/upstream). With several brokers
         every leader would need a request.
         """
-        if not (self._settings.wake and kept):
+        if not (self._settings.wake == "on" and kept):
             return
         try:
             self._consumer.get_watermark_offsets(TopicPartition(self._settings.topic, kept[0]), timeout=1, cached=False)

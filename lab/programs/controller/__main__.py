@@ -11,13 +11,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
-
 from lab import yamlfile
 from lab.errors import InputError
 from lab.flags import Flags, whole
 from lab.kafka.lag import LagReader
-from lab.kafka.reports import Reports
+from lab.kafka.reports import Reports, reporter
+from lab.kafka.settings import kafka_flags
 from lab.programs.controller.loop import Loop, Outside
 from lab.programs.controller.metrics import Metrics
 from lab.programs.controller.scale import DeploymentScale
@@ -29,7 +28,8 @@ from lab.spec.controller import LagController
 def flags() -> Flags:
     """The controller's flags; each may come from the environment, the API's token and address as a pod has them."""
     parser = Flags(prog="python -m lab.programs.controller", description=__doc__)
-    parser.everywhere(metrics_port=9090)
+    kafka_flags(parser)
+    parser.serving(metrics_port=9090)
     parser.flag("topic", str, "events", "topic whose lag is read")
     parser.flag("group", str, "enrich", "consumer group")
     parser.flag("reports-topic", str, "", "topic for the recorder's events; empty for none")
@@ -76,7 +76,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     who = os.environ.get("HOSTNAME", "controller")
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "client.id": who, "acks": "all"})
+    producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
     reports = Reports(producer, options.reports_topic, who)
 
     def say(event: str, **fields: Any) -> None:
@@ -84,7 +84,7 @@ def main() -> int:
             reports.say(event, **fields)
             producer.poll(0)
 
-    reader = LagReader(options.bootstrap_servers, options.group, options.topic)
+    reader = LagReader(options.bootstrap_servers, options.group, options.topic, settings=options.kafka_settings)
     loop = Loop(policy, Outside(reader.read, scale, say, Metrics()))
     with parser.listening(options.metrics_port):
         serve(options.pod_ip, options.metrics_port, loop.ready, loop.healthy)

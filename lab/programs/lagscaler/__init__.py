@@ -1,1 +1,1 @@
-"""An external scaler for KEDA that scales on lag that lasts: the least lag of the last ``sustainSeconds``, by partition."""
+"""An external scaler for KEDA on lag that lasts: the least lag of the last ``sustainSeconds``, by partition."""

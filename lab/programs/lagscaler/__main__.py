@@ -27,14 +27,14 @@ from lab.programs.serve import serve
 from lab.spec.triggers.persistent_lag import cluster
 
 log = logging.getLogger("lab.programs.lagscaler")
-HEALTH_S = 1.0  # how often gRPC's health service is told
-GRACE_S = 2.0  # for calls under way at the end; streams are for ever and don't count
-# Sampling keeps a core busy for as long as a reading takes. An answer must get its turn within less than Python's 5 ms.
+HEALTH_S = 1.0  # how often gRPC's health service is updated
+GRACE_S = 2.0  # for calls in progress at the end; streams last for ever and don't count
+# A reading keeps a core busy all the time. An answer must get its turn within less than Python's 5 ms.
 SWITCH_S = 0.0001
 
 
 def flags() -> Flags:
-    """The scaler's flags. Which cluster, topic and group are read is each ScaledObject's own to say."""
+    """The scaler's flags. Each ScaledObject names its own cluster, topic and group."""
     parser = Flags(prog="python -m lab.programs.lagscaler", description=__doc__)
     parser.flag("pod-ip", str, "127.0.0.1", "address to serve on")
     parser.flag("grpc-port", whole(0, 65_535), 6000, "port to serve KEDA on; 0 picks one", "0 to 65,535")
@@ -53,28 +53,30 @@ def flags() -> Flags:
 
 
 def kafka_settings(text: str, clusters: str) -> dict[str, str]:
-    """The client settings in ``text``. Raises :class:`InputError` where they can't be used, never showing a value of theirs.
+    """The client settings in ``text``. Raises :class:`InputError`, which shows none of their values, where they can't be used.
 
-    With credentials the clusters must be named: whoever may write a ScaledObject could otherwise have them sent anywhere.
+    With credentials the clusters must be named. Otherwise anyone who may write a ScaledObject could have them sent anywhere.
     """
     if not text:
         return {}
     if not clusters:
         raise InputError("command line", "--clusters", clusters, "the clusters that --kafka-settings may be used for")
-    return client_settings(text, clusters.split()[0])
+    return client_settings(text)
 
 
 def settle() -> None:
-    """Take what there is out of the garbage collector's rounds: with 1,000 triggers each would hold every answer up for 13 ms.
+    """Take all existing objects out of the garbage collector's rounds: with 1,000 triggers each round would delay every answer
+    by 13 ms.
 
-    What a trigger needs is made at its first reading, has no cycles, and is freed without the collector when it is forgotten.
+    The objects of a trigger are made at its first reading, have no cycles, and are freed without the collector when it is
+    forgotten.
     """
     gc.collect(1)
     gc.freeze()
 
 
 async def tell(checks: health.aio.HealthServicer, healthy: bool) -> None:
-    """Have gRPC's health service say what /healthz says."""
+    """Give gRPC's health service the state of /healthz."""
     answer = health_pb2.HealthCheckResponse
     for name in ("", service.NAME):
         await checks.set(name, answer.SERVING if healthy else answer.NOT_SERVING)
@@ -104,7 +106,7 @@ async def run(
 
     registry.sampled_by(start)
     REGISTRY.register(Triggers(registry))
-    # Without the option a second process could bind the same port, and half the calls would reach it.
+    # Without this option a second process could bind the same port, and half the calls would reach it.
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers((scaler.handler(),))
     checks = health.aio.HealthServicer()

@@ -1,4 +1,4 @@
-"""The scaler's own metrics, and for each ScaledObject what it is told and why."""
+"""The scaler's own metrics, and for each ScaledObject its answer and the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.spec.triggers.reading import ScalerError
 
 
 class Metrics:
-    """What the scaler does: questions answered, readings made."""
+    """The scaler's work: answers given, readings made."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._requests = Histogram(
@@ -37,14 +37,14 @@ class Metrics:
         self._requests.labels(method, code).observe(seconds)
 
     def read(self, seconds: float, triggers: int, failed: int) -> None:
-        """Count a reading for ``triggers`` triggers, ``failed`` of which have no sample from it."""
+        """Count a reading for ``triggers`` triggers, of which ``failed`` have no sample from it."""
         self._readings.observe(seconds)
         self._samples.labels("taken").inc(triggers - failed)
         self._samples.labels("failed").inc(failed)
 
 
 class Triggers(Collector):
-    """What each trigger's state is when scraped. What is not known has no value: a gap is a gap and not a zero."""
+    """Each trigger's state at the scrape. An unknown value is left out: a gap is a gap and not a zero."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -76,7 +76,7 @@ class Triggers(Collector):
 
     @staticmethod
     def _current(every: list[tuple[str, str, State]]) -> dict[tuple[str, str, str, str], State]:
-        """The state by label; where metadata was edited, the one KEDA asked for last."""
+        """The state by label; where metadata was edited, the state that KEDA asked for last."""
         found: dict[tuple[str, str, str, str], State] = {}
         for namespace, name, state in sorted(every, key=lambda entry: entry[2].asked_at):
             found[namespace, name, state.settings.metric, state.settings.source.group] = state

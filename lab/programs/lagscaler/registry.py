@@ -1,4 +1,4 @@
-"""The triggers the scaler knows: one state each, found by what KEDA sends, sampled by one thread per Kafka cluster."""
+"""The triggers that the scaler knows: one state each, found by KEDA's request, sampled by one thread per Kafka cluster."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Key = tuple[str, str, frozenset[tuple[str, str]]]
 
 
 class Full(Exception):
-    """One more ScaledObject than this process is allowed to serve."""
+    """The request is for one more ScaledObject than this process may serve."""
 
 
 class Sampling(Protocol):
     """A thread that samples one cluster."""
 
     def wake(self) -> None:
-        """Look at once whether something is due."""
+        """Check at once whether a reading is due."""
 
     def stop(self) -> None:
-        """End after the reading under way."""
+        """End after the reading in progress."""
 
     def alive(self) -> bool:
         """Whether the thread still runs."""
@@ -34,7 +34,7 @@ class Sampling(Protocol):
 class Registry:
     """States by namespace, name and metadata; bounded by ``limit``, and forgotten ``forget_s`` after KEDA's last question.
 
-    ``clusters`` are the only ones that may be asked for; without any, every one may.
+    Only the clusters in ``clusters`` are allowed; if it is empty, every cluster is.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Registry:
         self._start = start
 
     def state(self, namespace: str, name: str, metadata: Mapping[str, str]) -> State:
-        """The state of a trigger, new when it is not known. Raises :class:`InputError` for its metadata, or :class:`Full`."""
+        """The state of a trigger, new when it is not known. Raises :class:`InputError` for bad metadata, or :class:`Full`."""
         key = namespace, name, frozenset(metadata.items())
         found = self._states.get(key)
         if found is not None:
@@ -79,7 +79,7 @@ class Registry:
         return made
 
     def of(self, servers: str) -> list[State]:
-        """The states of a cluster, without those KEDA no longer asks for; with none left its sampler is let go."""
+        """The states of a cluster, without those that KEDA no longer asks for. With none left its sampler ends."""
         now = self.clock()
         with self._lock:
             for key, state in list(self._states.items()):
@@ -96,7 +96,7 @@ class Registry:
             return [(namespace, name, state) for (namespace, name, _), state in self._states.items()]
 
     def healthy(self) -> bool:
-        """Whether every cluster that is asked for is being sampled; a Kafka that can't be reached is no fault of ours."""
+        """Whether every cluster in use is being sampled. A Kafka that can't be reached is no fault of the scaler."""
         with self._lock:
             return all(sampler.alive() for sampler in self._samplers.values())
 

@@ -1,4 +1,4 @@
-"""Samples one Kafka cluster: one thread, one admin connection, all that is due in one reading."""
+"""Samples one Kafka cluster: one thread, one admin connection, and all that is due in one reading."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Answers = Mapping[tuple[str, str], Answer | KafkaException]
 
 
 class Reader(Protocol):
-    """What reads offsets: :class:`lab.kafka.lag.GroupsReader`."""
+    """The reader of offsets: :class:`lab.kafka.lag.GroupsReader`."""
 
     def read(self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()) -> Iterator[Answers]:
         """Offsets of each (group, topic), in batches."""
 
 
 class Sampler:
-    """Reads what is due until stopped, or until nothing of its cluster is asked for any more.
+    """Reads all that is due until it is stopped, or until KEDA asks for nothing of its cluster any more.
 
-    ``sampled`` is told after every reading: how long it took without its pauses (s), how many triggers it was for and failed
-    for, and how many of them were read for the first time.
+    ``sampled`` gets four numbers after every reading: its length without its pauses (s), how many triggers it was for, how many
+    of them failed, and how many were read for the first time.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class Sampler:
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at once whether something is due."""
+        """Check at once whether a reading is due."""
         self._woken.set()
 
     def stop(self) -> None:
-        """End after the reading under way."""
+        """End after the reading in progress."""
         self._stopped = True
         self._woken.set()
 
@@ -81,9 +81,9 @@ class Sampler:
             self._woken.clear()
 
     def sample(self, due: Sequence[State]) -> None:
-        """One reading for all of ``due``. A failure is theirs to tell when KEDA asks; nothing is raised.
+        """One reading for all of ``due``. Nothing is raised: each state reports a failure when KEDA asks.
 
-        Many are spread over a part of the interval, so that answers need not wait for the reading; not where one is new.
+        A reading of many is spread over a part of the interval, so that answers need not wait for it, unless one state is new.
         """
         begun, wall = self._registry.clock(), self._wall()
         waiting: dict[tuple[str, str], list[State]] = {}
@@ -114,7 +114,7 @@ class Sampler:
         except KafkaException as error:
             took += self._registry.clock() - begun
             failed += self._fault(f"Kafka at {self._servers}: {error.args[0].str()}", waiting)
-        except Exception as error:  # what is not foreseen costs this reading, and never those to come
+        except Exception as error:  # an unforeseen error costs this reading, and never the next ones
             self._reader = None
             failed += self._fault(f"the reading of Kafka at {self._servers} failed: {error!r}", waiting, error)
         else:
@@ -123,7 +123,7 @@ class Sampler:
 
     @staticmethod
     def _give(states: Sequence[State], answer: Answer | KafkaException, at: float) -> int:
-        """Give them the answer to what was asked ``at``; returns how many have no sample from it."""
+        """Give the states the answer to the question of ``at``; returns how many have no sample from it."""
         for state in states:
             if isinstance(answer, KafkaException):
                 state.fail(answer.args[0].str())
@@ -132,7 +132,7 @@ class Sampler:
         return len(states) if isinstance(answer, KafkaException) else 0
 
     def _fault(self, reason: str, waiting: Mapping[tuple[str, str], Sequence[State]], bug: Exception | None = None) -> int:
-        """Tell those still waiting why; returns how many they are."""
+        """Give the waiting states the reason; returns how many they are."""
         left = [state for states in waiting.values() for state in states]
         for state in left:
             state.fail(reason)
@@ -140,7 +140,7 @@ class Sampler:
         return len(left)
 
     def _say(self, fault: str, bug: Exception | None = None) -> None:
-        """Log a fault of the whole cluster when it comes and when it goes; where it is a ``bug``, whence it came too."""
+        """Log a fault of the whole cluster when it begins and when it ends; for a ``bug`` log its traceback too."""
         if fault != self._said:
             log.warning("%s", fault or f"Kafka at {self._servers} answers again", exc_info=bug)
             self._said = fault

@@ -1,7 +1,7 @@
-"""KEDA's ExternalScaler, whole: every answer is from memory. What is not known is an error, on which KEDA and the HPA hold.
+"""KEDA's ExternalScaler, complete: every answer is from memory. An unknown value is an error, on which KEDA and the HPA hold.
 
-Source of how KEDA uses it: ``pkg/scalers/external_scaler.go`` of KEDA 2.21. It takes the float fields where they are above 0
-and the whole ones otherwise, so both are sent.
+KEDA's use of it is in ``pkg/scalers/external_scaler.go`` of KEDA 2.21. It takes the float fields where they are above 0 and the
+whole ones otherwise, so the scaler sends both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = logging.getLogger("lab.programs.lagscaler")
 
 NAME = "externalscaler.ExternalScaler"
 FIRST_READING_S = (
-    2.0  # a trigger just created is worth that much waiting; without it KEDA would ask again a pollingInterval later
+    2.0  # a new trigger may wait so long for its first reading; otherwise KEDA would ask again only a pollingInterval later
 )
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -65,7 +65,7 @@ class ExternalScaler:
         return grpc.method_handlers_generic_handler(NAME, methods)
 
     def sampled(self) -> None:
-        """Tell those who wait that there are new samples."""
+        """Wake the calls that wait for new samples."""
         self._loop.call_soon_threadsafe(self._announce)
 
     def _announce(self) -> None:
@@ -76,7 +76,7 @@ class ExternalScaler:
         return self._registry.state(reference.namespace, reference.name, reference.scalerMetadata)
 
     async def _known(self, reference: pb.ScaledObjectRef) -> State:
-        """The state, after its first reading or the time that is waited for it."""
+        """The state, after its first reading or after the longest wait for it."""
         state = self._state(reference)
         deadline = self._loop.time() + FIRST_READING_S
         while not state.tried and self._loop.time() < deadline:
@@ -84,7 +84,7 @@ class ExternalScaler:
         return state
 
     async def _metric_spec(self, reference: pb.ScaledObjectRef) -> pb.GetMetricSpecResponse:
-        """From the metadata alone, so that an HPA is there whatever Kafka does."""
+        """The metric spec, from the metadata alone, so that an HPA exists even if Kafka does not answer."""
         return _spec(self._state(reference).settings)
 
     async def _metric_values(self, request: pb.GetMetricsRequest) -> pb.GetMetricsResponse:
@@ -101,7 +101,7 @@ class ExternalScaler:
         return pb.IsActiveResponse(result=state.is_active(self._registry.clock()))
 
     async def _activity(self, state: State) -> AsyncIterator[pb.IsActiveResponse]:
-        """At once what is known, then every change of it, as soon as it is sampled; nothing while nothing is known."""
+        """Send the known activity at once, then every change as soon as it is sampled; send nothing while it is unknown."""
         said: bool | None = None
         while True:
             news = self._news
@@ -158,7 +158,7 @@ def _spec(settings: Settings) -> pb.GetMetricSpecResponse:
 
 
 def _refused(error: Exception) -> grpc.StatusCode:
-    """The status that says whose fault it is; what the user wrote is logged too, since KEDA quotes it in its log alone."""
+    """The status for the kind of error. A user's error is logged too, because KEDA quotes it only in its own log."""
     if isinstance(error, InputError):
         log.warning("%s", error)
         return grpc.StatusCode.INVALID_ARGUMENT

@@ -1,4 +1,4 @@
-"""What the scaler remembers of one trigger: its window, fed from Kafka's answers by one thread and read by another."""
+"""The scaler's memory of one trigger: its window, which one thread fills from Kafka's answers and another reads."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Told = TypeVar("Told")
 
 
 class State:
-    """One trigger of one ScaledObject. Times are monotonic s: the machine's clock may step, and nothing here notices."""
+    """One trigger of one ScaledObject. Times are monotonic s, so a step of the machine's clock changes nothing."""
 
     def __init__(self, settings: Settings, asked_at: float) -> None:
         self.settings = settings
         self.asked_at = asked_at  # when KEDA last asked
-        self.streams = 0  # how many streams of KEDA's are open
+        self.streams = 0  # how many streams KEDA has open
         self.tried = False  # whether a first reading has been tried
         self.slot: int | None = None  # the sampling interval, counted from the epoch, of the last reading
         self._fault = ""
@@ -39,7 +39,7 @@ class State:
             return self._window.samples + sum(len(ends) for ends in self._ends.values())
 
     def due(self, wall: float) -> bool:
-        """Whether the sampling interval that the wall clock is in has had no reading yet.
+        """Whether the wall clock's current sampling interval has had no reading yet.
 
         The wall clock decides when replicas of the scaler read, so that they read together; it stamps nothing.
         """
@@ -50,14 +50,14 @@ class State:
         return (self._slot(wall) + 1) * self.settings.rule.interval_s - wall
 
     def begin(self, wall: float) -> None:
-        """Note that the reading of this interval is being done."""
+        """Note that this interval's reading has begun."""
         self.slot = self._slot(wall)
 
     def _slot(self, wall: float) -> int:
         return int(wall // self.settings.rule.interval_s)
 
     def adopt(self, other: State) -> None:
-        """Begin with what ``other``, of the same source, has seen."""
+        """Begin with the samples of ``other``, which has the same source."""
         with other._lock, self._lock:
             self._window.adopt(other._window)
             for number, ends in other._ends.items():
@@ -81,29 +81,29 @@ class State:
             self.tried = True
 
     def fail(self, reason: str) -> None:
-        """Note that a reading failed, which is said when the last one has grown too old."""
+        """Note that a reading failed. The state reports it when the last reading has grown too old."""
         with self._lock:
             self._fault, self.tried = reason, True
 
     def read(self, now: float) -> Lasting:
-        """What KEDA is answered. Raises :class:`ScalerError`, saying why, when nothing is known: never 0 for an error."""
+        """The answer to KEDA. Raises :class:`ScalerError` with the reason when the value is unknown: never 0 for an error."""
         with self._lock:
             return self._told(self._window.read, now)
 
     def is_active(self, now: float) -> bool:
-        """Whether the group has work. Raises :class:`ScalerError` like :meth:`read`, but not for a window still too short."""
+        """Whether the group has work. Raises :class:`ScalerError` like :meth:`read`, but not while the window is short."""
         with self._lock:
             return self._told(self._window.active, now)
 
     def _told(self, ask: Callable[[float], Told], now: float) -> Told:
-        """What ``ask`` answers; where it can't, its reason and Kafka's."""
+        """The result of ``ask``; where it fails, its reason and Kafka's."""
         try:
             return ask(now)
         except ScalerError as error:
             raise ScalerError(f"{error}{f' ({self._fault})' if self._fault else ''}") from None
 
     def stretch(self, now: float) -> float:
-        """The longest stretch above the target of any one partition that is still going on, s."""
+        """The longest current stretch above the target of any one partition, s."""
         with self._lock:
             return self._window.stretch(now, self.settings.rule.target)
 
@@ -112,7 +112,7 @@ class State:
         return self._ends.setdefault(number, Ends(rule.size * rule.interval_s))
 
     def _value(self, number: int, lag: PartitionLag | KafkaException, at: float) -> float | None:
-        """The sample of one partition, in the unit of the threshold; None without an answer, or where it says too little."""
+        """The sample of one partition, in the threshold's unit; None without an answer, or with one that says too little."""
         if isinstance(lag, KafkaException):
             return None
         if lag.end < self._end.get(number, 0):  # another log under the same name: nothing has lasted across the two
@@ -126,6 +126,6 @@ class State:
         ends.add(at, lag.end)
         if uncommitted:
             return UNCOMMITTED_S
-        if lag.lag and len(ends) == 1:  # one sample of the end says nothing of when the record was written
+        if lag.lag and len(ends) == 1:  # one sample of the end does not show when the record was written
             return None
         return ends.age((lag.start or 0) if lag.committed is None else lag.committed)

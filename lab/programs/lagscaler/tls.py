@@ -1,4 +1,4 @@
-"""TLS between KEDA and the scaler: the server's certificate, and the authority whose clients alone it answers."""
+"""TLS between KEDA and the scaler: the server's certificate, and the only authority whose clients it answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WHERE = "command line"
 
 
 def credentials(cert: str, key: str, client_ca: str) -> grpc.ServerCredentials | None:
-    """What to serve with; None, for plaintext, where nothing is given. Each is PEM, or the name of a file of it.
+    """The server's credentials; None, for plaintext, where nothing is given. Each value is PEM, or the name of a file of it.
 
     With ``client_ca`` a client must hold a certificate of that authority. Raises :class:`InputError` naming the flag.
     """
@@ -54,5 +54,5 @@ def _pem(flag: str, value: str) -> bytes:
 
 
 def _told(value: str) -> str:
-    """The value, as far as it belongs in one line."""
+    """The value, cut to what fits in one line."""
     return value if len(value) < 100 else f"{value[:27]}..."

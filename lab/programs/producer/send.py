@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -70,8 +70,8 @@ def fate(error: KafkaError | None) -> str:
     return "unknown" if error.code() in _UNKNOWN else "failed"
 
 
-def configuration(bootstrap: str, client_id: str) -> dict[str, Any]:
-    """librdkafka settings: acks=all and idempotent, keys placed as Java's default partitioner would."""
+def configuration(bootstrap: str, client_id: str, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """librdkafka settings: acks=all and idempotent, keys placed as Java's default partitioner would; ``settings`` log in."""
     return {
         "bootstrap.servers": bootstrap,
         "client.id": client_id,
@@ -84,6 +84,7 @@ def configuration(bootstrap: str, client_id: str) -> dict[str, Any]:
         "delivery.timeout.ms": 60_000,
         # Partitions added under load get their share within a second; with the stock five minutes a trial would not see them.
         "topic.metadata.refresh.interval.ms": 1_000,
+        **(settings or {}),
     }
 
 

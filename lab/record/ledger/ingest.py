@@ -15,6 +15,7 @@ a Python worker more than that.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from lab.errors import LabFault
-from lab.kafka import deadletter, event
+from lab.kafka import deadletter, event, login
 
 EVENTS = "partition int, offset long, entity_id long, seq long, ts long, crc long"
 RECEIPTS = "pod string, partition int, first long, last long, count long, checksum long, start double, end double"
@@ -52,25 +53,33 @@ class Topics:
 
 
 def ingest(
-    spark: SparkSession, bootstrap: str, topics: Topics, ledger: Path, every: str | None = None, in_turn: bool = False
+    spark: SparkSession,
+    bootstrap: str,
+    topics: Topics,
+    ledger: Path,
+    every: str | None = None,
+    in_turn: bool = False,
+    settings: Mapping[str, str] | None = None,
 ) -> tuple[StreamingQuery, ...]:
     """Append to ``ledger`` what the topics hold from where its checkpoint left off, from their beginning at first.
 
     Without ``every`` it takes what is there now and returns when that is on disk. With ``every`` ("5 seconds") it goes on
     until the returned queries are stopped; a later call without it picks up the rest. ``in_turn`` takes the receipts, then the
-    letters, then the events: of topics that are still written to, every receipt's messages are then there. Raises
-    :class:`LabFault` when the topics can't be read in full or hold something else, and when ``ledger`` has tables but no
-    checkpoint: Spark would silently drop the batches whose numbers those tables already have.
+    letters, then the events: of topics that are still written to, every receipt's messages are then there. ``settings`` are
+    those with which a client logs in to Kafka, if it has to. Raises :class:`LabFault` when the topics can't be read in full or
+    hold something else, and when ``ledger`` has tables but no checkpoint: Spark would silently drop the batches whose numbers
+    those tables already have.
     """
     for name in TABLES:
         if _has_data(ledger / name) and not (ledger / CHECKPOINT / name).exists():
             raise LabFault(f"{ledger / name} has data but no checkpoint to append from: ingest into another folder")
+    source = {"kafka.bootstrap.servers": bootstrap, **login.spark(settings or {})}
     # Each task pays for itself and for a file: one a core, not one a partition.
-    events = decode_events(_stream(spark, bootstrap, topics.events)).coalesce(spark.sparkContext.defaultParallelism)
-    receipts = decode_receipts(_stream(spark, bootstrap, topics.receipts))
+    events = decode_events(_stream(spark, source, topics.events)).coalesce(spark.sparkContext.defaultParallelism)
+    receipts = decode_receipts(_stream(spark, source, topics.receipts))
     tables = {"receipts": receipts}
     if topics.dead_letters:
-        tables["dead_letters"] = decode_dead_letters(_stream(spark, bootstrap, topics.dead_letters))
+        tables["dead_letters"] = decode_dead_letters(_stream(spark, source, topics.dead_letters))
     tables["events"] = events
     begun: list[StreamingQuery] = []
     try:
@@ -149,9 +158,9 @@ def _has_data(folder: Path) -> bool:
     return folder.exists() and (any(folder.glob("*.parquet")) or (folder / "_spark_metadata").exists())
 
 
-def _stream(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
-    """What the topic holds, from its beginning; it fails rather than skip what the broker no longer has."""
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
+def _stream(spark: SparkSession, source: Mapping[str, str], topic: str) -> DataFrame:
+    """What the topic at ``source`` holds, from its beginning; it fails rather than skip what the broker no longer has."""
+    reader = spark.readStream.format("kafka").options(**source).option("subscribe", topic)
     reader = reader.option("includeHeaders", "true")
     return reader.option("startingOffsets", "earliest").option("failOnDataLoss", "true").options(**_FETCH).load()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -18,16 +19,24 @@ from lab.record.ledger.rollup import RATES, rates
 LEDGER = "ledger"
 
 
-def settle(spark: SparkSession, bootstrap: str, topics: Topics, record: Path, at_rest: bool = True) -> Reconciliation:
+def settle(
+    spark: SparkSession,
+    bootstrap: str,
+    topics: Topics,
+    record: Path,
+    at_rest: bool = True,
+    settings: Mapping[str, str] | None = None,
+) -> Reconciliation:
     """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside.
 
     Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.record.ledger.rollup.rates`, sorted),
     ``ledger/events/*.parquet`` and, of a trial that has a topic for them, ``dead_letters.parquet``. A continuous ingestion into
-    the same ledger must have been stopped; it is carried on. ``at_rest`` says that nobody writes to the topics any more. On
-    failure everything is left as it is, to be called again. Raises :class:`LabFault`.
+    the same ledger must have been stopped; it is carried on. ``at_rest`` says that nobody writes to the topics any more.
+    ``settings`` are those with which a client logs in to Kafka, if it has to. On failure everything is left as it is, to be
+    called again. Raises :class:`LabFault`.
     """
     ledger = record / LEDGER
-    ingest(spark, bootstrap, topics, ledger, in_turn=not at_rest)
+    ingest(spark, bootstrap, topics, ledger, in_turn=not at_rest, settings=settings)
     events, receipts = read(spark, ledger, "events"), read(spark, ledger, "receipts")
     dead = read(spark, ledger, "dead_letters") if topics.dead_letters else None
     verdict = reconcile(events, receipts, dead)

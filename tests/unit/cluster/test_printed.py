@@ -11,7 +11,7 @@ from kubernetes.dynamic import DynamicClient
 
 from lab.cluster import apply
 from lab.kafka import topics
-from lab.model import keda
+from lab.model.keda import hpa
 from lab.spec import scaledobject
 from lab.spec.adopt import adopt
 from lab.wait import until
@@ -44,31 +44,28 @@ def written(bootstrap, topic):
 
 
 @pytest.fixture
-def place(cluster):
+def place(cluster, keda):
     """A namespace with the Deployment "consumer" in it, and a topic."""
     name, api = f"printed-{uuid.uuid4().hex[:8]}", cluster.api()
     apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}])
     apply.objects(api, [deployment("consumer", {"cpu": "10m", "memory": "48Mi"})], name)
-    topics.create(cluster.bootstrap, {name: 6})
+    topics.create(cluster.bootstrap, {name: 6}, cluster.kafka_settings)
     yield name
-    resource = DynamicClient(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
-    resource.delete(name="orders", namespace=name)
+    keda.delete(name="orders", namespace=name)
     client.CoreV1Api(api).delete_namespace(name)
-    topics.delete(cluster.bootstrap, [name])
+    topics.delete(cluster.bootstrap, [name], cluster.kafka_settings)
 
 
-def test_what_is_read_back_is_what_was_written(cluster, place):
+def test_what_is_read_back_is_what_was_written(cluster, keda, place):
     """After KEDA has made it its own and made the HPA, which is the model's too: empty behavior, memory and all."""
     original = written(cluster.pod_bootstrap, place)
-    dynamic = DynamicClient(cluster.api())
-    objects = dynamic.resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
-    hpas = dynamic.resources.get(api_version="autoscaling/v2", kind="HorizontalPodAutoscaler")
+    hpas = DynamicClient(cluster.api()).resources.get(api_version="autoscaling/v2", kind="HorizontalPodAutoscaler")
     copied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(original)}
     sent = original | {"metadata": original["metadata"] | {"annotations": copied}}
-    objects.create(body=sent, namespace=place)
+    keda.create(body=sent, namespace=place)
 
     def found():
-        return objects.get(name="orders", namespace=place).to_dict()
+        return keda.get(name="orders", namespace=place).to_dict()
 
     until(lambda: FINALIZER in found()["metadata"].get("finalizers", ()), DEADLINE_S, "KEDA's finalizer", cluster.check)
     until(lambda: found().get("status", {}).get("hpaName"), DEADLINE_S, "KEDA's HPA", cluster.check)
@@ -79,7 +76,7 @@ def test_what_is_read_back_is_what_was_written(cluster, place):
     assert adopt(theirs)[0] == adopt(ours)[0]
 
     real = hpas.get(name=ours.hpa, namespace=place).to_dict()["spec"]
-    model = keda.hpa(ours)["spec"]
+    model = hpa(ours)["spec"]
     assert real["behavior"]["scaleUp"]["policies"] == [  # the defaults of an empty block, which are not those of none
         {"type": "Pods", "value": 4, "periodSeconds": 15},
         {"type": "Percent", "value": 100, "periodSeconds": 15},

@@ -1,6 +1,12 @@
 """Quantities, measures and claims: a missing number is carried on and never passes."""
 
+import copy
+import math
+import pickle
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.errors import NoData
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
@@ -48,6 +54,27 @@ def pair(first: float | None) -> Pair:
 def test_a_comparison_becomes_a_verdict(comparison, verdict):
     """Held, breached, or no data where any part of it is missing."""
     assert judge(comparison, "as it should be").verdict == verdict
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_a_verdict_follows_its_operator(measured, bound):
+    """Held exactly where the numbers stand in that relation."""
+    found = Quantity("reaction", "s", measured)
+    for comparison, holds in ((found < bound, measured < bound), (found >= bound, measured >= bound)):
+        assert judge(comparison, "in time").verdict == (HELD if holds else BREACHED)
+
+
+def test_not_a_number_holds_nothing():
+    """A quantity of NaN is breached, whatever its bound."""
+    found = Quantity("dip", "%", math.nan)
+    assert {judge(one, "small").verdict for one in (found < 20, found == 20, found >= 20)} == {BREACHED}
+
+
+def test_a_bound_can_be_copied_with_its_source():
+    """Also into another process, as the tuner does with what it is given."""
+    bound = Bound(5, "text 1")
+    for again in (pickle.loads(pickle.dumps(bound)), copy.deepcopy(bound)):
+        assert (again, again.source) == (5, "text 1")
 
 
 def test_a_verdict_carries_number_bound_unit_sentence_and_source():
@@ -99,6 +126,12 @@ def test_a_measure_is_made_of_exactly_what_it_declares():
         Pair(frist=1, first=1, second=2, who="a")
     assert Pair(first=1, second=2, who="a") == pair(1)
     assert Pair(first=1, second=2, who="a") != pair(2)
+
+
+def test_a_number_hides_nothing_of_every_measure():
+    """A measure whose number is called "missing" could not be missing."""
+    with pytest.raises(TypeError, match="Odd has missing, which every measure has already"):
+        type("Odd", (Measure,), {"missing": number("messages", "messages missing")})
 
 
 def test_a_function_of_one_number_is_a_quantity():

@@ -2,7 +2,6 @@
 
 import pytest
 
-from lab.errors import NoData
 from lab.measure.churn import churn, handovers, rebalances
 
 from . import built
@@ -25,9 +24,9 @@ def record(tmp_path):
 def test_rebalances_are_runs_without_a_pause(record):
     """Handovers up to a second apart are one rebalance, 1.3 s apart two; settling is none."""
     found = churn(record)
-    assert found.rebalances == 2
-    assert (found.median_s, found.longest_s, found.total_s) == pytest.approx((0.975, 1.7, 1.95))
-    assert (found.revoked, found.assigned, found.commits_refused) == (3, 3, 1)
+    assert found.rebalances.value == 2
+    assert (found.median_s.value, found.longest_s.value, found.total_s.value) == pytest.approx((0.975, 1.7, 1.95))
+    assert (found.revoked.value, found.assigned.value, found.commits_refused.value) == (3, 3, 1)
 
 
 def test_rebalances_can_be_asked_of_a_stretch(record):
@@ -47,10 +46,10 @@ def test_a_quiet_group_has_no_length_of_a_rebalance(tmp_path):
     """No rebalance is a count of 0, and no median; a refused commit of the settling does not count."""
     quiet = built.record(tmp_path, times=TIMES, group_events=[*SETTLING, report(5.0, "a", "commit_failed")])
     found = churn(quiet)
-    assert (found.rebalances, found.median_s, found.longest_s, found.total_s, found.commits_refused) == (0, None, None, 0, 0)
+    assert (found.rebalances.value, found.total_s.value, found.commits_refused.value) == (0, 0, 0)
+    assert (found.median_s.value, found.longest_s.value) == (None, None)
 
 
 def test_a_trial_that_never_began_has_no_churn(tmp_path):
     """Without its driving there is nothing to count from."""
-    with pytest.raises(NoData, match="driving"):
-        churn(built.record(tmp_path, times={"settling": 0}, group_events=EVENTS))
+    assert "driving" in churn(built.record(tmp_path, times={"settling": 0}, group_events=EVENTS)).rebalances.why

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lab.errors import NoData
-from lab.measure.shutdown import STEPS, shutdowns
+from lab.measure.shutdown import STEPS, departures, longest_shutdown, shutdowns
 
 from . import built
 from .conftest import report
@@ -47,6 +47,14 @@ def test_each_step_has_its_time_after_the_deletion(tmp_path):
     assert found.joined
 
 
+def test_departures_are_counted(tmp_path):
+    """One pod was taken from its work: it left in order, with exit code 0, within 0.7 s."""
+    record = built.record(tmp_path, transitions=SEEN, group_events=SAID, receipts=DONE)
+    found = departures(record)
+    assert (found.pods.value, found.out_of_order.value, found.failed.value) == (1, 0, 0)
+    assert longest_shutdown(record).value == pytest.approx(0.7)
+
+
 def test_a_commit_after_leaving_is_out_of_order(tmp_path):
     """As is a step that never came."""
     late = [SAID[0], SAID[1], report(20.95, "old", "committed"), SAID[3]]
@@ -63,6 +71,9 @@ def test_a_pod_that_was_killed_says_nothing(tmp_path):
     assert found.exit_code == 137
     with pytest.raises(NoData, match="left the group"):
         _ = found.total_s
+    record = built.record(tmp_path, transitions=seen, group_events=[SAID[0]], receipts=DONE)
+    assert (departures(record).out_of_order.value, departures(record).failed.value) == (1, 1)
+    assert "left the group" in longest_shutdown(record).why
 
 
 def test_a_pod_that_was_taken_while_it_started_had_not_joined(tmp_path):
@@ -70,6 +81,9 @@ def test_a_pod_that_was_taken_while_it_started_had_not_joined(tmp_path):
     seen = [SEEN[0], SEEN[1], pod(20.1, code=143), pod(20.2, "DELETED", code=143)]
     (found,) = shutdowns(built.record(tmp_path, transitions=seen, group_events=[], receipts=[]))
     assert (found.joined, found.exit_code) == (False, 143)
+    record = built.record(tmp_path, transitions=seen, group_events=[], receipts=[])
+    assert departures(record).pods.value == 0
+    assert "no pod that had joined" in longest_shutdown(record).why
 
 
 def test_what_goes_after_the_trial_is_no_scale_down(tmp_path):
@@ -77,3 +91,4 @@ def test_what_goes_after_the_trial_is_no_scale_down(tmp_path):
     record = built.record(tmp_path, times={"ended": 10}, transitions=SEEN, group_events=SAID, receipts=DONE)
     with pytest.raises(NoData, match="no consumer pod was deleted"):
         shutdowns(record)
+    assert "no consumer pod was deleted" in departures(record).pods.why

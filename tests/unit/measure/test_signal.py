@@ -5,8 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from lab.errors import NoData
-from lab.measure.signal import Utilization, polled, signal, unanswered
+from lab.measure.signal import polled, signal, unanswered
 
 from . import built
 
@@ -48,37 +47,36 @@ def test_the_total_is_followed(tmp_path):
         hpa(117.5, 7, lag(averageValue="4")),
         hpa(140, 7, lag(averageValue="5k")),  # after the profile
     )
-    assert (found.kind, found.refreshes) == ("external", 4)
-    assert (found.median_refresh_s, found.longest_refresh_s) == (1.5, 4)
-    assert found.highest == 35_000
-    assert found.utilization is None
+    assert (found.kind, found.refreshes.value) == ("external", 4)
+    assert (found.median_refresh_s.value, found.longest_refresh_s.value) == (1.5, 4)
+    assert found.highest.value == 35_000
+    assert (found.utilization.value, found.highest_utilization.value) == (None, None)
 
 
 def test_a_total_is_taken_as_it_is(tmp_path):
     """A metric with a target of type Value is told whole."""
-    assert read(tmp_path, hpa(101, 4, lag(value="12k"))).highest == 12_000
+    assert read(tmp_path, hpa(101, 4, lag(value="12k"))).highest.value == 12_000
 
 
 def test_utilization_is_weighed_by_time(tmp_path):
     """30 % for sixteen of the twenty seconds under load is the median, however many values came in the other four."""
     values = [(101, 90), (105, 30), (126, 10), (128, 50), (128.5, 60), (129, 70), (129.5, 65), (1000, 99)]
     found = read(tmp_path, *(hpa(t, 4, cpu(percent)) for t, percent in values))
-    assert (found.kind, found.refreshes, found.highest) == ("resource", 5, 99)
-    assert found.utilization == Utilization(30, 70)
+    assert (found.kind, found.refreshes.value, found.highest.value) == ("resource", 5, 99)
+    assert (found.utilization.value, found.highest_utilization.value) == (30, 70)
 
 
 def test_lag_rules_where_both_are_seen(tmp_path):
     """CPU beside an external metric is only a guard; a metric that is still unknown is none."""
     found = read(tmp_path, hpa(101, 2), hpa(102, 2, cpu(80), lag()), hpa(112, 2, cpu(80), lag(averageValue="5")))
-    assert (found.kind, found.highest, found.refreshes) == ("external", 10, 0)
-    assert (found.median_refresh_s, found.longest_refresh_s) == (None, None)
+    assert (found.kind, found.highest.value, found.refreshes.value) == ("external", 10, 0)
+    assert (found.median_refresh_s.value, found.longest_refresh_s.value) == (None, None)
 
 
 @pytest.mark.parametrize("events", [[], [hpa(101, 2)], [hpa(101, 2, {"type": ""}, lag(), cpu(None))]])
 def test_an_hpa_without_a_metric_is_no_data(tmp_path, events):
     """Neither an HPA that is not there nor one that sees nothing has a signal."""
-    with pytest.raises(NoData, match="no HPA ever had a metric"):
-        read(tmp_path, built.pod(1, "a"), *events)
+    assert read(tmp_path, built.pod(1, "a"), *events).highest.why == "no HPA ever had a metric"
 
 
 def logged(folder, *syncs):
@@ -97,13 +95,12 @@ def test_syncs_without_a_metric_are_counted(tmp_path):
     """From the profile's start to the trial's end: what comes before and after is not the traffic's."""
     kept = "Decided not to scale"
     syncs = [(95, FAILED), (101, kept), (110, FAILED), (111, "Successfully rescaled"), (112, FAILED), (131, FAILED)]
-    assert unanswered(logged(tmp_path, *syncs)) == 2
+    assert unanswered(logged(tmp_path, *syncs)).value == 2
 
 
 def test_a_trial_without_a_sync_is_no_data(tmp_path):
     """No sync failed, and none was made either."""
-    with pytest.raises(NoData, match="no sync"):
-        unanswered(logged(tmp_path, (95, FAILED)))
+    assert unanswered(logged(tmp_path, (95, FAILED))).why == "no sync of an HPA in the record"
 
 
 def test_polls_of_kedas_are_counted_by_what_they_read(tmp_path):
@@ -112,6 +109,5 @@ def test_polls_of_kedas_are_counted_by_what_they_read(tmp_path):
     made.trial["inputs"]["policy"]["spec"]["pollingInterval"] = 2
     rows = [{"t": 100.0 + t, "metric": "keda_scaler_metrics_value", "value": float(10 <= t <= 16)} for t in range(30)]
     pd.DataFrame(rows).to_parquet(made.folder / "samples.parquet")
-    assert polled(made, 1) == 3
-    with pytest.raises(NoData, match="read 7"):
-        polled(made, 7)
+    assert polled(made, 1).value == 3
+    assert polled(made, 7).why == "no poll of KEDA's read 7"

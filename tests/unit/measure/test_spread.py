@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.judge.quantity import Quantity
 from lab.measure.spread import Spread, spread
 
 
@@ -30,9 +31,9 @@ def test_the_confidence_is_the_share_of_all_outcomes(n):
 def test_the_interval_holds_the_median_and_forgets_the_order(values):
     """Both ends are values, the median lies between, and the order of repetitions is nothing."""
     found = spread(values)
-    assert {found.low, found.high} <= set(values)
-    assert found.low <= found.median <= found.high
-    assert spread(sorted(values, reverse=True)) == found
+    assert {found.low.value, found.high.value} <= set(values)
+    assert found.low.number <= found.median.number <= found.high.number
+    assert str(spread(sorted(values, reverse=True))) == str(found)
 
 
 @pytest.mark.parametrize("values", [[], [1.0, math.nan]])
@@ -45,7 +46,7 @@ def test_no_value_is_refused(values):
 def test_a_recovery_that_never_came_has_a_median():
     """Infinite seconds are a value: the worst."""
     found = spread([1.0, 2.0, math.inf])
-    assert (found.median, found.high) == (2.0, math.inf)
+    assert (found.median.value, found.high.value) == (2.0, math.inf)
     assert str(spread([math.inf])) == "inf (inf-inf, n = 1, 0 %)"
 
 
@@ -63,3 +64,13 @@ def test_it_reads_like_a_result(values, text):
     found = spread(values)
     assert isinstance(found, Spread)
     assert str(found) == text
+
+
+def test_quantities_keep_their_name_and_unit():
+    """One that is missing leaves no median and no interval: the others might all lie on one side of it."""
+    seconds = [Quantity("reaction", "s", value) for value in (5, 4, 6)]
+    found = spread(seconds)
+    assert [str(one) for one in (found.low, found.median, found.high)] == ["reaction: 4 s", "reaction: 5 s", "reaction: 6 s"]
+    missing = spread([*seconds, Quantity("reaction", "s", None, "no pod")])
+    assert [one.why for one in (missing.low, missing.median, missing.high)] == ["no pod"] * 3
+    assert (missing.n, str(missing)) == (4, "no data (no pod)")

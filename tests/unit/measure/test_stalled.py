@@ -2,7 +2,6 @@
 
 import pytest
 
-from lab.errors import NoData
 from lab.measure.stalled import stalled
 from lab.record.store import Record, write_json
 
@@ -31,18 +30,17 @@ def record(folder, committed, poison="1:400"):
 def test_a_stall_makes_no_progress_and_buys_pods(tmp_path):
     """500 messages wait behind the poison; three pods above the floor for half a minute."""
     found = stalled(record(tmp_path, 400))
-    assert (found.partition, found.progress, found.waiting, found.others) == (1, 0, 500, 10)
-    assert (found.most, found.scale_ups) == (6, 1)
-    assert found.useless == pytest.approx(1.5)
+    assert (found.partition, found.progress.value, found.waiting.value, found.others.value) == (1, 0, 500, 10)
+    assert (found.most.value, found.scale_ups.value) == (6, 1)
+    assert found.useless.value == pytest.approx(1.5)
 
 
 def test_a_partition_that_moved_on_did(tmp_path):
     """What was committed past the poison."""
     found = stalled(record(tmp_path, 895))
-    assert (found.progress, found.waiting) == (495, 5)
+    assert (found.progress.value, found.waiting.value) == (495, 5)
 
 
 def test_without_a_poison_there_is_nothing_to_measure(tmp_path):
     """No data."""
-    with pytest.raises(NoData, match="no poison"):
-        stalled(record(tmp_path, 400, poison=""))
+    assert "no poison" in stalled(record(tmp_path, 400, poison="")).progress.why

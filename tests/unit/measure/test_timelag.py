@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.errors import NoData
 from lab.measure.timelag import processed_at, timelag
 
 from . import built
@@ -55,8 +54,8 @@ def record(tmp_path):
 def test_the_last_third_of_the_spike_is_measured(record):
     """Ten messages are due in it; three were never processed, and are as old as the trial lets them be."""
     found = timelag(record)
-    assert (found.messages, found.median_s, found.worst_s) == (10, 2.0, 63.0)
-    assert found.share == pytest.approx(0.7)
+    assert (found.messages.value, found.median_s.value, found.worst_s.value) == (10, 2.0, 63.0)
+    assert found.share.value == pytest.approx(0.7)
 
 
 def test_without_a_ledger_there_is_no_age(record):
@@ -64,5 +63,4 @@ def test_without_a_ledger_there_is_no_age(record):
     for file in (record.folder / "ledger" / "events").iterdir():
         file.unlink()
     (record.folder / "ledger" / "events").rmdir()
-    with pytest.raises(NoData, match="ledger"):
-        timelag(record)
+    assert "ledger" in timelag(record).p95_s.why

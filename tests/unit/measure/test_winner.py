@@ -5,13 +5,13 @@ import json
 import pytest
 
 from lab.errors import NoData
-from lab.measure.winner import CPU, LAG, steps_up
+from lab.measure.winner import CPU, LAG, steps_up, winner
 
 from . import built
 from .built import profile
 
 METRICS = [
-    {"type": "External", "external": {"target": {"type": "AverageValue", "averageValue": "250"}}},
+    {"type": "External", "external": {"metric": {"name": "s0"}, "target": {"type": "AverageValue", "averageValue": "250"}}},
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 75}}},
 ]
 CURRENT = [
@@ -33,17 +33,19 @@ def log(metric="cpu resource utilization (percentage of request)"):
     return line(30.0, "Proposing desired replicas", proposal) + line(30.01, "Successfully rescaled", done)
 
 
-def hpa(t, desired):
+def hpa(t, desired, **spec):
     """A watch event of the HPA."""
-    item = {"metadata": {"name": "keda"}, "spec": {"metrics": METRICS}}
+    item = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "keda"}}
+    item["spec"] = {"minReplicas": 3, "maxReplicas": 50, "metrics": METRICS} | spec
     item["status"] = {"desiredReplicas": desired, "currentReplicas": 3, "currentMetrics": CURRENT}
     return {"t": t, "kind": "HorizontalPodAutoscaler", "name": "keda", "event": "MODIFIED", "object": json.dumps(item)}
 
 
-def record(folder, text):
+def record(folder, text, **spec):
     """A trial whose spike begins at 20 s."""
     given, told = profile(10, 60, (0, "baseline"), (10, "spike"))
-    made = built.record(folder, inputs=given, transitions=[hpa(15.0, 3), hpa(30.05, 5)], group_events=told)
+    changes = [hpa(15.0, 3, **spec), hpa(30.05, 5, **spec)]
+    made = built.record(folder, inputs=given, transitions=changes, group_events=told)
     (folder / "hpa.log").write_text(text)
     made.trial["begun"] = 0.0
     return made
@@ -65,7 +67,30 @@ def test_the_winner_is_what_the_controller_named(tmp_path, metric, won):
     assert step.largest == 5
 
 
+def test_an_hpa_with_a_tolerance_of_its_own_proposes_by_that(tmp_path):
+    """117 / 75 is within 1.6: by its own rules this HPA's CPU asks for nothing, and its step is not the largest proposal."""
+    up = {"tolerance": "0.6", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}
+    made = record(tmp_path, log(), behavior={"scaleUp": up})
+    assert steps_up(made)[0].proposals == {LAG: 1, CPU: 3}
+    assert (winner(made).off_largest.value, winner(made).first_on_cpu.value) == (1, 1)
+
+
+def test_the_steps_are_counted_by_their_triggers(tmp_path):
+    """The first was CPU's, it was the largest proposal, and the lag trigger asked for one pod."""
+    found = winner(record(tmp_path, log()))
+    assert (found.first_on_cpu.value, found.off_largest.value, found.most_by_lag.value) == (1, 0, 1)
+    assert len(found.steps) == 1
+
+
+def test_a_step_whose_proposals_are_not_known_is_no_data(tmp_path):
+    """Rather than a step to the largest of nothing."""
+    made = record(tmp_path, log().replace("desiredReplicas=5 reason", "desiredReplicas=6 reason"))
+    assert "proposal in the HPA's status" in winner(made).off_largest.why
+
+
 def test_a_step_before_the_spike_does_not_count(tmp_path):
     """Starting pods compute as well."""
+    made = record(tmp_path, log().replace("00:00:30", "00:00:15"))
     with pytest.raises(NoData, match="never went up"):
-        steps_up(record(tmp_path, log().replace("00:00:30", "00:00:15")))
+        steps_up(made)
+    assert "never went up" in winner(made).first_on_cpu.why

@@ -9,7 +9,7 @@ import pytest
 from tests.suite import refused
 
 
-@pytest.mark.parametrize("program", ["consumer", "producer", "kafka.exporter"])
+@pytest.mark.parametrize("program", ["consumer", "producer", "exporter"])
 def test_a_port_in_use_is_one_clear_line(program):
     """The flag, the port and what is allowed; exit code 2, before any work."""
     with socket.socket() as taken:
@@ -17,7 +17,7 @@ def test_a_port_in_use_is_one_clear_line(program):
         taken.listen()
         port = taken.getsockname()[1]
         ran = subprocess.run(
-            [sys.executable, "-m", f"lab.{program}", "--bootstrap-servers=127.0.0.1:9", f"--metrics-port={port}"],
+            [sys.executable, "-m", f"lab.programs.{program}", "--bootstrap-servers=127.0.0.1:9", f"--metrics-port={port}"],
             capture_output=True,
             text=True,
             timeout=60,
@@ -40,7 +40,7 @@ def test_a_port_in_use_is_one_clear_line(program):
             "consumer",
             ["--bootstrap-servers=x", "--fail-rate=0.6", "--poison-rate=0.5"],
             {},
-            "argument --poison-rate: 0.5 is not allowed; allowed: at most 0.4",
+            "command line: poison_rate: 0.5 is not allowed; allowed: at most 1 - fail_rate, 0.4",
         ),
         ("consumer", [], {}, "--bootstrap-servers"),
         ("producer", ["--bootstrap-servers=x", "--rate=-5"], {}, "argument --rate: '-5' is not allowed"),
@@ -54,9 +54,9 @@ def test_a_port_in_use_is_one_clear_line(program):
             },
             "PROFILE_YAML: line 1",
         ),
-        ("kafka.exporter", ["--bootstrap-servers=x", "--metrics-port=99999"], {}, "argument --metrics-port: '99999'"),
+        ("exporter", ["--bootstrap-servers=x", "--metrics-port=99999"], {}, "argument --metrics-port: '99999'"),
     ],
 )
 def test_a_bad_flag_is_one_clear_line(program, arguments, environment, line):
     """Flag, variable, value and what is allowed; exit code 2."""
-    assert line in refused(f"lab.{program}", arguments, environment)
+    assert line in refused(f"lab.programs.{program}", arguments, environment)

@@ -75,8 +75,8 @@ def with_more_events(folder):
 def test_a_record_as_it_was_closed_is_judged(stored):
     """By its identity, from its folder, and with measures beside it, which are derived from it."""
     write_json(stored / "measures.json", {"any": 1})
-    assert integrity(find(stored.parent, "built")).processed == MESSAGES
-    assert integrity(find(stored.parent.parent, "built")).lost == 0
+    assert integrity(find(stored.parent, "built")).processed.value == MESSAGES
+    assert integrity(find(stored.parent.parent, "built")).lost.value == 0
 
 
 @pytest.mark.parametrize(

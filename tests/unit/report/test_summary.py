@@ -22,7 +22,7 @@ BREACHED = HELD | {
     "bound": 1.5,
     "unit": "x",
     "verdict": "breached",
-    "note": "two hot | ones",
+    "why": "two hot | ones",
 }
 NO_DATA = HELD | {"experiment": "4 ceiling", "objective": "idle", "measured": None, "verdict": "no data", "note": "no spike"}
 CONCLUSION = {
@@ -55,8 +55,8 @@ def test_a_breach_is_told_before_the_table(page: Page) -> None:
     text = page([HELD, BREACHED], [], HEAD)
     assert "2 reaction, drain: 1.62 x, wanted < 1.5 x; two hot | ones" in section(text, "Breached")
     assert "reaction: 71.2" not in section(text, "Breached")
-    assert text.index("Breached") < text.index("Objectives")
-    assert "✘ breached" in section(text, "Objectives")
+    assert text.index("Breached") < text.index("Claims")
+    assert "✘ breached" in section(text, "Claims")
     assert "1 held, 1 breached, 0 no data" in plain(text)
 
 
@@ -64,7 +64,7 @@ def test_a_breach_is_told_before_the_table(page: Page) -> None:
 def test_no_data_is_told_and_is_no_pass(page: Page) -> None:
     """What could not be measured has its own heading with the reason, and is not counted as held."""
     text = page([HELD, NO_DATA], [], HEAD)
-    assert "4 ceiling, idle: n/a, wanted < 90 s; no spike" in section(text, "No data")
+    assert "4 ceiling, idle: n/a, wanted < 90 s; fast enough (no data: no spike)" in section(text, "No data")
     assert "1 held, 0 breached, 1 no data" in plain(text)
     assert section(text, "Breached") == section(text, "Missing") == ""
 
@@ -90,7 +90,7 @@ def test_all_held_has_nothing_to_tell(page: Page) -> None:
 def test_an_empty_session_says_so(page: Page) -> None:
     """Nothing judged and nothing concluded is written out, not left blank."""
     text = page([], [], HEAD, expected=["2 reaction"])
-    assert "Nothing was judged." in section(text, "Objectives")
+    assert "Nothing was judged." in section(text, "Claims")
     assert "No experiment of this session concluded" in section(text, "Recommended policy")
     assert "0 held, 0 breached, 0 no data; 1 of 1 experiments missing" in plain(text)
 
@@ -124,9 +124,10 @@ def test_markdown_is_what_a_reader_expects() -> None:
     """The table in full, as it is written."""
     table = summary.summary_markdown([BREACHED | {"trials": ["a1", "b 2"]}], [CONCLUSION], HEAD).split("\n## ")
     assert table[2].splitlines()[2:] == [
-        "| experiment | objective | target | measured | verdict | records |",
-        "|---|---|---|---:|---|---|",
-        "| 2 reaction | drain | &lt; 1.5 x | 1.62 x | ✘ breached | [a1](records/a1/), [b 2](records/b%202/) |",
+        "| experiment | claim | quantity | target | measured | verdict | records |",
+        "|---|---|---|---|---:|---|---|",
+        "| 2 reaction | two hot \\| ones | drain | &lt; 1.5 x | 1.62 x | ✘ breached "
+        "| [a1](records/a1/), [b 2](records/b%202/) |",
     ]
     assert table[3].splitlines()[4] == (
         "| maxReplicaCount | 24 | 24 surplus pods owned 0 partitions and added 0 messages/s | 4 ceiling |"
@@ -149,13 +150,13 @@ def test_no_text_breaks_the_markdown(rows: list[dict[str, Any]], concluded: list
     """Any text in any cell: each row stays one line with its columns, and no line becomes a tag or a heading."""
     text = summary.summary_markdown(rows, concluded, {name: name}, expected=[name])
     lines = [line for line in text.split("\n") if line.startswith("|")]
-    tables = [len(summary.OBJECTIVES)] * (len(rows) + 2) + [len(summary.SETTINGS)] * (len(concluded) + 2)
+    tables = [len(summary.CLAIMS)] * (len(rows) + 2) + [len(summary.SETTINGS)] * (len(concluded) + 2)
     assert len(lines) == len(tables)
     for line, columns in zip(lines, tables, strict=True):
         assert line.replace("\\\\", "").replace("\\|", "").count("|") == columns + 1
     assert "<" not in text
     headings = re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)
-    assert set(headings) <= {summary.TITLE, "Breached", "No data", "Missing", "Objectives", "Recommended policy"}
+    assert set(headings) <= {summary.TITLE, "Breached", "No data", "Missing", "Claims", "Recommended policy"}
 
 
 class Links(Tags):
@@ -179,7 +180,7 @@ def test_no_text_breaks_the_page(rows: list[dict[str, Any]], concluded: list[dic
     seen.close()
     own = "html head meta title style body main h1 h2 p b ul li table thead tbody tr th td a pre"
     assert set(seen.tags) <= set(own.split())
-    assert seen.tags.count("td") == len(rows) * len(summary.OBJECTIVES) + len(concluded) * len(summary.SETTINGS)
+    assert seen.tags.count("td") == len(rows) * len(summary.CLAIMS) + len(concluded) * len(summary.SETTINGS)
     trials = [trial for row in rows for trial in row["trials"]]
     assert [unquote(link) for link in seen.links] == [f"records/{trial}/" for trial in trials]
     assert all(link.count("/") == 2 for link in seen.links)

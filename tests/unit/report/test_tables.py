@@ -69,7 +69,7 @@ def test_no_text_becomes_a_tag(rows: list[dict[str, Any]]) -> None:
     assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
     assert seen.tags.count("tr") == len(rows) + 1
     assert seen.tags.count("td") == len(rows) * len(tables.HEAD)
-    assert [cell.replace("\r", "\n") for cell in seen.cells[1 :: len(tables.HEAD)]] == [
+    assert [cell.replace("\r", "\n") for cell in seen.cells[2 :: len(tables.HEAD)]] == [
         row["objective"].replace("\r", "\n") for row in rows
     ]
 
@@ -91,6 +91,13 @@ def test_a_status_is_a_word_not_only_a_colour() -> None:
     assert '<td class="verdict held">✔ held</td>' in page
     assert '<td class="verdict no-data">? no data</td>' in page
     assert '<td class="number">n/a</td>' in page
+
+
+def test_a_claim_says_where_its_bound_is_from_and_why_it_has_no_number() -> None:
+    """Both are in the table, beside the sentence; a row of an older session has no source."""
+    row = VERDICT | {"source": "text 1", "note": "no pod", "verdict": "no data", "measured": None}
+    assert "<td>fast enough (bound: text 1) (no data: no pod)</td>" in tables.verdict_table([row]).html
+    assert "<td>fast enough</td>" in tables.verdict_table([VERDICT]).html
 
 
 def test_an_unknown_verdict_is_refused() -> None:

@@ -10,6 +10,7 @@ from lab.errors import InputError
 from lab.record.store import find
 from lab.spec import inputs, profile
 from lab.spec import scale as scales
+from lab.spec.events import Grow
 from lab.spec.workload import Workload
 
 
@@ -48,8 +49,11 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
         ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of bursty, catching-up, "),
         ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of bystanders, capped, "),
         ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
-        ({"partitions_after": 12}, "trial: partitions_after: 12 is not allowed; allowed: more than 24"),
-        ({"partitions_after": 48}, "steps: 'no such phase' is not allowed; allowed: a phase 'repartition'"),
+        ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) is not allowed; allowed: more than 24"),
+        (
+            {"during": {"repartition": Grow(48)}},
+            "trial: during: 'repartition' is not allowed; allowed: a phase of the profile: baseline, spike, drain",
+        ),
         ({"workload": Workload(auto_offset_reset="none")}, "workload: auto_offset_reset: 'none' is not allowed"),
         ({"workload": Workload(grace_s=0)}, "workload: grace_s: 0 is not allowed"),
         ({"workload": Workload(balancer="fair")}, "workload: balancer: 'fair' is not allowed; allowed: one of "),
@@ -61,8 +65,6 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
             {"workload": Workload(fail_rate=0.6, poison_rate=0.5)},
             "poison_rate: 0.5 is not allowed; allowed: at most 1 - fail_rate",
         ),
-        ({"fault": "flood"}, "trial: fault: 'flood' is not allowed; allowed: one of sigkill"),
-        ({"fault": "sigkill"}, "steps: 'no such phase' is not allowed; allowed: a phase 'sigkill' that says when"),
     ],
 )
 def test_bad_inputs_are_one_clear_line(changes, line):
@@ -128,25 +130,25 @@ def test_a_trial_of_before_there_were_dead_letters_keeps_its_identity():
     assert read().id == "step-10x-lag-7f82f15c"
     plain = {**read().to_dict()["workload"]}
     assert "dlq" not in plain
-    assert "fault" not in read().to_dict()
+    assert not {"fault", "events"} & read().to_dict().keys()
     assert len({read(workload=Workload(**changed)).id for changed in ({}, {"poison_rate": 0.1}, {"dlq": "off"})}) == 3
-    struck = {"profile_name": "zero-loss", "policy_name": "lag"}
-    assert read(**struck).id != read(**struck, fault="sigkill").id
-
-
-def test_a_fault_is_for_processes_of_this_machine():
-    """A container on kind is none: refused before anything starts."""
-    with pytest.raises(InputError, match="fault: 'sigkill' is not allowed; allowed: none on kind"):
-        inputs.read("zero-loss", "lag", Workload(), 1, scales.load("quick"), "kind", fault="sigkill")
 
 
 @pytest.mark.parametrize("how", [{"driver": "ridehailing/locust"}, {"beside": ("ridehailing/ingestion",)}])
 def test_what_the_image_of_pods_lacks_is_not_for_kind(how):
-    """Refused before anything starts, where pods would be restarted until a deadline; processes have what the lab has."""
+    """Refused before anything starts, where pods would be restarted until a deadline; a process sees this machine's folders."""
     (field,) = how
-    with pytest.raises(InputError, match=rf"{field}: 'ridehailing/\w+' is not allowed; allowed: none of ridehailing/ on kind"):
+    words = "on kind none with programs of its own .elastic-lab/pythonpath., which the image of pods lacks"
+    with pytest.raises(InputError, match=rf"trial: {field}: 'ridehailing/\w+' is not allowed; allowed: {words}"):
         inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind", **how)
     assert read(**how).runtime == "binary"
+
+
+def test_manifests_declare_what_else_is_recorded():
+    """Of all that stand beside and of the driver, each once; a trial without them records what every trial does."""
+    assert read().metrics == ()
+    chosen = read(beside=("ridehailing/ingestion", "ridehailing/driver-matching"), driver="ridehailing/locust")
+    assert chosen.metrics == ("ingestion_events_total", "matching_pending_requests")
 
 
 def test_a_profile_in_real_time_is_not_compressed():

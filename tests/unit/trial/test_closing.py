@@ -157,6 +157,17 @@ def test_samples_are_taken_whole_in_chunks_and_once(monkeypatch):
     assert set(frame["pod"]) == {"a"}
 
 
+def test_samples_of_further_metrics_are_taken_too(monkeypatch):
+    """Those that a trial's manifests name."""
+    monkeypatch.setattr(samples, "METRICS", ())
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        frames = [samples.collect(url, "x", 100, 105, further) for further in ((), ("consume_rate",))]
+        server.shutdown()
+    assert [len(frame) for frame in frames] == [0, 7]
+
+
 def test_lines_become_a_table_in_order_of_time(tmp_path):
     """What is no column lies in detail; the lines stay until the table is in the record."""
     lines = tmp_path / "lines"

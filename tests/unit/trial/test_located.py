@@ -31,6 +31,22 @@ def test_a_trigger_is_given_the_address_it_asks():
     assert placed == wanted
 
 
+def test_triggers_that_ask_kafka_log_in():
+    """Both types, whatever reference the author's had; others stay as they are, and without a login all do."""
+    given: Any = copy.deepcopy(SCALED)
+    given["spec"]["triggers"] += [
+        {"type": "apache-kafka", "metadata": {"lagThreshold": "5"}, "authenticationRef": {"name": "theirs"}},
+        {"type": "cpu", "metadata": {"value": "70"}},
+    ]
+    plain = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3")["spec"]["triggers"]
+    triggers = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3", "kafka-login")["spec"]["triggers"]
+    asking = [one for one in triggers if one["type"] in ("kafka", "apache-kafka")]
+    assert [one["authenticationRef"] for one in asking] == [{"name": "kafka-login"}] * 2
+    for one, before in zip(triggers, plain, strict=True):
+        assert one == (before | {"authenticationRef": {"name": "kafka-login"}} if one in asking else before)
+    assert plain[3]["authenticationRef"] == {"name": "theirs"}
+
+
 def test_only_an_external_trigger_waits_for_its_scaler():
     """What is no ScaledObject has no triggers to ask for."""
     assert asks_scaler(SCALED)

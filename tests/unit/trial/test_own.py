@@ -129,8 +129,8 @@ def test_what_was_replaced_is_a_paragraph_of_the_report():
         ({"concurrency": True}, "concurrency: True is not allowed; allowed: 1 to 10,000"),
         ({"poll_ms": None}, "poll_ms: None is not allowed; allowed: 1 to 600,000"),
         ({"drain": "perhaps"}, "drain: 'perhaps' is not allowed; allowed: on or off"),
-        ({"grace_s": 0}, "grace_s: 0 is not allowed; allowed: a number from 1 to 86400"),
-        ({"cpu_request_m": 2000}, "cpu_request_m: 2000 is not allowed; allowed: a number from 1 to 1000"),
+        ({"grace_s": 0}, "grace_s: 0 is not allowed; allowed: 1 to 86,400"),
+        ({"cpu_request_m": 2000}, "cpu_request_m: 2000 is not allowed; allowed: 1 to 1,000"),
         ({"partitions": 0}, "partitions: 0 is not allowed; allowed: a number from 1 to 200"),
         ({"partitions": 2.5}, "partitions: 2.5 is not allowed; allowed: a whole number from 1 to 200"),
     ],
@@ -160,7 +160,11 @@ def test_a_floor_beyond_the_partitions_is_refused(tmp_path):
             "spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores minReplicas",
         ),
         ("scaledobject", None, "(file): 'No such file or directory' is not allowed; allowed: a readable YAML file"),
-        ("profile", "kind: sine\n", "kind: 'sine' is not allowed; allowed: one of steady, step, bursty, sawtooth, steps"),
+        (
+            "traffic-profile",
+            "kind: sine\n",
+            "kind: 'sine' is not allowed; allowed: one of steady, step, bursty, sawtooth, steps",
+        ),
         ("workload", "kind: Workload\nconcurrency: 0\n", "concurrency: 0 is not allowed; allowed: 1 to 10,000"),
     ],
 )

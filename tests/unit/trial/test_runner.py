@@ -1,6 +1,7 @@
 """How a trial ends when something around it fails: a hiccup of the broker ends none early, and what there is is kept."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,8 @@ from lab.kafka.lag import PartitionLag
 from lab.record.store import opened
 from lab.spec import inputs
 from lab.spec import scale as scales
+from lab.spec.events import Context, Grow, Kill, schedule
+from lab.spec.profile import Profile, Step
 from lab.spec.workload import Workload
 from lab.trial import runner
 from lab.trial.deadlines import Deadlines, deadlines
@@ -39,7 +42,7 @@ def stage(broker, folder=None, end_s=20.0):
     made.inputs = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
     made.deadlines = Deadlines(1, 1, end_s, 1)
     made.folder, made.lag, made.lag_unanswered, made.offsets = folder, broker, 0, {}
-    made.times, made.steps, made.faults, made.namespace = {"settling": 1.0}, [], [], "trial-x"
+    made.times, made.events, made.paused, made.namespace = {"settling": 1.0}, [], {}, "trial-x"
     made.transitions = SimpleNamespace(field=lambda *_: 4, pods=lambda _: [0] * 4, gaps=[], fault=None)
     made.cluster = SimpleNamespace(check=lambda: None, controller_log=lambda: "", prometheus_url="http://127.0.0.1:9")
     made.check = lambda: None
@@ -121,3 +124,51 @@ def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_p
     assert record.offsets["0"] == {"end": 12, "committed": 5}
     with pytest.raises(NoData, match=r"no reconciliation.json: "):
         _ = record.reconciliation
+
+
+PHASES = ("baseline", "repartition", "sigkill", "drain")
+
+
+class Told:
+    """A producer's reports, of which each wait hears one more."""
+
+    def __init__(self, phases):
+        rows = [{"event": "phase", "phase": phase, "at": 10.0 * n} for n, phase in enumerate(phases)]
+        self.coming, self.events = [{"event": "profile"}, *rows, {"event": "produced"}], []
+
+    def last(self, event):
+        """The newest report of this kind."""
+        return next((row for row in reversed(self.events) if row["event"] == event), None)
+
+    def begun(self, phase):
+        """When the phase began."""
+        return next((row["at"] for row in self.events if row.get("phase") == phase), None)
+
+    def owned(self):
+        """A settled group of four."""
+        return {str(number): 6 for number in range(4)}
+
+    def wait(self, condition, *_):
+        """Hear reports until the condition holds."""
+        while not condition():
+            self.events.append(self.coming.pop(0))
+
+
+@pytest.mark.parametrize("phases", [PHASES, ("baseline", "sigkill", "repartition", "drain")])
+def test_each_event_happens_when_its_phase_begins(phases, monkeypatch):
+    """Whichever phase comes first: none waits for another's."""
+    steps = tuple(Step(10 * number, 1, phase) for number, phase in enumerate(phases))
+    profile = Profile(steps, 40)
+    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary", until="replayed")
+    during = schedule({"sigkill": Kill(), "repartition": Grow(48)}, profile, Context("binary", chosen.policy, 24))
+    told = Told(phases)
+    made = stage(Broker(0, [0]))
+    made.inputs, made.reports, made.names = replace(chosen, profile=profile, during=during), told, {}
+    made.transitions, made.baseline = SimpleNamespace(wait=told.wait), SimpleNamespace(replicas=4, why="")
+    made.apply, made.ready = lambda _: None, lambda *_: True
+    happened = {}
+    monkeypatch.setattr(runner, "_decides", lambda _: True)
+    monkeypatch.setattr(runner, "happen", lambda _, phase, event: happened.update({event: told.events[-1]["phase"]}))
+    assert runner._drive(made) == "complete"
+    assert happened == {Kill(): "sigkill", Grow(48): "repartition"}
+    assert told.last("produced")

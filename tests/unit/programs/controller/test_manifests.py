@@ -81,11 +81,11 @@ def test_on_kind_it_runs_the_image_of_the_labs_programs():
     assert fitted["spec"]["template"]["spec"]["securityContext"]["runAsNonRoot"]
 
 
-@pytest.mark.parametrize("program", ["consumer", "producer", "kafka.exporter", "controller", "lagscaler"])
+@pytest.mark.parametrize("program", ["consumer", "producer", "exporter", "controller", "lagscaler"])
 def test_what_a_program_imports_is_in_the_image_of_the_pods(program):
     """The lab's own modules are of the parts copied into it, the others of the packages installed there."""
     script = "import sys, runpy; there = set(sys.modules); sys.argv = ['x', '--help']\n"
-    script += f"try: runpy.run_module('lab.{program}', run_name='__main__')\nexcept SystemExit: pass\n"
+    script += f"try: runpy.run_module('lab.programs.{program}', run_name='__main__')\nexcept SystemExit: pass\n"
     script += "print(repr(sorted(set(sys.modules) - there)))"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     modules = ast.literal_eval(ran.stdout.splitlines()[-1])

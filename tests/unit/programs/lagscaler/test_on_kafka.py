@@ -18,11 +18,11 @@ SUSTAIN_S = 3
 
 
 class Topic:
-    """A topic of two partitions with a group that has committed at its start."""
+    """A topic of two partitions with a group that has committed at its start; ``login`` are a client's settings."""
 
-    def __init__(self, bootstrap, **changes):
-        self.bootstrap, self.name = bootstrap, f"orders-{uuid.uuid4().hex[:8]}"
-        topics.create(bootstrap, {self.name: 2})
+    def __init__(self, bootstrap, login=None, **changes):
+        self.bootstrap, self.login, self.name = bootstrap, login or {}, f"orders-{uuid.uuid4().hex[:8]}"
+        topics.create(bootstrap, {self.name: 2}, self.login)
         self.commit(0, 0)
         self.metadata = {
             "bootstrapServers": bootstrap,
@@ -36,7 +36,7 @@ class Topic:
 
     def produce(self, *counts):
         """Write that many messages to each partition."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all"})
+        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", **self.login})
         for partition, count in enumerate(counts):
             for _ in range(count):
                 producer.produce(self.name, b"x", partition=partition)
@@ -44,7 +44,7 @@ class Topic:
 
     def commit(self, *offsets):
         """Commit that offset on each partition."""
-        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.name})
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.name, **self.login})
         parts = [TopicPartition(self.name, partition, offset) for partition, offset in enumerate(offsets)]
         consumer.commit(offsets=parts, asynchronous=False)
         consumer.close()

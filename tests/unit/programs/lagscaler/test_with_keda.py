@@ -1,17 +1,17 @@
 """KEDA's real operator as the client: lag that lasts scales a Deployment; what is refused or gone is held, and seen."""
 
 import contextlib
+import json
 import time
 import urllib.request
 import uuid
 
 import pytest
 from kubernetes import client
-from kubernetes.dynamic import DynamicClient
 from kubernetes.utils.quantity import parse_quantity
 from prometheus_client.parser import text_string_to_metric_families
 
-from lab.cluster import apply
+from lab.cluster import apply, keda
 from lab.cluster.certs import Authority
 from lab.errors import LabFault
 from lab.kafka import topics
@@ -24,6 +24,13 @@ from tests.unit.programs.lagscaler.test_program import running
 pytestmark = pytest.mark.services
 DEADLINE_S = 60
 POLLS_S = 8  # several pollingIntervals of 1 s and HPA syncs of 0.5 s: long enough for what must not happen to happen
+
+
+@pytest.fixture(autouse=True)
+def login(cluster, monkeypatch):
+    """The scaler's login to Kafka, as a pod is told it."""
+    monkeypatch.setenv("KAFKA_SETTINGS", json.dumps(dict(cluster.kafka_settings)))
+    monkeypatch.setenv("CLUSTERS", cluster.pod_bootstrap)
 
 
 class Scaled:
@@ -47,7 +54,7 @@ class Scaled:
         **changes,
     ):
         self.api, self.namespace = cluster.api(), f"lagscaler-{uuid.uuid4().hex[:8]}"
-        self.topic = Topic(cluster.bootstrap)
+        self.topic = Topic(cluster.bootstrap, cluster.kafka_settings)
         names = {"BOOTSTRAP_SERVERS": cluster.pod_bootstrap, "GROUP": self.topic.name, "TOPIC": self.topic.name}
         metadata = {
             "scalerAddress": address,
@@ -127,8 +134,7 @@ class Scaled:
 
     def conditions(self):
         """The conditions of the ScaledObject, by type."""
-        resource = DynamicClient(self.api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
-        status = resource.get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
+        status = keda.scaled_objects(self.api).get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
         return {item["type"]: item for item in status.get("conditions", [])}
 
     def condition(self, kind):
@@ -189,7 +195,7 @@ def test_never_to_zero_on_an_error(cluster):
         scaled.topic.produce(25)
         scaled.scaled_to(3)
         said = {scaled.topic.active(one)}
-        topics.delete(scaled.topic.bootstrap, [scaled.topic.name])
+        topics.delete(scaled.topic.bootstrap, [scaled.topic.name], scaled.topic.login)
         until(
             lambda: said.add(scaled.topic.active(one)) or scaled.condition("Ready") == ("False", "TriggerError"),
             DEADLINE_S,

@@ -1,0 +1,97 @@
+"""The login of Kafka's clients: settings of librdkafka by name, made here for a broker of the lab's own, and their other forms.
+
+A client without a login has no such settings. A pod gets them as ``KAFKA_SETTINGS``, from a Secret. They are never shown.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from lab.errors import InputError
+
+FIELD, HIDDEN = "--kafka-settings", "(not shown)"
+ALLOWED = "a JSON object of strings, or a file of it"
+_USER, _MECHANISM, _PROTOCOL = "lab", "PLAIN", "SASL_PLAINTEXT"
+_FIELDS = {"security.protocol", "sasl.mechanism", "sasl.username", "sasl.password"}
+_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+def new() -> dict[str, str]:
+    """The settings of a user whose password is random; PLAIN costs a message nothing, and it does not leave the machine."""
+    return {
+        "security.protocol": _PROTOCOL,
+        "sasl.mechanism": _MECHANISM,
+        "sasl.username": _USER,
+        "sasl.password": secrets.token_urlsafe(32),
+    }
+
+
+def read(text: str) -> dict[str, str]:
+    """The settings in ``text``, a JSON object of strings or the name of a file of it; none where it is empty.
+
+    Raises ``ValueError``, which says what is allowed and shows nothing of them, for anything else.
+    """
+    if not text:
+        return {}
+    try:
+        given = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text())
+    except (OSError, ValueError):
+        given = None
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise ValueError(ALLOWED)
+    return given
+
+
+def server_properties(settings: Mapping[str, str], listeners: Iterable[str]) -> dict[str, str]:
+    """What ``server.properties`` says so that each of ``listeners`` takes the one user of ``settings``, and no one else.
+
+    The broker logs in to itself as that user, as a broker and as the controller that it is too.
+    """
+    if not settings:
+        return {}
+    user, password = _user(settings)
+    login = f"{_jaas(settings).removesuffix(';')} user_{user}={_quoted(password)};"
+    told = {"sasl.mechanism.inter.broker.protocol": _MECHANISM, "sasl.mechanism.controller.protocol": _MECHANISM}
+    for name in (f"listener.name.{listener.lower()}" for listener in listeners):
+        told |= {f"{name}.sasl.enabled.mechanisms": _MECHANISM, f"{name}.plain.sasl.jaas.config": login}
+    return told
+
+
+def protocol(settings: Mapping[str, str]) -> str:
+    """The security protocol of a listener that takes clients with ``settings``."""
+    return settings.get("security.protocol", "PLAINTEXT")
+
+
+def spark(settings: Mapping[str, str]) -> dict[str, str]:
+    """Options of Spark's connector. Raises :class:`InputError` for settings that are not a login by PLAIN."""
+    if not settings:
+        return {}
+    options = {"security.protocol": _PROTOCOL, "sasl.mechanism": _MECHANISM, "sasl.jaas.config": _jaas(settings)}
+    return {f"kafka.{name}": value for name, value in options.items()}
+
+
+def keda(settings: Mapping[str, str]) -> dict[str, str]:
+    """Parameters of KEDA's kafka scalers. Raises :class:`InputError` for settings that are not a login by PLAIN."""
+    user, password = _user(settings)
+    return {"sasl": "plaintext", "username": user, "password": password}
+
+
+def _jaas(settings: Mapping[str, str]) -> str:
+    """The login as Java's client takes it."""
+    user, password = _user(settings)
+    return f"{_MODULE} required username={_quoted(user)} password={_quoted(password)};"
+
+
+def _user(settings: Mapping[str, str]) -> tuple[str, str]:
+    if settings.keys() != _FIELDS or (settings["security.protocol"], settings["sasl.mechanism"]) != (_PROTOCOL, _MECHANISM):
+        allowed = f"{', '.join(sorted(_FIELDS))}, of a login by {_MECHANISM} over {_PROTOCOL}"
+        raise InputError("command line", FIELD, HIDDEN, allowed)
+    return settings["sasl.username"], settings["sasl.password"]
+
+
+def _quoted(text: str) -> str:
+    """``text`` as JAAS quotes it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,1 @@
+"""Payments: the advanced patterns of a published text (docs/payments.md)."""

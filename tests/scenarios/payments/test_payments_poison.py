@@ -1,0 +1,116 @@
+"""Scenario payments: a poison pill, and what contains it.
+
+Hypothesis. A message that never succeeds stalls its partition, whose lag buys every pod it can, and none helps. Nor does a CPU
+trigger, the text's safety net: it can only add pods. Nothing helps but getting the message out of the way.
+
+Method. Steady traffic that the floor of 3 pods takes on 6 partitions, and one poison pill that is tried again for ever: on the
+author's ScaledObject, with allowIdleConsumers, with a CPU trigger beside the lag, on the lab's persistent-lag scaler, and with
+KEDA's own limitToPartitionsWithLag and excludePersistentLag. Then the author's again, whose consumers give it to a dead-letter
+topic.
+
+Asserted. Where nothing contains it, as many pods as there are partitions (with allowIdleConsumers more than that, on the way to
+maxReplicaCount), and no message of its partition more. Where something does, no step up; only with a dead-letter topic does its
+partition go on.
+"""
+
+import allure
+import pytest
+
+from lab.judge.aggregate import total
+from lab.measure.stalled import stalled
+from tests.scenarios.payments.trials import processor, run
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
+
+PARTITIONS = 6
+LAG_THRESHOLD = 250  # the author's: what one pod may have waiting
+STALL = "no pod brings a poisoned partition past its poison"
+MOVES_ON = "the poison is out of the way: no more waits than one pod's share"
+POISON = {"poison": "3:400", "dlq": "off", "cpu_request_m": 150}
+CONTAINMENTS = {
+    "lag alone": ("scaledobject", {}),
+    "allowIdleConsumers": ("idle-consumers", {}),
+    "lag and CPU": ("lag-and-cpu", {}),
+    "persistent-lag scaler": ("persistent-lag", {}),
+    "limitToPartitionsWithLag": ("limit-to-lagging", {}),
+    "excludePersistentLag": ("exclude-persistent", {}),
+    "retry and DLQ": ("scaledobject", {"dlq": "on"}),
+}
+
+
+@pytest.fixture
+def poisoned(trials):
+    """Runs the poisoned traffic with one of CONTAINMENTS."""
+
+    def once(name):
+        policy, settings = CONTAINMENTS[name]
+        return run(trials, "payments-poison", policy, processor(**POISON | settings), partitions=PARTITIONS)
+
+    return once
+
+
+@pytest.mark.parametrize("name", ["lag alone", "lag and CPU", "persistent-lag scaler"])
+@allure.story("Poison: a stalled partition buys every pod it can, and none helps")
+def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
+    """One message that never succeeds: as many pods as there are partitions, and not a message of its partition more."""
+    record = poisoned(name)
+
+    with evidence.of({name: record}) as claim:
+        claim(stalled(record).progress == 0, STALL)
+        claim(most_over_partitions(record) >= 1, "the group gets as many pods as can own a partition, for nothing")
+
+
+@allure.story("Poison: allowIdleConsumers goes past the partitions")
+def test_idle_consumers_are_bought_too(poisoned, evidence):
+    """On the way to maxReplicaCount, as the text has it: nothing stops at what can be of use."""
+    record = poisoned("allowIdleConsumers")
+
+    past = (stalled(record).most / (PARTITIONS + 1)).named("most replicas over the partitions and one")
+
+    with evidence.of(record) as claim:
+        claim(stalled(record).progress == 0, STALL)
+        claim(past > 1, "the group gets pods that can't even own a partition")
+
+
+@pytest.mark.parametrize("name", ["retry and DLQ", "excludePersistentLag"])
+@allure.story("Poison: what contains it")
+def test_a_poison_pill_is_contained(poisoned, evidence, name):
+    """No pod is bought for it; only with a DLQ does its partition go on."""
+    record = poisoned(name)
+
+    with evidence.of({name: record}) as claim:
+        claim(stalled(record).scale_ups == 0, "a stalled partition buys no pods")
+        if name == "retry and DLQ":
+            claim(stalled(record).waiting <= LAG_THRESHOLD, MOVES_ON)
+        else:
+            claim(stalled(record).progress == 0, STALL)
+
+
+@allure.story("Poison: limitToPartitionsWithLag counts work in flight")
+def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
+    """Every partition that is being worked on has a message or two uncommitted, so the limit lets the group scale out."""
+    record = poisoned("limitToPartitionsWithLag")
+
+    with evidence.of(record) as claim:
+        claim(stalled(record).progress == 0, STALL)
+        claim(stalled(record).scale_ups > 0, "a message in flight makes a partition lag, so the limit does not hold the group")
+
+
+@allure.story("Poison: side by side")
+def test_what_contains_a_poison_pill(poisoned, evidence):
+    """All of them in one table, on the same traffic."""
+    records = {name: poisoned(name) for name in CONTAINMENTS}
+    for name, record in records.items():
+        found = stalled(record)
+        figures = {"most replicas": found.most, "steps up": found.scale_ups, "waiting on the partition": found.waiting}
+        figures |= {"committed past the poison": found.progress, "waiting on the others": found.others}
+        evidence.report(name, figures | {"pod-minutes": found.pod_minutes, "of it above the floor": found.useless})
+
+    with evidence.of(records) as claim:
+        claim(total(stalled(one).progress for name, one in records.items() if name != "retry and DLQ") == 0, STALL)
+        claim(stalled(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON)
+
+
+def most_over_partitions(record):
+    """The most replicas wanted, over the partitions."""
+    return (stalled(record).most / PARTITIONS).named("most replicas over the partitions")

@@ -1,0 +1,27 @@
+"""The trials of scenario payments: its author's ScaledObjects (manifests/payments) on his payment processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab import paths
+from lab.record.store import Record
+from lab.spec.inputs import REPLAYED
+from lab.spec.workload import Workload
+from lab.trial.trials import Trials
+
+FOLDER = paths.MANIFESTS / "payments"
+INERTIA, BARE, DEFAULTS = "as its author has it", "without inertia", "without advanced"
+
+
+def processor(**settings: Any) -> Workload:
+    """The payment processor: 166.7 payments/s a pod, 60 s of grace."""
+    ours: dict[str, Any] = {"process_ms": "3-9", "concurrency": 1, "cpu_request_m": 60, "grace_s": 60}
+    return Workload(**ours | settings)
+
+
+def run(trials: Trials, profile: str, policy: str = "scaledobject", workload: Workload | None = None, **how: Any) -> Record:
+    """The record of ``profile`` on one of the author's ScaledObjects; ``how`` is that of :meth:`Trials.run`."""
+    return trials.run(
+        profile=profile, policy=FOLDER / f"{policy}.yaml", workload=workload or processor(), **{"until": REPLAYED} | how
+    )

@@ -1,0 +1,133 @@
+"""The dashboard: how old events are when its table has them, and how often its surge multipliers are the true ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number, quantity
+from lab.measure import curves
+from lab.measure.age import ledger
+from lab.record.store import Record
+from lab.spec.profile import BASELINE
+
+EVERY_S = 0.25  # accuracy is looked at so often
+LAST_S = 5.0  # a trial may end before the events of its last seconds are in the table: they are not judged
+Truth = Callable[[int, float], float]
+
+
+class Staleness(Measure):
+    """How old events are when they come into the table, over the events due in a span; micro-batches are the whole record's."""
+
+    median = number("s", "median of the age at which events are in the table")
+    p99 = number("s", "p99 of the age at which events are in the table")
+    worst = number("s", "largest age at which events are in the table")
+    left_out = number("events", "events that no batch of the table took")
+    batches = number("batches", "micro-batches")
+    batch_s = number("s", "median length of a micro-batch")
+
+
+class Accuracy(Measure):
+    """The share of (zone, moment) in a span whose multiplier in the table is the true one at that moment."""
+
+    table = number("%", "surge multipliers that are true")
+    at_best = number("%", "surge multipliers that would be true in a table without delay, with the updates that were sent")
+    zones = number("zones", "zones of the city")
+
+
+@measure
+def staleness(record: Record, phase: str | None = None) -> Staleness:
+    """The table's delay in ``phase`` of the profile, or since the baseline, but for the last LAST_S of the traffic.
+
+    No data when the analytics job reported no batch.
+    """
+    batches = _batches(record)
+    begin, end = _span(record, phase)
+    end = min(end, _span(record, None)[1] - LAST_S)
+    events = ledger(record)
+    available = np.full(len(events), np.inf)
+    partition, offset = events["partition"].to_numpy(), events["offset"].to_numpy()
+    for batch in batches:
+        ends = batch["offsets"]
+        until = np.array([int(ends.get(str(number), 0)) for number in range(int(partition.max()) + 1)])
+        available = np.where(np.isinf(available) & (offset < until[partition]), batch["available"], available)
+    judged = (events["at"] >= begin) & (events["at"] < end)
+    ages = (available - events["at"].to_numpy())[judged.to_numpy()]
+    there = ages[np.isfinite(ages)]
+    if not len(there):
+        raise NoData("no event of the traffic came into the table")
+    return Staleness(
+        median=float(np.median(there)),
+        p99=float(np.percentile(there, 99)),
+        worst=float(there.max()),
+        left_out=int(len(ages) - len(there)),
+        batches=len(batches),
+        batch_s=float(np.median([batch["batch_s"] for batch in batches])),
+    )
+
+
+@quantity("events", "events that batches took and the table does not sum up")
+def uncounted(record: Record) -> int:
+    """Events that a batch covers less those that the table then sums up, at the batch furthest from zero.
+
+    An event that comes later than the watermark, or is of a kind that the table does not know, is covered and not counted. One
+    that is counted twice makes the number negative. No data when no batch was reported, or none with its events.
+    """
+    batches = [batch for batch in _batches(record) if "events" in batch]
+    if not batches:
+        raise NoData("the analytics job did not say how many events its table sums up")
+    return max((sum(map(int, batch["offsets"].values())) - int(batch["events"]) for batch in batches), key=abs)
+
+
+@measure
+def accuracy(
+    record: Record, zones: int, truth: Truth, updates: Callable[[int], int | None], phase: str | None = None
+) -> Accuracy:
+    """Compare with ``truth(zone, seconds since the profile's start)`` in ``phase`` of the profile, or since the baseline.
+
+    ``updates(entity_id)`` is the zone that an event is an update of, None for another. No data when no batch was reported.
+    """
+    batches = _batches(record)
+    begin, end = _span(record, phase)
+    start = curves.profile_start(record)
+    moments = np.arange(begin, end, EVERY_S)
+    true = np.array([[truth(zone, t - start) for zone in range(zones)] for t in moments])
+    seen = np.full(true.shape, np.nan)
+    for batch in batches:
+        told = {int(name.rpartition("-")[2]): value for name, value in batch["zones"].items()}
+        row = np.array([told.get(zone, np.nan) for zone in range(zones)])
+        seen[moments >= batch["available"]] = row
+    events = ledger(record)
+    at_best = np.full(true.shape, np.nan)
+    for entity_id, t in events.sort_values("at")[["entity_id", "at"]].itertuples(index=False, name=None):
+        if (zone := updates(int(entity_id))) is not None:
+            at_best[moments >= t, zone] = truth(zone, float(t) - start)
+    return Accuracy(table=100 * _share(seen, true), at_best=100 * _share(at_best, true), zones=zones)
+
+
+def _share(shown: npt.NDArray[np.float64], true: npt.NDArray[np.float64]) -> float:
+    return float(np.isclose(shown, true, atol=0.001).mean())
+
+
+def _batches(record: Record) -> list[dict[str, Any]]:
+    events = record.group_events
+    found = [json.loads(detail) for detail in events.loc[events["event"] == "table", "detail"]]
+    if not found:
+        raise NoData("the analytics job said no batch")
+    return sorted(found, key=lambda one: float(one["available"]))
+
+
+def _span(record: Record, phase: str | None) -> tuple[float, float]:
+    """From when to when the profile was in ``phase``, or in any but its baseline. Raises :class:`NoData` where it never was."""
+    if phase:
+        return curves.span(record, phase)
+    phases = curves.phases(record)
+    traffic = phases[phases["label"] != BASELINE]
+    if traffic.empty:
+        raise NoData("the profile has no phase but its baseline")
+    return float(traffic["start"].iloc[0]), float(traffic["end"].iloc[-1])

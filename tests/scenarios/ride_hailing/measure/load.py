@@ -1,0 +1,69 @@
+"""Load: what Locust's users made and saw, from the CSV files in the record."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+
+import pandas as pd
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number, quantity
+from lab.record.store import Record
+
+
+class Load(Measure):
+    """A row of Locust's statistics, which counts requests of one path, or all of them."""
+
+    requests = number("requests", "requests")
+    failures = number("requests", "requests that Locust counts as failed")
+    rate = number("requests/s", "mean rate of requests")
+    median_ms = number("ms", "median time to an answer")
+    p99_ms = number("ms", "p99 of the time to an answer")
+    users = number("users", "most users at a time")
+
+
+def csv(record: Record, name: str) -> pd.DataFrame:
+    """Locust's file ``name`` (stats, stats_history or failures). Raises :class:`NoData` when it was not said."""
+    events = record.group_events
+    said = [json.loads(detail) for detail in events.loc[events["event"] == "csv", "detail"]]
+    parts = [one["text"] for one in said if one["name"] == name]
+    if not parts:
+        raise NoData(f"the record has no Locust {name}")
+    return pd.read_csv(io.StringIO("".join(parts)))
+
+
+@measure
+def load(record: Record, name: str = "Aggregated") -> Load:
+    """The row ``name`` of Locust's statistics, a request's path or all of them; no data when Locust reported none."""
+    stats = csv(record, "stats")
+    rows = stats[stats["Name"] == name]
+    if rows.empty:
+        raise NoData(f"Locust has no statistics of {name}")
+    row, history = rows.iloc[0], csv(record, "stats_history")
+    return Load(
+        requests=int(row["Request Count"]),
+        failures=int(row["Failure Count"]),
+        rate=float(row["Requests/s"]),
+        median_ms=float(row["50%"]),
+        p99_ms=float(row["99%"]),
+        users=int(history["User Count"].max()),
+    )
+
+
+def shares(record: Record) -> dict[str, float]:
+    """The share of each path in all requests, 0 to 1. Raises :class:`NoData` when Locust reported no statistics."""
+    stats = csv(record, "stats")
+    named = stats[stats["Name"] != "Aggregated"]
+    total = float(named["Request Count"].sum())
+    return {
+        str(name): float(count) / total for name, count in named[["Name", "Request Count"]].itertuples(index=False, name=None)
+    }
+
+
+@quantity("% points", "share of a path that is furthest off its weight")
+def off_weight(record: Record, weights: Mapping[str, float]) -> float:
+    """How far the share of any path is off its weight's in all ``weights``; no data when Locust reported no statistics."""
+    found, whole = shares(record), sum(weights.values())
+    return max(100 * abs(found.get(path, 0.0) - weight / whole) for path, weight in weights.items())

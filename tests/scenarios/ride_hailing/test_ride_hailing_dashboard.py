@@ -1,0 +1,89 @@
+"""Ride-hailing: the dashboard is fresh and its multipliers are true (docs/ride-hailing.md).
+
+Hypothesis. At the peak the dashboard is less than 3 s old, and more than 95 % of its surge multipliers are true.
+
+Method. A tenth of the evening's traffic comes from Locust through the HTTP ingestion service and Kafka; Spark Structured
+Streaming keeps the dashboard's table. The generator's truth is computed again from its seed.
+
+Asserted. Both claims at the peak, that the table takes every event once, that the tasks have the text's weights, and that each
+request has a certain answer. Not asserted are the text's figures of normal hours (staleness < 1 s, accuracy > 95 %): they are
+reported. Accuracy has held in no session, since it takes more updates of a zone than normal hours have; staleness in one, where
+two cores made shorter batches.
+"""
+
+import allure
+import pytest
+
+from lab.judge.quantity import Quantity
+from lab.measure import age
+from lab.measure.integrity import integrity
+from lab.spec.inputs import REPLAYED
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.measure.dashboard import accuracy, staleness, uncounted
+from tests.scenarios.ride_hailing.measure.load import load, off_weight, shares
+from tests.scenarios.ride_hailing.programs import message
+from tests.scenarios.ride_hailing.programs.city import SURGE, WEIGHTS, City
+from tests.scenarios.ride_hailing.trials import TENTH_OF_TRIPS, policy
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+
+ZONES, DRIVERS = 20, 500  # of manifests/ridehailing/locust.yaml
+PEAK, NORMAL = "spike", "drain"  # phases of the profile
+TARGET = "text 4, target state at the Friday peak"
+
+
+@allure.story("The dashboard")
+def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
+    """Locust, ingestion, Kafka, Spark: event time to table, and the table's multipliers beside the generator's."""
+    record = trials.run(
+        profile="trips-http",
+        policy=policy("trip-analytics"),
+        workload=TENTH_OF_TRIPS,
+        partitions=claims.PARTITIONS,
+        until=REPLAYED,
+        beside=("ridehailing/ingestion", "ridehailing/analytics"),
+        driver="ridehailing/locust",
+    )
+    stale = {phase: staleness(record, phase) for phase in (PEAK, NORMAL)}
+    accurate = {phase: multipliers(record, phase) for phase in (PEAK, NORMAL)}
+    for name, phase in {"at the peak": PEAK, "in normal hours": NORMAL}.items():
+        delay, true = stale[phase], accurate[phase]
+        figures = {"staleness, median (s)": delay.median, "staleness, p99 (s)": delay.p99, "staleness, worst (s)": delay.worst}
+        figures |= {"micro-batch (s)": delay.batch_s, "multipliers true (%)": true.table}
+        evidence.report(name, figures | {"at best, with these updates (%)": true.at_best})
+    evidence.report("consumer group", {"oldest event (s)": age.oldest(record)})
+    unanswered = integrity(record).unknown_or_failed.named("requests without a certain answer", "requests")
+    weights = {f"/api/events/{kind}": weight for kind, weight in WEIGHTS.items()}
+
+    with evidence.of(record) as claim:
+        claim(stale[PEAK].p99 < 3, "at the peak the dashboard is less than 3 s old", source=TARGET)
+        claim(accurate[PEAK].table > 95, "at the peak the surge multipliers are true", source=TARGET)
+        claim(staleness(record).left_out == 0, "the dashboard has read every event", kind="invariant")
+        claim(uncounted(record) == 0, "the table counts every event that was read: none is late", kind="invariant")
+        claim(off_weight(record, weights) < 3, "Locust's tasks have the text's weights, 5 : 3 : 1", kind="control")
+        claim(unanswered == 0, "an answer 202 means that the broker has the event", kind="invariant")
+        claim(load(record).failures == 0, "every request succeeds")
+        claim(integrity(record).doubled == 0, "processed == produced, from above", kind="invariant")
+        report_load(evidence, record)
+
+
+def multipliers(record, phase):
+    """How many of the table's surge multipliers are the generator's in ``phase``."""
+    city = City(record.trial["inputs"]["seed"], ZONES, DRIVERS)
+    return accuracy(record, city.zones, city.multiplier, updated_zone, phase)
+
+
+def updated_zone(entity_id):
+    """The zone that an event is an update of, None for an event of another kind."""
+    kind, number = message.named(entity_id)
+    return number if kind == SURGE else None
+
+
+def report_load(evidence, record):
+    """Add what Locust made and saw to the evidence, beside the text's weights."""
+    made, whole = load(record), sum(WEIGHTS.values())
+    figures: dict[str, Quantity | float] = {"users, most": made.users, "requests/s": made.rate}
+    figures |= {"median (ms)": made.median_ms, "p99 (ms)": made.p99_ms}
+    figures |= {f"share of {name.rpartition('/')[2]} (%)": 100 * share for name, share in shares(record).items()}
+    evidence.report("Locust", figures)
+    evidence.report("weights of the text", {f"share of {kind} (%)": 100 * one / whole for kind, one in WEIGHTS.items()})

@@ -1,0 +1,61 @@
+"""Ride-hailing: fares are reconciled from zero and back (docs/ride-hailing.md).
+
+Hypothesis. Fare reconciliation costs nothing while there is nothing to do. When a batch comes its first pod is at work within a
+minute, and it gets a pod for each 500 events.
+
+Method. The text's ScaledObject on a single event and on a batch of 5,000, and the same batch with a scaleDown policy of one pod
+a minute.
+
+Asserted. One event wakes nobody, though KEDA reads it again and again: activationLagThreshold 1 asks for more than one. The
+batch gets ten pods, its first receipt within the text's minute, and no pod is left; KEDA's way to zero knows no scaleDown
+policy. Nothing is lost or processed twice.
+"""
+
+import allure
+import pytest
+
+from lab.judge.quantity import Quantity
+from lab.measure import age
+from lab.measure.flips import stability
+from lab.measure.integrity import integrity
+from lab.measure.reaction import reaction
+from lab.measure.signal import polled
+from lab.spec.inputs import REPLAYED
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.measure.evening import last_step_to_zero
+from tests.scenarios.ride_hailing.trials import FARES, policy
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+
+
+@allure.story("Fare reconciliation")
+def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
+    """One event wakes nobody; 5,000 do, and the first waits for a pod; then all pods go at once."""
+    plan = {"workload": FARES, "partitions": claims.PARTITIONS}
+    single = trials.run(profile="fares-one", policy=policy("fare-reconciliation"), until=REPLAYED, **plan)
+    slow = trials.run(profile="fares", policy=policy("fare-reconciliation-slow-down"), **plan)
+    one, whole = integrity(single), integrity(batch)
+    sent = one.produced.named("events of the batch of one", "events")
+    waiting = one.uncommitted.named("events of the batch of one without a commit at the end", "events")
+    first_receipt = reaction(batch).real_s.named("first event to the first receipt, at real time")
+    unprocessed = (whole.produced - whole.processed).named("messages produced but not processed")
+
+    with evidence.of({"one event": single, "batch": batch, "batch, slow down": slow}) as claim:
+        claim(sent == 1, "there was an event to wake for", kind="control")
+        claim(waiting == 1, "the event is there at the end, and nobody comes for it")
+        claim(polled(single, 1) >= 10, "KEDA has read the lag of one, again and again", kind="control")
+        claim(stability(single).most_replicas == 0, "activationLagThreshold 1 asks for more than one event")
+        claim(first_receipt < 60, "a batch can bear the start from zero", source="text 4: 30 to 60 s from 0 to 1")
+        claim(stability(batch).most_replicas == 10, "5,000 events get ten pods", source="text 4: ceil(5000 / 500)")
+        claim(stability(batch).above_floor_at_end.named("replicas at the end") == 0, "nothing to do costs nothing")
+        claim(last_step_to_zero(slow) > 1, "KEDA's way to zero knows no scaleDown policy")
+        claim(unprocessed == 0, "processed == produced, from below", kind="invariant")
+        claim(whole.doubled == 0, "processed == produced, from above", kind="invariant")
+        for name, record in {"as written": batch, "one pod a minute": slow}.items():
+            found = reaction(record)
+            figures: dict[str, Quantity | float] = {
+                "first event to any receipt (s)": found.total_s,
+                "the same at real time (s)": found.real_s,
+            }
+            figures |= found.parts | {"first event to its own receipt (s)": age.first(record)}
+            evidence.report(name, figures | {"last step": last_step_to_zero(record)})

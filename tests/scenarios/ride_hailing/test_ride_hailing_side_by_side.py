@@ -1,0 +1,124 @@
+"""Ride-hailing: HPA and KEDA side by side (docs/ride-hailing.md).
+
+Hypothesis. HPA and KEDA don't conflict while no Deployment has both. Matching gets a pod for each 100 waiting riders. On one
+Deployment, the text says, the two HPAs fight.
+
+Method. Riders wait for quotes and for drivers. In one namespace there are the riders' API with a plain HPA on CPU, matching
+with a Prometheus trigger, and a Deployment with two scalers. Beside the trial KEDA's admission webhook is asked for such a
+Deployment in either order.
+
+Asserted. Matching follows the formula at rest, the plain HPA works beside it, and the two HPAs of one Deployment don't fight:
+both report AmbiguousSelector and neither decides. KEDA refuses the second scaler where it sees it.
+"""
+
+import copy
+import uuid
+
+import allure
+import pytest
+from kubernetes import client
+from kubernetes.dynamic import DynamicClient
+
+from lab import yamlfile
+from lab.cluster import apply, keda
+from lab.errors import LabFault
+from lab.measure.integrity import integrity
+from lab.spec.inputs import REPLAYED
+from lab.wait import until
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.measure.fleet import ambiguous, at_rest, conditions, pod_minutes, replicas
+from tests.scenarios.ride_hailing.measure.load import load
+from tests.scenarios.ride_hailing.trials import TRIPS, policy
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+
+HPAS = ("contested-cpu", "keda-hpa-contested-lag")
+ADMISSION_S = 30  # for KEDA's webhook to have seen an object that was just applied: milliseconds, and a busy machine
+OWNED = "the workload 'contested' of type 'apps/v1.Deployment' is already managed by the hpa 'contested-cpu'"
+
+
+@pytest.fixture
+def admitted(request):
+    """A namespace of a cluster whose KEDA has its admission webhooks: its API client and its name."""
+    if request.config.getoption("--from-records"):
+        pytest.skip("asks a running KEDA")
+    api = request.getfixturevalue("cluster").api()
+    if not client.AdmissionregistrationV1Api(api).list_validating_webhook_configuration().items:
+        pytest.skip("this runtime's KEDA has no admission webhooks")
+    namespace = f"admission-{uuid.uuid4().hex[:8]}"
+    apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
+    yield api, namespace
+    client.CoreV1Api(api).delete_namespace(namespace)
+
+
+@allure.story("Side by side")
+def test_hpa_and_keda_live_side_by_side(trials, evidence):
+    """Riders wait for quotes and drivers: three scalers in one namespace, and a Deployment with two of them."""
+    record = trials.run(
+        profile="trips-rides",
+        policy=policy("trip-analytics"),
+        workload=TRIPS,
+        partitions=claims.PARTITIONS,
+        until=REPLAYED,
+        beside=("ridehailing/rider-api", "ridehailing/driver-matching", "ridehailing/contested"),
+        driver="ridehailing/riders",
+    )
+    matching = at_rest(record, "keda-hpa-driver-matching-scaler", "spike")
+    evidence.report("matching under 500 riders", {"pending, mean": matching.total, "replicas": matching.replicas})
+    evidence.report("pod-minutes (as seen)", {app: pod_minutes(record, app) for app in ("rider-api", "driver-matching")})
+    unanswered = integrity(record).unknown_or_failed.named("requests without a certain answer", "requests")
+
+    with evidence.of(record) as claim:
+        claim(matching.replicas == 5, "500 waiting riders get five pods of matching", source="text 4: ceil(500 / 100)")
+        claim(matching.off_formula == 0, "at rest every status of matching follows ceil(pending / 100)")
+        claim(replicas(record, "rider-api").most > 1, "the plain HPA of the riders' API works beside KEDA's")
+        claim(ambiguous(record, HPAS) == 2, "both HPAs of one Deployment report that they don't decide")
+        claim(replicas(record, "contested").changes == 0, "two HPAs of one Deployment don't fight: they stop")
+        claim(unanswered == 0, "an answer 202 means that the broker has the event", kind="invariant")
+        claim(load(record).failures == 0, "every request succeeds, quotes too")
+        for hpa in HPAS:
+            for kind, status, reason, text in conditions(record, hpa):
+                evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
+
+
+@allure.story("Side by side")
+def test_keda_refuses_a_deployment_that_an_hpa_has(admitted):
+    """HPA first: its ScaledObject is refused. ScaledObject first: the HPA is let in, and every later edit of it is refused."""
+    api, namespace = admitted
+    deployment, contested, scaled = yamlfile.documents(policy("contested"))
+    deployment["spec"]["replicas"] = 0
+    hpa = copy.deepcopy(contested)
+    del hpa["metadata"]["annotations"]
+    edited = copy.deepcopy(scaled)
+    edited["spec"]["maxReplicaCount"] = 7
+
+    def said(of=scaled):
+        return keda.refusal(api, of, namespace)
+
+    def edit():
+        try:
+            apply.objects(api, [edited], namespace)
+        except LabFault as refused:
+            return str(refused)
+        return ""
+
+    def taken():
+        resource = DynamicClient(api).resources.get(api_version=scaled["apiVersion"], kind=scaled["kind"])
+        return bool(resource.get(name=scaled["metadata"]["name"], namespace=namespace).metadata.finalizers)
+
+    apply.objects(api, [deployment, hpa], namespace)
+    until(lambda: said() is not None, ADMISSION_S, "the refusal")
+    assert said() == OWNED
+    apply.objects(api, [contested], namespace)
+    until(lambda: said() is None, ADMISSION_S, "the annotation that lets it through")
+
+    apply.delete(api, [contested], namespace)
+    apply.objects(api, [scaled], namespace)
+    until(taken, ADMISSION_S, "KEDA's finalizer")
+    apply.objects(api, [hpa], namespace)
+    until(lambda: edit() != "", ADMISSION_S, "the refusal of an edit")
+    assert OWNED in edit()
+    allure.attach(edit(), "KEDA's refusal of the edit", allure.attachment_type.TEXT)
+
+    for name in ("driver-matching-as-written", "fare-reconciliation-as-written"):
+        assert said(yamlfile.read(policy(name))) is None  # what the text gets wrong is not KEDA's to see here

@@ -1,0 +1,99 @@
+"""Ride-hailing: trip analytics on a Friday evening (docs/ride-hailing.md).
+
+Hypothesis. With the text's ScaledObject trip analytics keeps up with 1,400 events/s. Two fixed pods fall behind by 1,000 a
+second.
+
+Method. The ScaledObject as its author deploys it (manifests/ridehailing), the same with its lagThreshold divided like the time,
+and two fixed pods, on the text's timeline. Its table is set beside three others, minute by minute: what its own numbers add up
+to, what the model of KEDA, HPA and group foretells at real time, and what was measured.
+
+Asserted. The growth of lag in both cases, the foretold peak, the first step at T+45 and the lag at T+600, each with the text's
+number. Nothing is lost or processed twice.
+"""
+
+import allure
+import pytest
+
+from lab import paths, yamlfile
+from lab.foresee.group import Consumers
+from lab.foresee.simulate import Situation, simulate
+from lab.judge.quantity import Quantity
+from lab.measure import age, timeline
+from lab.measure.cost import cost
+from lab.measure.flips import stability
+from lab.measure.integrity import integrity
+from lab.spec import profile, scaledobject
+from lab.spec.inputs import REPLAYED
+from lab.spec.placement import shares
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor
+from tests.scenarios.ride_hailing.programs.shape import rate_at
+from tests.scenarios.ride_hailing.trials import TRIPS, policy
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+
+COLD_START_S = 30.0  # of a pod at real time, for the model: the text's own least (image, JVM, group)
+TABLE = "text 4, the expected scaling timeline"
+
+
+def foretold():
+    """The evening's curve and its timeline as the model of KEDA, HPA and group has them at real time."""
+    traffic = profile.load(paths.PROFILES / "trips.yaml")
+    scaled = scaledobject.parse(yamlfile.read(policy("trip-analytics")), policy("trip-analytics"))
+    pods = Consumers(rate=claims.POD_RATE, start_s=COLD_START_S)
+    curve = simulate(Situation(traffic, shares(traffic, 1, claims.PARTITIONS), pods, tail_s=600), scaled)
+    start = next(step.at for step in traffic.steps if step.phase != profile.BASELINE)
+    return curve, timeline.foretold(curve, start, [row.at for row in claims.TIMELINE], lambda t: rate_at(traffic, t - 0.001))
+
+
+@allure.story("Trip analytics")
+def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
+    """The text's timeline row by row, with its ScaledObject, with its lagThreshold divided like the time, and with two pods."""
+    plan = {"profile": "trips", "workload": TRIPS, "partitions": claims.PARTITIONS}
+    written = trials.run(policy=policy("trip-analytics"), **plan)
+    fixed = trials.run(policy="two-pods", until=REPLAYED, **plan)
+    curve, model = foretold()
+    report_timeline(evidence, written, evening, model)
+    for name, record in {"as written": written, "divided": evening, "two pods": fixed}.items():
+        figures = {"oldest event (s, as seen)": age.oldest(record), "idle ratio": cost(record).idle_ratio}
+        figures |= {"pod-minutes (real)": cost(record).real_pod_minutes, "flips": stability(record).flips}
+        evidence.report(name, figures)
+    peak = Quantity("peak lag, foretold at real time", "messages", float(curve.lag.max()))
+
+    with evidence.of({"as written": written, "lagThreshold divided": evening, "two pods": fixed}) as claim:
+        growth = timeline.growth(fixed, "spike")
+        claim(growth > 950, "two fixed pods fall behind by 1,400 events/s less their 400", source="text 4: 1,000 a second")
+        growth = timeline.growth(evening, "spike", last=0.5)
+        claim(growth < 0, "in the second half of 1,400 events/s the group with the ScaledObject catches up")
+        claim(peak < 35_000, "lag stays below the highest of the text's own table", source=TABLE)
+        claim(first_step(evening) < 45, "KEDA takes the first step by the text's T+45", source=TABLE)
+        claim(lag_over_floor(written, claims.TIMELINE[-1].at) <= 1, "as written the group has caught up by T+600", source=TABLE)
+        for record in (written, evening):
+            whole = integrity(record)
+            unprocessed = (whole.produced - whole.processed).named("messages produced but not processed")
+            claim(stability(record).above_floor_at_end == 0, "the group gives back what it took")
+            claim(unprocessed == 0, "processed == produced, from below", kind="invariant")
+            claim(whole.doubled == 0, "processed == produced, from above", kind="invariant")
+
+
+def report_timeline(evidence, written, evening, model):
+    """Add a column for each row of the text's timeline to the evidence."""
+    at = [row.at for row in claims.TIMELINE]
+    seen, alike, own = timeline.moments(written, at), timeline.moments(evening, at), claims.implied(claims.TIMELINE)
+    for row, own_lag, one, same, predicted in zip(claims.TIMELINE, own, seen, alike, model, strict=True):
+        evidence.report(
+            f"T+{row.at:g}",
+            {
+                "rate: text": row.rate,
+                "rate: measured": one.rate,
+                "lag: text": row.lag,
+                "lag: its own rates and replicas": own_lag,
+                "lag: model at real time": predicted.lag,
+                "lag: measured, threshold divided like time": same.real_lag,
+                "lag: measured, as written": one.real_lag,
+                "replicas: text": row.replicas,
+                "replicas: model at real time": predicted.wanted,
+                "replicas: threshold divided like time": same.wanted,
+                "replicas: as written": one.wanted,
+            },
+        )

@@ -1,0 +1,1 @@
+"""Zero loss: a published promise that every message gets processed (docs/zero-loss.md)."""

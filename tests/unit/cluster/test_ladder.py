@@ -1,0 +1,22 @@
+"""The ladder of fixtures: each gives what it is named after, real and answering."""
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+pytestmark = pytest.mark.services
+
+
+def test_prometheus_scrapes_the_cluster(prometheus):
+    """It was asked and has samples."""
+    assert prometheus.custom_query("count(up)")
+
+
+def test_keda_lists_its_scaled_objects(keda):
+    """The API is KEDA's."""
+    assert keda.get().kind == "ScaledObjectList"
+
+
+def test_kafka_is_a_broker_of_its_own(kafka, cluster):
+    """It is not the cluster's."""
+    assert kafka.bootstrap != cluster.bootstrap
+    assert len(AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=30).brokers) == 1

@@ -1,0 +1,133 @@
+"""A login in the forms that each client takes, and a real broker that takes no one without it."""
+
+import json
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from lab.cluster import broker
+from lab.errors import InputError
+from lab.host import processes, runs
+from lab.kafka import login, topics
+from lab.kafka.lag import LagReader
+from tests.suite import refused
+from tests.wire import CREATE_TOPIC, DESCRIBE_BROKER, REFUSED, Wire, asks_for_login
+
+SETTINGS = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "lab",
+    "sasl.password": 'a"b\\c',
+}
+
+
+def read(text):
+    """The settings of a properties file."""
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def test_a_password_is_new_each_time():
+    """And long enough that nobody tries them all."""
+    one, other = login.new(), login.new()
+    assert one.keys() == SETTINGS.keys()
+    assert one["sasl.password"] != other["sasl.password"]
+    assert len(one["sasl.password"]) >= 40
+
+
+def test_no_listener_of_a_broker_with_a_login_is_open():
+    """The controller's neither; without one all are, as on kind, and no word of a login is there."""
+    given = {"INTERNAL": "h:1", "EXTERNAL": "h:2"}
+    closed = read(broker.properties("data", given, given, "h:3", SETTINGS))
+    assert closed["listener.security.protocol.map"] == (
+        "INTERNAL:SASL_PLAINTEXT,EXTERNAL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT"
+    )
+    for name in ("internal", "external", "controller"):
+        assert closed[f"listener.name.{name}.sasl.enabled.mechanisms"] == "PLAIN"
+        assert 'user_lab="a\\"b\\\\c";' in closed[f"listener.name.{name}.plain.sasl.jaas.config"]
+    open_ = broker.properties("data", given, given, "h:3")
+    assert read(open_)["listener.security.protocol.map"] == "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    assert "sasl" not in open_
+
+
+def test_forms_of_a_login():
+    """Spark's connector takes Java's, KEDA parameters; without a login neither has any."""
+    jaas = login.spark(SETTINGS)["kafka.sasl.jaas.config"]
+    assert jaas.endswith(' required username="lab" password="a\\"b\\\\c";')
+    assert login.keda(SETTINGS) == {"sasl": "plaintext", "username": "lab", "password": 'a"b\\c'}
+    assert login.spark({}) == login.server_properties({}, ["A"]) == {}
+
+
+def test_another_login_than_the_labs_has_no_form_for_spark():
+    """It is refused in a line that shows none of it."""
+    with pytest.raises(
+        InputError, match=r"--kafka-settings: '\(not shown\)' is not allowed; allowed: sasl.mechanism, "
+    ) as error:
+        login.spark(SETTINGS | {"sasl.mechanism": "s3cret"})
+    assert "s3cret" not in str(error.value)
+
+
+def test_settings_are_read_as_text_or_from_a_file(tmp_path):
+    """Nothing is no login."""
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(SETTINGS))
+    assert login.read(str(file)) == login.read(json.dumps(SETTINGS)) == SETTINGS
+    assert login.read("") == {}
+
+
+@pytest.mark.parametrize("module", ["producer", "consumer", "kafka.exporter", "controller", "ridehailing.ingestion"])
+@pytest.mark.parametrize("text", ["s3cret", '{"sasl.password": 7, "s3cret": 1}', '["s3cret"]', "{s3cret"])
+def test_settings_that_are_none_are_one_line_that_does_not_show_them(module, text):
+    """In the environment, where a pod has them."""
+    line = refused(f"lab.{module}", ["--bootstrap-servers=127.0.0.1:9"], {"KAFKA_SETTINGS": text})
+    assert "--kafka-settings: '(not shown)' is not allowed; allowed: a JSON object of strings, or a file of it" in line
+    assert "s3cret" not in line
+
+
+def test_settings_that_the_client_does_not_know_are_named():
+    """Before anything starts, in a pod too."""
+    line = refused("lab.programs.consumer", ["--bootstrap-servers=127.0.0.1:9"], {"KAFKA_SETTINGS": '{"sasl.pass": "s3cret"}'})
+    assert "--kafka-settings: '(not shown)' is not allowed; allowed: settings of librdkafka (No such configuration" in line
+    assert "s3cret" not in line
+
+
+@pytest.fixture(scope="module")
+def closed():
+    """A broker with a login."""
+    started, run, guard = runs.start(lambda run: broker.start(run, login.new()))
+    try:
+        yield started
+    finally:
+        processes.clear(run)
+        processes.dismiss(guard)
+
+
+@pytest.mark.services
+def test_a_broker_with_a_login_takes_no_one_without(closed):
+    """On either listener; the right one works, a wrong one is an error of the login's, and not a silence."""
+    user, password = closed.settings["sasl.username"], closed.settings["sasl.password"]
+    connections = psutil.Process(closed.daemon.process.pid).net_connections("tcp")
+    ports = {entry.laddr.port for entry in connections if entry.status == psutil.CONN_LISTEN}
+    assert len(ports) == 2
+    for port in ports:
+        assert asks_for_login(port)
+        for request in (CREATE_TOPIC, DESCRIBE_BROKER):
+            with Wire(port) as stranger:
+                assert stranger.log_in(user, "wrong") == REFUSED
+                assert stranger.ask(*request) is None
+            with Wire(port) as client:
+                assert client.log_in(user, password) == 0
+                assert client.ask(*request) is not None
+
+
+@pytest.mark.services
+def test_the_programs_log_in(closed, monkeypatch):
+    """The producer as a pod is told it; without the login it delivers nothing."""
+    topics.create(closed.bootstrap, {"events": 2}, closed.settings)
+    command = [sys.executable, "-m", "lab.programs.producer", f"--bootstrap-servers={closed.bootstrap}", "--profile=steady"]
+    command += ["--rate=100", "--duration=1"]
+    monkeypatch.setenv("KAFKA_SETTINGS", str(broker.settings_file(closed.run)))
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0
+    lags = LagReader(closed.bootstrap, "none", "events", settings=closed.settings).read()
+    assert sum(lag.end for lag in lags.values()) == 100

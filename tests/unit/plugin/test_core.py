@@ -1,0 +1,132 @@
+"""The core: simulate, tune, threshold and judge with nothing installed but what the wheel itself requires."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+from packaging.requirements import Requirement
+
+from lab import extras, paths
+
+from . import project
+
+EXAMPLES = paths.PROJECT / "docs" / "examples"
+QUESTION = [f"--scaledobject={EXAMPLES / 'orders.yaml'}", f"--profile={EXAMPLES / 'evening-peak.yaml'}"]
+QUESTION += [f"--workload={EXAMPLES / 'enricher.yaml'}", "--start-s=3"]
+# Runs a command of the lab as if the named top-level modules were not installed.
+WITHOUT = """
+import importlib.abc, json, sys
+
+barred, arguments = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in barred:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from lab.__main__ import main
+sys.exit(main(arguments))
+"""
+
+
+def required(extra="", of="elastic-lab"):
+    """The distributions that ``of`` requires, with what these require, and so on; with those of ``extra``."""
+    found, left = set(), [(of, extra)]
+    while left:
+        name, wanted = left.pop()
+        for text in metadata.requires(name) or ():
+            one = Requirement(text)
+            if one.marker is None or one.marker.evaluate({"extra": wanted}):
+                new = [(one.name, more) for more in one.extras or {""} if (one.name, more) not in found]
+                found.update(new)
+                left += new
+    return {name.lower().replace("_", "-") for name, _ in found}
+
+
+def modules(distributions):
+    """The top-level modules of ``distributions``."""
+    by_module = metadata.packages_distributions()
+    return {name for name, of in by_module.items() if {one.lower().replace("_", "-") for one in of} & distributions}
+
+
+def with_core(*arguments):
+    """A command of the lab, with the core's modules alone."""
+    barred = sorted(metadata.packages_distributions().keys() - modules(required()) - {"lab"})
+    command = [sys.executable, "-c", WITHOUT, json.dumps(barred), json.dumps(arguments)]
+    return subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", *QUESTION],
+        ["tune", *QUESTION, "--candidates=5", "--processes=1"],
+        ["threshold", "--rate=100", "--slo=2"],
+        ["judge", "tests/records/judged"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_command_of_the_core_needs_the_core_alone(arguments):
+    """It imports nothing that an extra brings."""
+    ran = with_core(*arguments)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr[-1000:]
+    assert ran.stdout
+
+
+def test_what_an_extra_brings_is_named_where_it_is_missing(tmp_path):
+    """One line that says what to install, and exit code 2."""
+    ran = with_core("simulate", *QUESTION, f"--chart={tmp_path / 'x.png'}")
+    assert (ran.returncode, ran.stderr) == (
+        2,
+        "lab: installation: altair: None is not allowed; allowed: pip install 'elastic-lab[report]'\n",
+    )
+
+
+@pytest.mark.parametrize("extra", extras.EXTRAS)
+def test_an_extra_brings_its_modules(extra):
+    """And the core brings none of them."""
+    assert not set(extras.EXTRAS[extra]) - modules(required(extra))
+    assert not set(extras.EXTRAS[extra]) & modules(required())
+
+
+@pytest.mark.parametrize(
+    ("extra", "module"),
+    [
+        ("report", "lab.report.__main__"),
+        ("trial", "lab.commands.cluster"),
+        ("trial", "lab.trial.live"),
+        ("trial", "lab.report.experiment"),
+        ("board", "lab.board.__main__"),
+    ],
+)
+def test_an_extra_is_enough_for_what_it_is_named_after(extra, module):
+    """The module that needs most of it can be imported."""
+    code = WITHOUT.partition("from lab.__main__")[0] + f"import {module}\n"
+    barred = sorted(metadata.packages_distributions().keys() - modules(required(extra)) - {"lab"})
+    command = [sys.executable, "-c", code, json.dumps(barred), "[]"]
+    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_session_with_the_core_alone_names_the_extra(tmp_path):
+    """The plugin stands in no one's way; a test that asks for a trial ends the session with one line."""
+    folder = project.write(tmp_path / "ours")
+    code = WITHOUT.partition("from lab.__main__")[0] + "import pytest\nsys.exit(pytest.main(arguments))\n"
+    barred = sorted(
+        metadata.packages_distributions().keys() - modules(required() | required(of="pytest") | {"pytest"}) - {"lab"}
+    )
+    seen = []
+    for test in ("their_own_code", "test_mine"):
+        given = json.dumps(["-p", "lab.plugin", "-p", "no:cacheprovider", "-k", test])
+        command = [sys.executable, "-c", code, json.dumps(barred), given]
+        environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        seen.append((ran.returncode, ran.stdout + ran.stderr))
+    (well, passed), (badly, said) = seen
+    assert (well, badly) == (0, 2), said
+    assert "1 passed" in passed
+    assert "allowed: pip install 'elastic-lab[" in said

@@ -1,0 +1,86 @@
+"""The plugin in a repository that is not the lab's: its options, its root, its markers, and what it leaves alone."""
+
+import re
+import sys
+
+import pytest
+
+from lab import paths
+from lab.errors import InputError
+from lab.plugin import MARKERS
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec.library import Library
+from lab.spec.workload import Workload
+
+from . import project
+
+ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A user's repository."""
+    return project.write(tmp_path / "ours")
+
+
+@pytest.mark.parametrize("form", ["apart", "joined"])
+def test_a_file_outside_of_the_repository_is_brought(folder, tmp_path, form):
+    """However it is written, root, configuration and testpaths are the repository's, and the acceptance is chosen."""
+    file = tmp_path / "elsewhere" / "my.yaml"
+    file.parent.mkdir()
+    file.write_text(ORDERS.read_text())
+    given = ["--scaledobject", file] if form == "apart" else [f"--scaledobject={file}"]
+    ran = project.session(sys.executable, folder, "-m", "spike", "-v", *given)
+    assert ran.code == 0, ran.printed
+    assert f"rootdir: {folder}\n" in ran.printed
+    assert "testpaths: experiments" in ran.printed
+    assert re.findall(r"(test_\w+) PASSED", ran.printed) == ["test_brought"]
+
+
+def test_a_repositorys_own_tests_are_left_alone(folder):
+    """Without a marker's expression nothing of the lab's is written, and no cluster is started by a test that asks for none."""
+    ran = project.session(sys.executable, folder, "-k", "their_own_code")
+    assert ran.code == 0, ran.printed
+    assert "1 passed" in ran.printed
+    assert not (folder / "results").exists()
+
+
+def test_the_markers_are_known_everywhere(folder):
+    """--strict-markers refuses none of the lab's."""
+    ran = project.session(sys.executable, folder, "--markers")
+    for marker in MARKERS:
+        assert f"@pytest.mark.{marker}" in ran.printed
+
+
+def test_the_plugin_goes_with_others_that_have_such_options(folder):
+    """pytest-profiling has --profile."""
+    (folder / "profiling.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--profile', action='store_true')\n"
+    )
+    ran = project.session(sys.executable, folder, "-p", "profiling", "--profile", "-k", "their_own_code")
+    assert ran.code == 0, ran.printed
+
+
+def test_a_callers_own_files_come_first(folder):
+    """A profile of the lab's name is the caller's; what the caller lacks is the lab's."""
+    steady = "{kind: steady, rate: 7, duration: 60}\n"
+    (folder / "profiles" / "plateau.yaml").write_text(steady)
+    read = [
+        inputs.read("plateau", "lag", Workload(), 1, scales.load("full"), "binary", library=library)
+        for library in (Library.of(folder), Library.of(paths.PROJECT))
+    ]
+    assert [len({step.rate for step in one.profile.steps}) for one in read] == [1, 2]
+    assert read[0].policy.content == read[1].policy.content
+
+
+def test_a_name_that_no_one_has_is_refused_with_all_there_are(folder):
+    """The caller's and the lab's."""
+    library = Library.of(folder)
+    for find, mine, labs in ((library.profile, "ours", "plateau"), (library.policy, "our-lag", "lag-150")):
+        with pytest.raises(InputError) as error:
+            find("none")
+        assert {mine, labs} <= set(error.value.allowed.removeprefix("one of ").split(", "))
+        assert "scales" not in error.value.allowed
+    with pytest.raises(InputError, match="scaledobjects/lag-150"):
+        library.manifest("scaledobjects/none")

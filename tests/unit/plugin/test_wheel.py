@@ -1,0 +1,110 @@
+"""The wheel, installed into an empty environment in another folder: an experiment of a user's own runs there."""
+
+import json
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+from lab import paths
+
+from . import project
+
+SOURCES = ("lab", "fixtures", "manifests", "profiles", "pyproject.toml", "README.md", "LICENSE")
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder of the programs of an environment with the wheel in it.
+
+    The libraries that the wheel requires are those of this environment, so that nothing is fetched.
+    """
+    source, wheels, folder = (tmp_path_factory.mktemp(name) for name in ("source", "wheels", "environment"))
+    for name in SOURCES:
+        file = paths.PROJECT / name
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(file, source / name, ignore=ignored) if file.is_dir() else shutil.copy(file, source)
+    subprocess.run([sys.executable, "-c", BUILD, wheels], cwd=source, check=True, capture_output=True, timeout=300)
+    (wheel,) = wheels.glob("*.whl")
+    venv.create(folder, symlinks=True)
+    programs = folder / "bin"
+    pip = [sys.executable, "-m", "pip", f"--python={programs / 'python'}", "install", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(pip, check=True, capture_output=True, timeout=300)
+    packages = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    Path(packages, "libraries.pth").write_text("\n".join(site.getsitepackages()))
+    return programs
+
+
+def ask(installed, folder, *command):
+    """What a program of the environment prints when it is run in ``folder``."""
+    ran = subprocess.run(
+        [installed / command[0], *command[1:]], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+def files(folder):
+    """The paths of all files in ``folder``, but what Python makes of them."""
+    return {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file() and one.suffix != ".pyc"}
+
+
+def test_every_package_is_in_the_wheel():
+    """The list in pyproject.toml is that of the folders."""
+    listed = tomllib.loads((paths.PROJECT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    there = {".".join(file.parent.relative_to(paths.PROJECT).parts) for file in (paths.PROJECT / "lab").rglob("__init__.py")}
+    assert set(listed["packages"]) == there | set(listed["package-dir"])
+
+
+def test_the_wheel_has_its_own_files(installed, tmp_path):
+    """Code, profiles, manifests and fixtures are in the environment and not in this checkout, all of it inside ``lab``."""
+    code = "import json; from lab import paths; from lab.fixtures import trials; import lab\n"
+    code += "print(json.dumps([lab.__file__, str(paths.PROFILES), str(paths.MANIFESTS), trials.__file__]))"
+    places = [Path(place) for place in json.loads(ask(installed, tmp_path, "python", "-c", code))]
+    packages = places[0].parent.parent
+    assert packages.is_relative_to(installed.parent)
+    assert all(place.is_relative_to(packages / "lab") for place in places)
+    assert {path.name for path in packages.iterdir() if path.suffix in ("", ".py")} == {"lab"}
+    for name, inside in {
+        "lab": "lab",
+        "fixtures": "lab/fixtures",
+        "profiles": "lab/profiles",
+        "manifests": "lab/manifests",
+    }.items():
+        assert files(paths.PROJECT / name) <= files(packages / inside)
+
+
+def test_the_console_script_is_python_m_lab(installed, tmp_path):
+    """Both answer alike, and know their version."""
+    assert ask(installed, tmp_path, "elastic-lab", "--version") == ask(installed, tmp_path, "python", "-m", "lab", "--version")
+    given = ["threshold", "--rate=100", "--slo=2", "--json"]
+    assert ask(installed, tmp_path, "elastic-lab", *given) == ask(installed, tmp_path, "python", "-m", "lab", *given)
+
+
+def test_an_experiment_of_ones_own_is_judged(installed, tmp_path):
+    """Its profile and policy are those of its repository; what it breached is named, and the evidence is left."""
+    folder = project.write(tmp_path / "ours")
+    results = project.record(folder, tmp_path / "stored")
+    ran = project.session(installed / "python", folder, "-m", "spike", "--from-records", results, "--results=left")
+    assert ran.code == 1, ran.printed
+    assert "1 failed" in ran.printed
+    verdicts = json.loads((folder / "left" / "verdicts.json").read_text())
+    assert [(row["experiment"], row["verdict"]) for row in verdicts] == [("mine", "held"), ("mine", "breached")]
+    assert list((folder / "left" / "allure-results").glob("*-result.json"))
+
+
+@pytest.mark.spike
+def test_an_experiment_of_ones_own_runs_on_a_cluster(installed, tmp_path):
+    """The whole way, in some two minutes: the pods' programs are the wheel's too."""
+    folder = project.write(tmp_path / "ours")
+    ran = project.session(installed / "python", folder, "-m", "spike", "--results=left")
+    assert ran.code == 1, ran.printed
+    verdicts = json.loads((folder / "left" / "verdicts.json").read_text())
+    assert [row["verdict"] for row in verdicts] == ["held", "breached"]

@@ -1,0 +1,58 @@
+"""The city is a function of its seed: the same events, the same truth, however often it is asked."""
+
+import math
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.scenarios.ride_hailing.programs.city import HOLD_S, City
+
+seeds = st.integers(0, 2**62)
+seconds = st.floats(0, 10_000)
+zones = st.integers(0, 500)
+
+
+@given(seeds, zones, seconds)
+def test_a_multiplier_is_one_of_the_levels(seed, zone, at):
+    """1.0 to 3.0 in tenths."""
+    value = City(seed).multiplier(zone, at)
+    assert 1.0 <= value <= 3.0
+    assert math.isclose(value * 10, round(value * 10))
+
+
+@given(seeds, zones, seconds)
+def test_a_multiplier_lives_for_its_time(seed, zone, at):
+    """Within one life of a zone's multiplier it changes once at most."""
+    city = City(seed)
+    seen = [city.multiplier(zone, at + HOLD_S * part / 20) for part in range(20)]
+    assert sum(one != other for one, other in pairwise(seen)) <= 1
+
+
+def test_zones_change_at_times_of_their_own():
+    """No moment at which all change: or accuracy would fall for all of them at once."""
+    city = City(1, zones=50)
+    changes = [next(t for t in range(1, 121) if city.multiplier(zone, t) != city.multiplier(zone, t - 1)) for zone in range(50)]
+    assert len(set(changes)) > 20
+
+
+@given(seeds, st.integers(0, 2**40), seconds, st.integers(0, 2**41))
+def test_the_same_number_says_the_same(seed, number, at, at_ms):
+    """Every kind of event is a function of seed, number and time."""
+    one, other = City(seed, 20, 500), City(seed, 20, 500)
+    assert one.driver_location(number, at_ms) == other.driver_location(number, at_ms)
+    assert one.trip_complete(number, at_ms) == other.trip_complete(number, at_ms)
+    assert one.surge_update(number, at, at_ms) == other.surge_update(number, at, at_ms)
+
+
+def test_drivers_are_not_all_the_same():
+    """The text's driver is the number of users, one and the same for all of them; here drivers are drawn."""
+    city = City(1, drivers=500)
+    assert len({city.driver_location(number, 0)["driver_id"] for number in range(1000)}) > 350
+
+
+@given(seeds, st.integers(1, 300), st.integers(0, 10_000))
+def test_zones_take_turns(seed, count, turn):
+    """After as many updates as there are zones, each has had one."""
+    city = City(seed, zones=count)
+    assert city.surge_update(turn, 0.0, 0)["zone_id"] == f"zone-{turn % count}"

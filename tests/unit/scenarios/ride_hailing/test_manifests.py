@@ -1,0 +1,111 @@
+"""Pods that the process node runs, policies that a trial adopts, and what the text got wrong, refused by name."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lab import paths, yamlfile
+from lab.errors import InputError
+from lab.kubelet.podspec import Images
+from lab.kubelet.refusal import refusals
+from lab.model import lag
+from lab.spec import declarations, inputs, scaledobject
+from lab.spec import scale as scales
+from lab.spec.adopt import adopt
+from lab.spec.workload import Workload
+from tests.scenarios.ride_hailing.programs import service
+
+FOLDER = paths.MANIFESTS / "ridehailing"
+POLICIES = ("trip-analytics", "fare-reconciliation", "fare-reconciliation-slow-down")
+BESIDE = ("ingestion", "analytics", "rider-api", "driver-matching", "contested")
+LONGEST = 63  # a namespace
+
+
+def documents():
+    """Every object of the folder, with its file's name."""
+    return [(file.stem, item) for file in sorted(FOLDER.glob("*.yaml")) for item in yamlfile.documents(file)]
+
+
+@pytest.mark.parametrize(
+    ("name", "item"), [(name, item) for name, item in documents() if item["kind"] in ("Deployment", "Job")]
+)
+def test_the_process_node_runs_every_pod(name, item, tmp_path):
+    """No field of theirs is refused, and from any folder the container finds the program of its command."""
+    template = declarations.with_programs(item, FOLDER / f"{name}.yaml")["spec"]["template"]
+    assert [str(one) for one in refusals(template, Images({"elastic-lab": tmp_path}))] == []
+    container = template["spec"]["containers"][0]
+    given = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+    module = container["command"][2]
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=given, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["ingestion", "rider-api", "driver-matching"])
+def test_a_pods_grace_outlasts_the_requests_under_way(name):
+    """What clients have not heard yet, then twice the time that aiohttp waits, then what the producer flushes."""
+    pod = yamlfile.documents(FOLDER / f"{name}.yaml")[0]["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] > service.LINGER_S + 2 * service.SHUTDOWN_S + 2
+
+
+def test_a_shutdown_outlasts_the_queue_of_a_matching_pod():
+    """A third of 500 riders at ten matches a second: all are found a driver before the pod goes."""
+    pod = yamlfile.documents(FOLDER / "driver-matching.yaml")[0]["spec"]["template"]["spec"]
+    given = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+    queue_s = 500 / 3 * int(given["MATCH_MS"]) / 1000 / int(given["SLOTS"])
+    assert queue_s < 2 * service.SHUTDOWN_S
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_trial_adopts_the_authors_scaledobject(name):
+    """And can name its namespace."""
+    chosen = inputs.read("trips", FOLDER / f"{name}.yaml", Workload(), 1, scales.load("quick"), "binary", partitions=20)
+    assert {one.field for one in chosen.replaced} >= {"metadata.namespace", "spec.scaleTargetRef"}
+    assert len(f"trial-{chosen.id}-abcd") <= LONGEST
+
+
+def test_what_stands_beside_is_read_with_the_trial():
+    """Deployments, HPAs and ScaledObjects of each, compressed like the trial's own policy."""
+    chosen = inputs.read(
+        "trips-rides",
+        FOLDER / "trip-analytics.yaml",
+        Workload(),
+        1,
+        scales.load("quick"),
+        "binary",
+        partitions=20,
+        beside=tuple(f"ridehailing/{name}" for name in BESIDE),
+        driver="ridehailing/riders",
+    )
+    applied = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
+    names = [(item["kind"], item["metadata"]["name"]) for item in applied]
+    for name in BESIDE:
+        assert ("Deployment", name) in names
+    assert ("ScaledObject", "driver-matching-scaler") in names
+    assert ("HorizontalPodAutoscaler", "rider-api") in names
+    assert chosen.producer()["metadata"]["name"] == "producer"
+
+
+def test_the_texts_metric_name_is_refused():
+    """KEDA ignores the field; the lab says so."""
+    file = FOLDER / "driver-matching-as-written.yaml"
+    with pytest.raises(InputError, match="metricName"):
+        scaledobject.parse(yamlfile.read(file), file)
+
+
+def test_only_the_metric_name_is_put_right():
+    """Everything else of the matching's ScaledObject is the text's."""
+    wrong = yamlfile.read(FOLDER / "driver-matching-as-written.yaml")
+    del wrong["spec"]["triggers"][0]["metadata"]["metricName"]
+    assert wrong == yamlfile.documents(FOLDER / "driver-matching.yaml")[1]
+
+
+def test_a_new_group_as_written_is_never_at_zero():
+    """KEDA's default, latest, counts 1 for each of 20 partitions without a commit: above the activation of 1. Earliest: 0."""
+    found = {}
+    for name in ("fare-reconciliation-as-written", "fare-reconciliation"):
+        scaled, _ = adopt(scaledobject.parse(yamlfile.read(FOLDER / f"{name}.yaml"), name))
+        trigger = scaled.triggers[0]
+        partitions = {number: lag.Partition(end=0, committed=None) for number in range(20)}
+        found[name] = lag.read(trigger, {"fares": partitions}, {}).active
+    assert found == {"fare-reconciliation-as-written": True, "fare-reconciliation": False}

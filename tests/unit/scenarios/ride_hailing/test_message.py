@@ -1,0 +1,90 @@
+"""What the ingestion service takes becomes an event of 256 bytes; what it can't take is refused by field."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.errors import InputError
+from lab.kafka import event
+from tests.scenarios.ride_hailing.programs import message
+from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, WEIGHTS, City
+
+BODIES = {
+    DRIVER: {"driver_id": "driver-7", "lat": 40.7, "lng": -74.0, "timestamp": 1},
+    TRIP: {"trip_id": "trip-9", "fare": 24.5, "distance_km": 8.3, "duration_min": 22, "timestamp": 1},
+    SURGE: {"zone_id": "zone-3", "multiplier": 1.8, "demand_score": 85, "timestamp": 1},
+}
+
+
+@given(
+    st.integers(0, 2**62),
+    st.integers(0, 10**11),
+    st.floats(0, 1e5),
+    st.integers(0, message.MOST_MS),
+    st.sampled_from(list(WEIGHTS)),
+)
+def test_every_event_of_the_city_is_taken(seed, number, at, at_ms, kind):
+    """Whatever the generator makes is an event: its id, number and time in the header, its fields in the payload."""
+    city = City(seed)
+    body = {
+        DRIVER: city.driver_location(number, at_ms),
+        TRIP: city.trip_complete(number, at_ms),
+        SURGE: city.surge_update(number, at, at_ms),
+    }[kind]
+    made = message.read(kind, body, str(number))
+    decoded = event.decode(made.value)
+    assert (decoded.seq, decoded.ts) == (number, at_ms * 1_000_000)
+    assert made.key == event.KEY.pack(decoded.entity_id)
+    assert message.named(decoded.entity_id)[0] == kind
+    said = json.loads(decoded.payload)
+    assert said.pop("kind") == kind
+    assert said == {name: value for name, value in body.items() if name != "timestamp"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "named"),
+    [
+        (DRIVER, {"lat": 91}, "lat"),
+        (DRIVER, {"lat": "40"}, "lat"),
+        (DRIVER, {"lng": float("nan")}, "lng"),
+        (DRIVER, {"driver_id": "trip-7"}, "driver_id"),
+        (DRIVER, {"driver_id": 7}, "driver_id"),
+        (DRIVER, {"driver_id": "driver-1234567890123"}, "driver_id"),
+        (DRIVER, {"timestamp": -1}, "timestamp"),
+        (DRIVER, {"timestamp": 9_223_372_036_855}, "timestamp"),
+        (DRIVER, {"timestamp": None}, "timestamp"),
+        (DRIVER, {"speed": 3}, "speed"),
+        (TRIP, {"fare": -1}, "fare"),
+        (SURGE, {"multiplier": 0.5}, "multiplier"),
+        (SURGE, {"demand_score": True}, "demand_score"),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_named(kind, change, named):
+    """The path, the field, its value and what is allowed, in one line."""
+    with pytest.raises(InputError) as refused:
+        message.read(kind, BODIES[kind] | change, "1")
+    assert refused.value.field == named
+    assert str(refused.value).startswith(f"/api/events/{kind}: {named}: ")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("seq", [None, "", "-1", "1.5", str(2**63), "x"])
+def test_a_number_is_asked_for(seq):
+    """Without it a repeated event could not be told from another."""
+    with pytest.raises(InputError, match="Event-Seq"):
+        message.read(DRIVER, BODIES[DRIVER], seq)
+
+
+@pytest.mark.parametrize("body", [None, [], "x", 3])
+def test_a_body_is_an_object(body):
+    """Anything else is refused."""
+    with pytest.raises(InputError, match="a JSON object"):
+        message.read(DRIVER, body, "1")
+
+
+def test_an_unknown_kind_is_refused():
+    """By its name and those there are."""
+    with pytest.raises(InputError, match="one of driver-location"):
+        message.read("payment", {}, "1")

@@ -1,0 +1,267 @@
+"""The scenario's programs on a real broker: Locust drives two ingestion pods; what was answered 202 is on the topic."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+
+import pytest
+import requests
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from lab import paths
+from lab.host.processes import free_ports
+from lab.kafka import event, topics
+from lab.kafka.reports import Reports
+from lab.wait import until
+from tests.scenarios.ride_hailing.programs import message, traffic
+from tests.scenarios.ride_hailing.programs.addresses import LISTENING, Follower
+from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, City
+
+pytestmark = pytest.mark.services
+PROGRAMS = "tests.scenarios.ride_hailing.programs"
+PROFILE = {
+    "kind": "steps",
+    "duration": 6,
+    "steps": [{"at": 0, "rate": 30, "phase": "baseline"}, {"at": 3, "rate": 90, "phase": "spike"}],
+}
+
+
+def read_all(bootstrap, topic, partitions):
+    """The values of every message of the topic."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    values, ended = [], 0
+    while ended < partitions:
+        found = consumer.poll(10)
+        assert found is not None, "the topic did not end within 10 s"
+        if found.error():
+            ended += 1
+        else:
+            values.append(found.value())
+    consumer.close()
+    return values
+
+
+@contextmanager
+def pod(bootstrap, module, service, **settings):
+    """A real pod of a service; yields (its URL, its topic)."""
+    run = uuid.uuid4().hex[:8]
+    names = {"TOPIC": f"events-{run}", "REPORTS_TOPIC": f"reports-{run}"}
+    topics.create(bootstrap, {names["TOPIC"]: 4, names["REPORTS_TOPIC"]: 1})
+    around = os.environ | names | {"BOOTSTRAP_SERVERS": bootstrap, "HTTP_PORT": "0", "METRICS_PORT": "0"} | settings
+    running = subprocess.Popen([sys.executable, "-m", module], env=around, cwd=paths.PROJECT)
+    follower = Follower(bootstrap, names["REPORTS_TOPIC"], (service,))
+    try:
+        follower.find(30)
+        yield follower.known[service].urls[0], names["TOPIC"]
+    finally:
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(20) == 0
+        follower.close()
+
+
+def test_a_bad_request_is_one_clear_line_and_no_event(bootstrap):
+    """422 with the field for a body, 404 for a kind, and only what was answered 202 is on the topic."""
+    good = City(1).driver_location(1, 1)
+    with pod(bootstrap, f"{PROGRAMS}.ingestion", "ingestion") as (url, topic):
+        addresses = {"bad": f"{url}/api/events/{DRIVER}", "unknown": f"{url}/api/events/match"}
+        answers = [
+            requests.post(addresses["bad"], json=good | {"lat": 99}, headers={"Event-Seq": "1"}, timeout=10),
+            requests.post(addresses["bad"], data="{", headers={"Event-Seq": "2"}, timeout=10),
+            requests.post(addresses["bad"], data=b"\xff", headers={"Event-Seq": "3"}, timeout=10),
+            requests.post(addresses["bad"], json=good, timeout=10),
+            requests.post(addresses["unknown"], json=good, headers={"Event-Seq": "4"}, timeout=10),
+            requests.post(addresses["bad"], json=good, headers={"Event-Seq": "5"}, timeout=10),
+        ]
+    assert [answer.status_code for answer in answers] == [422, 422, 422, 422, 404, 202]
+    assert "lat: 99 is not allowed; allowed: a number from -90 to 90" in answers[0].json()["error"]
+    assert [event.decode(value).seq for value in read_all(bootstrap, topic, 4)] == [5]
+
+
+def counted(metrics, outcome):
+    """How many events the pod with /metrics on that port has counted as ``outcome``."""
+    text = requests.get(f"http://127.0.0.1:{metrics}/metrics", timeout=10).text
+    lines = [line for line in text.splitlines() if line.startswith("ingestion_events_total{")]
+    return sum(float(line.split()[-1]) for line in lines if f'outcome="{outcome}"' in line)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"[" * 4000, "application/json", 422),  # deeper than json reads
+        (b"{}", "application/json; charset=none", 422),
+        (b" " * 5000, "application/json", 413),
+    ],
+    ids=["too deep", "no such charset", "too large"],
+)
+def test_a_body_that_cannot_be_read_is_refused_and_counted(bootstrap, body, kind, status):
+    """Never a 500, which would be of unknown fate."""
+    (metrics,) = free_ports(1)
+    with pod(bootstrap, f"{PROGRAMS}.ingestion", "ingestion", METRICS_PORT=str(metrics)) as (url, _):
+        headers = {"Event-Seq": "1", "Content-Type": kind}
+        answer = requests.post(f"{url}/api/events/{DRIVER}", data=body, headers=headers, timeout=10)
+        assert (answer.status_code, counted(metrics, "refused")) == (status, 1)
+
+
+def test_riders_wait_for_a_free_driver(bootstrap):
+    """Six riders, two drivers at a time, 0.3 s each: the last waits for three turns, and each match is an event."""
+    with pod(bootstrap, f"{PROGRAMS}.matching", "driver-matching", SLOTS="2", MATCH_MS="300") as (
+        url,
+        topic,
+    ):
+
+        def ask(number):
+            body = {"ride_id": f"ride-{number}", "timestamp": 1}
+            return requests.post(f"{url}/api/match", json=body, headers={"Event-Seq": str(number)}, timeout=10).json()
+
+        with ThreadPoolExecutor(6) as riders:
+            waited = sorted(answer["waited_ms"] for answer in riders.map(ask, range(6)))
+        refused = requests.post(f"{url}/api/match", json={"ride_id": "x", "timestamp": 1}, timeout=10)
+    assert waited[0] >= 290  # a timer of the event loop may be early by its resolution
+    assert waited[-1] >= 800  # more than two turns; it came some milliseconds after the first
+    assert refused.status_code == 422
+    assert sorted(event.decode(value).seq for value in read_all(bootstrap, topic, 4)) == list(range(6))
+
+
+def test_a_leaving_pod_answers_all_that_wait(bootstrap):
+    """Twelve seconds of queue when SIGTERM comes: each is found a driver, so is one who has not heard that it leaves."""
+    settings = {"SLOTS": "5", "MATCH_MS": "2000"}
+    with ThreadPoolExecutor(36) as riders:
+        with pod(bootstrap, f"{PROGRAMS}.matching", "driver-matching", **settings) as (url, topic):
+
+            def ask(number):
+                body = {"ride_id": f"ride-{number}", "timestamp": 1}
+                answer = requests.post(f"{url}/api/match", json=body, headers={"Event-Seq": str(number)}, timeout=60)
+                return answer.status_code
+
+            def ask_late(number):
+                follower = Follower(bootstrap, topic.replace("events", "reports"), ("driver-matching",))
+                follower.find(10)
+                until(lambda: follower.follow(0.01) or not follower.known["driver-matching"].urls, 30, "it says that it leaves")
+                follower.close()
+                return ask(number)
+
+            waiting = [riders.submit(ask, number) for number in range(34)] + [riders.submit(ask_late, 34)]
+            wait(waiting, 30, FIRST_COMPLETED)
+        answers = [one.result(30) for one in waiting]
+    assert answers == [200] * 35
+    assert len(read_all(bootstrap, topic, 4)) == 35
+
+
+@pytest.fixture(scope="module")
+def driven(bootstrap):
+    """(the reports, the events, the exit codes, what each pod took) of a small run of Locust against two ingestion pods.
+
+    A third has said where it listens and is gone without a word.
+    """
+    run = uuid.uuid4().hex[:8]
+    events, reports = f"events-{run}", f"reports-{run}"
+    topics.create(bootstrap, {events: 4, reports: 1})
+    around = os.environ | {"BOOTSTRAP_SERVERS": bootstrap, "TOPIC": events, "REPORTS_TOPIC": reports, "SEED": "7"}
+
+    def start(module, who, **more):
+        return subprocess.Popen([sys.executable, "-m", module], env=around | {"HOSTNAME": who} | more, cwd=paths.PROJECT)
+
+    gone, *metrics = free_ports(3)
+    dead = f"http://127.0.0.1:{gone}"
+    producer = Producer({"bootstrap.servers": bootstrap})
+    Reports(producer, reports, "dead").say(LISTENING, service="ingestion", url=dead)
+    producer.flush(10)
+    pods = [
+        start(f"{PROGRAMS}.ingestion", f"ingestion-{number}", HTTP_PORT="0", METRICS_PORT=str(port))
+        for number, port in enumerate(metrics)
+    ]
+    follower = Follower(bootstrap, reports, ("ingestion",))
+    try:
+        until(lambda: follower.follow(0.1) or len(follower.known["ingestion"].urls) == 3, 30, "three pods have said it")
+        driver = start(
+            f"{PROGRAMS}.traffic",
+            "driver",
+            PROFILE_YAML=json.dumps(PROFILE),
+            ZONES="10",
+            DRIVERS="50",
+            START_IN="4",
+        )
+        code = driver.wait(60)
+        took = [counted(port, "acked") for port in metrics]
+    finally:
+        for pod in pods:
+            pod.send_signal(signal.SIGTERM)
+        codes = [pod.wait(20) for pod in pods]
+    until(lambda: follower.follow(0.1) or follower.known["ingestion"].urls == [dead], 10, "both said that they leave")
+    follower.close()
+    said = [json.loads(value) for value in read_all(bootstrap, reports, 1)]
+    return said, [event.decode(value) for value in read_all(bootstrap, events, 4)], [code, *codes], took
+
+
+def told(said, name):
+    """The reports called ``name``."""
+    return [row for row in said if row["event"] == name]
+
+
+def test_every_answer_202_is_an_event_on_the_topic(driven):
+    """The tally's acknowledged are what the topic holds, each number once; nothing failed or is unknown.
+
+    What the dead pod refused, and Locust counts, another has taken.
+    """
+    said, events, codes, _ = driven
+    tally = told(said, "produced")[0]
+    assert codes == [0, 0, 0]
+    assert tally["completed"]
+    assert tally["sent"] == tally["acked"] == len(events) > 100
+    assert sorted(one.seq for one in events) == list(range(len(events)))
+    failures = "".join(row["text"] for row in told(said, "csv") if row["name"] == "failures")
+    assert "ConnectionRefusedError" in failures
+
+
+def test_the_driver_reports_like_the_producer(driven):
+    """Profile, phases in order and on time, then the tally; and Locust's CSV files."""
+    said, *_ = driven
+    start = told(said, "profile")[0]["start"]
+    assert [(row["phase"], row["at"] - start) for row in told(said, "phase")] == [("baseline", 0), ("spike", 3)]
+    files = {row["name"]: row["text"] for row in told(said, "csv")}  # each in one part
+    assert "/api/events/driver-location" in files["stats"]
+    assert files["stats_history"].splitlines()[0].startswith("Timestamp,User Count")
+
+
+def test_a_service_that_never_says_where_it_listens_is_a_fault(bootstrap, monkeypatch, capsys):
+    """One line that names it, and exit code 1: nothing was wrong with what the user wrote."""
+    reports = f"reports-{uuid.uuid4().hex[:8]}"
+    topics.create(bootstrap, {reports: 1})
+    given = {"BOOTSTRAP_SERVERS": bootstrap, "REPORTS_TOPIC": reports, "PROFILE_YAML": json.dumps(PROFILE)}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(traffic, "FIND_S", 0.5)
+    monkeypatch.setattr(sys, "argv", ["traffic"])
+    assert traffic.main() == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("no pod of ingestion has said where it listens: not within 0.5 s")
+
+
+def test_both_pods_are_used_and_the_weights_are_the_texts(driven):
+    """5 : 3 : 1, and half for each of two pods, within what chance allows."""
+    _, events, _, took = driven
+    assert sum(took) == len(events)
+    assert took[0] / len(events) == pytest.approx(1 / 2, abs=0.15)
+    kinds = [message.named(one.entity_id)[0] for one in events]
+    shares = {kind: kinds.count(kind) / len(kinds) for kind in (DRIVER, TRIP, SURGE)}
+    assert shares[DRIVER] == pytest.approx(5 / 9, abs=0.15)
+    assert shares[TRIP] == pytest.approx(3 / 9, abs=0.15)
+    assert shares[SURGE] == pytest.approx(1 / 9, abs=0.1)
+
+
+def test_a_surge_update_says_the_truth_of_its_time(driven):
+    """The multiplier in the payload is the city's, computed again from the event's own time."""
+    said, events, *_ = driven
+    start = told(said, "profile")[0]["start"]
+    city = City(7, 10, 50)
+    surges = [one for one in events if message.named(one.entity_id)[0] == SURGE]
+    assert surges
+    for one in surges:
+        zone = message.named(one.entity_id)[1]
+        assert json.loads(one.payload)["multiplier"] == pytest.approx(city.multiplier(zone, one.ts / 1e9 - start), abs=0.001)

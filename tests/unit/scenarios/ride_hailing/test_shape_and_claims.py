@@ -1,0 +1,122 @@
+"""Users for a rate, and what the text's own numbers add up to."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab import paths
+from lab.model import hpa
+from lab.model.hpa import HpaSpec, Metric
+from lab.spec import profile
+from lab.spec.profile import Profile, Step
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.programs import traffic
+from tests.scenarios.ride_hailing.programs.addresses import Known
+from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, rate_at, users_at
+
+ANALYTICS = HpaSpec(2, 20, (Metric("External", "lag", "AverageValue", 1_000_000),), None)
+STEPS = Profile((Step(0, 40, "baseline"), Step(10, 140, "spike")), 20)
+
+
+def asked(lag):
+    """The replicas that the HPA of trip analytics asks for at ``lag``, from 15 and before its bounds."""
+    return hpa.proposals(ANALYTICS, 15, [hpa.external(lag)])[0]
+
+
+@pytest.mark.parametrize(("at", "users"), [(0, 5), (9.99, 5), (10, 18), (19.9, 18), (20, None), (30, None), (-1, 5)])
+def test_users_follow_the_profile(at, users):
+    """rate x 0.125 s, rounded up; none once it is over."""
+    assert users_at(STEPS, at) == users
+
+
+@given(st.floats(0, 19.99), st.floats(0.01, 100))
+def test_users_make_the_rate(at, cycle):
+    """Little's law: users / cycle is the rate, and less than one user more."""
+    users = users_at(STEPS, at, cycle)
+    assert 0 <= users / cycle - rate_at(STEPS, at) < 1 / cycle + 1e-6
+
+
+def test_the_texts_users_are_not_its_rates():
+    """5,000 users who wait 0.125 s make up to 40,000 events/s; its 1,400 take 175."""
+    assert claims.users_for(1400, CYCLE_S) == 175
+    assert claims.USERS / CYCLE_S == 40_000
+    assert claims.USERS / claims.SPAWN_RATE == 50  # s to start them; its table ramps for 90
+
+
+def test_the_timeline_against_itself():
+    """T+30 is what its rates add up to; every row after it has more lag than its rates and replicas leave."""
+    own = claims.implied(claims.TIMELINE)
+    assert own[:5] == [100, 12_100, 21_100, 24_100, 18_100]
+    assert own[5:] == [0, 0, 0, 0, 0]
+
+
+def test_a_pod_has_one_rate():
+    """Two pods of 400 events/s are 200 each: 20 are 4,000, not the text's "70 each", and 1,400 take 7 pods, not 15."""
+    assert claims.POD_RATE * 2 == 400
+    assert claims.POD_RATE * 20 == 4000
+    assert -(-1400 // claims.POD_RATE) == 7
+    assert asked(847_000) == 847  # that is maxReplicaCount, 20
+    assert asked(980) == 1  # lag of 980 does not hold 15 replicas
+    assert claims.growth(1400, 2) == 1000
+    assert claims.growth(1400, 2) * 32 * 60 == 1_920_000  # 6:15 to 6:47 PM; the text has 847,000
+
+
+def test_a_month():
+    """Four pods all month before; two, and what evening and batch take, after."""
+    before, after = claims.monthly(4, 2, 120, 10, 30)
+    assert before == 172_800
+    assert after == 86_400 + 30 * 100 + 30 * 30
+
+
+@pytest.mark.parametrize("name", ["trips", "trips-http", "trips-rides", "fares", "fares-one"])
+def test_the_profiles_load(name):
+    """And begin at a baseline, so that what follows can be told from it."""
+    phases = [phase for _, _, phase in profile.load(paths.PROFILES / f"{name}.yaml").phases()]
+    assert phases[0] == "baseline"
+    assert phases[-1] == "drain"
+
+
+def test_the_evening_is_the_timelines():
+    """Each row's rate holds up to it, from the row before."""
+    evening = profile.load(paths.PROFILES / "trips.yaml")
+    assert [rate_at(evening, 90 + row.at - 0.001) for row in claims.TIMELINE] == [row.rate for row in claims.TIMELINE]
+
+
+def test_the_dashboards_ramp_is_a_tenth_of_the_timelines():
+    """From T+0 to T+60, in the same time."""
+    tenth = profile.load(paths.PROFILES / "trips-http.yaml")
+    rows = [row for row in claims.TIMELINE if row.at <= 60]
+    assert [10 * rate_at(tenth, 25 + row.at - 0.001) for row in rows] == [row.rate for row in rows]
+    assert 10 * rate_at(tenth, 25 + 60) == 1400
+
+
+def test_a_batch_is_5000_and_a_single_one_is_one():
+    """What the fares' profiles send."""
+    assert profile.load(paths.PROFILES / "fares.yaml").total == 5000
+    assert profile.load(paths.PROFILES / "fares-one.yaml").total == 1
+
+
+@pytest.mark.parametrize("length", [0, 1, traffic.PART, traffic.PART + 1, 3 * traffic.PART])
+def test_a_file_is_reported_whole(length):
+    """In parts that a topic takes, none of it cut."""
+    text = "".join(chr(ord("a") + number % 26) for number in range(length))
+    made = traffic.parts(text)
+    assert "".join(made) == text
+    assert made
+    assert max(map(len, made)) <= traffic.PART
+
+
+def test_pods_come_and_go():
+    """The newest word of each pod counts; other services' and other events' don't."""
+    known = Known("ingestion")
+    for row in (
+        {"event": "listening", "service": "ingestion", "pod": "b", "url": "http://127.0.0.2:1"},
+        {"event": "listening", "service": "ingestion", "pod": "a", "url": "http://127.0.0.1:1"},
+        {"event": "listening", "service": "rider-api", "pod": "c", "url": "http://127.0.0.3:1"},
+        {"event": "started", "pod": "d"},
+    ):
+        known.take(row)
+    assert known.urls == ["http://127.0.0.1:1", "http://127.0.0.2:1"]
+    known.take({"event": "leaving", "service": "ingestion", "pod": "a"})
+    known.take({"event": "leaving", "pod": "x"})
+    assert known.urls == ["http://127.0.0.2:1"]

@@ -1,0 +1,63 @@
+"""The identity of trials over time: the committed records' inputs, read again from today's files, have their ids."""
+
+import hashlib
+import json
+
+import pytest
+
+from lab import paths
+from lab.spec import events, inputs, profile
+from lab.spec import scale as scales
+from lab.spec.events import Grow, Kill
+from lab.spec.workload import Workload
+
+RECORDS = sorted((paths.PROJECT / "tests" / "records" / "judged" / "records").iterdir())
+PLAIN = ("partitions", "until", "repetition", "driver")
+
+
+def read_again(stored):
+    """The inputs that an experiment would read today to get the record with these ``stored`` inputs."""
+    how = {name: stored[name] for name in PLAIN if name in stored}
+    how["during"] = {}
+    for phase, event in events.stored(stored, profile.build(stored["profile"], "stored"), "stored"):
+        how["during"].setdefault(phase, []).append(event)
+    workload = Workload(**stored["workload"])
+    names = stored["profile_name"], stored["policy_name"]
+    return inputs.read(*names, workload, stored["seed"], scales.load(stored["scale"]["name"]), stored["runtime"], **how)
+
+
+def test_there_are_records_with_events():
+    """One of them grows its topic, so the ids below depend on an event too."""
+    assert [folder.name for folder in RECORDS if folder.name.startswith("repartition-")]
+
+
+@pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
+def test_a_committed_record_keeps_its_id(folder):
+    """Same inputs as plain data, same id: neither a setting nor an event that came later changes either."""
+    trial = json.loads((folder / "trial.json").read_text())
+    chosen = read_again(trial["inputs"])
+    assert chosen.to_dict() == trial["inputs"]
+    assert chosen.id == trial["id"] == folder.name
+
+
+@pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
+def test_the_id_is_the_hash_of_the_inputs(folder):
+    """Computed here without the lab's code, so that the test above can't agree with itself."""
+    trial = json.loads((folder / "trial.json").read_text())
+    digest = hashlib.sha256(json.dumps(trial["inputs"], sort_keys=True).encode()).hexdigest()[:8]
+    assert trial["id"].endswith(digest)
+
+
+def test_the_trial_with_a_kill_keeps_its_id():
+    """No committed record has a kill: the id is that of scenario zero loss before events were data."""
+    work = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=0.01, poison_rate=0.001)
+    policy = paths.MANIFESTS / "zeroloss" / "scaledobject.yaml"
+    chosen = inputs.read("zero-loss", policy, work, 1, scales.load("quick"), "binary", during={"sigkill": Kill()})
+    assert chosen.id == "zero-loss-scaledobject-e0db0e7d"
+
+
+def test_what_was_hashed_before_there_was_a_list_of_events_has_none():
+    """Growing in phase "repartition" and killing in phase "sigkill" are the fields that they were."""
+    grown = inputs.read("repartition", "grow", Workload(), 1, scales.load("quick"), "binary", during={"repartition": Grow(48)})
+    assert grown.to_dict()["partitions_after"] == grown.partitions_after == 48
+    assert "events" not in grown.to_dict()

@@ -1,0 +1,129 @@
+"""Events strike whom they say: the busiest consumer's own process, and no other. What happened is a row of its own."""
+
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from lab.errors import LabFault
+from lab.spec.events import Event, Kill, Pause, Resume
+from lab.trial.events import happen, perform
+from lab.trial.stage import Stage
+from lab.wait import until
+
+
+@pytest.fixture
+def process():
+    """Starts processes that know their pod's name; those left are ended with the test."""
+    started = []
+
+    def start(pod):
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        one = subprocess.Popen(["cat"], env=dict(os.environ, HOSTNAME=pod), **pipes)
+        started.append(one)
+        one.stdin.write(b"up\n")  # the kernel shows an environment only some time after the exec that Popen waits for
+        one.stdin.flush()
+        assert one.stdout.readline() == b"up\n"
+        return one
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+def pod(name, pid, **metadata):
+    """A pod whose container runs as ``pid``."""
+    status = {"containerID": f"process://{pid}", "state": {"running": {}}}
+    return {"metadata": {"name": name} | metadata, "status": {"containerStatuses": [status]}}
+
+
+def stage(pods, owned):
+    """A trial under way with these pods and their partitions, whose phase "spike" began at 7."""
+    made = object.__new__(Stage)
+    made.transitions = SimpleNamespace(pods=lambda app: pods if app == "consumer" else [])
+    made.reports = SimpleNamespace(owned=lambda: owned, begun=lambda phase: 7.0 if phase == "spike" else None)
+    made.inputs = SimpleNamespace(schedule=(None, None))
+    made.events, made.paused = [], {}
+    return made
+
+
+def test_the_busiest_consumer_that_stays_is_killed(process):
+    """Not the one that owns less, nor one that owns more and is going already; what happened is in the row."""
+    less, most, going = process("less"), process("most"), process("going")
+    pods = [pod("less", less.pid), pod("most", most.pid), pod("going", going.pid, deletionTimestamp="x")]
+    running = stage(pods, {"less": 2, "most": 3, "going": 9, "gone": 12})
+    happen(running, "spike", Kill())
+    assert most.wait(10) == -signal.SIGKILL
+    assert less.poll() is None
+    assert going.poll() is None
+    (row,) = running.events
+    assert row["until"] >= row["t"] > 0
+    victim = {"pod": "most", "pid": most.pid, "owned": 3}
+    assert row == {"t": row["t"], "until": row["until"], "due": 7, "phase": "spike", "event": "kill", "result": victim}
+    assert running.faults == [{"t": row["t"], "fault": "sigkill", **victim}]
+
+
+def test_a_paused_process_stands_still_until_it_is_resumed(process):
+    """The kernel says so; another process goes on, and nothing is left to resume a second time."""
+    less, most = process("less"), process("most")
+    running = stage([pod("less", less.pid), pod("most", most.pid)], {"less": 2, "most": 3})
+
+    def state(one):
+        return psutil.Process(one.pid).status()
+
+    assert perform(Pause(), running)["pod"] == "most"
+    until(lambda: state(most) == psutil.STATUS_STOPPED, 10, "stopped")
+    assert state(less) != psutil.STATUS_STOPPED
+    assert perform(Resume(), running) == {"pods": ["most"]}
+    until(lambda: state(most) != psutil.STATUS_STOPPED, 10, "going on")
+    assert perform(Resume(), running) == {"pods": []}
+
+
+def test_what_was_paused_and_is_another_process_by_now_is_not_resumed(process):
+    """A liveness probe ended it: the container's new process was never paused."""
+    first, second = process("one"), process("one")
+    running = stage([pod("one", first.pid)], {"one": 2})
+    perform(Pause(), running)
+    running.transitions = SimpleNamespace(pods=lambda app: [pod("one", second.pid)])
+    assert perform(Resume(), running) == {"pods": []}
+    os.kill(first.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("event", [Kill(), Pause()], ids=lambda event: event.name)
+def test_a_process_of_another_name_is_left_alone(process, event):
+    """A pid that is not that pod's: the trial is broken, and nothing is signalled."""
+    other = process("other")
+    with pytest.raises(LabFault, match=f"process {other.pid} is not the consumer mine"):
+        perform(event, stage([pod("mine", other.pid)], {"mine": 1}))
+    assert other.poll() is None
+
+
+@pytest.mark.parametrize("pods", [[], [{"metadata": {"name": "mine"}, "status": {}}]])
+def test_no_one_to_kill_is_a_fault_of_the_lab(pods):
+    """Not a kill that left nothing."""
+    with pytest.raises(LabFault, match="no consumer that owns a partition"):
+        perform(Kill(), stage(pods, {"mine": 4}))
+
+
+@dataclass(frozen=True)
+class Sing(Event):
+    """An event of a user's own, declared where it is needed."""
+
+    song: str
+
+
+def test_an_event_of_ones_own_is_a_class_and_a_function():
+    """Without the function the event can't happen, and the fault says what to register; with it the row is like any other."""
+    running = stage([], {})
+    with pytest.raises(LabFault, match="no function is registered"):
+        happen(running, "spike", Sing("la"))
+    perform.register(Sing, lambda event, stage: {"sung": event.song * 2})
+    happen(running, "spike", Sing("la"))
+    (row,) = running.events
+    assert (row["event"], row["song"], row["result"]) == ("sing", "la", {"sung": "lala"})
