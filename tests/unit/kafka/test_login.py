@@ -15,6 +15,8 @@ from lab.kafka.lag import LagReader
 from tests.suite import refused
 from tests.wire import CREATE_TOPIC, DESCRIBE_BROKER, REFUSED, Wire, asks_for_login
 
+INGESTION = "tests.scenarios.ride_hailing.programs.ingestion"
+
 SETTINGS = {
     "security.protocol": "SASL_PLAINTEXT",
     "sasl.mechanism": "PLAIN",
@@ -76,11 +78,13 @@ def test_settings_are_read_as_text_or_from_a_file(tmp_path):
     assert login.read("") == {}
 
 
-@pytest.mark.parametrize("module", ["producer", "consumer", "kafka.exporter", "controller", "ridehailing.ingestion"])
+@pytest.mark.parametrize(
+    "module", ["lab.programs.producer", "lab.programs.consumer", "lab.programs.exporter", "lab.programs.controller", INGESTION]
+)
 @pytest.mark.parametrize("text", ["s3cret", '{"sasl.password": 7, "s3cret": 1}', '["s3cret"]', "{s3cret"])
 def test_settings_that_are_none_are_one_line_that_does_not_show_them(module, text):
     """In the environment, where a pod has them."""
-    line = refused(f"lab.{module}", ["--bootstrap-servers=127.0.0.1:9"], {"KAFKA_SETTINGS": text})
+    line = refused(module, ["--bootstrap-servers=127.0.0.1:9"], {"KAFKA_SETTINGS": text})
     assert "--kafka-settings: '(not shown)' is not allowed; allowed: a JSON object of strings, or a file of it" in line
     assert "s3cret" not in line
 

@@ -13,6 +13,8 @@ from lab import extras, paths
 
 from . import project
 
+pytestmark = pytest.mark.services
+
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 QUESTION = [f"--scaledobject={EXAMPLES / 'orders.yaml'}", f"--profile={EXAMPLES / 'evening-peak.yaml'}"]
 QUESTION += [f"--workload={EXAMPLES / 'enricher.yaml'}", "--start-s=3"]

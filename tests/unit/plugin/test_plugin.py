@@ -15,6 +15,8 @@ from lab.spec.workload import Workload
 
 from . import project
 
+pytestmark = pytest.mark.services
+
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 
 

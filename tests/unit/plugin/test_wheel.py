@@ -16,6 +16,8 @@ from lab import paths
 
 from . import project
 
+pytestmark = pytest.mark.services
+
 SOURCES = ("lab", "fixtures", "manifests", "profiles", "pyproject.toml", "README.md", "LICENSE")
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
