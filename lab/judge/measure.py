@@ -25,15 +25,22 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class Number:
-    """One quantity of a measure: its unit, and what it is in words."""
+class Declared:
+    """An attribute that a measure declares; ``name`` says in words what it is."""
 
-    def __init__(self, unit: str, name: str) -> None:
-        self.unit, self.name = unit, name
-        self.attribute = ""
+    def __init__(self, name: str) -> None:
+        self.name, self.attribute = name, ""
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self.attribute = attribute
+
+
+class Number(Declared):
+    """One quantity of a measure, in ``unit``."""
+
+    def __init__(self, unit: str, name: str) -> None:
+        super().__init__(name)
+        self.unit = unit
 
     @overload
     def __get__(self, measured: None, owner: type) -> Self: ...
@@ -46,15 +53,8 @@ class Number:
         return Quantity(self.name, self.unit, value, "" if value is not None else measured.why or f"no {self.name}")
 
 
-class Detail(Generic[T]):
+class Detail(Declared, Generic[T]):
     """What a measure says beside its numbers: names, tables. Reading it raises :class:`NoData` where there is no measure."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.attribute = ""
-
-    def __set_name__(self, owner: type, attribute: str) -> None:
-        self.attribute = attribute
 
     @overload
     def __get__(self, measured: None, owner: type) -> Self: ...
