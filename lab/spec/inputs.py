@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.errors import InputError
+from lab.spec import plain, profile, scaledobject
 from lab.spec import policy as policies
-from lab.spec import profile, scaledobject
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
@@ -36,6 +36,17 @@ FAULTS = (SIGKILL,)
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
 _POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
 _NOT_IN_IMAGE = "ridehailing/"  # programs of Spark, Locust and aiohttp
+# What plain inputs hold: a field that came later may be absent, and None where it is not used.
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("profile_name", "policy_name", "runtime"), str),
+    **dict.fromkeys(("profile", "policy", "workload", "scale"), dict),
+    **dict.fromkeys(("seed", "partitions"), int),
+}
+_OPTIONAL: dict[str, type] = {
+    **dict.fromkeys(("until", "driver", "fault"), str),
+    **dict.fromkeys(("partitions_after", "repetition"), int),
+    **dict.fromkeys(("replaced", "beside"), list),
+}
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,31 @@ class Inputs:
         if self.fault:
             content["fault"] = self.fault
         return content
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], where: object) -> Inputs:
+        """The inputs that :meth:`to_dict` wrote, with the same id. Raises :class:`InputError`, which names ``where``."""
+        yamlfile.known(content, (field.name for field in fields(cls)), where, "inputs.")
+        given = {name: kind for name, kind in _OPTIONAL.items() if content.get(name) is not None}
+        read = {name: plain.value(content, name, kind, where, "inputs.") for name, kind in (_KINDS | given).items()}
+        read["profile"] = profile.build(read["profile"], where)
+        read["policy"] = policies.parse(read["policy"], where)
+        read["workload"] = Workload.of(read["workload"], where)
+        read["scale"] = Scale(**plain.fields_of(Scale, read["scale"], where, "inputs.scale"))
+        replaced = read.get("replaced", ())
+        read["replaced"] = tuple(Replaced(**plain.fields_of(Replaced, one, where, "inputs.replaced")) for one in replaced)
+        read["beside"] = tuple(read.get("beside", ()))
+        return cls(**read)
+
+    @property
+    def pod_rate(self) -> float:
+        """Messages/s that one pod processes at most at the trial's scale."""
+        return self.workload.rate * self.scale.rate
+
+    def settings(self) -> dict[str, Any]:
+        """Every input by its name as plain data, the workload's settings one by one."""
+        own = {name: value for name, value in self.to_dict().items() if name != "workload"}
+        return own | self.workload.to_dict()
 
     @cached_property
     def id(self) -> str:
