@@ -22,7 +22,6 @@ from lab.model.replay import Replay
 from lab.record.ledger import session
 from lab.record.recheck import recheck
 from lab.record.store import Record
-from lab.spec import profile
 
 SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")
 FIGURES = {
@@ -90,7 +89,7 @@ def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
 def judge(record: Record, known: Calibration | None, lacking: Mapping[str, str]) -> Judged:
     """Replay the record's syncs, and set its prediction from what is ``known`` beside it; ``lacking`` is already missing."""
     replay, comparison = None, None
-    missing: dict[str, str] = dict(record.trial.get("missing") or {}) | dict(lacking)
+    missing: dict[str, str] = record.trial.missing | dict(lacking)
     try:
         replay = agreement(record)
     except NoData as nothing:
@@ -119,7 +118,7 @@ def _block(one: Judged) -> str:
         was, foreseen = one.comparison.recorded, one.comparison.predicted
         for name, field in FIGURES.items():
             rows.append((f"from the profile's start: {name}", number(getattr(was, field)), number(getattr(foreseen, field))))
-    ended = "" if one.record.finished else f": only a part of a trial: {one.record.trial.get('ended')}"
+    ended = "" if one.record.finished else f": only a part of a trial: {one.record.trial.ended}"
     lines = [f"{one.record.id}{ended}", table(rows, numbers=(1, 2))]
     if one.replay is not None:
         wrong = len(one.replay.disagreements)
@@ -162,7 +161,7 @@ def _content(one: Judged) -> dict[str, Any]:
         predicted = both | _errors(one.comparison)
     return {
         "record": one.record.id,
-        "ended": one.record.trial.get("ended"),
+        "ended": one.record.trial.ended,
         "measures": summarize(one.record),
         "overview": overview(one.record),
         "agreement": agreed,
@@ -176,11 +175,11 @@ def _chart(record: Record, known: Calibration, objective_s: float) -> Any:
 
     curve = predict(record, known)
     seen = recorded(record)
-    traffic = profile.build(record.trial["inputs"]["profile"], record.id)
+    traffic = record.profile
     return drawn.forecast(
         drawn.Forecast(
             title=f"{record.id}, predicted and recorded",
-            subtitle=f"scale {record.trial['inputs']['scale']['name']}; peak lag {curve.peak_lag:,.0f} predicted, "
+            subtitle=f"scale {record.scale.name}; peak lag {curve.peak_lag:,.0f} predicted, "
             f"{seen.peak_lag:,.0f} recorded; most replicas {curve.replicas.max()} and {seen.replicas.max()}",
             profile=traffic,
             tail_s=max(0.0, float(curve.t[-1]) - traffic.duration),

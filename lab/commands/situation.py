@@ -15,7 +15,7 @@ from lab.foresee.grid import LONGEST_WINDOW
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation
 from lab.judge.objective import BEHIND
-from lab.measure.calibration import Calibration, calibration, rate
+from lab.measure.calibration import Calibration, calibration
 from lab.record.store import Record, opened, stored
 from lab.spec import profile, scaledobject
 from lab.spec import workload as workloads
@@ -168,9 +168,9 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
     """(the consumers, the partitions): a flag before the workload, the workload before the records, then what is assumed."""
     asked: dict[str, Any] = {}
     partitions = PARTITIONS
-    if known and len({rate(record) for record in known}) == 1:
-        first = known[0].trial["inputs"]
-        asked, partitions = {"rate": rate(known[0]), "balancer": first["workload"]["balancer"]}, int(first["partitions"])
+    if known and len({record.inputs.pod_rate for record in known}) == 1:
+        first = known[0].inputs
+        asked, partitions = {"rate": first.pod_rate, "balancer": first.workload.balancer}, first.partitions
     if options.workload is not None:
         workload, partitions = workloads.load(options.workload)
         asked = {"rate": workload.rate, "balancer": workload.balancer}

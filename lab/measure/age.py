@@ -15,7 +15,7 @@ def oldest(record: Record) -> float:
     Of each receipt its first event is the oldest, for offsets of a partition are in order of time.
     """
     events = ledger(record)
-    receipts, end = record.receipts, float(record.trial["times"]["ended"])
+    receipts, end = record.receipts, record.end
     born = events.set_index(["partition", "offset"])["at"]
     ages = []
     if not receipts.empty:

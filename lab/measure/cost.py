@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.measure import curves
 from lab.record.store import Record
 
 
@@ -20,9 +19,9 @@ class Cost:
 
 def cost(record: Record) -> Cost:
     """Sum the lives of all consumer pods. Raises :class:`NoData` when there was none."""
-    lives = curves.lives(record)
+    lives = record.lives()
     seconds = sum(lives.values())
     batches = record.receipts.drop_duplicates(["pod", "start", "end"])
     busy = float((batches["end"] - batches["start"]).sum())
-    factor = float(record.trial["inputs"]["scale"]["time"])
+    factor = record.scale.time
     return Cost(seconds / 60, seconds / 60 * factor, 1 - busy / seconds, len(lives))

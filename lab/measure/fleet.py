@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lab.measure import curves
 from lab.model import hpa
+from lab.record.hpas import Condition
 from lab.record.store import Record
-from lab.spec import hpa_quantity
 
 
 @dataclass(frozen=True)
@@ -24,12 +23,12 @@ class Said:
 
 def pod_minutes(record: Record, app: str) -> float:
     """Lives of the pods of ``app`` together, minutes as seen. Raises :class:`NoData` when there was none."""
-    return sum(curves.lives(record, app).values()) / 60
+    return sum(record.lives(app).values()) / 60
 
 
 def wanted(record: Record, deployment: str) -> list[tuple[float, int]]:
     """(time, replicas asked for) of ``deployment``, a row at every change. Raises :class:`NoData` when it was never seen."""
-    curve = curves.replicas(record, deployment)
+    curve = record.replicas_of(deployment)
     changed = curve[curve["desired"] != curve["desired"].shift()]
     return [(float(t), int(count)) for t, count in changed[["t", "desired"]].itertuples(index=False, name=None)]
 
@@ -41,24 +40,18 @@ def said(record: Record, name: str, threshold: float, least: int, most: int) -> 
     ceil(total / threshold) within the bounds, or the current replicas where the ratio is within the HPA's tolerance.
     """
     found = []
-    for t, _, item in curves.objects(record, "HorizontalPodAutoscaler", name):
-        status = item.get("status", {})
-        for metric in status.get("currentMetrics") or ():
-            value = metric.get("external", {}).get("current", {}).get("averageValue")
-            current = int(status.get("currentReplicas", 0))
-            if value is None or not current:
+    for status in record.hpa_statuses_of(name):
+        current, desired = status.current, status.desired
+        for metric in status.metrics:
+            if metric.average is None or not current or desired is None:
                 continue
-            total = float(hpa_quantity.parse(value)) * current
+            total = float(metric.average) * current
             ratio = total / (threshold * current)
             asked = current if abs(ratio - 1) <= hpa.DEFAULTS.tolerance else math.ceil(total / threshold)
-            found.append(Said(t, current, int(status["desiredReplicas"]), total, max(least, min(most, asked))))
+            found.append(Said(status.t, current, desired, total, max(least, min(most, asked))))
     return found
 
 
-def conditions(record: Record, name: str) -> list[tuple[str, str, str, str]]:
-    """(type, status, reason, message) of every condition HPA ``name`` ever had, each once, in order."""
-    found: dict[tuple[str, str, str, str], None] = {}
-    for _, _, item in curves.objects(record, "HorizontalPodAutoscaler", name):
-        for one in item.get("status", {}).get("conditions") or ():
-            found[(one["type"], one["status"], one.get("reason", ""), one.get("message", ""))] = None
-    return list(found)
+def conditions(record: Record, name: str) -> list[Condition]:
+    """Every condition that HPA ``name`` ever had, each once, in order."""
+    return list(dict.fromkeys(one for status in record.hpa_statuses_of(name) for one in status.conditions))

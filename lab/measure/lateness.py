@@ -5,7 +5,6 @@ from __future__ import annotations
 from lab.foresee.lateness import Arrivals, late
 from lab.measure.prediction import recorded
 from lab.record.store import Record
-from lab.spec import profile
 
 
 def behind(record: Record, objective_s: float) -> float:
@@ -13,5 +12,4 @@ def behind(record: Record, objective_s: float) -> float:
 
     By the lag of all partitions together, so the hottest partition's may be longer. Raises :class:`NoData` without samples.
     """
-    traffic = profile.build(record.trial["inputs"]["profile"], record.id)
-    return late(recorded(record), Arrivals(traffic), objective_s)
+    return late(recorded(record), Arrivals(record.profile), objective_s)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from lab.errors import NoData
 from lab.foresee.curve import Curve
-from lab.measure import curves
 from lab.record.store import Record
 
 RATE_S = 1.0  # a rate is counted over the last second, as seen
@@ -29,17 +29,17 @@ class Moment:
 
 
 def moments(record: Record, at: Sequence[float]) -> list[Moment]:
-    """The record at each of ``at``, s after :func:`lab.measure.curves.zero` in real time.
+    """The record at each of ``at``, s after :attr:`Record.zero` in real time.
 
     A scale divides times and leaves rates, so what a deficit piles up is divided with the time: lag is stretched back by
     the same factor (docs/decisions/04). Raises :class:`NoData` for a moment outside of the record.
     """
-    zero, factor = curves.zero(record), float(record.trial["inputs"]["scale"]["time"])
-    lag, replicas = curves.lag(record), curves.replicas(record)
+    zero, factor = record.zero, record.scale.time
+    lag, replicas = record.lag, record.replicas
     rates = record.rates
     fine = rates[(rates["bin_s"] == rates["bin_s"].min()) & (rates["series"] == "produced") & (rates["pod"] == "")]
     width = float(fine["bin_s"].iloc[0]) if len(fine) else 0.0
-    end = float(record.trial["times"]["ended"])
+    end = record.end
     found = []
     for real in at:
         t = zero + real / factor
@@ -68,10 +68,15 @@ def foretold(curve: Curve, start: float, at: Sequence[float], rates: Callable[[f
     ]
 
 
+def slope(seen: pd.DataFrame) -> float:
+    """How fast lag grows over the samples ``seen`` (columns t, lag), messages/s (least squares)."""
+    return float(np.polyfit(seen["t"] - seen["t"].iloc[0], seen["lag"], 1)[0])
+
+
 def growth(record: Record, phase: str, last: float = 1.0) -> float:
     """How fast lag grows in the ``last`` part (0 to 1) of the profile's ``phase``, messages/s (least squares).
 
     Raises :class:`NoData` for fewer than three samples.
     """
-    start, end = curves.span(record, phase)
-    return curves.slope(curves.lag_within(record, end - last * (end - start), end))
+    start, end = record.span(phase)
+    return slope(record.lag_within(end - last * (end - start), end))

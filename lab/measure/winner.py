@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
 
-from lab.errors import NoData
-from lab.measure import curves
+from lab.errors import NoData, known
 from lab.model import hpa, hpa_log
+from lab.record.hpas import EXTERNAL, Status
 from lab.record.store import Record
-from lab.spec import hpa_quantity
 
 CPU, LAG = "cpu", "lag"
 _METRIC = re.compile(r'"Proposing desired replicas".*? metric="((?:[^"\\]|\\.)*)"')
@@ -46,18 +44,15 @@ def steps_up(record: Record) -> list[Step]:
 
     Raises :class:`NoData` when there was none, or no HPA's log.
     """
-    text = curves.controller_log(record)
-    begun, spike = float(record.trial["begun"]), curves.zero(record)
-    lines = list(hpa_log.parse(text, begun))
-    winners = {line.t: found for line, found in _winners(text, begun)}
-    watched = [(t, item) for t, event, item in curves.objects(record, "HorizontalPodAutoscaler") if event != "DELETED"]
+    begun, spike, lines = record.trial.begun, record.zero, record.hpa_lines
+    winners = {line.t: found for line, found in _winners(record.hpa_log, begun)}
     found = []
     for logged in hpa_log.syncs(lines):
         before, after = (logged.outcome.replicas.get(f"{name}Replicas", 0) for name in ("current", "desired"))
         if logged.outcome.words != hpa_log.RESCALED or after <= before or logged.outcome.t < spike or not logged.proposal:
             continue
         # The status this sync wrote is the first that asks for what it decided.
-        wrote = next((item for t, item in watched if t >= logged.at and item["status"].get("desiredReplicas") == after), None)
+        wrote = next((one for one in record.hpa_statuses if one.t >= logged.at and one.desired == after), None)
         values, proposals = _told(wrote, before) if wrote else ({}, {})
         found.append(Step(logged.outcome.t, before, after, winners.get(logged.proposal.t, ""), proposals, values))
     if not found:
@@ -80,23 +75,18 @@ def _winners(text: str, begun: float) -> list[tuple[hpa_log.Line, str]]:
     return found
 
 
-def _told(item: dict[str, Any], replicas: int) -> tuple[dict[str, float], dict[str, int]]:
+def _told(status: Status, replicas: int) -> tuple[dict[str, float], dict[str, int]]:
     """(value, proposal) of each metric in an HPA's status, for ``replicas`` that were there, all of them ready."""
     values: dict[str, float] = {}
     proposals: dict[str, int] = {}
-    targets = {metric["type"]: metric for metric in item["spec"]["metrics"]}
-    for metric in item["status"].get("currentMetrics") or ():
-        if external := metric.get("external"):
-            target = float(hpa_quantity.parse(targets["External"]["external"]["target"]["averageValue"]))
-            values[LAG] = float(hpa_quantity.parse(external["current"]["averageValue"]))
-            ratio = values[LAG] / target
-            name = LAG
-        elif resource := metric.get("resource"):
-            target = float(targets["Resource"]["resource"]["target"]["averageUtilization"])
-            values[CPU] = float(resource["current"]["averageUtilization"])
-            ratio = values[CPU] / target
-            name = CPU
+    spec = hpa.parse(status.object, "the record's HPA")
+    for metric in status.metrics:
+        target = next(one for one in spec.metrics if one.source.lower() == metric.kind)
+        if metric.kind == EXTERNAL:
+            name, values[LAG] = LAG, float(known(metric.average, "average of the external metric"))
+            ratio = values[LAG] / (target.amount / 1000)
         else:
-            continue
+            name, values[CPU] = CPU, float(known(metric.utilization, "utilization"))
+            ratio = values[CPU] / target.amount
         proposals[name] = replicas if abs(ratio - 1) <= hpa.DEFAULTS.tolerance else math.ceil(round(ratio * replicas, 6))
     return values, proposals

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
 from statistics import median
@@ -12,7 +13,9 @@ import pandas as pd
 from PIL import Image
 
 from lab.errors import NoData
+from lab.host.machine import Machine
 from lab.measure.dip import dips, traces
+from lab.record.store import Record
 from lab.report import blocks, runtimecharts, runtimes, trust
 from lab.report.blocks import Block, Contents, Facts, Heading, Picture, Table, Text
 from lab.report.compare import comparison_chart
@@ -77,9 +80,7 @@ def document(comparison: Comparison, title: str) -> Iterator[Block]:
     yield Heading(1, title)
     yield Text(_scope(comparison))
     yield Text(trust.told_by_runs(comparison))
-    machines = {
-        runtime: [record.trial.get("machine", {}) for record in _records(comparison, runtime)] for runtime in (base, other)
-    }
+    machines = {runtime: [record.trial.machine for record in _records(comparison, runtime)] for runtime in (base, other)}
     yield Text(trust.shared_machine(machines))
     yield Heading(2, "Summary", "summary")
     yield from _summary(comparison)
@@ -110,7 +111,7 @@ def _scope(comparison: Comparison) -> str:
     base, other = comparison.runtimes
     count = len(comparison.pairs)
     trials = "1 trial" if count == 1 else f"{count} trials"
-    scales = sorted({str(record.trial.get("scale", "unknown")) for record in _records(comparison, base)})
+    scales = sorted({str(record.scale) for record in _records(comparison, base)})
     return (
         f"{trials}, each run on both runtimes with inputs that are equal in everything else: profile, policy, workload, seed, "
         f"partitions and scale ({', '.join(scales)}). On {base} pods are local processes on loopback; on {other} they are "
@@ -120,7 +121,7 @@ def _scope(comparison: Comparison) -> str:
     )
 
 
-def _records(comparison: Comparison, runtime: str) -> Iterator[Any]:
+def _records(comparison: Comparison, runtime: str) -> Iterator[Record]:
     for pair in comparison.pairs:
         yield from pair.runs[runtime]
 
@@ -153,13 +154,13 @@ def _brief(row: Row | None, names: tuple[str, str], how: str) -> str:
     return f"{_rounded(ratio(one, two))} ({both})"
 
 
-def _environment(comparison: Comparison, machines: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[Block]:
+def _environment(comparison: Comparison, machines: Mapping[str, list[Machine]]) -> Iterator[Block]:
     base, other = comparison.runtimes
     versions = {
-        runtime: _seen([r.trial.get("versions", {}) for r in _records(comparison, runtime)]) for runtime in (base, other)
+        runtime: _seen([record.trial.versions for record in _records(comparison, runtime)]) for runtime in (base, other)
     }
     hardware = {
-        runtime: _seen([{k: v for k, v in one.items() if k not in NOT_HARDWARE} for one in machines[runtime]])
+        runtime: _seen([{k: v for k, v in asdict(one).items() if k not in NOT_HARDWARE} for one in machines[runtime]])
         for runtime in (base, other)
     }
     names = list(dict.fromkeys([*versions[base], *versions[other]]))
@@ -213,7 +214,7 @@ def _pair(pair: Pair, names: tuple[str, str], anchor: str) -> Iterator[Block]:
         tuple(_rows(pair, names)),
         frozenset({2, 3, 4, 5}),
     )
-    if any(record.trial.get("steps") for record in pair.first.values()):
+    if any(record.trial.steps for record in pair.first.values()):
         yield from _drawn(lambda: _bars(pair), f"Depth of each step's dip in {pair.name} on both runtimes")
         yield from _drawn(lambda: _traces(pair), f"Consumed rate around each step of {pair.name} on both runtimes")
 
@@ -222,9 +223,8 @@ def _told(pair: Pair) -> Iterator[str]:
     """Which records, how they ended, and how busy the machine was when they began."""
     for runtime, records in pair.runs.items():
         for record in records:
-            load = record.trial.get("machine", {}).get("load")
-            busy = f", load average {load[0]:.2f} at its start" if load else ""
-            yield f"{runtime}: {record.id}, {record.trial['ended']}{busy}"
+            load = record.trial.machine.load[0]
+            yield f"{runtime}: {record.id}, {record.trial.ended}, load average {load:.2f} at its start"
 
 
 def _rows(pair: Pair, names: tuple[str, str]) -> Iterator[tuple[str, ...]]:

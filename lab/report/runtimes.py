@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -17,18 +17,17 @@ from typing import Any
 from zlib import crc32
 
 from lab.errors import InputError, NoData
-from lab.measure import curves
 from lab.measure.coldstart import cold_start
 from lab.measure.dip import dips, summary
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, reaction
 from lab.record.store import Record, opened, stored
-from lab.spec.inputs import REPLAYED
+from lab.spec.inputs import REPLAYED, Inputs
+from lab.spec.steps import ReplicaSteps
 
 BASE = "binary"  # ratios are of the other runtime to this one
 DECREED, UNDRAINED = "decreed", "not drained"
 BETWEEN_RUNS = ("runtime", "repetition")
-AUTOSCALED = ("ScaledObject", "HorizontalPodAutoscaler", "LagController")
 
 TOTAL = "total (s)"
 START, JOIN, WORKING = "start, created to subscribed (s)", "join, to the first partition (s)", "total, to the first receipt (s)"
@@ -66,14 +65,14 @@ class Pair:
         return {runtime: records[0] for runtime, records in self.runs.items()}
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> Inputs:
         """The inputs, which but for runtime and repetition are those of every run."""
-        return dict(next(iter(self.first.values())).trial["inputs"])
+        return next(iter(self.first.values())).inputs
 
     @property
     def autoscaled(self) -> bool:
         """Whether KEDA or an HPA decided on the replicas; no autoscaler does in a trial of decreed steps."""
-        return self.inputs["policy"]["kind"] in AUTOSCALED
+        return not isinstance(self.inputs.policy, ReplicaSteps)
 
     def withheld(self, part: str, name: str) -> str | None:
         """Why the figure is no result here; None if it is one.
@@ -83,7 +82,7 @@ class Pair:
         """
         if not self.autoscaled and (part, name) in GIVEN:
             return DECREED
-        if (part, name) == (INTEGRITY, LOST) and self.inputs.get("until") == REPLAYED:
+        if (part, name) == (INTEGRITY, LOST) and self.inputs.until == REPLAYED:
             return UNDRAINED
         return None
 
@@ -151,7 +150,7 @@ def compare(first: Path, second: Path) -> Comparison:
     if not keys:
         allowed = f"at least one record whose inputs but for the runtime are those of one in {folders[one]}"
         raise InputError(folders[two], "records", f"{len(found[two])} without a counterpart", allowed)
-    names = _names([by_key[one][key][0].trial["inputs"] for key in keys])
+    names = _names([by_key[one][key][0].inputs for key in keys])
     runs = [{runtime: by_key[runtime][key] for runtime in (one, two)} for key in keys]
     alone = {
         runtime: tuple(record.id for key, records in by_key[runtime].items() if key not in keys for record in records)
@@ -166,14 +165,10 @@ def _records(folder: Path) -> tuple[list[Record], list[str]]:
     finished, others = [], []
     for path in stored(folder).values():
         record = Record(path)
-        try:
-            runtime, ended = record.trial["inputs"]["runtime"], str(record.trial.get("ended", "running"))
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise InputError(path / "trial.json", "content", str(error), "a record with its inputs and runtime") from error
-        if record.finished and isinstance(runtime, str):
+        if record.finished:
             finished.append(opened(path))
         else:
-            others.append(f"{record.id} ({runtime}): {ended}")
+            others.append(f"{record.id} ({record.inputs.runtime}): {record.trial.ended}")
     if not finished:
         found = f"{len(others)} unfinished" if others else "none"
         raise InputError(
@@ -183,7 +178,7 @@ def _records(folder: Path) -> tuple[list[Record], list[str]]:
 
 
 def _runtime(folder: Path, records: Iterable[Record]) -> str:
-    runtimes = sorted({str(record.trial["inputs"]["runtime"]) for record in records})
+    runtimes = sorted({record.inputs.runtime for record in records})
     if len(runtimes) > 1:
         raise InputError(folder, "runtime", ", ".join(runtimes), "records of one runtime in each folder")
     return runtimes[0]
@@ -192,17 +187,16 @@ def _runtime(folder: Path, records: Iterable[Record]) -> str:
 def _by_key(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
     """The runs of each trial in order of repetition, by their inputs without what may differ."""
     found: dict[str, list[Record]] = defaultdict(list)
-    for record in sorted(records, key=lambda record: int(record.trial["inputs"].get("repetition", 1))):
-        inputs = {name: value for name, value in record.trial["inputs"].items() if name not in BETWEEN_RUNS}
-        found[json.dumps(inputs, sort_keys=True)].append(record)
+    for record in sorted(records, key=lambda record: record.inputs.repetition):
+        found[replace(record.inputs, runtime=BASE, repetition=1).id].append(record)
     return {key: tuple(runs) for key, runs in found.items()}
 
 
-def _names(inputs: Sequence[Mapping[str, Any]]) -> list[str]:
+def _names(inputs: Sequence[Inputs]) -> list[str]:
     """A name for each: profile and policy, and where those are the same what else tells the trials apart."""
     alike: dict[tuple[str, str], list[int]] = defaultdict(list)
     for n, one in enumerate(inputs):
-        alike[str(one.get("profile_name")), str(one.get("policy_name"))].append(n)
+        alike[one.profile_name, one.policy_name].append(n)
     names = [""] * len(inputs)
     for (profile, policy), places in alike.items():
         flat = {n: _settings(inputs[n]) for n in places}
@@ -214,10 +208,9 @@ def _names(inputs: Sequence[Mapping[str, Any]]) -> list[str]:
     return names
 
 
-def _settings(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """The settings of a workload by their names, and every other input whole."""
-    left = {name: value for name, value in inputs.items() if name not in (*BETWEEN_RUNS, "workload")}
-    return {name: _short(value) for name, value in (left | dict(inputs.get("workload", {}))).items()}
+def _settings(inputs: Inputs) -> dict[str, str]:
+    """The settings of a workload by their names, and every other input whole, but for what differs between runs."""
+    return {name: _short(value) for name, value in inputs.settings().items() if name not in BETWEEN_RUNS}
 
 
 def _short(value: Any) -> str:
@@ -266,7 +259,7 @@ def _cold_start(record: Record, _: Overview) -> Figures:
 
 def _dip(kind: str) -> Measure:
     def figures(record: Record, _: Overview) -> Figures:
-        if not record.trial.get("steps"):
+        if not record.trial.steps:
             raise NoData("no step was decreed")
         found = summary(dips(record), kind)
         return {
@@ -320,9 +313,9 @@ class Decisions:
 
 def sequence(record: Record) -> Decisions:
     """The replicas that were asked for. Raises :class:`NoData` without a Deployment, or without any traffic."""
-    changes = curves.scalings(record)
-    zero = curves.zero(record)
-    start = int(curves.replicas(record)["desired"].iloc[0])
+    changes = record.scalings
+    zero = record.zero
+    start = int(record.replicas["desired"].iloc[0])
     return Decisions((start, *(change.after for change in changes)), tuple(change.t - zero for change in changes))
 
 

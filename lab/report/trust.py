@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from lab.errors import NoData
+from lab.host.machine import Machine
 from lab.measure.reaction import POLICY
 from lab.report import runtimes
 from lab.report.dips import BOUND
@@ -346,9 +347,9 @@ def _apart_in_all_runs(one: Sequence[float], two: Sequence[float]) -> bool:
     return max(one) < min(two) or max(two) < min(one)
 
 
-def shared_machine(machines: Mapping[str, Iterable[Mapping[str, object]]]) -> str:
+def shared_machine(machines: Mapping[str, Iterable[Machine]]) -> str:
     """Whether all records were made on the same hardware, as far as they tell."""
-    seen = {runtime: {(m.get("cpu"), m.get("cores"), m.get("kernel")) for m in own} for runtime, own in machines.items()}
+    seen = {runtime: {(one.cpu, one.cores, one.kernel) for one in own} for runtime, own in machines.items()}
     every = set().union(*seen.values())
     if len(every) > 1 or not every:
         return "The records name different machines: ratios mix the runtime with the hardware."

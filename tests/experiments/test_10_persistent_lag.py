@@ -26,7 +26,6 @@ import allure
 import pytest
 
 from lab.judge import objective
-from lab.measure import curves
 from lab.measure.churn import churn
 from lab.measure.cost import cost
 from lab.measure.flips import stability
@@ -59,15 +58,14 @@ FIGURES = {
     "rebalances": lambda record: churn(record).rebalances,
     "pod-minutes": lambda record: cost(record).pod_minutes,
     "most replicas": lambda record: stability(record).most_replicas,
-    "peak lag": curves.peak_lag,
+    "peak lag": lambda record: record.peak_lag,
     "late (s)": lambda record: behind(record, objective.BEHIND.bound),
 }
 
 
 def ignoring(judge, record):
     """Who does nothing may as well have seen nothing: there was lag to scale on, and it was told at every sync."""
-    policy = curves.policy(record)
-    judge(objective.SPIKED, lambda: curves.peak_lag(record) / (policy.floor * policy.lag_threshold))
+    judge(objective.SPIKED, lambda: record.peak_lag / (record.policy.min_replicas * record.lag_threshold))
     judge(objective.TOLD, lambda: unanswered(record))
 
 
@@ -149,13 +147,13 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
         return stability(found[name]).most_replicas
 
     def sustain():
-        triggers = found[LASTING].trial["inputs"]["policy"]["spec"]["triggers"]
+        triggers = found[LASTING].policy.content["spec"]["triggers"]
         return float(triggers[0]["metadata"]["sustainSeconds"])
 
     with evidence.of(found) as judge:
         judge(objective.AS_MANY, lambda: most(LASTING) / most(BUILT_IN))
         judge(objective.LATER, lambda: (decided(LASTING) - decided(BUILT_IN)) / sustain())
-        judge(objective.HIGHER_PEAK, lambda: curves.peak_lag(found[LASTING]) / curves.peak_lag(found[BUILT_IN]))
+        judge(objective.HIGHER_PEAK, lambda: found[LASTING].peak_lag / found[BUILT_IN].peak_lag)
         judge(objective.REACTION_REAL, lambda: reaction(found[BUILT_IN]).real_s)
         judge(objective.AS_MANY_TOO, lambda: most(IN_SECONDS) / most(BUILT_IN))
         exact(judge, found[LASTING], found[IN_SECONDS])
@@ -184,7 +182,7 @@ def test_the_authors_table(trials, evidence):
     for name, row in seen.items():
         figures = {f"{clock} lag": moment.lag for clock, moment in row.items()}
         evidence.report(name, figures | {f"{clock} replicas": moment.wanted for clock, moment in row.items()})
-    floor = curves.policy(found[short]).floor
+    floor = found[short].policy.min_replicas
 
     def off():
         """How far the lag of the group that is left alone is from the author's, both against their own at 12:00."""

@@ -30,7 +30,7 @@ class Notes:
     def pytest_sessionstart(self) -> None:
         """Take the place of what a session does beside judging, and listen where records are read."""
         from fixtures import evidence, trial  # not before the suite's own conftest has them rewritten
-        from lab.record.store import Record
+        from lab.record.tables import Tables
 
         self._rows = evidence.SESSION
         patch = pytest.MonkeyPatch()
@@ -38,7 +38,7 @@ class Notes:
         patch.setattr(evidence.report, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
         patch.setattr(trial, "summarize", lambda _: {})
         patch.setattr(trial.store, "write_json", lambda *_: None)  # what is judged here stays as it is
-        cached: Any = Record.__dict__["produced"]
+        cached: Any = Tables.__dict__["produced"]
         produced, run = cached.func, trial.Trials.run
 
         def running(trials: Any, *given: Any, **how: Any) -> Any:

@@ -15,7 +15,6 @@ import allure
 import pytest
 
 from lab.judge import objective
-from lab.measure import curves
 from lab.measure.winner import CPU, LAG, steps_up
 from tests.scenarios.payments import processor, run
 
@@ -41,5 +40,5 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
 
 def ups_since_spike(record):
     """Steps up since the spike began."""
-    spike = curves.zero(record)
-    return sum(change.after > change.before and change.t >= spike for change in curves.scalings(record))
+    spike = record.zero
+    return sum(change.after > change.before and change.t >= spike for change in record.scalings)

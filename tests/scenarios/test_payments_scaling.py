@@ -20,7 +20,6 @@ import pytest
 
 from lab.errors import NoData
 from lab.judge import objective
-from lab.measure import curves
 from lab.measure.agreement import agreement
 from lab.measure.churn import churn
 from lab.measure.cost import cost
@@ -48,7 +47,7 @@ def test_inertia_ends_the_jitter(trials, evidence):
         figures: dict[str, float] = {"flips": stability(record).flips, "steps up": stability(record).scale_ups}
         figures |= {"steps down": stability(record).scale_downs, "rebalance rounds": len(rounds(record))}
         figures |= {"in rebalances (s)": churn(record).total_s, "partitions handed over": churn(record).assigned}
-        figures |= {"pod-minutes": cost(record).pod_minutes, "peak lag": curves.peak_lag(record)}
+        figures |= {"pod-minutes": cost(record).pod_minutes, "peak lag": record.peak_lag}
         return figures | {"reaction (s)": reaction(record).total_s}
 
     for name, record in records.items():

@@ -31,7 +31,7 @@ from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation, simulate
 from lab.judge import objective
 from lab.judge.objective import Objective
-from lab.measure import age, curves, dashboard, fleet, load, timeline
+from lab.measure import age, dashboard, fleet, load, timeline
 from lab.measure.cost import cost
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
@@ -142,14 +142,13 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, divided):
     at = [row.at for row in claims.TIMELINE]
 
     def first_step(record):
-        steps = [step.t for step in curves.scalings(record) if step.after > step.before]
+        steps = [step.t for step in record.scalings if step.after > step.before]
         if not steps:
             raise NoData("the group was never scaled up")
-        return (steps[0] - curves.zero(record)) * record.trial["inputs"]["scale"]["time"]
+        return (steps[0] - record.zero) * record.scale.time
 
     def recovered(record):
-        bounds = curves.policy(record)
-        return timeline.moments(record, at[-1:])[0].lag / (bounds.lag_threshold * bounds.floor)
+        return timeline.moments(record, at[-1:])[0].lag / (record.lag_threshold * record.policy.min_replicas)
 
     curve, model = foretold()
     seen, alike, own = timeline.moments(written, at), timeline.moments(shaped, at), claims.implied(claims.TIMELINE)
@@ -198,10 +197,10 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence):
     slow = trials.run(profile="fares", policy=policy("fare-reconciliation-slow-down"), **plan)
 
     def most(record):
-        return int(curves.replicas(record)["desired"].max())
+        return int(record.replicas["desired"].max())
 
     def last_step(record):
-        steps = curves.scalings(record)
+        steps = record.scalings
         if not steps or steps[-1].after != 0:
             raise NoData("the group did not come back to zero")
         return steps[-1].before
@@ -220,7 +219,7 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence):
         judge(ASLEEP, lambda: most(single))
         judge(AWAKE, lambda: reaction(batch).real_s)
         judge(TEN, lambda: most(batch))
-        judge(TO_ZERO, lambda: curves.replicas(batch)["desired"].iloc[-1])
+        judge(TO_ZERO, lambda: batch.replicas["desired"].iloc[-1])
         judge(JUMP, lambda: last_step(slow))
         judge(objective.UNPROCESSED, lambda: integrity(batch).produced - integrity(batch).processed)
         judge(objective.DOUBLED, lambda: integrity(batch).doubled)
@@ -232,8 +231,7 @@ def test_the_month_costs_less(trials, evidence, divided):
     plan = {"partitions": claims.PARTITIONS}
     evening = trials.run(profile="trips", policy=divided, workload=SOONER, **plan)
     batch = trials.run(profile="fares", policy=policy("fare-reconciliation"), workload=FARES, **plan)
-    times = evening.trial["times"]
-    minutes = (times["ended"] - times["settling"]) / 60 * evening.trial["inputs"]["scale"]["time"]
+    minutes = (evening.end - evening.time("settling")) / 60 * evening.scale.time
     before, after = claims.monthly(4, 2, cost(evening).real_pod_minutes, minutes, cost(batch).real_pod_minutes)
     evidence.report("month", {"before (pod-minutes)": before, "after (pod-minutes)": after, "idle": cost(evening).idle_ratio})
 
@@ -254,7 +252,7 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
         beside=("ridehailing/ingestion", "ridehailing/analytics"),
         driver="ridehailing/locust",
     )
-    city = City(record.trial["inputs"]["seed"], 20, 500)
+    city = City(record.inputs.seed, 20, 500)
 
     def update(entity_id):
         kind, number = message.named(entity_id)
@@ -316,7 +314,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
     hpas = ("contested-cpu", "keda-hpa-contested-lag")
 
     def at_rest():
-        phases: Any = curves.phases(record).set_index("label")
+        phases: Any = record.phases.set_index("label")
         start, end = (float(phases.loc["spike", name]) for name in ("start", "end"))
         said = fleet.said(record, "keda-hpa-driver-matching-scaler", 100, 3, 30)
         rest = [one for one in said if start + (end - start) * 2 / 3 <= one.t <= end]

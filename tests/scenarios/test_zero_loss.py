@@ -20,7 +20,6 @@ import pytest
 from lab import paths
 from lab.errors import NoData, known
 from lab.judge import objective
-from lab.measure import curves
 from lab.measure.cap import cap
 from lab.measure.cost import cost
 from lab.measure.deadletters import dead_letters
@@ -41,7 +40,7 @@ WORKLOAD = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rat
 
 def delays_s(record):
     """The delays before each retry, as this record's scale compressed them."""
-    return [1 / record.trial["inputs"]["scale"]["time"] * delay for delay in (1, 2, 4)]
+    return [1 / record.scale.time * delay for delay in (1, 2, 4)]
 
 
 @pytest.fixture
@@ -119,7 +118,7 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
     told("pods without a partition, of more than 24", lambda: idle(sustained).idle_pods)
     told('"scales beyond partition count": messages of those', lambda: idle(sustained).messages_by_surplus)
     told('"prevents rapid oscillations": flips', lambda: stability(sustained).flips)
-    told("peak lag", lambda: float(curves.lag(sustained)["lag"].max()))
+    told("peak lag", lambda: float(sustained.lag["lag"].max()))
     told('"optimal resource utilization": share of pod time without work', lambda: cost(sustained).idle_ratio)
 
     with evidence.of(sustained) as judge:

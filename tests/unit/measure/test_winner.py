@@ -7,11 +7,11 @@ import pytest
 from lab.errors import NoData
 from lab.measure.winner import CPU, LAG, steps_up
 
-from . import built
+from . import built, whole
 from .built import profile
 
 METRICS = [
-    {"type": "External", "external": {"target": {"type": "AverageValue", "averageValue": "250"}}},
+    {"type": "External", "external": {"metric": {"name": "s0"}, "target": {"type": "AverageValue", "averageValue": "250"}}},
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 75}}},
 ]
 CURRENT = [
@@ -35,7 +35,8 @@ def log(metric="cpu resource utilization (percentage of request)"):
 
 def hpa(t, desired):
     """A watch event of the HPA."""
-    item = {"metadata": {"name": "keda"}, "spec": {"metrics": METRICS}}
+    item = whole.hpa(3, 9)
+    item["spec"]["metrics"] = METRICS
     item["status"] = {"desiredReplicas": desired, "currentReplicas": 3, "currentMetrics": CURRENT}
     return {"t": t, "kind": "HorizontalPodAutoscaler", "name": "keda", "event": "MODIFIED", "object": json.dumps(item)}
 
@@ -43,10 +44,8 @@ def hpa(t, desired):
 def record(folder, text):
     """A trial whose spike begins at 20 s."""
     given, told = profile(10, 60, (0, "baseline"), (10, "spike"))
-    made = built.record(folder, inputs=given, transitions=[hpa(15.0, 3), hpa(30.05, 5)], group_events=told)
     (folder / "hpa.log").write_text(text)
-    made.trial["begun"] = 0.0
-    return made
+    return built.record(folder, inputs=given, transitions=[hpa(15.0, 3), hpa(30.05, 5)], group_events=told)
 
 
 @pytest.mark.parametrize(

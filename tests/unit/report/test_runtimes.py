@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from lab.host.machine import Machine
 from lab.report import blocks, runtimecharts, runtimepage, trust
 from lab.report.__main__ import main
 from lab.report.look import png
 from lab.report.runtimes import COLD, DEPTH, INTEGRITY, LOST, REACTION, START, TOTAL, UP, Comparison, Decisions, compare, ratio
+from tests.unit.measure.built import sealed
 from tests.unit.report.runtime_records import VERSIONS, both, spike, stepped
 from tests.unit.report.test_tables import Tags
 
@@ -67,7 +70,7 @@ def test_equal_inputs_are_paired(comparison: Comparison) -> None:
         "step-10x, lag (wake on)",
     ]
     assert {runtime: len(runs) for runtime, runs in comparison.pairs[-1].runs.items()} == {"binary": 2, "kind": 2}
-    assert [record.trial["inputs"]["repetition"] for record in comparison.pairs[-1].runs["kind"]] == [1, 2]
+    assert [record.inputs.repetition for record in comparison.pairs[-1].runs["kind"]] == [1, 2]
 
 
 def test_what_is_not_paired_is_named(comparison: Comparison) -> None:
@@ -203,7 +206,7 @@ def test_versions_that_differ_are_listed(tmp_path: Path) -> None:
 
 def test_different_machines_are_no_one_machine() -> None:
     """Ratios of records from two machines are said to mix."""
-    one, two = {"cpu": "A", "cores": 2, "kernel": "6"}, {"cpu": "B", "cores": 4, "kernel": "6"}
+    one, two = Machine("A", 2, 8.0, "6", (0, 0, 0)), Machine("B", 4, 8.0, "6", (0, 0, 0))
     assert trust.shared_machine({"binary": [one], "kind": [two]}).startswith("The records name different machines")
     assert "(A, 2 cores)" in trust.shared_machine({"binary": [one], "kind": [one]})
 
@@ -325,9 +328,7 @@ def test_what_is_left_of_a_lag_is_not_lost(tmp_path: Path) -> None:
     drained = next(pair for pair in pairs if pair.autoscaled)
     assert drained.withheld(INTEGRITY, LOST) is None
     for record in (run for runs in drained.runs.values() for run in runs):
-        trial = json.loads((record.folder / "trial.json").read_text())
-        trial["inputs"]["until"] = "replayed"
-        (record.folder / "trial.json").write_text(json.dumps(trial))
+        sealed(record.folder, inputs=replace(record.inputs, until="replayed"))
     again = compare(tmp_path / "binary", tmp_path / "kind").pairs
-    (replayed,) = (pair for pair in again if pair.inputs.get("until") == "replayed")
+    (replayed,) = (pair for pair in again if pair.inputs.until == "replayed")
     assert replayed.withheld(INTEGRITY, LOST) == "not drained"
