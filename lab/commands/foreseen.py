@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lab.commands.situation import Question
-from lab.errors import NoData
+from lab.errors import NoData, known
 from lab.foresee.curve import Curve
 from lab.foresee.lateness import Arrivals, late, worst_age
 from lab.foresee.sources import only
@@ -69,7 +69,7 @@ def _threshold(question: Question) -> int:
     trigger = only(question.scaled)
     if isinstance(trigger, PersistentLag) and trigger.settings.rule.ages:
         raise NoData("lagSeconds is no lag in messages that a drain could end at")
-    return question.scaled.lag_threshold
+    return known(question.scaled.lag_threshold, "lagThreshold in the policy")
 
 
 def _above_floor_at_baseline(question: Question, curve: Curve) -> int:

@@ -19,7 +19,6 @@ from lab.measure.overview import overview
 from lab.measure.prediction import Comparison, compare, predict, recorded
 from lab.measure.summary import summarize
 from lab.record.store import Record
-from lab.spec import profile
 
 SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")
 FIGURES = {
@@ -89,7 +88,7 @@ def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
 def judge(record: Record, known: Calibration | None, lacking: Mapping[str, str]) -> Judged:
     """Replay the record's syncs, and set its prediction from what is ``known`` beside it; ``lacking`` is already missing."""
     replay, comparison = agreement(record), _compared(record, known)
-    missing: dict[str, str] = dict(record.trial.get("missing") or {}) | dict(lacking)
+    missing: dict[str, str] = record.trial.missing | dict(lacking)
     missing |= {name: found.why for name, found in {"agreement": replay, "prediction": comparison}.items() if found.why}
     return Judged(record, replay, comparison, missing)
 
@@ -119,7 +118,7 @@ def _block(one: Judged) -> str:
         was, foreseen = one.comparison.recorded, one.comparison.predicted
         for name, field in FIGURES.items():
             rows.append((f"from the profile's start: {name}", number(getattr(was, field)), number(getattr(foreseen, field))))
-    ended = "" if one.record.finished else f": only a part of a trial: {one.record.trial.get('ended')}"
+    ended = "" if one.record.finished else f": only a part of a trial: {one.record.trial.ended}"
     lines = [f"{one.record.id}{ended}", table(rows, numbers=(1, 2))]
     if not one.replay.why:
         wrong = len(one.replay.disagreements)
@@ -157,7 +156,7 @@ def _content(one: Judged) -> dict[str, Any]:
         predicted = both | _errors(one.comparison)
     return {
         "record": one.record.id,
-        "ended": one.record.trial.get("ended"),
+        "ended": one.record.trial.ended,
         "measures": summarize(one.record),
         "overview": overview(one.record),
         "agreement": agreed,
@@ -171,11 +170,11 @@ def _chart(record: Record, known: Calibration, objective_s: float) -> Any:
 
     curve = predict(record, known)
     seen = recorded(record)
-    traffic = profile.build(record.trial["inputs"]["profile"], record.id)
+    traffic = record.profile
     return drawn.forecast(
         drawn.Forecast(
             title=f"{record.id}, predicted and recorded",
-            subtitle=f"scale {record.trial['inputs']['scale']['name']}; peak lag {curve.peak_lag:,.0f} predicted, "
+            subtitle=f"scale {record.scale.name}; peak lag {curve.peak_lag:,.0f} predicted, "
             f"{seen.peak_lag:,.0f} recorded; most replicas {curve.replicas.max()} and {seen.replicas.max()}",
             profile=traffic,
             tail_s=max(0.0, float(curve.t[-1]) - traffic.duration),

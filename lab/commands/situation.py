@@ -15,7 +15,7 @@ from lab.foresee.grid import LONGEST_WINDOW
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation
 from lab.judge.bounds import TIME_BEHIND_S
-from lab.measure.calibration import Calibration, calibration, rate
+from lab.measure.calibration import Calibration, calibration
 from lab.record.store import Record, opened, stored
 from lab.spec import profile, scaledobject
 from lab.spec import workload as workloads
@@ -24,7 +24,7 @@ from lab.spec.placement import shares
 from lab.spec.profile import Profile
 from lab.spec.scale import HPA_SYNC_S
 from lab.spec.scaledobject import ScaledObject
-from lab.spec.workload import PARTITIONS, Workload
+from lab.spec.workload import PARTITIONS
 from lab.spec.zipf import ENTITIES
 
 MOST_PARTITIONS = 100_000
@@ -169,10 +169,10 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
     """(consumers, partitions, entities): a flag before the workload, the workload before the records, then what is assumed."""
     asked: dict[str, Any] = {}
     partitions, entities = PARTITIONS, ENTITIES
-    if known and len({rate(record) for record in known}) == 1:
-        first = known[0].trial["inputs"]
-        asked, partitions = {"rate": rate(known[0]), "balancer": first["workload"]["balancer"]}, int(first["partitions"])
-        entities = Workload(**first["workload"]).entities
+    if known and len({record.inputs.pod_rate for record in known}) == 1:
+        first = known[0].inputs
+        asked, partitions = {"rate": first.pod_rate, "balancer": first.workload.balancer}, first.partitions
+        entities = first.workload.entities
     if options.workload is not None:
         workload, partitions = workloads.load(options.workload)
         asked, entities = {"rate": workload.rate, "balancer": workload.balancer}, workload.entities

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -15,8 +16,19 @@ from lab import paths
 _PACKAGES = ("confluent-kafka", "pyspark", "kubernetes", "prometheus-api-client", "pytest", "allure-pytest", "altair")
 
 
-def describe() -> dict[str, object]:
-    """CPU, memory, kernel and the load average at this moment."""
+@dataclass(frozen=True)
+class Machine:
+    """A machine; ``load`` is its load average over 1, 5 and 15 minutes at one moment."""
+
+    cpu: str
+    cores: int
+    memory_gib: float
+    kernel: str
+    load: tuple[float, float, float]
+
+
+def describe() -> Machine:
+    """This machine at this moment."""
     model = next(
         (
             line.split(":", 1)[1].strip()
@@ -25,13 +37,13 @@ def describe() -> dict[str, object]:
         ),
         platform.processor(),
     )
-    return {
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "kernel": platform.release(),
-        "load": list(os.getloadavg()),
-    }
+    return Machine(
+        cpu=model,
+        cores=os.cpu_count() or 1,
+        memory_gib=round(psutil.virtual_memory().total / 2**30, 1),
+        kernel=platform.release(),
+        load=os.getloadavg(),
+    )
 
 
 def packages() -> dict[str, str]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
 from lab.judge.quantity import Quantity
-from lab.measure import curves
 from lab.measure.drain import caught_up, ideal
 from lab.measure.flips import count_flips
 from lab.record.store import Record
-from lab.spec.workload import Workload
 
 LEAST_S = 5.0  # what a new pod needs to be at work, which no scale divides: a shorter drain says nothing of the policy
 
@@ -26,14 +24,14 @@ class Kept(Measure):
 @measure
 def kept(record: Record) -> Kept:
     """Read the wanted replicas; needs no spike, and is no data without a Deployment."""
-    bounds = curves.policy(record)
-    wanted = curves.replicas(record)["desired"]
+    policy = record.policy
+    wanted = record.replicas["desired"]
     least, most = int(wanted.min()), int(wanted.max())
     return Kept(
-        outside_bounds=max(0, most - bounds.ceiling, bounds.floor - least),
-        beyond_partitions=max(0, most - int(record.trial["inputs"]["partitions"])),
-        flips=count_flips(curves.scalings(record)),
-        above_floor_at_end=int(wanted.iloc[-1]) - bounds.floor,
+        outside_bounds=max(0, most - policy.max_replicas, policy.min_replicas - least),
+        beyond_partitions=max(0, most - record.inputs.partitions),
+        flips=count_flips(record.scalings),
+        above_floor_at_end=int(wanted.iloc[-1]) - policy.min_replicas,
     )
 
 
@@ -58,7 +56,7 @@ def catch_up(record: Record) -> CatchUp:
     best = max(ideal of :mod:`lab.measure.drain`, lag / (pods x rate - inflow), 5 s). No data when lag never came back, or when
     the traffic that follows is as much as the pods can take.
     """
-    end = curves.relief(record)
+    end = record.relief
     best = max(ideal(record, end), _together(record, end), LEAST_S)
     if best == float("inf"):
         raise NoData("after the last burst as much arrives as the pods, or one for the hottest partition, can take")
@@ -67,11 +65,9 @@ def catch_up(record: Record) -> CatchUp:
 
 def _together(record: Record, end: float) -> float:
     """Seconds that all pods at the ceiling, or as many as there are partitions, need for the lag at ``end``."""
-    inputs = record.trial["inputs"]
-    rate = Workload(**inputs["workload"]).rate * float(inputs["scale"]["rate"])
-    pods = min(curves.policy(record).ceiling, int(inputs["partitions"]))
-    spare = pods * rate - float(inputs["profile"]["steps"][-1]["rate"])
-    lag = curves.lag(record)
+    pods = min(record.policy.max_replicas, record.inputs.partitions)
+    spare = pods * record.inputs.pod_rate - record.profile.steps[-1].rate
+    lag = record.lag
     before = lag[lag["t"] <= end]["lag"]
     backlog = float(before.iloc[-1]) if len(before) else 0.0
     if not backlog:

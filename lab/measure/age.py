@@ -17,7 +17,7 @@ def oldest(record: Record) -> float:
     The first event of a receipt is its oldest, for the offsets of a partition are in order of time.
     """
     events = ledger(record)
-    receipts, end = record.receipts, float(record.trial["times"]["ended"])
+    receipts, end = record.receipts, record.end
     born = events.set_index(["partition", "offset"])["at"]
     ages = []
     if not receipts.empty:

@@ -9,12 +9,8 @@ import numpy as np
 
 from lab.errors import NoData
 from lab.foresee.group import Consumers
-from lab.measure import curves
-from lab.measure.agreement import syncs
 from lab.measure.rounds import rounds
 from lab.record.store import Record
-from lab.spec.consumer import Cost
-from lab.spec.scale import Scale
 
 MANY = 7  # members that join in one round: on two cores they are in each other's way
 _STARTS, _EACH = np.meshgrid(np.arange(0.0, 8.0, 0.05), np.arange(0.0, 0.6, 0.01), indexing="ij")
@@ -31,8 +27,7 @@ class Calibration:
 
     def of(self, record: Record) -> Consumers:
         """These consumers with the rate and balancer that ``record``'s inputs ask for."""
-        workload = record.trial["inputs"]["workload"]
-        return replace(self.consumers, rate=rate(record), balancer=workload["balancer"])
+        return replace(self.consumers, rate=record.inputs.pod_rate, balancer=record.inputs.workload.balancer)
 
 
 def calibration(records: Sequence[Record]) -> Calibration:
@@ -44,8 +39,8 @@ def calibration(records: Sequence[Record]) -> Calibration:
     rest, starting = _median(records, sync_excess)
     notice, following = _median(records, round_lengths)
     consumers = Consumers(
-        rate=rate(records[0]),
-        balancer=records[0].trial["inputs"]["workload"]["balancer"],
+        rate=records[0].inputs.pod_rate,
+        balancer=records[0].inputs.workload.balancer,
         start_s=start,
         start_each_s=each,
         stop_s=_median(records, lambda record: (stop(record),))[0],
@@ -70,8 +65,8 @@ def of_others(record: Record, telling: Sequence[Record], *, alike: bool) -> Cali
 
 
 def _setting(record: Record) -> tuple[object, object, object]:
-    inputs = record.trial["inputs"]
-    return inputs["workload"], inputs["scale"], inputs["partitions"]
+    inputs = record.inputs
+    return inputs.workload, inputs.scale, inputs.partitions
 
 
 def _median(records: Sequence[Record], measure: Callable[[Record], tuple[float, ...]]) -> list[float]:
@@ -85,13 +80,6 @@ def _median(records: Sequence[Record], measure: Callable[[Record], tuple[float, 
     if not found:
         raise missing
     return [float(np.median(figures)) for figures in zip(*found, strict=True)]
-
-
-def rate(record: Record) -> float:
-    """Messages/s a pod of the record's workload processes at most: concurrency / mean processing time."""
-    workload = record.trial["inputs"]["workload"]
-    concurrency = workload["concurrency"] * record.trial["inputs"]["scale"]["rate"]
-    return float(concurrency * 1000 / Cost.parse(workload["process_ms"]).mean)
 
 
 def starts(record: Record) -> tuple[float, float]:
@@ -113,11 +101,8 @@ def _joins(record: Record) -> tuple[list[float], list[float]]:
     """(when each new pod was decided on, when it joined), in order."""
     events = record.group_events
     came = events[events["event"] == "subscribed"].groupby("pod")["t"].min()
-    created: dict[str, float] = {}
-    for t, event, item in curves.objects(record, "Pod"):
-        if event == "ADDED" and item["metadata"].get("labels", {}).get("app") == "consumer":
-            created.setdefault(item["metadata"]["name"], t)
-    ups = [change.t for change in curves.scalings(record) if change.after > change.before]
+    created = {name: pod.added for name, pod in record.pods.items() if pod.added is not None}
+    ups = [change.t for change in record.scalings if change.after > change.before]
     asked, joined = [], []
     for decided, until in zip(ups, [*ups[1:], float("inf")][: len(ups)], strict=True):
         found = sorted(
@@ -132,7 +117,7 @@ def stop(record: Record) -> float:
     """Median s from a decision to scale down to its pods having left the group."""
     events = record.group_events
     left = events[events["event"] == "left"]["t"].to_numpy()
-    downs = [change for change in curves.scalings(record) if change.after < change.before]
+    downs = [change for change in record.scalings if change.after < change.before]
     found: list[float] = []
     for change, until in zip(downs, [*(one.t for one in downs[1:]), float("inf")][: len(downs)], strict=True):
         found += [float(t) - change.t for t in left if change.t <= t < until][: change.before - change.after]
@@ -160,10 +145,10 @@ def join_each(record: Record) -> float:
 
 def in_flight(record: Record) -> float:
     """Median lag at baseline over the rate of arrival, s (Little's law)."""
-    first = curves.phases(record).iloc[0]
-    lag = curves.lag(record)
+    first = record.phases.iloc[0]
+    lag = record.lag
     chosen = lag[(lag["t"] > first["start"]) & (lag["t"] < first["end"])]["lag"]
-    arrivals = float(record.trial["inputs"]["profile"]["steps"][0]["rate"])
+    arrivals = record.profile.steps[0].rate
     if chosen.empty or arrivals <= 0:
         raise NoData("no sample of lag at a baseline with traffic")
     return float(chosen.median()) / arrivals
@@ -171,10 +156,10 @@ def in_flight(record: Record) -> float:
 
 def sync_excess(record: Record) -> tuple[float, float]:
     """Mean s between two syncs of the HPA beyond the period while no pod starts, and what is more for each that does."""
-    times = np.array([sync.at for sync in syncs(record)])
+    times = np.array([sync.at for sync in record.hpa_syncs])
     if len(times) < 3:
         raise NoData("fewer than three syncs of the HPA")
-    apart = np.diff(times) - Scale(**record.trial["inputs"]["scale"]).hpa_sync_s
+    apart = np.diff(times) - record.scale.hpa_sync_s
     starting = np.zeros(len(apart))
     for decided, at in zip(*_joins(record), strict=True):
         starting += (times[:-1] >= decided - 0.2) & (times[:-1] < at)

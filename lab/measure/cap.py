@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
-from lab.measure import curves
 from lab.measure.dip import Processed
 from lab.record.store import Record
 
@@ -21,13 +20,13 @@ class Cap(Measure):
 @measure
 def cap(record: Record) -> Cap:
     """Measure the longest stand; no data when lag never was above P x lagThreshold."""
-    threshold = curves.policy(record).lag_threshold * int(record.trial["inputs"]["partitions"])
-    lag = curves.lag(record)
+    threshold = record.lag_threshold * record.inputs.partitions
+    lag = record.lag
     above = lag[lag["lag"] > threshold]
     if above.empty:
         raise NoData(f"lag never was above P x lagThreshold, {threshold}")
     start, end = float(above["t"].iloc[0]), float(above["t"].iloc[-1])
-    curve = curves.replicas(record)
+    curve = record.replicas
     stands: list[tuple[float, float, int]] = []
     times = [*curve["t"].tolist()[1:], end]
     for t, until, wanted, ready in zip(curve["t"], times, curve["desired"], curve["ready"], strict=True):

@@ -5,22 +5,12 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from statistics import median
-from typing import NamedTuple
 
-from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
+from lab.record.reports import Handover
 from lab.record.store import Record
 
 GAP_S = 1.0  # members learn of a rebalance by a heartbeat, here of 500 ms; with a stock one of 3 or 5 s it counts as several
-
-
-class Handover(NamedTuple):
-    """A member was assigned partitions, or gave them up ("revoked", "lost"), at ``t``."""
-
-    t: float
-    pod: str
-    event: str
-    partitions: tuple[int, ...]
 
 
 class Churn(Measure):
@@ -43,12 +33,10 @@ class Churn(Measure):
 @measure
 def churn(record: Record) -> Churn:
     """Count the rebalances since the trial was driven; no data when it never was."""
-    driven = record.trial["times"].get("driving")
-    if driven is None:
-        raise NoData("the trial never came to its driving")
+    driven = record.driven
     lengths = [end - start for start, end in rebalances(record, driven)]
     moved = {"assigned": 0, "revoked": 0, "lost": 0}
-    for change in handovers(record, driven):
+    for change in _within(record, driven):
         moved[change.event] += len(change.partitions)
     events = record.group_events
     return Churn(
@@ -64,20 +52,12 @@ def churn(record: Record) -> Churn:
 
 def rebalances(record: Record, start: float = -math.inf, end: float = math.inf) -> list[tuple[float, float]]:
     """(first, last handover) of every rebalance among the handovers from ``start`` to ``end``, in epoch s."""
-    times = [change.t for change in handovers(record, start, end)]
+    times = [change.t for change in _within(record, start, end)]
     if not times:
         return []
     breaks = [(earlier, later) for earlier, later in pairwise(times) if later - earlier > GAP_S]
     return list(zip([times[0], *(later for _, later in breaks)], [*(earlier for earlier, _ in breaks), times[-1]], strict=True))
 
 
-def handovers(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Handover]:
-    """The handovers from ``start`` to ``end``, in order of time.
-
-    An assignment without a partition is one, as it ends a member's part in a rebalance; giving up nothing is not.
-    """
-    events = record.group_events
-    chosen = events[events["event"].isin(["assigned", "revoked", "lost"]) & events["t"].between(start, end)]
-    rows = chosen.sort_values("t", kind="stable")[["t", "pod", "event", "partitions"]].itertuples(index=False, name=None)
-    found = [Handover(t, pod, event, () if parts is None else tuple(map(int, parts))) for t, pod, event, parts in rows]
-    return [change for change in found if change.event == "assigned" or change.partitions]
+def _within(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Handover]:
+    return [change for change in record.handovers if start <= change.t <= end]

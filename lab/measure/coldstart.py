@@ -6,7 +6,6 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
-from lab.measure import curves
 from lab.record.store import Record
 
 
@@ -26,11 +25,8 @@ class ColdStart(Measure):
 @measure
 def cold_start(record: Record) -> ColdStart:
     """Measure every new pod; no data when none came to work."""
-    zero = curves.zero(record)
-    created: dict[str, float] = {}
-    for t, event, item in curves.objects(record, "Pod"):
-        if event == "ADDED" and t > zero and item["metadata"].get("labels", {}).get("app") == "consumer":
-            created.setdefault(item["metadata"]["name"], t)
+    zero = record.zero
+    created = {name: pod.added for name, pod in record.pods.items() if pod.added is not None and pod.added > zero}
     events = record.group_events
     owning = events[(events["event"] == "assigned") & (events["owned"] > 0)]
     pods = pd.DataFrame(

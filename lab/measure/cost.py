@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lab.judge.measure import Measure, measure, number
-from lab.measure import curves
 from lab.record.store import Record
 
 
@@ -19,14 +18,13 @@ class Cost(Measure):
 @measure
 def cost(record: Record) -> Cost:
     """Sum the lives of all consumer pods; no data when there was none."""
-    lives = curves.lives(record)
+    lives = record.lives()
     seconds = sum(lives.values())
     batches = record.receipts.drop_duplicates(["pod", "start", "end"])
     busy = float((batches["end"] - batches["start"]).sum())
-    factor = float(record.trial["inputs"]["scale"]["time"])
     return Cost(
         pod_minutes=seconds / 60,
-        real_pod_minutes=seconds / 60 * factor,
+        real_pod_minutes=seconds / 60 * record.scale.time,
         idle_ratio=1 - busy / seconds,
         pods=len(lives),
     )

@@ -41,21 +41,19 @@ class DeadLetters(Measure):
 
 def injected(record: Record) -> Failures:
     """What the trial's inputs say is to fail."""
-    inputs = record.trial["inputs"]
-    workload = inputs["workload"]
+    workload = record.inputs.workload
     return Failures(
-        seed=int(inputs["seed"]),
-        fail_rate=float(workload.get("fail_rate", 0)),
-        poison_rate=float(workload.get("poison_rate", 0)),
-        poison=Place.parse(workload.get("poison", "")),
+        seed=record.inputs.seed,
+        fail_rate=workload.fail_rate,
+        poison_rate=workload.poison_rate,
+        poison=Place.parse(workload.poison),
         retries=retries(record),
     )
 
 
 def retries(record: Record) -> int:
     """How often a message is tried again."""
-    given = record.trial["inputs"]["workload"].get("retry_ms")
-    return Failures().retries if given is None else len(Backoff.parse(given).delays_ms)
+    return len(Backoff.parse(record.inputs.workload.retry_ms).delays_ms)
 
 
 def topic(record: Record) -> str:

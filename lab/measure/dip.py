@@ -13,8 +13,7 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.measure import churn, curves
-from lab.measure.churn import Handover
+from lab.record.reports import Handover
 from lab.record.store import Record
 
 BEFORE_S, AFTER_S = 2.0, 1.5  # what the rates before and after a step are the means of
@@ -94,9 +93,9 @@ def dips(record: Record) -> tuple[Dip, ...]:
     for good would have no dip at all.
     """
     done = Processed(record.receipts)
-    changes = churn.handovers(record)
-    lags = record.samples[record.samples["metric"] == "kafka_consumergroup_lag"]
-    partitions = int(record.trial["inputs"]["partitions"])
+    changes = record.handovers
+    lags = record.partition_lag
+    partitions = record.inputs.partitions
     return tuple(_dip(step, done, changes, lags, partitions) for step in _steps(record))
 
 
@@ -213,10 +212,9 @@ class _Step:
 
 
 def _steps(record: Record) -> list[_Step]:
-    decreed = record.trial.get("steps") or []
-    if decreed:
-        return [_Step(float(row["t"]), row["kind"], row["before"], row["after"], float(row["until"])) for row in decreed]
-    changes = curves.scalings(record)
+    if decreed := record.trial.steps:
+        return [_Step(one.t, one.kind, one.before, one.after, one.until) for one in decreed]
+    changes = record.scalings
     ends = [*(change.t for change in changes[1:]), math.inf]
     return [
         _Step(one.t, "up" if one.after > one.before else "down", one.before, one.after, min(end, one.t + WATCHED_S))
@@ -251,7 +249,7 @@ def _dip(step: _Step, done: Processed, changes: Sequence[Handover], lags: pd.Dat
         moved=_moved(changes, step.t, step.until),
         touched=len({partition for change in within for partition in change.partitions}),
         settle_s=within[-1].t - step.t if within and step.kind != "control" else None,
-        dry=int(seen.loc[seen["value"] <= 0, "labels"].nunique()) if len(seen) else None,
+        dry=int(seen.loc[seen["lag"] <= 0, "partition"].nunique()) if len(seen) else None,
     )
 
 

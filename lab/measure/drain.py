@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.measure import curves
 from lab.record.store import Record
-from lab.spec.consumer import Cost
 
 
 class Drain(Measure):
@@ -34,15 +34,15 @@ def drain(record: Record) -> Drain:
 
     No data when lag never came back to one lagThreshold, or the group never ran at full parallelism.
     """
-    ceiling, threshold = curves.policy(record).ceiling, curves.policy(record).lag_threshold
-    spike, end = curves.zero(record), curves.relief(record)
-    lag = curves.lag(record)
+    ceiling, threshold = record.policy.max_replicas, record.lag_threshold
+    spike, end = record.zero, record.relief
+    lag = record.lag
     done = end + caught_up(record).number
     since = lag[lag["t"] >= spike]
     top = since.loc[since["lag"].idxmax()]
     begin, until = _full_parallelism(record, ceiling, end, done)
     rise = largest_rise(lag[(lag["t"] >= begin) & (lag["t"] <= until)]["lag"])
-    factor = float(record.trial["inputs"]["scale"]["time"])
+    factor = record.scale.time
     return Drain(
         peak_lag=int(top["lag"]),
         peak_after_s=float(top["t"]) - spike,
@@ -58,8 +58,8 @@ def drain(record: Record) -> Drain:
 @quantity("s", "time from the last burst's end until lag is back at one lagThreshold")
 def caught_up(record: Record) -> float:
     """Seconds from the last burst's end until total lag is at or below one lagThreshold; 0 when it already was."""
-    end, threshold = curves.relief(record), curves.policy(record).lag_threshold
-    lag = curves.lag(record)
+    end, threshold = record.relief, record.lag_threshold
+    lag = record.lag
     drained = lag[(lag["t"] >= end) & (lag["lag"] <= threshold)]
     if drained.empty:
         raise NoData(f"lag never came back to {threshold} after the last burst")
@@ -76,42 +76,31 @@ def ideal(record: Record, end: float) -> float:
 
     backlog / (pod rate - inflow), the largest over partitions; inflow is the mean growth of the log's end after ``end``.
     """
-    workload = record.trial["inputs"]["workload"]
-    concurrency = workload["concurrency"] * record.trial["inputs"]["scale"]["rate"]
-    rate = concurrency * 1000 / Cost.parse(workload["process_ms"]).mean
-    samples = record.samples
-    lags = samples[(samples["metric"] == "kafka_consumergroup_lag") & (samples["t"] >= end)]
+    rate = record.inputs.pod_rate
+    lags = record.partition_lag[record.partition_lag["t"] >= end]
     if lags.empty:
         raise NoData("no sample of kafka_consumergroup_lag after the spike")
-    first = lags.sort_values("t").groupby("labels")["value"].first()
-    shares = _inflow(record, end)
+    inflow = _inflow(record)
     slowest = 0.0
-    for labels, backlog in first.items():
-        spare = rate - shares.get(str(labels), 0.0)
+    for partition, backlog in lags.groupby("partition")["lag"].first().items():
+        spare = rate - inflow.get(partition, 0.0)
         slowest = max(slowest, backlog / spare if spare > 0 else float("inf"))
     return slowest
 
 
-def _inflow(record: Record, end: float) -> dict[str, float]:
-    """Events/s that arrive at each partition after ``end``, keyed by the lag series' labels: its share of all events."""
+def _inflow(record: Record) -> dict[Hashable, float]:
+    """Events/s that arrive at each partition in the profile's last phase: its share of all events."""
     receipts = record.receipts
     if receipts.empty:
         raise NoData("no receipts")
     counts = receipts.groupby("partition")["count"].sum()
-    share = counts / counts.sum()
-    steps = record.trial["inputs"]["profile"]["steps"]
-    rate = float(steps[-1]["rate"])
-    samples = record.samples
-    found = {}
-    for labels in samples.loc[samples["metric"] == "kafka_consumergroup_lag", "labels"].unique():
-        partition = int(str(labels).split('"partition": "')[1].split('"')[0])
-        found[str(labels)] = float(share.get(partition, 0.0)) * rate
-    return found
+    rate = record.profile.steps[-1].rate
+    return {partition: float(share) * rate for partition, share in (counts / counts.sum()).items()}
 
 
 def _full_parallelism(record: Record, ceiling: int, end: float, done: float) -> tuple[float, float]:
     """The stretch after the spike in which every replica the policy allows is Ready and wanted."""
-    curve = curves.replicas(record)
+    curve = record.replicas
     full = curve[(curve["ready"] == ceiling) & (curve["desired"] == ceiling)]
     if full.empty:
         raise NoData(f"the group never ran with its {ceiling} replicas")

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from lab.foresee.curve import flips
 from lab.judge.measure import Measure, measure, number
-from lab.measure import curves
-from lab.measure.curves import Change
+from lab.record.replicas import Change
 from lab.record.store import Record
 
 
@@ -30,10 +29,10 @@ def count_flips(changes: Iterable[Change]) -> int:
 @measure
 def stability(record: Record) -> Stability:
     """Count scale events and flips; no data when the Deployment or the spike was never seen."""
-    floor = curves.policy(record).floor
-    spike = curves.zero(record)
-    changes = curves.scalings(record)
-    curve = curves.replicas(record)
+    floor = record.policy.min_replicas
+    spike = record.zero
+    changes = record.scalings
+    curve = record.replicas
     baseline = curve[curve["t"] < spike]
     return Stability(
         scale_ups=sum(change.after > change.before for change in changes),

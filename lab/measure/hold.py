@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.judge.measure import Measure, measure, number
-from lab.measure import curves
+from lab.measure.timeline import peak_lag, slope
 from lab.record.store import Record
 
 LAST = 1 / 3  # the part of the spike that is judged: the group has had the rest of it to react
@@ -24,14 +24,14 @@ class Hold(Measure):
 @measure
 def hold(record: Record) -> Hold:
     """Measure the spike's last third; no data when there was no spike or hardly a sample of lag in it."""
-    start, end = curves.span(record, "spike")
-    seen = curves.lag_within(record, end - (end - start) * LAST, end)
-    rate = max(float(step["rate"]) for step in record.trial["inputs"]["profile"]["steps"])
-    curve = curves.replicas(record)
+    start, end = record.span("spike")
+    seen = record.lag_within(end - (end - start) * LAST, end)
+    rate = max(step.rate for step in record.profile.steps)
+    curve = record.replicas
     wanted = curve[curve["t"] <= end]["desired"]
     return Hold(
-        growth=curves.slope(seen),
+        growth=slope(seen),
         behind_s=float(seen["lag"].median()) / rate,
         replicas=int(wanted.iloc[-1]),
-        peak_lag=curves.peak_lag(record).number,
+        peak_lag=peak_lag(record).number,
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
-from lab.measure import churn, curves
+from lab.measure import churn
 from lab.measure.dip import Processed
 from lab.record.store import Record
 
@@ -46,17 +46,16 @@ class Idle(Measure):
 @measure
 def idle(record: Record) -> Idle:
     """Measure the surplus; no data when there never was one, or the group never came to rest with it."""
-    inputs = record.trial["inputs"]
-    partitions = int(inputs.get("partitions_after") or inputs["partitions"])
+    partitions = record.inputs.partitions_after or record.inputs.partitions
     beyond, at_p, most = _stretches(record, partitions)
     if not beyond:
         raise NoData(f"never more replicas than the {partitions} partitions were Ready and wanted: {most} at most")
     start, end = max(beyond, key=lambda span: span[1] - span[0])
-    handovers = churn.handovers(record, start, end)
+    handovers = [change for change in record.handovers if start <= change.t <= end]
     rest = handovers[-1].t if handovers else start
     if end - rest < LEAST_S:
         raise NoData(f"the group never came to rest with more than {partitions} replicas: only for {end - rest:.1f} s")
-    curve = curves.replicas(record)
+    curve = record.replicas
     held = curve[(curve["t"] >= start) & (curve["t"] < end)]
     replicas = int(held[["desired", "ready"]].min(axis=1).max())
     members = _members(record, rest, end)
@@ -81,7 +80,7 @@ def idle(record: Record) -> Idle:
 
 def lagging(record: Record) -> list[Span]:
     """When the group had lag: from each sample above 0 to the next."""
-    lag = curves.lag(record)
+    lag = record.lag
     times, behind = lag["t"].to_numpy(dtype=float), lag["lag"].to_numpy() > 0
     return [(float(a), float(b)) for a, b, some in zip(times[:-1], times[1:], behind[:-1], strict=True) if some]
 
@@ -103,9 +102,9 @@ def mean_rate(done: Processed, spans: list[Span]) -> float | None:
 
 def _stretches(record: Record, partitions: int) -> tuple[list[Span], list[Span], int]:
     """Stretches with more Ready and wanted replicas than partitions, those with as many Ready, and the most ever both."""
-    curve = curves.replicas(record)
+    curve = record.replicas
     times, desired, ready = (curve[name].tolist() for name in ("t", "desired", "ready"))
-    ends = [*times[1:], max(times[-1], float(record.trial["times"].get("ended", times[-1])))]
+    ends = [*times[1:], max(times[-1], record.end)]
     beyond: list[Span] = []
     at_p: list[Span] = []
     for row, span in enumerate(zip(times, ends, strict=True)):
@@ -127,14 +126,6 @@ def _members(record: Record, start: float, end: float) -> list[tuple[str, int, i
 
     A pod owns what it reported last or exported in that time, whichever is more; one that was never assigned owns none.
     """
-    ready: dict[str, bool] = {}
-    for t, event, item in curves.objects(record, "Pod"):
-        if t < end and item["metadata"].get("labels", {}).get("app") == "consumer":
-            conditions = item.get("status", {}).get("conditions", [])
-            leaving = event == "DELETED" or "deletionTimestamp" in item["metadata"]
-            ready[item["metadata"]["name"]] = not leaving and any(
-                one["type"] == "Ready" and one["status"] == "True" for one in conditions
-            )
     events = record.group_events
     told = events[(events["t"] <= end) & (events["owned"].notna() | (events["event"] == "started"))]
     last = told.sort_values("t", kind="stable").drop_duplicates("pod", keep="last").set_index("pod")["owned"]
@@ -144,5 +135,5 @@ def _members(record: Record, start: float, end: float) -> list[tuple[str, int, i
     shown = exported.groupby("pod")["value"].max().to_dict()
     begun = record.receipts[record.receipts["start"].between(start, end)]
     messages = begun.groupby("pod")["count"].sum().to_dict()
-    alive = sorted(pod for pod, there in ready.items() if there)
+    alive = sorted(name for name, pod in record.pods.items() if pod.ready_before(end))
     return [(pod, int(max(owned.get(pod, 0), shown.get(pod, 0))), int(messages.get(pod, 0))) for pod in alive]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
 from lab.record.store import Record
@@ -34,17 +32,16 @@ class Integrity(Measure):
 def integrity(record: Record) -> Integrity:
     """Read the reconciliation beside the producer's tally and the offsets; no data when any is missing."""
     ledger = record.reconciliation
-    events = record.group_events
-    told = events.loc[events["event"] == "produced", "detail"]
-    if told.empty:
+    told = record.reports("produced")
+    if not told:
         raise NoData("the producer left no tally")
-    tally = json.loads(told.iloc[-1])
+    tally = told[-1].detail
     named = [
         f"{kind}: partition {item['partition']}, {item['first']}-{item['last']} ({item['count']}): {', '.join(item['pods'])}"
         for kind in ("lost", "unseen", "doubled", "phantom", "mismatched", "both")
         for item in ledger.get(kind, ())
     ]
-    uncommitted = sum(part["end"] - (part["committed"] or 0) for part in record.offsets.values())
+    uncommitted = sum(part.lag for part in record.offsets.values())
     return Integrity(
         produced=int(ledger["produced"]),
         acked=int(tally["acked"]),

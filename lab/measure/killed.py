@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lab.errors import NoData
+from lab.errors import NoData, known
 from lab.judge.measure import Measure, detail, measure, number
-from lab.measure import churn
 from lab.record.store import Record
 
 
@@ -27,14 +26,11 @@ class Killed(Measure):
 @measure
 def killed(record: Record) -> Killed:
     """Measure the one kill of the trial; no data when there was none, or what is doubled is not all named."""
-    faults = record.trial.get("faults") or []
+    faults = record.trial.faults
     if len(faults) != 1:
         raise NoData(f"{len(faults)} faults: one kill is measured")
-    t, pod = float(faults[0]["t"]), str(faults[0]["pod"])
-    owned: set[int] = set()
-    for change in churn.handovers(record, end=t):
-        if change.pod == pod:
-            owned = owned.union(change.partitions) if change.event == "assigned" else owned.difference(change.partitions)
+    t, pod = faults[0].t, known(faults[0].pod, "pod that was killed")
+    owned = record.owners(t).get(pod, frozenset())
     ledger, receipts = record.reconciliation, record.receipts
     doubled = int(ledger["doubled_messages"])
     if sum(item["count"] for item in ledger["doubled"]) != doubled:

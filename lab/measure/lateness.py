@@ -6,7 +6,6 @@ from lab.foresee.lateness import Arrivals, late
 from lab.judge.measure import quantity
 from lab.measure.prediction import recorded
 from lab.record.store import Record
-from lab.spec import profile
 
 
 @quantity("s", "time behind by more than the objective")
@@ -15,5 +14,4 @@ def behind(record: Record, objective_s: float) -> float:
 
     By the lag of all partitions together, so the hottest partition's may be longer. No data without samples.
     """
-    traffic = profile.build(record.trial["inputs"]["profile"], record.id)
-    return late(recorded(record), Arrivals(traffic), objective_s)
+    return late(recorded(record), Arrivals(record.profile), objective_s)

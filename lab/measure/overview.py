@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from lab.errors import NoData
 from lab.judge.quantity import Quantity
-from lab.measure import curves
 from lab.measure.churn import churn
 from lab.measure.cost import cost
 from lab.measure.dip import Processed
@@ -27,12 +26,12 @@ def _peak_rate(record: Record) -> float:
 
 # In the order of display; every unit is in the name.
 ROW: dict[str, Callable[[Record], float | Quantity | None]] = {
-    "peak lag (messages)": lambda record: float(curves.lag(record)["lag"].max()),
+    "peak lag (messages)": lambda record: float(record.lag["lag"].max()),
     "lag back at one lagThreshold after (s)": caught_up,
-    "most replicas (pods)": lambda record: int(curves.replicas(record)["desired"].max()),
-    "scale-ups": lambda record: sum(change.after > change.before for change in curves.scalings(record)),
-    "scale-downs": lambda record: sum(change.after < change.before for change in curves.scalings(record)),
-    "flips": lambda record: count_flips(curves.scalings(record)),
+    "most replicas (pods)": lambda record: int(record.replicas["desired"].max()),
+    "scale-ups": lambda record: sum(change.after > change.before for change in record.scalings),
+    "scale-downs": lambda record: sum(change.after < change.before for change in record.scalings),
+    "flips": lambda record: count_flips(record.scalings),
     "peak consume rate (messages/s)": _peak_rate,
     "mean consume rate while lag > 0 (messages/s)": lambda record: mean_rate(Processed(record.receipts), lagging(record)),
     "rebalances": lambda record: churn(record).rebalances,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,15 +12,12 @@ from lab.foresee.group import Floats, Ints
 from lab.foresee.simulate import Situation, simulate
 from lab.foresee.sources import only
 from lab.judge.measure import Measure, detail, measure, number
-from lab.measure import curves
-from lab.measure.agreement import syncs
 from lab.measure.calibration import Calibration
 from lab.model.hpa import DEFAULTS, Controller
 from lab.record.store import Record
-from lab.spec import profile, scaledobject
+from lab.spec.events import hashed
 from lab.spec.placement import shares
-from lab.spec.scale import Scale
-from lab.spec.workload import Workload
+from lab.spec.scaledobject import ScaledObject
 
 STEP_S = 0.05  # replicas are compared at points so far apart
 
@@ -53,36 +50,33 @@ class Comparison(Measure):
 
 def situation(record: Record, known: Calibration) -> Situation:
     """The record's inputs as the simulator takes them. Of its outcome only the phase of the syncs goes in, which is luck."""
-    inputs = record.trial["inputs"]
-    scale = Scale(**inputs["scale"])
-    traffic = profile.build(inputs["profile"], record.id)
-    start = curves.profile_start(record)
-    phase = next((sync.at - start for sync in syncs(record) if sync.at >= start), 0.0)
+    inputs, scale, traffic = record.inputs, record.scale, record.profile
+    start = record.profile_start
+    phase = next((sync.at - start for sync in record.hpa_syncs if sync.at >= start), 0.0)
     return Situation(
         profile=traffic,
-        shares=shares(traffic, int(inputs["seed"]), int(inputs["partitions"]), Workload(**inputs["workload"]).entities),
+        shares=shares(traffic, inputs.seed, inputs.partitions, inputs.workload.entities),
         consumers=known.of(record),
         sync_s=scale.hpa_sync_s + known.sync_more_s,
         sync_each_s=known.sync_more_each_s,
         phase_s=phase,
         controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
-        tail_s=max(0.0, float(record.trial["times"]["ended"]) - start - traffic.duration),
+        tail_s=max(0.0, record.end - start - traffic.duration),
     )
 
 
 def predict(record: Record, known: Calibration) -> Curve:
     """The curve the simulator gives for the record's inputs. Raises :class:`NoData` for a trial that it doesn't know."""
-    inputs = record.trial["inputs"]
-    policy = inputs["policy"]
-    if policy["kind"] != "ScaledObject":
-        raise NoData(f"a {policy['kind']} is not simulated")
-    if inputs["partitions_after"] is not None:
+    policy, workload = record.policy, record.inputs.workload
+    if not isinstance(policy, ScaledObject):
+        raise NoData(f"a {policy.content['kind']} is not simulated")
+    if record.inputs.partitions_after is not None:
         raise NoData("new partitions are not simulated")
-    if inputs.get("events"):
+    if hashed(record.inputs.during).get("events"):
         raise NoData("events of a trial are not simulated")
-    if inputs["workload"]["drain"] != "on" or inputs["workload"]["grace_s"] <= inputs["workload"]["drain_timeout"]:
+    if workload.drain != "on" or workload.grace_s <= workload.drain_timeout:
         raise NoData("consumers that die without leaving the group are not simulated")
-    scaled = scaledobject.parse(policy, record.id)
+    scaled = replace(policy, where=record.id)
     try:
         only(scaled)
     except InputError as refused:
@@ -106,7 +100,7 @@ def _compared(record: Record, curve: Curve) -> Comparison:
     seen = recorded(record)
     at = np.arange(0.0, min(curve.t[-1], seen.t[-1]), STEP_S)
     apart = np.abs(_held(at, seen.t, seen.replicas) - _held(at, curve.t, curve.replicas))
-    relief, threshold = curves.relief(record) - curves.profile_start(record), curves.policy(record).lag_threshold
+    relief, threshold = record.relief - record.profile_start, record.lag_threshold
     was, foreseen = figures(seen, relief, threshold), figures(curve, relief, threshold)
     return Comparison(
         predicted=foreseen,
@@ -120,10 +114,10 @@ def _compared(record: Record, curve: Curve) -> Comparison:
 
 def recorded(record: Record) -> Curve:
     """The record as a curve from the profile's start to the trial's end: at its samples of lag and its changes of replicas."""
-    start, lag, replicas = curves.profile_start(record), curves.lag(record), curves.replicas(record)
+    start, lag, replicas = record.profile_start, record.lag, record.replicas
     sampled, changed = lag["t"].to_numpy() - start, replicas["t"].to_numpy() - start
     moments = np.union1d(sampled, changed)
-    moments = moments[(moments >= max(0.0, sampled[0])) & (moments <= float(record.trial["times"]["ended"]) - start)]
+    moments = moments[(moments >= max(0.0, sampled[0])) & (moments <= record.end - start)]
     asked, ready = (_held(moments, changed, replicas[kind].to_numpy()) for kind in ("desired", "ready"))
     return Curve(moments, np.interp(moments, sampled, lag["lag"].to_numpy(dtype=float)), asked, ready)
 

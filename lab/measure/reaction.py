@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Quantity
-from lab.measure import curves
 from lab.model.hpa import DEFAULTS
 from lab.record.store import Record
 
@@ -55,9 +53,9 @@ def reaction(record: Record) -> Reaction:
 
     No data names the first stamp that is missing: a group that never scaled has no reaction.
     """
-    spike = curves.zero(record)
+    spike = record.zero
     crossed = _crossing(record, spike)
-    decided = next((change.t for change in curves.scalings(record) if change.t > spike and change.after > change.before), None)
+    decided = next((change.t for change in record.scalings if change.t > spike and change.after > change.before), None)
     if decided is None:
         raise NoData("the HPA never asked for more replicas after the spike began")
     pod, stamps = min(_pods(record, decided), key=lambda item: max(item[1]["pod Ready"], item[1]["partitions assigned"]))
@@ -67,19 +65,18 @@ def reaction(record: Record) -> Reaction:
         ordered.append(max(ordered[-1], stamp))  # what is over before its turn has cost nothing
     parts = {part: later - earlier for part, (earlier, later) in zip(PARTS, pairwise(ordered), strict=True)}
     total = sum(parts.values())
-    factor = float(record.trial["inputs"]["scale"]["time"])
-    real = total + parts[POLICY] * (factor - 1)
+    real = total + parts[POLICY] * (record.scale.time - 1)
     return Reaction(spike_start=spike, pod=pod, parts=parts, total_s=total, real_s=real)
 
 
 def _crossing(record: Record, spike: float) -> float:
     """When lag first asked for more than the replicas there were: lag > lagThreshold x replicas x (1 + tolerance)."""
-    threshold = curves.policy(record).lag_threshold
-    curve = curves.replicas(record)
+    threshold = record.lag_threshold
+    curve = record.replicas
     before = curve[curve["t"] <= spike]
     held = int(before["desired"].iloc[-1]) if not before.empty else int(curve["desired"].iloc[0])
     asks = threshold * held * (1 + DEFAULTS.tolerance)
-    lag = curves.lag(record)
+    lag = record.lag
     times, values = lag["t"].to_numpy(), lag["lag"].to_numpy()
     over = np.flatnonzero((times >= spike) & (values > asks))
     if not len(over):
@@ -94,32 +91,23 @@ def _crossing(record: Record, spike: float) -> float:
 
 def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:
     """The stamps of every consumer pod created after ``decided`` that came as far as a receipt."""
-    created: dict[str, float] = {}
-    ready: dict[str, float] = {}
-    for t, event, item in curves.objects(record, "Pod"):
-        name = item["metadata"]["name"]
-        if item["metadata"].get("labels", {}).get("app") != "consumer":
-            continue
-        if event == "ADDED" and _seconds(item["metadata"]["creationTimestamp"]) >= int(decided) - 1:
-            created.setdefault(name, t)
-        conditions = item.get("status", {}).get("conditions", [])
-        if any(one["type"] == "Ready" and one["status"] == "True" for one in conditions):
-            ready.setdefault(name, t)
     events = record.group_events
     started = events[events["event"] == "started"].groupby("pod")["created"].min()
     owning = events[(events["event"] == "assigned") & (events["owned"] > 0)].groupby("pod")["t"].min()
     receipts = record.receipts.groupby("pod")["end"].min()
     found = []
-    for name, at in created.items():
-        if at < decided - 1 or any(name not in stamps for stamps in (ready, started.index, owning.index, receipts.index)):
+    for name, pod in record.pods.items():
+        if pod.added is None or pod.ready is None or pod.added < decided - 1 or (pod.created or 0) < int(decided) - 1:
+            continue
+        if any(name not in stamps.index for stamps in (started, owning, receipts)):
             continue
         found.append(
             (
                 name,
                 {
-                    "pod created": at,
+                    "pod created": pod.added,
                     "process started": float(started[name]),
-                    "pod Ready": ready[name],
+                    "pod Ready": pod.ready,
                     "partitions assigned": float(owning[name]),
                     "first receipt": float(receipts[name]),
                 },
@@ -128,7 +116,3 @@ def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:
     if not found:
         raise NoData("no pod created after the decision became Ready, was assigned a partition and wrote a receipt")
     return found
-
-
-def _seconds(stamp: str) -> float:
-    return datetime.fromisoformat(stamp).timestamp()

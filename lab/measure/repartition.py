@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lab.errors import NoData
+from lab.errors import known
 from lab.judge.measure import Measure, measure, number
-from lab.measure import curves
+from lab.record.reports import GIVEN
 from lab.record.store import Record
 
 
@@ -28,19 +28,16 @@ class Repartition(Measure):
 @measure
 def repartition(record: Record) -> Repartition:
     """Measure the change; no data when the topic was never given more partitions."""
-    inputs, at = record.trial["inputs"], record.trial["times"].get("repartitioned")
-    if at is None:
-        raise NoData("no partitions were added")
-    new = range(int(inputs["partitions"]), int(inputs["partitions_after"]))
+    at, most = record.repartitioned, known(record.inputs.partitions_after, "partitions_after in the inputs")
+    new = range(record.inputs.partitions, most)
     receipts = record.receipts
     first = receipts[receipts["partition"].isin(new)].groupby("partition")["end"].min()
-    events = record.group_events
     owned: dict[int, float] = {}
-    for t, partitions in events.loc[events["event"] == "assigned", ["t", "partitions"]].itertuples(index=False, name=None):
-        for partition in partitions if partitions is not None else ():
-            owned.setdefault(int(partition), float(t))
+    for change in record.handovers:
+        for partition in change.partitions if change.event == GIVEN else ():
+            owned.setdefault(partition, change.t)
     taken = [owned[partition] for partition in new if partition in owned]
-    curve = curves.replicas(record)
+    curve = record.replicas
     ledger = record.reconciliation
     return Repartition(
         added=len(new),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import accumulate
 from statistics import median
@@ -57,25 +56,21 @@ def partition_rate(processing_s: float, fail_rate: float, poison_rate: float, de
 
 def stalls(record: Record) -> list[Stall]:
     """Every stall that came to its end where it began, in order of its end."""
-    events = record.group_events
-    chosen = events[events["event"].isin(["failed", *OVER, "revoked", "lost", "started"])]
     open_at: dict[tuple[str, int], float] = {}
     found = []
-    for t, pod, event, partitions, detail in chosen.sort_values("t", kind="stable")[
-        ["t", "pod", "event", "partitions", "detail"]
-    ].itertuples(index=False, name=None):
-        if event == "started":  # a container anew: what it retried before is someone's first attempt again
-            open_at = {place: at for place, at in open_at.items() if place[0] != pod}
-        elif event in ("revoked", "lost"):
-            for partition in partitions if partitions is not None else ():
-                open_at.pop((pod, int(partition)), None)
+    reports = record.reports("failed", *OVER, "revoked", "lost", "started")
+    for one in sorted(reports, key=lambda report: report.t):
+        if one.event == "started":  # a container anew: what it retried before is someone's first attempt again
+            open_at = {place: at for place, at in open_at.items() if place[0] != one.pod}
+        elif one.event in ("revoked", "lost"):
+            for partition in one.partitions:
+                open_at.pop((one.pod, partition), None)
         else:
-            told = json.loads(detail)
-            place = (str(pod), int(told["partition"]))
-            if event == "failed" and told["attempts"] == 1:
-                open_at[place] = float(t)
-            elif event in OVER and place in open_at:
-                found.append(Stall(*place, open_at.pop(place), float(t)))
+            place = (one.pod, int(one.detail["partition"]))
+            if one.event == "failed" and one.detail["attempts"] == 1:
+                open_at[place] = one.t
+            elif one.event in OVER and place in open_at:
+                found.append(Stall(*place, open_at.pop(place), one.t))
     return found
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.errors import NoData
 from lab.judge.measure import quantity
 from lab.record.store import Record
 
@@ -29,9 +28,7 @@ class Round:
 
 def rounds(record: Record) -> list[Round]:
     """The rounds since the trial was driven. Raises :class:`NoData` when it never was."""
-    driven = record.trial["times"].get("driving")
-    if driven is None:
-        raise NoData("the trial never came to its driving")
+    driven = record.driven
     events = record.group_events
 
     def times(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -39,7 +36,7 @@ def rounds(record: Record) -> list[Round]:
 
     joined, left, revoked = times("subscribed"), times("left"), times("revoked")
     found: list[Round] = []
-    before = float(driven)
+    before = driven
     for first, last in _clusters(times("assigned")):
         if first < driven:
             continue

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-from lab.errors import NoData
+from lab.errors import NoData, known
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.measure import curves
+from lab.record.pods import Pod
 from lab.record.store import Record
 
 # In the order they must come; the name says what is done at its time.
@@ -50,24 +48,9 @@ class Shutdown:
 
 def shutdowns(record: Record) -> list[Shutdown]:
     """Every consumer pod that was deleted while the trial ran, in order of time. Raises :class:`NoData` when none was."""
-    end = float(record.trial["times"]["ended"])
-    told: dict[str, tuple[float, int]] = {}
-    gone: dict[str, float] = {}
-    codes: dict[str, tuple[int, float]] = {}
-    for t, event, item in curves.objects(record, "Pod"):
-        metadata = item["metadata"]
-        if metadata.get("labels", {}).get("app") != "consumer" or t > end:
-            continue
-        name = metadata["name"]
-        if "deletionTimestamp" in metadata:
-            grace = int(metadata.get("deletionGracePeriodSeconds") or 0)
-            told.setdefault(name, (t, grace))
-        for one in (item.get("status") or {}).get("containerStatuses") or ():
-            if over := (one.get("state") or {}).get("terminated"):
-                codes.setdefault(name, (int(over["exitCode"]), t))
-        if event == "DELETED":
-            gone[name] = t
-    found = [_way_out(record, name, *told[name], codes.get(name), gone.get(name)) for name in told]
+    end = record.end
+    leaving = [pod for pod in record.pods.values() if pod.deleted is not None and pod.deleted <= end]
+    found = [_way_out(record, pod, end) for pod in sorted(leaving, key=lambda pod: known(pod.deleted, "deletion"))]
     if not found:
         raise NoData("no consumer pod was deleted during the trial")
     return found
@@ -101,28 +84,26 @@ def longest_shutdown(record: Record) -> float:
     return max(seconds)
 
 
-def _way_out(
-    record: Record, pod: str, told: float, grace_s: int, code: tuple[int, float] | None, gone: float | None
-) -> Shutdown:
-    events = record.group_events
-    own = events[(events["pod"] == pod) & events["event"].isin(["subscribed", "draining", "committed", "left"])]
-    said: dict[str, tuple[float, dict[str, Any]]] = {
-        event: (float(t), json.loads(detail)) for t, event, detail in own[["t", "event", "detail"]].itertuples(index=False)
-    }
+def _way_out(record: Record, pod: Pod, end: float) -> Shutdown:
+    """The way out of ``pod``; what the watch saw of it after ``end`` is not the trial's."""
+    told = known(pod.deleted, "deletion")
+    own = [one for one in record.reports("subscribed", "draining", "committed", "left") if one.pod == pod.name]
+    said = {one.event: one for one in own}
     stamps: dict[str, float] = {}
     if "draining" in said:
-        t, detail = said["draining"]
-        stamps["consumption stopped"] = t
-        if detail.get("signalled"):
-            stamps["signal received"] = float(detail["signalled"])
-            receipts = record.receipts[record.receipts["pod"] == pod]["end"]
+        stamps["consumption stopped"] = said["draining"].t
+        if signalled := said["draining"].detail.get("signalled"):
+            stamps["signal received"] = float(signalled)
+            receipts = record.receipts[record.receipts["pod"] == pod.name]["end"]
             # A pod that had nothing in flight finished it when it was told to.
             last = float(receipts.max()) if len(receipts) else stamps["signal received"]
             stamps["work in flight finished"] = max(stamps["signal received"], last)
     for event, step in (("committed", "offsets committed"), ("left", "left the group")):
         if event in said:
-            stamps[step] = said[event][0]
-    if code is not None:
-        stamps["exited"] = code[1]
+            stamps[step] = said[event].t
+    seen = pod.exited is not None and pod.exited <= end
+    if pod.exited is not None and seen:
+        stamps["exited"] = pod.exited
+    gone_s = pod.gone - told if pod.gone is not None and pod.gone <= end else None
     steps = {step: stamps[step] - told for step in STEPS if step in stamps}
-    return Shutdown(pod, steps, code[0] if code else None, grace_s, None if gone is None else gone - told, "subscribed" in said)
+    return Shutdown(pod.name, steps, pod.exit_code if seen else None, pod.grace_s, gone_s, "subscribed" in said)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import accumulate, pairwise
 from statistics import median
-from typing import Any
-
-from kubernetes.utils.quantity import parse_quantity
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number, quantity
-from lab.measure import curves
 from lab.model import hpa_log
+from lab.record.hpas import EXTERNAL, RESOURCE
 from lab.record.store import Record
+from lab.spec.scaledobject import ScaledObject
 
-EXTERNAL, RESOURCE = "external", "resource"
 Seen = tuple[float, dict[str, float]]
 
 
@@ -44,7 +41,7 @@ def signal(record: Record) -> Signal:
             break
     else:
         raise NoData("no HPA ever had a metric")
-    start, end = curves.zero(record), float(curves.phases(record)["end"].iloc[-1])
+    start, end = record.zero, float(record.phases["end"].iloc[-1])
     changes = [t for (_, earlier), (t, later) in pairwise(seen) if _differs(earlier, later) and start <= t <= end]
     gaps = [later - earlier for earlier, later in pairwise(changes)]
     utilization, highest = _utilization(seen, start, end) if kind == RESOURCE else (None, None)
@@ -65,9 +62,10 @@ def unanswered(record: Record) -> int:
 
     No data when it had no sync at all.
     """
-    start, end = curves.profile_start(record), float(record.trial["times"]["ended"])
-    lines = hpa_log.parse(curves.controller_log(record), float(record.trial["begun"]))
-    outcomes = [line.words for line in lines if line.words in (*hpa_log.DECIDED, hpa_log.FAILED) and start <= line.t < end]
+    start, end = record.profile_start, record.end
+    outcomes = [
+        line.words for line in record.hpa_lines if line.words in (*hpa_log.DECIDED, hpa_log.FAILED) and start <= line.t < end
+    ]
     if not outcomes:
         raise NoData("no sync of an HPA in the record")
     return outcomes.count(hpa_log.FAILED)
@@ -83,32 +81,19 @@ def polled(record: Record, value: float) -> float:
     read = samples[(samples["metric"] == "keda_scaler_metrics_value") & (samples["value"] == value)]["t"]
     if read.empty:
         raise NoData(f"no poll of KEDA's read {value:g}")
-    return float(read.max() - read.min()) / float(record.trial["inputs"]["policy"]["spec"]["pollingInterval"])
+    if not isinstance(record.policy, ScaledObject):
+        raise NoData("the policy is not KEDA's")
+    return float(read.max() - read.min()) / record.policy.polling_s
 
 
 def _seen(record: Record, kind: str) -> list[Seen]:
     """(time, value of each metric of ``kind``) whenever the HPA's status told one."""
     found = []
-    for t, _, item in curves.objects(record, "HorizontalPodAutoscaler"):
-        status = item.get("status") or {}
-        values = {}
-        for metric in status.get("currentMetrics") or []:
-            content = metric.get(kind) or {}
-            value = _value(content.get("current") or {}, kind, int(status.get("currentReplicas", 0)))
-            if value is not None:
-                values[str(content.get("name") or content.get("metric", {}).get("name"))] = value
-        if values:
-            found.append((t, values))
+    for status in record.hpa_statuses:
+        totals = {one.name: one.total(status.current) for one in status.metrics if one.kind == kind}
+        if values := {name: value for name, value in totals.items() if value is not None}:
+            found.append((status.t, values))
     return found
-
-
-def _value(current: dict[str, Any], kind: str, replicas: int) -> float | None:
-    """The whole group's value of an external metric, the mean utilization of a resource; None when it is not told."""
-    if kind == RESOURCE:
-        return float(current["averageUtilization"]) if "averageUtilization" in current else None
-    if "averageValue" in current:
-        return float(parse_quantity(current["averageValue"])) * replicas
-    return float(parse_quantity(current["value"])) if "value" in current else None
 
 
 def _differs(earlier: dict[str, float], later: dict[str, float]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
-from lab.measure import curves
 from lab.measure.cost import cost
 from lab.record.store import Record
 from lab.spec.failures import Place
@@ -27,25 +26,24 @@ class Stalled(Measure):
 @measure
 def stalled(record: Record) -> Stalled:
     """Measure the partition of the trial's poison; no data without one, or without offsets."""
-    place = Place.parse(record.trial["inputs"]["workload"].get("poison", ""))
+    place = Place.parse(record.inputs.workload.poison)
     if place is None:
         raise NoData("the workload has no poison")
     partition, offset = place.partition, place.offset
-    offsets = record.trial.get("offsets") or {}
-    if str(partition) not in offsets:
+    offsets = record.trial.offsets
+    if partition not in offsets:
         raise NoData(f"no offsets of partition {partition} at the end of the trial")
-    committed = {int(name): int(one["committed"] or 0) for name, one in offsets.items()}
-    waiting = {int(name): int(one["end"]) - committed[int(name)] for name, one in offsets.items()}
-    found, floor = cost(record), curves.policy(record).floor
-    begun, ended = curves.profile_start(record), float(record.trial["times"]["ended"])
-    changes = curves.scalings(record)
+    waiting = {number: one.lag for number, one in offsets.items()}
+    found, floor = cost(record), record.policy.min_replicas
+    begun, ended = record.profile_start, record.end
+    changes = record.scalings
     return Stalled(
         partition=partition,
         offset=offset,
-        progress=max(0, committed[partition] - offset),
+        progress=max(0, (offsets[partition].committed or 0) - offset),
         waiting=waiting[partition],
         others=sum(waiting.values()) - waiting[partition],
-        most=int(curves.replicas(record)["desired"].max()),
+        most=int(record.replicas["desired"].max()),
         scale_ups=sum(change.after > change.before and change.t >= begun for change in changes),
         pod_minutes=float(found.pod_minutes),
         useless=_above(record, floor, begun, ended) / 60,
@@ -54,7 +52,7 @@ def stalled(record: Record) -> Stalled:
 
 def _above(record: Record, floor: int, start: float, end: float) -> float:
     """Pod-seconds wanted above ``floor`` from ``start`` to ``end``."""
-    curve = curves.replicas(record)
+    curve = record.replicas
     times = [*curve["t"].tolist()[1:], end]
     spans = zip(curve["t"].tolist(), times, curve["desired"].tolist(), strict=True)
     return float(sum(max(0.0, min(until, end) - max(t, start)) * max(0, wanted - floor) for t, until, wanted in spans))

@@ -8,7 +8,6 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
-from lab.measure import curves
 from lab.measure.age import ledger
 from lab.measure.hold import LAST
 from lab.record.store import Record
@@ -30,14 +29,14 @@ class TimeLag(Measure):
 @measure
 def timelag(record: Record) -> TimeLag:
     """Measure the spike's last third; no data when there was no spike, or nothing due in it."""
-    start, end = curves.span(record, "spike")
+    start, end = record.span("spike")
     events = ledger(record)
     chosen = events[(events["at"] >= end - (end - start) * LAST) & (events["at"] < end)]
     if chosen.empty:
         raise NoData("no message was due in the spike's last third")
     done = processed_at(chosen, record.receipts)
     waiting = np.isnan(done)
-    late = np.where(waiting, float(record.trial["times"]["ended"]), done) - chosen["at"].to_numpy()
+    late = np.where(waiting, record.end, done) - chosen["at"].to_numpy()
     median, p95 = (float(value) for value in np.percentile(late, [50, 95]))
     share = 1 - float(waiting.mean())
     return TimeLag(messages=len(late), median_s=median, p95_s=p95, worst_s=float(late.max()), share=share)

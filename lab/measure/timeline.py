@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pandas as pd
 
 from lab.errors import NoData
 from lab.foresee.curve import Curve
 from lab.judge.measure import Measure, detail, measure, number, quantity
-from lab.measure import curves
 from lab.record.store import Record
 
 RATE_S = 1.0  # a rate is counted over the last second, as seen
@@ -31,18 +31,18 @@ class Moment(Measure):
 
 
 def moments(record: Record, at: Sequence[float]) -> list[Moment]:
-    """The record at each of ``at``, s after :func:`lab.measure.curves.zero` in real time."""
+    """The record at each of ``at``, s after :attr:`Record.zero` in real time."""
     return [moment(record, real) for real in at]
 
 
 @measure
 def moment(record: Record, at: float) -> Moment:
-    """The record ``at`` s after :func:`lab.measure.curves.zero` in real time; no data for a moment outside of the record."""
-    zero, factor = curves.zero(record), float(record.trial["inputs"]["scale"]["time"])
-    t, end = zero + at / factor, float(record.trial["times"]["ended"])
+    """The record ``at`` s after :attr:`Record.zero` in real time; no data for a moment outside of the record."""
+    zero, factor = record.zero, record.scale.time
+    t, end = zero + at / factor, record.end
     if t > end:
         raise NoData(f"the record ends {(end - zero) * factor:.0f} s (real) after the start; asked for {at:g} s")
-    lag, replicas = curves.lag(record), curves.replicas(record)
+    lag, replicas = record.lag, record.replicas
     before = replicas[replicas["t"] <= t]
     if before.empty:
         raise NoData(f"the consumer Deployment was not seen by {at:g} s")
@@ -86,11 +86,22 @@ def foretold(curve: Curve, start: float, at: Sequence[float], rates: Callable[[f
     ]
 
 
+def slope(seen: pd.DataFrame) -> float:
+    """How fast lag grows over the samples ``seen`` (columns t, lag), messages/s (least squares)."""
+    return float(np.polyfit(seen["t"] - seen["t"].iloc[0], seen["lag"], 1)[0])
+
+
+@quantity("messages", "peak lag")
+def peak_lag(record: Record) -> int:
+    """The trial's highest total lag; no data without a sample."""
+    return int(record.lag["lag"].max())
+
+
 @quantity("messages/s", "growth of lag")
 def growth(record: Record, phase: str, last: float = 1.0) -> float:
     """How fast lag grows in the ``last`` part (0 to 1) of the profile's ``phase`` (least squares).
 
     No data for fewer than three samples, or where the profile has no such phase.
     """
-    start, end = curves.span(record, phase)
-    return curves.slope(curves.lag_within(record, end - last * (end - start), end))
+    start, end = record.span(phase)
+    return slope(record.lag_within(end - last * (end - start), end))

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number, quantity
-from lab.measure import curves
-from lab.measure.agreement import syncs
 from lab.model.replay import Sync
 from lab.record.store import Record
 
@@ -41,7 +39,7 @@ class UpWindow(Measure):
 @measure
 def upwindow(record: Record) -> UpWindow:
     """Sort the trial's syncs; no data without an HPA, or where its window up is 0."""
-    found = syncs(record)
+    found = record.hpa_syncs
     behavior = found[0].spec.behavior if found else None
     window = behavior.up.window_s if behavior else None
     if not window:
@@ -85,10 +83,10 @@ def sort(found: Sequence[Sync], window_s: int, said: str = "") -> UpWindow:
 @quantity("steps", "steps up on a spike shorter than the window")
 def first_burst(record: Record) -> int:
     """Steps up from the phase "burst" to the phase "spike"; no data when the producer did not come to both."""
-    begun = {phase: at for at, phase in reversed(curves.begun(record))}
+    begun = {phase: at for at, phase in reversed(record.phases_begun)}
     if not {"burst", "spike"} <= begun.keys():
         raise NoData("the profile has no burst before a spike")
-    ups = (change for change in curves.scalings(record) if change.after > change.before)
+    ups = (change for change in record.scalings if change.after > change.before)
     return sum(begun["burst"] <= change.t < begun["spike"] for change in ups)
 
 
@@ -98,7 +96,7 @@ def first_stride(record: Record) -> float:
 
     Times are the controller's own. No data when the policies never were in the way.
     """
-    found = syncs(record)
+    found = record.hpa_syncs
     behavior = found[0].spec.behavior if found else None
     if behavior is None:
         raise NoData("no HPA with a behavior")
@@ -121,8 +119,5 @@ def stride(found: Sequence[Sync], period_s: float) -> float:
 
 
 def _said(record: Record) -> str:
-    for _, _, item in curves.objects(record, "HorizontalPodAutoscaler"):
-        for one in (item.get("status") or {}).get("conditions") or ():
-            if one.get("reason") == STABILIZED:
-                return str(one.get("message", ""))
-    return ""
+    conditions = (one for status in record.hpa_statuses for one in status.conditions)
+    return next((one.message for one in conditions if one.reason == STABILIZED), "")

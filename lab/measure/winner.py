@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from lab.errors import NoData, known
 from lab.judge.measure import Measure, detail, measure, number
-from lab.measure import curves
 from lab.model import hpa, hpa_log
 from lab.model.hpa import Observed
+from lab.record.hpas import Status
 from lab.record.store import Record
 from lab.spec import hpa_quantity
 
@@ -68,18 +67,15 @@ def steps_up(record: Record) -> list[Step]:
 
     Raises :class:`NoData` when there was none, or no HPA's log.
     """
-    text = curves.controller_log(record)
-    begun, spike = float(record.trial["begun"]), curves.zero(record)
-    lines = list(hpa_log.parse(text, begun))
-    winners = {line.t: found for line, found in _winners(text, begun)}
-    watched = [(t, item) for t, event, item in curves.objects(record, "HorizontalPodAutoscaler") if event != "DELETED"]
+    begun, spike, lines = record.trial.begun, record.zero, record.hpa_lines
+    winners = {line.t: found for line, found in _winners(record.hpa_log, begun)}
     found = []
     for logged in hpa_log.syncs(lines):
         before, after = (logged.outcome.replicas.get(f"{name}Replicas", 0) for name in ("current", "desired"))
         if logged.outcome.words != hpa_log.RESCALED or after <= before or logged.outcome.t < spike or not logged.proposal:
             continue
         # The status this sync wrote is the first that asks for what it decided.
-        wrote = next((item for t, item in watched if t >= logged.at and item["status"].get("desiredReplicas") == after), None)
+        wrote = next((one for one in record.hpa_statuses if one.t >= logged.at and one.desired == after), None)
         values, proposals = _seen(wrote, before) if wrote else ({}, {})
         found.append(Step(logged.outcome.t, before, after, winners.get(logged.proposal.t, ""), proposals, values))
     if not found:
@@ -102,23 +98,22 @@ def _winners(text: str, begun: float) -> list[tuple[hpa_log.Line, str]]:
     return found
 
 
-def _seen(item: dict[str, Any], replicas: int) -> tuple[dict[str, float], dict[str, int]]:
+def _seen(status: Status, replicas: int) -> tuple[dict[str, float], dict[str, int]]:
     """(value, proposal) of each metric in an HPA's status, for ``replicas`` that were there, all of them ready."""
-    spec = hpa.parse(item, "the record's HPA")
-    current = {metric["type"]: metric for metric in item["status"].get("currentMetrics") or ()}
+    spec = hpa.parse(status.object, "the record's HPA")
     pods = [hpa.Pod(str(number)) for number in range(replicas)]
     values: dict[str, float] = {}
     observed: list[Observed] = []
     for metric in spec.metrics:
-        found = current.get(metric.source)
+        found = status.metric(metric.source.lower())
         if found is None:
             observed.append(None)
         elif metric.source == "External":
-            average = hpa_quantity.parse(found["external"]["current"]["averageValue"])
+            average = known(found.average, "average of the external metric")
             values[LAG] = float(average)
             observed.append((hpa_quantity.milli(average) * replicas,))
         else:
-            percent = int(found["resource"]["current"]["averageUtilization"])
+            percent = known(found.utilization, "utilization")
             values[CPU] = float(percent)
             observed.append({pod.name: hpa.Usage(10 * percent) for pod in pods})  # of the 1,000 milli-units that each requests
     asked = hpa.proposals(spec, replicas, observed, hpa.DEFAULTS.cpu_initialization_s + 1, pods=pods)

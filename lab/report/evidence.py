@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from html import escape
-from itertools import pairwise
 from typing import Any
 
 import allure
@@ -16,7 +15,6 @@ from allure_commons.types import AttachmentType
 
 from lab.errors import NoData
 from lab.judge.bounds import REACTION_S
-from lab.measure import curves
 from lab.measure.killed import killed
 from lab.measure.overview import overview
 from lab.measure.reaction import POLICY, Reaction
@@ -43,7 +41,7 @@ def attach(
     """
     _parameters(next(iter(records.values())))
     for name, record in records.items():
-        for phase, seconds in _phases(record):
+        for phase, seconds in record.phase_lengths:
             with allure.step(f"{name}: {phase}: {seconds:.1f} s"):
                 pass
     table = verdict_table(verdicts).html
@@ -58,8 +56,9 @@ def attach(
         _draw(make, f"3 {name}")
     for name, record in records.items():
         _draw(partial(_timeline, record), f"4 timeline: {name}", page=len(records) == 1)
-        policy = record.trial["inputs"]["policy"]
-        allure.attach(yaml.safe_dump(policy, sort_keys=False), f"5 policy as applied: {name}", AttachmentType.YAML)
+        allure.attach(
+            yaml.safe_dump(record.policy.content, sort_keys=False), f"5 policy as applied: {name}", AttachmentType.YAML
+        )
         allure.attach.file(str(record.folder / "trial.json"), f"5 trial.json: {name}", AttachmentType.JSON)
         allure.attach.file(str(record.folder / "measures.json"), f"6 measures: {name}", AttachmentType.JSON)
     if len(records) == 1:
@@ -96,8 +95,8 @@ def compared(records: Mapping[str, Record]) -> pd.DataFrame:
     """The curves of several trials as comparison_chart takes them. Raises :class:`NoData` for a missing curve."""
     parts = []
     for name, record in records.items():
-        begun = curves.zero(record)
-        lag, replicas = curves.lag(record), curves.replicas(record)
+        begun = record.zero
+        lag, replicas = record.lag, record.replicas
         rate = _throughput(record)
         rate = rate[rate["series"] == "consumed"]
         for panel, t, value in (
@@ -110,31 +109,31 @@ def compared(records: Mapping[str, Record]) -> pd.DataFrame:
 
 
 def _subtitle(records: Mapping[str, Record]) -> str:
-    first = next(iter(records.values())).trial
-    profiles = sorted({record.trial["inputs"]["profile_name"] for record in records.values()})
-    return f"profile {', '.join(profiles)}; scale {first['scale']}; {first['inputs']['runtime']} runtime"
+    first = next(iter(records.values())).inputs
+    profiles = sorted({record.inputs.profile_name for record in records.values()})
+    return f"profile {', '.join(profiles)}; scale {first.scale}; {first.runtime} runtime"
 
 
 def timeline_of(record: Record) -> Timeline:
-    """The timeline's tables, in seconds since :func:`lab.measure.curves.zero`. Raises :class:`NoData` for a missing curve."""
-    zero = curves.zero(record)
-    inputs = record.trial["inputs"]
-    threshold = curves.policy(record).threshold
+    """The timeline's tables, in seconds since :attr:`Record.zero`. Raises :class:`NoData` for a missing curve."""
+    zero = record.zero
+    inputs = record.inputs
+    threshold = record.policy.lag_threshold
     asked = f"lagThreshold {threshold:,} a replica" if threshold else "no lagThreshold"
-    phases = curves.phases(record)
+    phases = record.phases
 
     def since(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
         return frame.assign(**{name: frame[name] - zero for name in columns or ("t",)})
 
-    replicas = curves.replicas(record).melt("t", ["desired", "current", "ready"], var_name="kind", value_name="replicas")
+    replicas = record.replicas.melt("t", ["desired", "current", "ready"], var_name="kind", value_name="replicas")
     return Timeline(
-        title=f"{inputs['profile_name']} on policy {inputs['policy_name']}: lag, replicas, throughput",
+        title=f"{inputs.profile_name} on policy {inputs.policy_name}: lag, replicas, throughput",
         subtitle=(
-            f"scale {record.trial['scale']}; {inputs['runtime']} runtime; P = {inputs['partitions']}, "
-            f"{inputs['workload']['balancer']}, {asked}, seed {inputs['seed']}; "
-            f"{record.trial['machine']['cores']} cores; {record.id}"
+            f"scale {inputs.scale}; {inputs.runtime} runtime; P = {inputs.partitions}, "
+            f"{inputs.workload.balancer}, {asked}, seed {inputs.seed}; "
+            f"{record.trial.machine.cores} cores; {record.id}"
         ),
-        lag=since(curves.lag(record)),
+        lag=since(record.lag),
         lag_objective=threshold,
         replicas=since(replicas),
         throughput=since(_throughput(record)),
@@ -166,54 +165,43 @@ def breakdown_of(reaction: Reaction) -> Any:
 
 
 def _marks(record: Record) -> pd.DataFrame:
-    scale = [
+    scale: list[dict[str, object]] = [
         {
             "t": change.t,
             "kind": "scale up" if change.after > change.before else "scale down",
             "label": f"{change.before}→{change.after}",
             "detail": "desired replicas",
         }
-        for change in curves.scalings(record)
+        for change in record.scalings
     ]
-    moved = [
-        {"t": t, "kind": "rebalance", "label": event, "detail": f"{pod}: {count} partitions {event}"}
-        for t, pod, event, count, _ in curves.rebalances(record).itertuples(index=False, name=None)
-        if count
+    moved: list[dict[str, object]] = [
+        {"t": t, "kind": "rebalance", "label": event, "detail": f"{pod}: {len(partitions)} partitions {event}"}
+        for t, pod, event, partitions in record.handovers
+        if partitions
     ]
     return pd.DataFrame(scale + moved, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)
 
 
 def _faults(record: Record) -> pd.DataFrame:
     """One bar per fault, from the kill until every partition of the killed consumer is being processed again, by any pod."""
-    rows = [{"start": one["t"], "end": one["t"] + 1, "label": one["fault"]} for one in record.trial.get("faults") or ()]
+    rows = [(one.t, one.t + 1, one.fault) for one in record.trial.faults]
     if len(rows) == 1:
         with suppress(NoData):
-            rows[0]["end"] = rows[0]["start"] + (killed(record).standstill_s.number or 1)
+            start, _, label = rows[0]
+            rows = [(start, start + (killed(record).standstill_s.number or 1), label)]
     return pd.DataFrame(rows, columns=["start", "end", "label"])
 
 
-def _phases(record: Record) -> list[tuple[str, float]]:
-    """(phase, its length in s) in order; what follows the trial's end is closing the record."""
-    times = {
-        name if name != "ended" else "closing the record": at
-        for name, at in record.trial["times"].items()
-        if not name.endswith("_s")
-    }
-    marks = [*times.items(), ("end of record", float(record.trial["finished"]))]
-    return [(name, later - at) for (name, at), (_, later) in pairwise(marks)]
-
-
 def _parameters(record: Record) -> None:
-    inputs = record.trial["inputs"]
-    bounds = curves.policy(record)
+    inputs = record.inputs
     for name, value in {
-        "P": inputs["partitions"],
-        "most replicas allowed": bounds.ceiling,
-        "lagThreshold": bounds.threshold,
-        "balancer": inputs["workload"]["balancer"],
-        "scale": record.trial["scale"],
-        "cluster": inputs["runtime"],
-        "seed": inputs["seed"],
+        "P": inputs.partitions,
+        "most replicas allowed": record.policy.max_replicas,
+        "lagThreshold": record.policy.lag_threshold,
+        "balancer": inputs.workload.balancer,
+        "scale": str(inputs.scale),
+        "cluster": inputs.runtime,
+        "seed": inputs.seed,
         "trial": record.id,
     }.items():
         allure.dynamic.parameter(name, value)

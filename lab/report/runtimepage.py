@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -45,9 +46,8 @@ def _runs(pair: Pair) -> Iterator[tuple[str, str]]:
     """(runtime, record) of each run, with how it ended and how busy the machine was when it began."""
     for runtime, records in pair.runs.items():
         for record in records:
-            load = record.trial.get("machine", {}).get("load")
-            busy = f", load average {load[0]:.2f} at its start" if load else ""
-            yield runtime, f"{record.id}, {record.trial['ended']}{busy}"
+            busy = f"load average {record.trial.machine.load[0]:.2f} at its start"
+            yield runtime, f"{record.id}, {record.trial.ended}, {busy}"
 
 
 def _rows(pair: Pair, names: tuple[str, str]) -> Iterator[tuple[str, ...]]:
@@ -84,7 +84,7 @@ def _facts(comparison: Comparison, runtime: str) -> Mapping[str, str]:
     """Every value that the records of a runtime have for each name, in order."""
     found: dict[str, dict[str, None]] = {}
     for record in (record for pair in comparison.pairs for record in pair.runs[runtime]):
-        machine = {name: value for name, value in record.trial.get("machine", {}).items() if name not in NOT_HARDWARE}
-        for name, value in (record.trial.get("versions", {}) | machine).items():
+        machine = {name: value for name, value in asdict(record.trial.machine).items() if name not in NOT_HARDWARE}
+        for name, value in (record.trial.versions | machine).items():
             found.setdefault(name, {})[str(value)] = None
     return {name: "; ".join(values) for name, values in found.items()}

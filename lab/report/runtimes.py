@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -22,13 +22,12 @@ from lab.measure.dip import dips, median_step, worst_step
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, reaction
 from lab.record.store import Record, opened, stored
-from lab.spec.inputs import REPLAYED
+from lab.spec.inputs import REPLAYED, Inputs
+from lab.spec.steps import ReplicaSteps
 
 BASE = "binary"  # ratios are of the other runtime to this one
-UNDRAINED = "not drained"  # a trial that ends with its traffic: what is left of the lag is not lost
 LOST = "lost or unseen"
 BETWEEN_RUNS = ("runtime", "repetition")
-AUTOSCALED = ("ScaledObject", "HorizontalPodAutoscaler", "LagController")
 
 Figures = dict[str, float]
 
@@ -54,9 +53,9 @@ class Pair:
     runs: Mapping[str, tuple[Record, ...]]
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> Inputs:
         """The inputs, which but for runtime and repetition are those of every run."""
-        return dict(next(iter(self.runs.values()))[0].trial["inputs"])
+        return next(iter(self.runs.values()))[0].inputs
 
     def withheld(self, part: str, name: str) -> bool:
         """Whether the figure is no result here.
@@ -64,9 +63,9 @@ class Pair:
         In a trial of decreed steps the backlog and the replicas are given; in one that ends with lag what is left of it is
         not lost.
         """
-        if self.inputs["policy"]["kind"] not in AUTOSCALED and (part, name) in GIVEN:
+        if isinstance(self.inputs.policy, ReplicaSteps) and (part, name) in GIVEN:
             return True
-        return name == LOST and self.inputs.get("until") == REPLAYED
+        return name == LOST and self.inputs.until == REPLAYED
 
     @cached_property
     def _measured(self) -> dict[str, list[tuple[dict[str, Figures], dict[str, str]]]]:
@@ -128,7 +127,7 @@ def compare(first: Path, second: Path) -> Comparison:
     if not keys:
         allowed = f"at least one record whose inputs but for the runtime are those of one in {folders[one]}"
         raise InputError(folders[two], "records", f"{len(found[two])} without a counterpart", allowed)
-    names = _names([by_key[one][key][0].trial["inputs"] for key in keys])
+    names = _names([by_key[one][key][0].inputs for key in keys])
     runs = [{runtime: by_key[runtime][key] for runtime in (one, two)} for key in keys]
     alone = {
         runtime: tuple(record.id for key, records in by_key[runtime].items() if key not in keys for record in records)
@@ -143,14 +142,10 @@ def _records(folder: Path) -> tuple[list[Record], list[str]]:
     finished, others = [], []
     for path in stored(folder).values():
         record = Record(path)
-        try:
-            runtime, ended = record.trial["inputs"]["runtime"], str(record.trial.get("ended", "running"))
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise InputError(path / "trial.json", "content", str(error), "a record with its inputs and runtime") from error
-        if record.finished and isinstance(runtime, str):
+        if record.finished:
             finished.append(opened(path))
         else:
-            others.append(f"{record.id} ({runtime}): {ended}")
+            others.append(f"{record.id} ({record.inputs.runtime}): {record.trial.ended}")
     if not finished:
         found = f"{len(others)} unfinished" if others else "none"
         raise InputError(
@@ -160,7 +155,7 @@ def _records(folder: Path) -> tuple[list[Record], list[str]]:
 
 
 def _runtime(folder: Path, records: Iterable[Record]) -> str:
-    runtimes = sorted({str(record.trial["inputs"]["runtime"]) for record in records})
+    runtimes = sorted({record.inputs.runtime for record in records})
     if len(runtimes) > 1:
         raise InputError(folder, "runtime", ", ".join(runtimes), "records of one runtime in each folder")
     return runtimes[0]
@@ -169,17 +164,16 @@ def _runtime(folder: Path, records: Iterable[Record]) -> str:
 def _by_key(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
     """The runs of each trial in order of repetition, by their inputs without what may differ."""
     found: dict[str, list[Record]] = defaultdict(list)
-    for record in sorted(records, key=lambda record: int(record.trial["inputs"].get("repetition", 1))):
-        inputs = {name: value for name, value in record.trial["inputs"].items() if name not in BETWEEN_RUNS}
-        found[json.dumps(inputs, sort_keys=True)].append(record)
+    for record in sorted(records, key=lambda record: record.inputs.repetition):
+        found[replace(record.inputs, runtime=BASE, repetition=1).id].append(record)
     return {key: tuple(runs) for key, runs in found.items()}
 
 
-def _names(inputs: Sequence[Mapping[str, Any]]) -> list[str]:
+def _names(inputs: Sequence[Inputs]) -> list[str]:
     """A name for each: profile and policy, and where those are the same what else tells the trials apart."""
     alike: dict[tuple[str, str], list[int]] = defaultdict(list)
     for n, one in enumerate(inputs):
-        alike[str(one.get("profile_name")), str(one.get("policy_name"))].append(n)
+        alike[one.profile_name, one.policy_name].append(n)
     names = [""] * len(inputs)
     for (profile, policy), places in alike.items():
         flat = {n: _settings(inputs[n]) for n in places}
@@ -191,10 +185,9 @@ def _names(inputs: Sequence[Mapping[str, Any]]) -> list[str]:
     return names
 
 
-def _settings(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """The settings of a workload by their names, and every other input whole."""
-    left = {name: value for name, value in inputs.items() if name not in (*BETWEEN_RUNS, "workload")}
-    return {name: _short(value) for name, value in (left | dict(inputs.get("workload", {}))).items()}
+def _settings(inputs: Inputs) -> dict[str, str]:
+    """The settings of a workload by their names, and every other input whole, but for what differs between runs."""
+    return {name: _short(value) for name, value in inputs.settings().items() if name not in BETWEEN_RUNS}
 
 
 def _short(value: Any) -> str:
@@ -248,7 +241,7 @@ def _cold_start(record: Record, _: Overview) -> Figures:
 
 def _dip(kind: str) -> Measure:
     def figures(record: Record, _: Overview) -> Figures:
-        if not record.trial.get("steps"):
+        if not record.trial.steps:
             raise NoData("no step was decreed")
         steps = dips(record)
         middle, worst = median_step(steps, kind), worst_step(steps, kind)

@@ -62,7 +62,7 @@ class Session:
         if not self.records:
             return ""
         last = self.records[-1].trial
-        return "".join(f"{key}={value}\n" for key, value in {**last["versions"], "cpu": last["machine"]["cpu"]}.items())
+        return "".join(f"{key}={value}\n" for key, value in {**last.versions, "cpu": last.machine.cpu}.items())
 
 
 @dataclass
@@ -92,9 +92,9 @@ class SessionSummary:
             return {}
         trial = self.session.records[-1].trial
         return {
-            "scale": trial["scale"],
-            "runtime": trial["inputs"]["runtime"],
-            "commit": trial["versions"]["commit"],
-            "machine": f"{trial['machine']['cores']} cores, {trial['machine']['cpu']}",
-            "date": datetime.fromtimestamp(trial["begun"], UTC).date().isoformat(),
+            "scale": trial.scale,
+            "runtime": trial.inputs.runtime,
+            "commit": trial.versions["commit"],
+            "machine": f"{trial.machine.cores} cores, {trial.machine.cpu}",
+            "date": datetime.fromtimestamp(trial.begun, UTC).date().isoformat(),
         }

@@ -15,7 +15,7 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.errors import InputError
-from lab.spec import declarations, events, profile, scaledobject
+from lab.spec import declarations, events, plain, profile, scaledobject
 from lab.spec import policy as policies
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.companions import bystander, lag_scaler
@@ -34,6 +34,18 @@ from lab.spec.workload import PARTITIONS, Workload
 DRAINED, REPLAYED = "drained", "replayed"
 PRODUCER = "producer/job"
 _LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
+# What plain inputs hold: a field that came later may be absent, and None where it is not used.
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("profile_name", "policy_name", "runtime"), str),
+    **dict.fromkeys(("profile", "policy", "workload", "scale"), dict),
+    **dict.fromkeys(("seed", "partitions"), int),
+}
+_EVENTS: dict[str, type] = {"fault": str, "partitions_after": int, "events": list}
+_OPTIONAL: dict[str, type] = {
+    **dict.fromkeys(("until", "driver"), str),
+    "repetition": int,
+    **dict.fromkeys(("replaced", "beside"), list),
+}
 
 
 @dataclass(frozen=True)
@@ -98,6 +110,37 @@ class Inputs:
         if self.driver != PRODUCER:
             content["driver"] = self.driver
         return content
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], where: object) -> Inputs:
+        """The inputs that :meth:`to_dict` wrote, with the same id. Raises :class:`InputError`, which names ``where``."""
+        yamlfile.known(content, (*_KINDS, *_OPTIONAL, *_EVENTS), where, "inputs.")
+        for name, kind in _EVENTS.items():
+            if content.get(name) is not None:
+                plain.value(content, name, kind, where, "inputs.")
+        given = {name: kind for name, kind in _OPTIONAL.items() if content.get(name) is not None}
+        read: dict[str, Any] = {
+            name: plain.value(content, name, kind, where, "inputs.") for name, kind in (_KINDS | given).items()
+        }
+        read["profile"] = profile.build(read["profile"], where)
+        read["policy"] = policies.parse(read["policy"], where)
+        read["workload"] = Workload.of(read["workload"], where)
+        read["scale"] = Scale(**plain.fields_of(Scale, read["scale"], where, "inputs.scale"))
+        replaced = read.get("replaced", ())
+        read["replaced"] = tuple(Replaced(**plain.fields_of(Replaced, one, where, "inputs.replaced")) for one in replaced)
+        read["beside"] = tuple(read.get("beside", ()))
+        read["during"] = events.stored(content, read["profile"], where)
+        return cls(**read)
+
+    @property
+    def pod_rate(self) -> float:
+        """Messages/s that one pod processes at most at the trial's scale."""
+        return self.workload.rate * self.scale.rate
+
+    def settings(self) -> dict[str, Any]:
+        """Every input by its name as plain data, the workload's settings one by one."""
+        own = {name: value for name, value in self.to_dict().items() if name != "workload"}
+        return own | self.workload.to_dict()
 
     @cached_property
     def id(self) -> str:

@@ -23,6 +23,8 @@ class PlainHpa:
     utilization: int
     content: dict[str, Any]
 
+    lag_threshold = None  # it scales on CPU
+
     @property
     def start(self) -> int:
         """Replicas a trial begins with."""

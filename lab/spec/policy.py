@@ -13,7 +13,11 @@ from lab.spec.scale import Scale
 
 
 class Policy(Protocol):
-    """What the runner needs of any policy; ``content`` is its YAML, ``hpa`` the name of the HPA that acts for it, if any."""
+    """What runner and measures need of any policy.
+
+    ``content`` is its YAML, and ``hpa`` the name of the HPA that acts for it, if any. ``lag_threshold`` is the lag per replica
+    that it scales on, in messages; None for a policy that does not scale on lag.
+    """
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -25,6 +29,8 @@ class Policy(Protocol):
     def max_replicas(self) -> int: ...  # noqa: D102
     @property
     def hpa(self) -> str | None: ...  # noqa: D102
+    @property
+    def lag_threshold(self) -> int | None: ...  # noqa: D102
     @property
     def content(self) -> dict[str, Any]: ...  # noqa: D102
     def compressed(self, scale: Scale) -> Policy: ...  # noqa: D102

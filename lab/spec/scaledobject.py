@@ -90,18 +90,14 @@ class ScaledObject:
         return self.min_replicas
 
     @property
-    def lag_threshold(self) -> int:
-        """The lag the HPA wants per replica, of the first trigger that scales on it.
-
-        Raises :class:`InputError` where none does.
-        """
+    def lag_threshold(self) -> int | None:
+        """The lag the HPA wants per replica, messages, of the first trigger that scales on it; None where none does."""
         for trigger in self.triggers:
             if isinstance(trigger, Kafka):
                 return trigger.lag_threshold
             if isinstance(trigger, External) and trigger.metadata.get("lagThreshold"):
                 return int(trigger.metadata["lagThreshold"])
-        types = [trigger["type"] for trigger in self.content["spec"]["triggers"]]
-        raise InputError(self.where, "spec.triggers", types, "one at least with a lagThreshold")
+        return None
 
     def compressed(self, scale: Scale) -> ScaledObject:
         """The same policy with its times divided and its thresholds of lag multiplied as ``scale`` declares.

@@ -53,6 +53,7 @@ class ReplicaSteps:
     content: dict[str, Any]
 
     hpa = None  # nothing decides
+    lag_threshold = None
 
     @property
     def min_replicas(self) -> int:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lab.model.hpa_replicas import Controller
+from lab.record.trial import Deadlines
 from lab.spec import hpa_spec
 from lab.spec.backoff import Backoff
 from lab.spec.controller import LagController
@@ -34,19 +34,6 @@ SYNCS = 3  # that a change may wait for: to be seen, to be decided, to be repeat
 SLACK = 2.0  # times what a group takes at its full rate
 _RANGE = re.compile(r"\[(\d+)([smhd])")
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
-@dataclass(frozen=True)
-class Deadlines:
-    """Seconds: until the baseline has settled, the profile is replayed, the group is at rest, and the ledger is settled.
-
-    ``replay_s`` is counted from when the producer started, ``end_s`` from its last event.
-    """
-
-    settle_s: float
-    replay_s: float
-    end_s: float
-    ledger_s: float
 
 
 def deadlines(inputs: Inputs) -> Deadlines:

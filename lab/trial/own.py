@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +59,7 @@ def told(inputs: Inputs) -> list[str]:
     return [*lines, *(f"replaced {one}" for one in inputs.replaced)]
 
 
-def replaced(inputs: Mapping[str, Any]) -> str:
+def replaced(inputs: Inputs) -> str:
     """What a record's ``inputs`` say was replaced in the user's ScaledObject, as a paragraph; "" when nothing was."""
-    rows = [f"{one['field']} ({one['theirs']!r})" for one in inputs.get("replaced", ())]
+    rows = [f"{one.field} ({one.theirs!r})" for one in inputs.replaced]
     return f"Replaced in the ScaledObject as it was brought, so that it runs here: {'; '.join(rows)}." if rows else ""

@@ -83,5 +83,5 @@ def _ledger(stage: Stage, spark: Callable[[], SparkSession], at_rest: bool, into
         letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
         topics = Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], letters)
         settle(spark(), stage.cluster.bootstrap, topics, into, at_rest, stage.cluster.kafka_settings)
-    stage.times["ledger_s"] = time.monotonic() - begun
-    log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.times["ledger_s"])
+    stage.ledger_s = time.monotonic() - begun
+    log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.ledger_s)

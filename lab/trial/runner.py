@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -17,8 +16,8 @@ from lab.errors import LabFault
 from lab.host import machine
 from lab.model.baseline import baseline
 from lab.progress import reporting
-from lab.record import seal
-from lab.record.store import Record, write_json
+from lab.record.store import Record
+from lab.record.trial import Fault, Step, Trial
 from lab.spec.inputs import DRAINED, Inputs
 from lab.trial import closing
 from lab.trial.events import happen
@@ -43,16 +42,16 @@ def run(cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], Spa
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "inputs").mkdir(parents=True)
     stage: Stage | None = None
-    head = {
-        "id": inputs.id,
-        "inputs": inputs.to_dict(),
-        "baseline": asdict(baseline(inputs.policy, inputs.partitions)),
-        "scale": str(inputs.scale),
-        "versions": {**cluster.versions, **machine.packages()},
-        "machine": machine.describe(),
-        "begun": clock.now(),
-    }
-    write_json(folder / "trial.json", head | {"ended": "running"})
+    head = Trial(
+        id=inputs.id,
+        inputs=inputs,
+        baseline=baseline(inputs.policy, inputs.partitions),
+        scale=str(inputs.scale),
+        versions={**cluster.versions, **machine.packages()},
+        machine=machine.describe(),
+        begun=clock.now(),
+    )
+    head.write(folder)
     try:
         stage = Stage(cluster, inputs, folder)
         with reporting(stage.line, every_s=5):
@@ -69,23 +68,31 @@ def run(cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], Spa
     return Record(folder)
 
 
-def _close(folder: Path, head: dict[str, Any], stage: Stage | None, ended: str, spark: Callable[[], SparkSession]) -> None:
+def _close(folder: Path, head: Trial, stage: Stage | None, ended: str, spark: Callable[[], SparkSession]) -> None:
     """Leave the record with what can be had of it, sealed; then take down what the trial put up."""
     missing: dict[str, str] = {}
-    seen: dict[str, Any] = {"times": {}, "offsets": {}}
+    trial = head
     try:
         if stage is not None:
             stage.times.setdefault("ended", clock.now())
             closing.close(folder, parts(stage, spark, missing), missing)
     finally:
         if stage is not None:
-            seen = {"times": stage.times, "offsets": stage.offsets, "steps": stage.steps, "faults": stage.faults}
-            seen |= {"events": stage.events}
-            seen |= {"deadlines": asdict(stage.deadlines), "lag_unanswered": stage.lag_unanswered}
-            seen |= {"watch_gaps": stage.transitions.gaps}
-        end = {"finished": clock.now(), "clock_moved_s": round(clock.PROCESS.moved_s(), 3)}
-        trial = head | {"ended": ended, "missing": missing, **seen, **end, "files": seal.checksums(folder)}
-        write_json(folder / seal.OWN, trial)
+            trial = replace(
+                head,
+                times=stage.times,
+                ledger_s=stage.ledger_s,
+                offsets=stage.offsets,
+                events=tuple(stage.events),
+                steps=tuple(Step(**one) for one in stage.steps),
+                faults=tuple(Fault(**one) for one in stage.faults),
+                deadlines=stage.deadlines,
+                lag_unanswered=stage.lag_unanswered,
+                watch_gaps=tuple(stage.transitions.gaps),
+            )
+        moved_s = round(clock.PROCESS.moved_s(), 3)
+        trial = replace(trial, ended=ended, missing=missing, finished=clock.now(), clock_moved_s=moved_s)
+        trial.sealed(folder).write(folder)
         if stage is not None:
             closing.bounded(stage.close, CLOSE_S)
 

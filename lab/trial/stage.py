@@ -17,6 +17,7 @@ from lab.errors import LabFault
 from lab.kafka import topics
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.model.baseline import baseline
+from lab.record.trial import Offsets
 from lab.spec.events import SIGKILL, Kill
 from lab.spec.inputs import Inputs
 from lab.spec.steps import Decree
@@ -48,7 +49,8 @@ class Stage:
         self.lag_unanswered = 0  # how often Kafka did not answer when it was asked for the lag
         self._halted = False
         self.times: dict[str, float] = {}
-        self.offsets: dict[int, dict[str, int | None]] = {}
+        self.ledger_s: float | None = None  # how long settling the ledger took
+        self.offsets: dict[int, Offsets] = {}
         self.events: list[dict[str, Any]] = []  # what happened, by lab.trial.events
         self.paused: dict[str, int] = {}  # process by pod
         self.api = cluster.api()
@@ -119,7 +121,7 @@ class Stage:
             return bool(found)
 
         until(answered, OFFSETS_S, "the group's offsets", every_s=0.5)
-        self.offsets = {number: {"end": part.end, "committed": part.committed} for number, part in found[0].items()}
+        self.offsets = {number: Offsets(part.end, part.committed) for number, part in found[0].items()}
 
     def line(self) -> str:
         """The live line: phase, lag and replicas."""

@@ -14,6 +14,7 @@ from kubernetes.dynamic import DynamicClient
 
 from lab import clock
 from lab.errors import LabFault
+from lab.record.trial import WatchGap
 from lab.trial.follow import Kind, follow
 
 KINDS = (
@@ -28,7 +29,7 @@ KINDS = (
 class Transitions:
     """Watches the namespace from the moment it is made; ``now`` holds each object's last state by (kind, name).
 
-    ``gaps`` are the times, epoch s, between which a kind's events were not seen one by one ({kind, from, until}).
+    ``gaps`` are the times, epoch s, between which a kind's events were not seen one by one.
     """
 
     def __init__(self, api: client.ApiClient, namespace: str, file: Path, kinds: tuple[tuple[str, str], ...] = KINDS) -> None:
@@ -36,7 +37,7 @@ class Transitions:
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self.now: dict[tuple[str, str], dict[str, Any]] = {}
-        self.gaps: list[dict[str, Any]] = []
+        self.gaps: list[WatchGap] = []
         self.fault: str | None = None  # why an event could not be kept, which makes the file worthless
         dynamic = DynamicClient(api)
         self._sources = {kind: Kind(dynamic, version, kind, namespace) for version, kind in kinds}
@@ -87,7 +88,7 @@ class Transitions:
     def _follow(self, kind: str) -> None:
         def gap(began: float, ended: float) -> None:
             behind = clock.now() - time.monotonic()
-            self.gaps.append({"kind": kind, "from": behind + began, "until": behind + ended})
+            self.gaps.append(WatchGap(kind, behind + began, behind + ended))
 
         follow(self._sources[kind], lambda event, item: self._keep(kind, event, item), self._stop, gap)
 

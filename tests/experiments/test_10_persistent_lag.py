@@ -25,7 +25,6 @@ import pytest
 
 from lab.judge.aggregate import largest, median, smallest, total
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
-from lab.measure import curves
 from lab.measure.churn import churn
 from lab.measure.cost import cost
 from lab.measure.flips import stability
@@ -34,7 +33,7 @@ from lab.measure.lateness import behind
 from lab.measure.reaction import POLICY, reaction
 from lab.measure.signal import unanswered
 from lab.measure.spread import spread
-from lab.measure.timeline import moments
+from lab.measure.timeline import moments, peak_lag
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
@@ -58,15 +57,14 @@ FIGURES = {
     "rebalances": lambda record: churn(record).rebalances,
     "pod-minutes": lambda record: cost(record).pod_minutes,
     "most replicas": lambda record: stability(record).most_replicas,
-    "peak lag": curves.peak_lag,
+    "peak lag": peak_lag,
     "late (s)": lambda record: behind(record, TIME_BEHIND_S),
 }
 
 
 def ignoring(claim, record):
     """A scaler that saw no lag would do nothing either: there was lag to scale on, and the HPA got it at every sync."""
-    policy = curves.policy(record)
-    lag = curves.peak_lag(record) / (policy.floor * policy.lag_threshold)
+    lag = peak_lag(record) / (record.policy.min_replicas * record.lag_threshold)
     claim(lag.named("peak lag over the lagThresholds of the floor") > 1, "there was lag to ignore", kind="control")
     claim(unanswered(record) == 0, "the scaler answered the HPA at every sync", kind="control")
 
@@ -132,10 +130,10 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
     """Where it loses: the same pods, later by sustainSeconds, with the lag that has come meanwhile."""
     found = run(trials, evidence, "plateau", POLICIES | {IN_SECONDS: "lasting-30s"})
 
-    triggers = found[LASTING].trial["inputs"]["policy"]["spec"]["triggers"]
+    triggers = found[LASTING].policy.content["spec"]["triggers"]
     sustain_s = float(triggers[0]["metadata"]["sustainSeconds"])
     most = {name: stability(record).most_replicas for name, record in found.items()}
-    peak = {name: curves.peak_lag(record) for name, record in found.items()}
+    peak = {name: peak_lag(record) for name, record in found.items()}
     decided = {name: reaction(record).part(POLICY) for name, record in found.items()}
     later = (decided[LASTING] - decided[BUILT_IN]) / sustain_s
     as_many = "most replicas over those of the kafka trigger"
@@ -181,7 +179,7 @@ def test_the_authors_table(trials, evidence):
     for name, row in seen.items():
         figures = {f"{clock} lag": moment.lag for clock, moment in row.items()}
         evidence.report(name, figures | {f"{clock} replicas": moment.wanted for clock, moment in row.items()})
-    floor = curves.policy(found[short]).floor
+    floor = found[short].policy.min_replicas
     # Of the group that is left alone, against the author's; both over their own lag at 12:00.
     shares = {clock: seen[long][clock].lag / seen[long]["12:00"].lag for clock in AUTHORS_LAG}
     off = largest(abs(share * AUTHORS_LAG["12:00"] / AUTHORS_LAG[clock] - 1) for clock, share in shares.items())

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_the_policy_is_accepted(trials, brought, evidence):
     """What any policy is held to, on whatever traffic."""
     record = trials.run(**brought)
-    evidence.explain(own.replaced(record.trial["inputs"]))
+    evidence.explain(own.replaced(record.inputs))
     evidence.chart("reaction, by part", lambda: breakdown_of(reaction(record)))
 
     with evidence.of(record) as claim:

@@ -87,7 +87,7 @@ def foreseen(trials, record):
 @allure.story("Every decision of every trial is the model's")
 def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
     """Each sync of each HPA of the session is decided again, from what it saw."""
-    decided = [record for record in trials.done.values() if record.trial["inputs"]["policy"]["kind"] in HPAS]
+    decided = [record for record in trials.done.values() if record.policy.hpa is not None]
     found = {record.id: agreement(record) for record in decided}
     for name, replay in found.items():
         evidence.report(name, {figure: of(replay) for figure, of in SYNCS.items()})

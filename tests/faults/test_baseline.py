@@ -1,6 +1,5 @@
 """A group that has committed nothing is never at zero to KEDA: its own examples end in verdicts, and say where they began."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -35,9 +34,8 @@ def test_kedas_own_example_is_tried(cluster, spark, tmp_path, example, threshold
     traffic.write_text(yaml.safe_dump(TRAFFIC))
     chosen = inputs.read(traffic, policy, slim(), 1, scales.load("quick"), "binary", until=REPLAYED)
     record = runner.run(cluster, chosen, tmp_path, spark)
-    kept = json.loads((record.folder / "trial.json").read_text())
-    assert kept["ended"] == "complete"
-    assert kept["baseline"]["replicas"] == replicas
-    assert "lag 24 on 24 of 24 partitions" in kept["baseline"]["why"]
+    assert record.trial.ended == "complete"
+    assert record.trial.baseline.replicas == replicas
+    assert "lag 24 on 24 of 24 partitions" in record.trial.baseline.why
     found = integrity(record)
     assert found.processed.number == found.produced.number > 0

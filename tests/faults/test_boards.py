@@ -44,8 +44,7 @@ def trial(cluster, spark, source, tmp_path_factory):
     profile = dataclasses.replace(read.profile, steps=SHORT, duration=SHORT_S)
     record = runner.run(cluster, dataclasses.replace(read, profile=profile), tmp_path_factory.mktemp("results"), spark)
     (namespace,) = set(source.trials()) - before
-    times = record.trial["times"]
-    return Window.until(namespace, times["ended"], times["ended"] - times["settling"])
+    return Window.until(namespace, record.end, record.end - record.time("settling"))
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.title)

@@ -32,13 +32,13 @@ def test_a_group_is_taken_through_its_steps(run):
     """Up, a control beside the group, and down: each is timed, moves what it should, and is measured at saturation."""
     read = inputs.read("saturate", "up-and-down", busy(), 1, scales.load("quick"), "binary", until=REPLAYED)
     record = run(dataclasses.replace(read, policy=steps.parse(TWO_STEPS, "here")))
-    taken = record.trial["steps"]
-    assert [(step["kind"], step["before"], step["after"]) for step in taken] == [
+    taken = record.trial.steps
+    assert [(step.kind, step.before, step.after) for step in taken] == [
         ("up", 2, 3),
         ("control", 3, 3),
         ("down", 3, 2),
     ]
-    assert all(step["t"] < step["settled"] < step["until"] for step in taken)
+    assert all(step.t < step.settled < step.until for step in taken)
     found = dips(record)
     assert saturated(found).number == 0
     assert [median_step(found, kind).steps.number for kind in ("up", "control", "down")] == [1, 1, 1]
@@ -67,4 +67,4 @@ def test_partitions_are_added_under_load(run):
     found = repartition(record)
     assert (found.added.value, found.unconsumed.value, found.skipped.value) == (6, 0, 0)
     assert found.consumed_s.value is not None
-    assert record.trial["times"]["driving"] < record.trial["times"]["repartitioned"] < record.trial["times"]["ended"]
+    assert record.driven < record.repartitioned < record.end

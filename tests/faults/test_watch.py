@@ -84,4 +84,4 @@ def test_a_watch_goes_on_when_its_api_server_was_restarted(plane, tmp_path):
     ]
     assert [(row["event"], row["name"]) for row in rows[6:]] == [("MODIFIED", "stays")]
     (gap,) = seen.gaps
-    assert gap["from"] < min(row["t"] for row in rows[3:6]) <= gap["until"]
+    assert gap.begin < min(row["t"] for row in rows[3:6]) <= gap.until

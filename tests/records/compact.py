@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lab import paths
-from lab.record.seal import checksums
-from lab.record.store import write_json
+from lab.record.store import Record
 from lab.trial.samples import METRICS
 from tests.records.plugin import LEDGER
 
@@ -42,8 +39,7 @@ def compact(record: Path, target: Path, files: Collection[str]) -> int:
 
 def seal(folder: Path) -> None:
     """Make trial.json agree with the files that are there now. The one place where a small record's checksums are written."""
-    trial: dict[str, Any] = json.loads((folder / "trial.json").read_text())
-    write_json(folder / "trial.json", trial | {"files": checksums(folder)})
+    Record(folder).trial.sealed(folder).write(folder)
 
 
 def size(folder: Path) -> int:
@@ -52,8 +48,9 @@ def size(folder: Path) -> int:
 
 
 def measured_metrics() -> list[str]:
-    """The metrics that the code of a measure or of the report names."""
-    code = "".join(file.read_text() for name in ("measure", "report") for file in (paths.PROJECT / "lab" / name).glob("*.py"))
+    """The metrics that the code of a measure, of a view or of the report names."""
+    folders = [paths.PROJECT / "lab" / name for name in ("measure", "record", "report")]
+    code = "".join(file.read_text() for folder in folders for file in folder.glob("*.py"))
     return [metric for metric in METRICS if f'"{metric}"' in code]
 
 

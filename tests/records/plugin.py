@@ -15,7 +15,7 @@ import pytest
 
 from lab.measure import summary
 from lab.plugin import SESSION
-from lab.record.store import Record
+from lab.record.tables import Tables
 from lab.report import evidence
 from lab.trial.trials import Trials
 
@@ -40,7 +40,7 @@ class Notes:
         patch.setattr(evidence, "attach", lambda *_: None)
         patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
         patch.setattr(summary, "keep", lambda record: record)  # what is judged here stays as it is
-        cached: Any = Record.__dict__["produced"]
+        cached: Any = Tables.__dict__["produced"]
         produced, run = cached.func, Trials.run
 
         def running(trials: Any, *given: Any, **how: Any) -> Any:

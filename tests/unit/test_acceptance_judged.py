@@ -33,9 +33,7 @@ def judged(tmp_path_factory):
     record = folder / "records" / chosen.id
     (record / "inputs").mkdir(parents=True)
     build(record, TRANSITIONS, REPORTS)
-    trial = {"id": chosen.id, "inputs": chosen.to_dict(), "scale": str(chosen.scale), "ended": "complete"}
-    trial |= {"machine": {"cores": 2, "cpu": "x"}, "versions": {}, "finished": 1140}
-    sealed(record, **trial)
+    sealed(record, id=chosen.id, inputs=chosen, scale=str(chosen.scale))
     options = [f"--{option}={file}" for option, file in zip(OWN, astuple(brought), strict=True)]
     command = experiments(*options, f"--from-records={folder}", f"--results={folder}")
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)

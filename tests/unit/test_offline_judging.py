@@ -26,14 +26,7 @@ def judged(tmp_path_factory):
     record = folder / "records" / chosen.id
     (record / "inputs").mkdir(parents=True)
     build(record, TRANSITIONS, REPORTS)
-    trial = {
-        "scale": str(chosen.scale),
-        "machine": {"cores": 2, "cpu": "x"},
-        "versions": {},
-        "finished": 1140,
-        "ended": "complete",
-    }
-    sealed(record, **trial)
+    sealed(record)
     command = experiments("-k", "a_10x_spike", f"--from-records={folder}", f"--results={folder}")
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
     return ran, {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}

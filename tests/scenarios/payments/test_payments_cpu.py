@@ -15,7 +15,6 @@ import allure
 import pytest
 
 from lab.judge.measure import quantity
-from lab.measure import curves
 from lab.measure.winner import CPU, LAG, winner
 from tests.scenarios.payments.trials import processor, run
 
@@ -44,5 +43,5 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
 @quantity("steps", "scale-ups since the spike began")
 def scale_ups_since_spike(record):
     """Scale-ups from the spike's start to the trial's end."""
-    spike = curves.zero(record)
-    return sum(change.after > change.before and change.t >= spike for change in curves.scalings(record))
+    spike = record.zero
+    return sum(change.after > change.before and change.t >= spike for change in record.scalings)

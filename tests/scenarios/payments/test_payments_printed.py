@@ -114,8 +114,7 @@ def series(source, record, query):
     names = yamlfile.read(record.folder / "inputs" / "configmap-trial.yaml")["data"]
     ours = {"payment-processor-group": names["GROUP"], "incoming-payments": names["TOPIC"]}
     ours |= {"payment-processor-deployment": "consumer"}
-    times = record.trial["times"]
-    window = Window.until("", times["ended"], times["ended"] - times["driving"])
+    window = Window.until("", record.end, record.end - record.driven)
 
     def count(expr):
         for theirs, own in ours.items():

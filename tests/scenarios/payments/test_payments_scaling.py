@@ -17,7 +17,6 @@ import allure
 import pytest
 
 from lab.judge.quantity import Bound
-from lab.measure import curves
 from lab.measure.agreement import agreement
 from lab.measure.churn import churn
 from lab.measure.cost import cost
@@ -26,6 +25,7 @@ from lab.measure.hold import hold
 from lab.measure.reaction import reaction
 from lab.measure.rounds import round_count
 from lab.measure.timelag import timelag
+from lab.measure.timeline import peak_lag
 from lab.measure.upwindow import first_burst, first_stride, upwindow
 from tests.scenarios.payments.trials import BARE, DEFAULTS, INERTIA, run
 
@@ -48,7 +48,7 @@ def test_inertia_ends_the_jitter(trials, evidence):
         figures = {"flips": steps.flips, "steps up": steps.scale_ups, "steps down": steps.scale_downs}
         figures |= {"rebalance rounds": round_count(record), "in rebalances (s)": moves.total_s}
         figures |= {"partitions handed over": moves.assigned, "pod-minutes": cost(record).pod_minutes}
-        evidence.report(name, figures | {"peak lag": curves.peak_lag(record), "reaction (s)": reaction(record).total_s})
+        evidence.report(name, figures | {"peak lag": peak_lag(record), "reaction (s)": reaction(record).total_s})
 
     calm, restless = records[INERTIA], records[BARE]
     fewer_rounds = (round_count(calm) / round_count(restless)).named("rebalance rounds with inertia over those without")

@@ -69,7 +69,7 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
 
 def multipliers(record, phase):
     """How many of the table's surge multipliers are the generator's in ``phase``."""
-    city = City(record.trial["inputs"]["seed"], ZONES, DRIVERS)
+    city = City(record.inputs.seed, ZONES, DRIVERS)
     return accuracy(record, city.zones, city.multiplier, updated_zone, phase)
 
 

@@ -18,7 +18,6 @@ import allure
 import pytest
 
 from lab import paths
-from lab.measure import curves
 from lab.measure.cap import cap
 from lab.measure.cost import cost
 from lab.measure.deadletters import dead_letters
@@ -27,6 +26,7 @@ from lab.measure.idle import idle
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.retrying import partition_rate, retrying
+from lab.measure.timeline import peak_lag
 from lab.spec.events import Kill
 from lab.spec.workload import PARTITIONS, Workload
 
@@ -41,7 +41,7 @@ WORKLOAD = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rat
 
 def delays_s(record):
     """The delays before each retry, as this record's scale compressed them."""
-    return [1 / record.trial["inputs"]["scale"]["time"] * delay for delay in (1, 2, 4)]
+    return [1 / record.scale.time * delay for delay in (1, 2, 4)]
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
             "pods without a partition, of more than 24": surplus.idle_pods,
             '"scales beyond partition count": messages of those': surplus.messages_by_surplus,
             '"prevents rapid oscillations": flips': steps.flips,
-            "peak lag": curves.peak_lag(sustained),
+            "peak lag": peak_lag(sustained),
             '"optimal resource utilization": share of pod time without work': cost(sustained).idle_ratio,
         }
     )

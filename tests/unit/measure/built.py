@@ -1,15 +1,17 @@
 """Records built from just the rows a test is about."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 
-from lab.record import seal
-from lab.record.store import Record, write_json
+from lab.record import trial
+from lab.record.store import Record
+from lab.record.trial import Step
 
+from . import whole
 from .conftest import deployment, report
 
-SCALED = {"kind": "ScaledObject", "spec": {"triggers": [{"type": "kafka", "metadata": {"lagThreshold": "100"}}]}}
 COLUMNS = {
     "transitions": ["t", "kind", "name", "event", "object"],
     "group_events": ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"],
@@ -19,21 +21,24 @@ COLUMNS = {
 }
 
 
-def record(folder, *, inputs=None, times=None, steps=(), **tables):
-    """A record with the tables that are given, each as its rows; the others are absent."""
-    given = {"partitions": 4, "policy": SCALED, "scale": {"time": 1}} | (inputs or {})
-    spans = {"settling": 0, "driving": 0, "ended": 100} if times is None else times
-    content = {"id": "built", "inputs": given, "times": spans, "steps": list(steps)}
-    write_json(folder / "trial.json", content | {"offsets": {"0": {"end": 0, "committed": 0}}})
+def record(folder, *, inputs=None, times=None, steps=(), **more):
+    """A record with the tables that are given, each as its rows, and what else is given in its trial.json.
+
+    Other tables are absent; ``inputs`` are those that matter.
+    """
+    tables = {name: more.pop(name) for name in COLUMNS if name in more}
+    spans = {} if times is None else {"times": times}
+    chosen = whole.inputs(**(inputs or {}))
+    made = whole.trial(chosen, steps=tuple(Step(**row) for row in steps), **spans, **more)
     for name, rows in tables.items():
         pd.DataFrame(rows, columns=COLUMNS[name]).to_parquet(folder / f"{name}.parquet")
-    return sealed(folder)
+    made.sealed(folder).write(folder)
+    return Record(folder)
 
 
 def sealed(folder, **more):
-    """The record in ``folder`` as a trial that went to its end leaves it: with ``more`` in trial.json, and checksums."""
-    end = {"ended": "complete", "missing": {}} | more | {"files": seal.checksums(folder)}
-    write_json(folder / "trial.json", Record(folder).trial | end)
+    """The record in ``folder`` with ``more`` in its trial.json, and the checksums of what is there now."""
+    replace(trial.read(folder), **more).sealed(folder).write(folder)
     return Record(folder)
 
 

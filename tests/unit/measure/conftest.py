@@ -5,10 +5,13 @@ import json
 import pandas as pd
 import pytest
 
-from lab.record.store import Record, write_json
+from lab.record.store import Record
+from lab.record.trial import Offsets
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.workload import Workload
+
+from . import whole
 
 SPIKE, END = 1000.0, 1020.0
 
@@ -60,10 +63,8 @@ LAG = {990: 500, 1000: 600, 1001: 12_600, 1020: 150_000, 1030: 90_000, 1031: 90_
 def build(folder, transitions, reports, lag=LAG):
     """Write the tables as a trial would."""
     chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
-    offsets = {"0": {"end": 100, "committed": 98}}
-    write_json(
-        folder / "trial.json", {"id": chosen.id, "inputs": chosen.to_dict(), "times": {"ended": 1130}, "offsets": offsets}
-    )
+    ended = {"times": {"settling": 970, "driving": 975, "ended": 1130}, "finished": 1140.0}
+    whole.trial(chosen, id=chosen.id, offsets={0: Offsets(100, 98)}, **ended).write(folder)
     pd.DataFrame(transitions).to_parquet(folder / "transitions.parquet")
     pd.DataFrame(reports).to_parquet(folder / "group_events.parquet")
     labels = json.dumps({"partition": "0"}, sort_keys=True)

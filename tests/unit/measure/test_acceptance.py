@@ -4,12 +4,9 @@ import pytest
 
 from lab.measure.acceptance import LEAST_S, catch_up, kept
 
-from . import built
+from . import built, whole
 
-BOUNDS = {
-    "kind": "ScaledObject",
-    "spec": {"minReplicaCount": 2, "maxReplicaCount": 4, "triggers": [{"type": "kafka", "metadata": {"lagThreshold": "100"}}]},
-}
+BOUNDS = whole.scaled(minReplicaCount=2, maxReplicaCount=4)
 POD = {"process_ms": "10", "concurrency": 1}  # 100 messages/s
 PHASES = ((0, "baseline"), (10, "spike"), (20, "drain"))
 

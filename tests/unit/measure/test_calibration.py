@@ -64,7 +64,7 @@ def test_what_is_in_flight_is_lag_over_arrivals(tmp_path):
 def test_the_rate_is_the_workloads(tmp_path):
     """One at a time, 10 ms each, at a scale that doubles rates: 200 a second."""
     made = record(tmp_path, inputs={"workload": WORKLOAD, "scale": {"name": "x", "time": 1, "rate": 2}}, group_events=[])
-    assert calibration.rate(made) == 200
+    assert made.inputs.pod_rate == 200
 
 
 def test_a_figure_is_the_median_of_the_records_that_show_it(tmp_path):

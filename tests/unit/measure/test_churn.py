@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.measure.churn import churn, handovers, rebalances
+from lab.measure.churn import churn, rebalances
 
 from . import built
 from .built import assigned, given_up
@@ -39,7 +39,7 @@ def test_rebalances_can_be_asked_of_a_stretch(record):
 def test_giving_up_nothing_is_no_handover(tmp_path):
     """A member without partitions that is told to give them up changes nothing; being assigned none ends its rebalance."""
     idle = built.record(tmp_path, group_events=[given_up(20.0, "a"), assigned(30.0, "a")])
-    assert [change.t for change in handovers(idle)] == [30.0]
+    assert [change.t for change in idle.handovers] == [30.0]
 
 
 def test_a_quiet_group_has_no_length_of_a_rebalance(tmp_path):

@@ -10,6 +10,7 @@ from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.retrying import partition_rate, retrying, stalls
 from lab.record.store import Record
+from lab.record.trial import Fault
 from lab.spec.failures import Failures
 
 from .built import assigned, given_up, receipt, record
@@ -194,9 +195,7 @@ def shot(folder, doubled):
     receipts += [done("b", 0, 10, 29, 108.0), done("b", 1, 0, 9, 109.0), done("b", 2, 0, 9, 50.0)]
     receipts += [done("a", 2, 10, 19, 120.0), done("b", 2, 10, 19, 130.0)]  # by the container that was started anew
     events = [assigned(0, "a", 0, 1, 2), given_up(40, "a", 2)]
-    made = record(folder, group_events=events, receipts=receipts)
-    trial = json.loads((folder / "trial.json").read_text()) | {"faults": [{"t": 100.0, "pod": "a", "fault": "sigkill"}]}
-    (folder / "trial.json").write_text(json.dumps(trial))
+    made = record(folder, faults=(Fault(100.0, "sigkill", "a"),), group_events=events, receipts=receipts)
     total = sum(item["count"] for item in doubled)
     (folder / "reconciliation.json").write_text(json.dumps({"doubled": doubled, "doubled_messages": total}))
     return made

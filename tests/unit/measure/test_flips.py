@@ -6,9 +6,9 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.curves import Change
 from lab.measure.drain import largest_rise
 from lab.measure.flips import count_flips
+from lab.record.replicas import Change
 
 
 def changes(levels):

@@ -5,8 +5,8 @@ import pytest
 from lab.measure.overview import ROW, overview
 from lab.record.store import write_json
 
-from . import built
-from .built import assigned, lags, pod, receipt, replicas
+from . import built, whole
+from .built import assigned, lags, pod, receipt, replicas, sealed
 from .conftest import report
 
 LAG = {0: 0, 10: 50, 20: 900, 24: 3_000, 30: 400, 33: 100, 40: 0}
@@ -80,7 +80,7 @@ def test_the_drain_counts_from_the_end_of_the_load(tmp_path, phases, seconds):
 def test_a_policy_that_is_blind_to_lag_has_no_threshold(tmp_path):
     """A plain HPA's row has a lag, and no time until it is back at a threshold."""
     record = build(tmp_path, (0, "baseline"), (10, "spike"), (20, "drain"))
-    record.trial["inputs"]["policy"] = {"kind": "HorizontalPodAutoscaler", "spec": {"minReplicas": 2, "maxReplicas": 5}}
+    record = sealed(record.folder, inputs=whole.inputs(policy=whole.hpa(2, 5)))
     found = overview(record)
     assert (found["peak lag (messages)"], found["lag back at one lagThreshold after (s)"]) == (3000, None)
 

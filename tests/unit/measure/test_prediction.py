@@ -12,12 +12,14 @@ from lab.foresee.simulate import simulate
 from lab.measure import prediction
 from lab.measure.calibration import Calibration
 from lab.measure.prediction import compare
+from lab.record.store import Record
 from lab.spec import policy, scale, scaledobject
 from lab.spec.profile import Profile, Step
 from lab.spec.workload import Workload
 
 from .built import lags, record, replicas
 from .conftest import report
+from .whole import decreed
 
 START = 100.0
 TRAFFIC = Profile((Step(0, 180, "baseline"), Step(5, 1800, "spike"), Step(25, 180, "drain")), 40.0, zipf=0.7)
@@ -41,7 +43,7 @@ def with_cpu():
 
 def built(folder, monkeypatch, later=0.0, more=1.0):
     """A record in which happens what is predicted, ``later`` s later and with ``more`` times the lag."""
-    monkeypatch.setattr(prediction, "syncs", lambda record: [])
+    monkeypatch.setattr(Record, "hpa_syncs", [])
     times = {"settling": 90, "driving": 95, "ended": START + 40}
     told = [report(START, "producer", "profile", start=START)]
     told += [report(START + step.at, "producer", "phase", phase=step.phase, at=START + step.at) for step in TRAFFIC.steps]
@@ -81,7 +83,7 @@ def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"policy": {"kind": "ReplicaSteps"}}, "a ReplicaSteps"),
+        ({"policy": decreed(2, 3)}, "a ReplicaSteps"),
         ({"policy": with_cpu()}, r"spec.triggers: \['kafka', 'cpu'\]"),
         ({"partitions_after": 48}, "new partitions"),
         ({"events": [{"phase": "spike", "event": "delete"}]}, "events of a trial"),

@@ -7,7 +7,7 @@ import pytest
 
 from lab.measure.signal import polled, signal, unanswered
 
-from . import built
+from . import built, whole
 
 INPUTS, REPORTS = built.profile(100.0, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
 
@@ -81,11 +81,9 @@ def test_an_hpa_without_a_metric_is_no_data(tmp_path, events):
 
 def logged(folder, *syncs):
     """A trial of 30 s from second 100 on, whose controller said these words at these times."""
-    made = built.record(folder, inputs=INPUTS, group_events=REPORTS)
-    made.trial.update(begun=90.0, times={"ended": 130.0})
     lines = [f'I0101 00:{int(t) // 60:02}:{t % 60:09.6f}       1 horizontal.go:1] "{words}" x="y"\n' for t, words in syncs]
     (folder / "hpa.log").write_text("".join(lines))
-    return made
+    return built.record(folder, inputs=INPUTS, begun=90.0, times={"ended": 130.0}, group_events=REPORTS)
 
 
 FAILED = 'Unhandled Error" err="failed to compute desired number of replicas based on listed metrics'
@@ -105,8 +103,8 @@ def test_a_trial_without_a_sync_is_no_data(tmp_path):
 
 def test_polls_of_kedas_are_counted_by_what_they_read(tmp_path):
     """A value of 1 that is there from second 110 to 116, asked for every 2 s: three intervals; and one that never was."""
-    made = built.record(tmp_path, inputs=INPUTS, group_events=REPORTS)
-    made.trial["inputs"]["policy"]["spec"]["pollingInterval"] = 2
+    policy = {"policy": whole.scaled(pollingInterval=2)}
+    made = built.record(tmp_path, inputs=INPUTS | policy, group_events=REPORTS)
     rows = [{"t": 100.0 + t, "metric": "keda_scaler_metrics_value", "value": float(10 <= t <= 16)} for t in range(30)]
     pd.DataFrame(rows).to_parquet(made.folder / "samples.parquet")
     assert polled(made, 1).value == 3

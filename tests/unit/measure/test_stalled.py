@@ -3,15 +3,12 @@
 import pytest
 
 from lab.measure.stalled import stalled
-from lab.record.store import Record, write_json
+from lab.record.trial import Offsets
 
-from . import built
+from . import built, whole
 from .conftest import deployment, report
 
-POLICY = {
-    "kind": "ScaledObject",
-    "spec": {"minReplicaCount": 3, "triggers": [{"type": "kafka", "metadata": {"lagThreshold": "250"}}]},
-}
+POLICY = whole.scaled(250, minReplicaCount=3)
 MOVES = [deployment(5, 3, 3), deployment(40, 6, 6), deployment(70, 3, 3)]
 
 
@@ -21,10 +18,9 @@ def record(folder, committed, poison="1:400"):
     pods = [built.pod(0, "a", "ADDED")]
     events = [report(10, "producer", "profile", start=10.0)]
     receipts = [built.receipt("a", 20, 21, 1) | {"first": 0, "last": 0, "checksum": 0}]
-    made = built.record(folder, inputs=inputs, transitions=[*pods, *MOVES], group_events=events, receipts=receipts)
-    offsets = {"0": {"end": 500, "committed": 490}, "1": {"end": 900, "committed": committed}}
-    write_json(folder / "trial.json", made.trial | {"offsets": offsets})
-    return Record(folder)
+    offsets = {0: Offsets(500, 490), 1: Offsets(900, committed)}
+    tables = {"transitions": [*pods, *MOVES], "group_events": events, "receipts": receipts}
+    return built.record(folder, inputs=inputs, offsets=offsets, **tables)
 
 
 def test_a_stall_makes_no_progress_and_buys_pods(tmp_path):

@@ -9,12 +9,13 @@ from lab.measure.cap import cap
 from lab.measure.drain import caught_up
 from lab.measure.hold import hold
 from lab.measure.repartition import repartition
-from lab.record.store import Record, write_json
+from lab.record.store import Record
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.events import Grow
 from lab.spec.workload import Workload
 
+from . import whole
 from .conftest import deployment, report
 
 # Profile overload at quick scale: baseline for 3 s, 3,000/s for 3 s, then 1,800/s for 26 s; P x lagThreshold = 24 x 300.
@@ -33,7 +34,7 @@ def build(folder, *, policy="capped", replicas=REPLICAS, told=TOLD, lag=(), rate
     profile = how.pop("profile", "overload")
     chosen = inputs.read(profile, policy, Workload(), 1, scales.load("quick"), "binary", **how)
     times = {"driving": 999.0, "ended": 1030.0} | ({"repartitioned": 1011.0} if how else {})
-    write_json(folder / "trial.json", {"id": chosen.id, "inputs": chosen.to_dict(), "times": times})
+    whole.trial(chosen, id=chosen.id, times=times).write(folder)
     pd.DataFrame(replicas).to_parquet(folder / "transitions.parquet")
     pd.DataFrame(told).to_parquet(folder / "group_events.parquet")
     rows = [

@@ -7,7 +7,7 @@ import pytest
 from lab.errors import NoData
 from lab.measure.winner import CPU, LAG, steps_up, winner
 
-from . import built
+from . import built, whole
 from .built import profile
 
 METRICS = [
@@ -35,8 +35,8 @@ def log(metric="cpu resource utilization (percentage of request)"):
 
 def hpa(t, desired, **spec):
     """A watch event of the HPA."""
-    item = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "keda"}}
-    item["spec"] = {"minReplicas": 3, "maxReplicas": 50, "metrics": METRICS} | spec
+    item = whole.hpa(3, 50)
+    item["spec"] |= {"metrics": METRICS} | spec
     item["status"] = {"desiredReplicas": desired, "currentReplicas": 3, "currentMetrics": CURRENT}
     return {"t": t, "kind": "HorizontalPodAutoscaler", "name": "keda", "event": "MODIFIED", "object": json.dumps(item)}
 
@@ -44,11 +44,8 @@ def hpa(t, desired, **spec):
 def record(folder, text, **spec):
     """A trial whose spike begins at 20 s."""
     given, told = profile(10, 60, (0, "baseline"), (10, "spike"))
-    changes = [hpa(15.0, 3, **spec), hpa(30.05, 5, **spec)]
-    made = built.record(folder, inputs=given, transitions=changes, group_events=told)
     (folder / "hpa.log").write_text(text)
-    made.trial["begun"] = 0.0
-    return made
+    return built.record(folder, inputs=given, transitions=[hpa(15.0, 3, **spec), hpa(30.05, 5, **spec)], group_events=told)
 
 
 @pytest.mark.parametrize(

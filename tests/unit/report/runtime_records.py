@@ -12,17 +12,16 @@ from typing import Any
 from zlib import crc32
 
 from lab.record.store import Record, write_json
-from tests.unit.measure import built
+from tests.unit.measure import built, whole
 from tests.unit.measure.built import assigned, given_up, lags, receipt, replicas, sample
 from tests.unit.measure.conftest import report
 
 ZERO = 1_700_000_000.0
 SPIKE, RELIEF, END = ZERO + 10, ZERO + 40, ZERO + 90
 VERSIONS = {"kubernetes": "v1.36.4", "keda": "2.21.0", "kafka": "4.3.1", "python": "3.11.2"}
-MACHINE = {"cpu": "AMD EPYC", "cores": 2, "memory_gib": 23.5, "kernel": "6.1", "load": [0.4, 0.5, 0.6]}
 WORKLOAD = {"balancer": "cooperative-sticky", "wake": "on", "concurrency": 6, "process_ms": "2-10"}
-SCALED = {"kind": "ScaledObject", "spec": {"minReplicaCount": 2, "triggers": [{"metadata": {"lagThreshold": "100"}}]}}
-DECREED = {"kind": "ReplicaSteps", "spec": {"replicas": 2, "steps": [{"replicas": 3}, {"replicas": 2}]}}
+SCALED = whole.scaled(minReplicaCount=2)
+DECREED = whole.decreed(2, 3, 2)
 SEQUENCE = (2, 4, 8, 4, 2)
 
 
@@ -42,8 +41,7 @@ def _inputs(runtime: str, profile: str, policy: str, content: Mapping[str, Any],
 
 def _finish(record: Record, identity: str, **others: Any) -> Record:
     """The record with what a trial adds at its end."""
-    head = {"id": identity, "ended": "complete", "scale": "quick", "versions": VERSIONS, "machine": MACHINE}
-    return built.sealed(record.folder, **(head | others))
+    return built.sealed(record.folder, **({"id": identity, "scale": "quick", "versions": VERSIONS} | others))
 
 
 def _pod(t: float, name: str, event: str = "MODIFIED", *, ready: bool = True) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from lab.report import runtimepage
 from lab.report.__main__ import main
 from lab.report.runtimes import LOST, Comparison, Pair, Row, compare, ratio
 from lab.report.tables import render
+from tests.unit.measure.built import sealed
 from tests.unit.report.runtime_records import VERSIONS, both, spike, stepped
 from tests.unit.report.test_tables import Tags
 
@@ -65,7 +67,7 @@ def test_equal_inputs_are_paired(comparison: Comparison) -> None:
         "step-10x, lag (wake on)",
     ]
     assert {runtime: len(runs) for runtime, runs in comparison.pairs[-1].runs.items()} == {"binary": 2, "kind": 2}
-    assert [record.trial["inputs"]["repetition"] for record in comparison.pairs[-1].runs["kind"]] == [1, 2]
+    assert [record.inputs.repetition for record in comparison.pairs[-1].runs["kind"]] == [1, 2]
 
 
 def test_what_is_not_paired_is_named(comparison: Comparison) -> None:
@@ -196,10 +198,7 @@ def test_what_is_left_of_a_lag_is_not_lost(tmp_path: Path) -> None:
     """A trial that ends with its traffic has messages that no pod processed yet: the figure is left out."""
     for runtime in ("binary", "kind"):
         record = spike(tmp_path / runtime, runtime)
-        file = record.folder / "trial.json"
-        trial = json.loads(file.read_text())
-        trial["inputs"]["until"] = "replayed"
-        file.write_text(json.dumps(trial))
+        sealed(record.folder, inputs=replace(record.inputs, until="replayed"))
     (pair,) = compare(tmp_path / "binary", tmp_path / "kind").pairs
     assert pair.withheld("Integrity (messages)", LOST)
     assert "| lost or unseen |" not in text_of(tmp_path)

@@ -1,16 +1,20 @@
 """A trial's identity, and what its pods are told."""
 
 import dataclasses
+import json
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab import paths
 from lab.errors import InputError
 from lab.record.store import find
 from lab.spec import inputs, profile
 from lab.spec import scale as scales
-from lab.spec.events import Grow
+from lab.spec.events import Grow, Kill, Pause, Resume
+from lab.spec.inputs import Inputs
 from lab.spec.workload import Workload
 
 
@@ -132,6 +136,61 @@ def test_a_trial_of_before_there_were_dead_letters_keeps_its_identity():
     assert "dlq" not in plain
     assert not {"fault", "events"} & read().to_dict().keys()
     assert len({read(workload=Workload(**changed)).id for changed in ({}, {"poison_rate": 0.1}, {"dlq": "off"})}) == 3
+
+
+NAMES = sorted(path.stem for path in paths.PROFILES.glob("*.yaml") if path.stem != "scales")
+WORKLOADS = st.builds(
+    Workload,
+    process_ms=st.sampled_from(["6", "2-10", "5-15"]),
+    concurrency=st.integers(1, 500),
+    balancer=st.sampled_from(["cooperative-sticky", "range", "consumer"]),
+    wake=st.sampled_from(["on", "off"]),
+    grace_s=st.integers(1, 600),
+    fail_rate=st.sampled_from([0.0, 0.01, 0.25]),
+    poison=st.sampled_from(["", "3:1000"]),
+    dlq=st.sampled_from(["on", "off"]),
+)
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    policy=st.sampled_from(
+        ["lag", "lag-150", "lasting-150", "lasting-30s", "cpu", "controller-150", "up-and-down", "bystanders"]
+    ),
+    workload=WORKLOADS,
+    seed=st.integers(0, 2**63),
+    size=st.sampled_from(["quick", "standard", "full"]),
+    how=st.fixed_dictionaries(
+        {},
+        optional={
+            "partitions": st.integers(1, 200),
+            "until": st.sampled_from(["drained", "replayed"]),
+            "repetition": st.integers(1, 9),
+            "beside": st.sampled_from([(), ("lagscaler/lag-scaler",)]),
+            "driver": st.sampled_from(["producer/job", "kafka/broker"]),
+        },
+    ),
+)
+def test_inputs_come_back_from_plain_data_with_their_id(name, policy, workload, seed, size, how):
+    """As JSON too, in which a record keeps them."""
+    chosen = inputs.read(name, policy, workload, seed, scales.load(size), "binary", **how)
+    again = Inputs.from_dict(json.loads(json.dumps(chosen.to_dict())), "a record")
+    assert again.id == chosen.id
+    assert (again.workload, again.profile, again.scale) == (chosen.workload, chosen.profile, chosen.scale)
+    assert again.policy.content == chosen.policy.content
+
+
+def test_inputs_of_a_users_own_come_back_with_what_was_replaced():
+    """Events too: those with a field of their own, and the others."""
+    orders = paths.PROJECT / "docs" / "examples" / "orders.yaml"
+    struck = read(profile_name="zero-loss", policy_name=orders, during={"sigkill": Kill()})
+    grown = read(profile_name="repartition", during={"repartition": Grow(48)})
+    paused = read(during={"spike": [Pause(), Resume(), Kill()]})
+    for chosen in (struck, grown, paused):
+        again = Inputs.from_dict(json.loads(json.dumps(chosen.to_dict())), "a record")
+        assert (again.id, again.replaced, again.during) == (chosen.id, chosen.replaced, chosen.during)
+        assert again.partitions_after == chosen.partitions_after
+    assert struck.replaced
 
 
 @pytest.mark.parametrize("how", [{"driver": "ridehailing/locust"}, {"beside": ("ridehailing/ingestion",)}])

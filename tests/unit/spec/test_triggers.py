@@ -283,13 +283,10 @@ def test_a_scale_does_to_each_trigger_what_is_declared():
 
 
 def test_a_threshold_of_lag_is_the_first_trigger_that_has_one():
-    """Of the kafka trigger, or of the persistent-lag scaler; a policy without is told so."""
+    """Of the kafka trigger, or of the persistent-lag scaler; None of a policy without one."""
     lasting = {"type": "external", "metadata": {"scalerAddress": "x:6000", "lagThreshold": "700"}}
     assert scaled([CPU, lasting, KAFKA]).lag_threshold == 700
-    with pytest.raises(
-        InputError, match=r"spec.triggers: \['prometheus'\] is not allowed; allowed: one at least with a lagThr"
-    ):
-        assert scaled([PROMETHEUS]).lag_threshold
+    assert scaled([PROMETHEUS]).lag_threshold is None
 
 
 # Lag. One partition: log from 0 to 100, committed up to 40.

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from lab.errors import LabFault, NoData
-from lab.record.store import Record, lines_to_parquet, write_json
+from lab.record.store import Record, lines_to_parquet
 from lab.trial import samples
 from lab.trial.closing import Part, close
+from tests.unit.measure import whole
 
 
 def writes(name, text="x"):
@@ -110,14 +111,15 @@ def test_a_prometheus_that_hangs_costs_only_the_samples(hung, tmp_path):
     assert time.monotonic() - began < 10
     assert list(missing) == ["samples"]
     assert "timed out" in missing["samples"]
-    write_json(tmp_path / "trial.json", {"id": "x", "missing": missing})
+    whole.trial(whole.inputs(), missing=missing).write(tmp_path)
     with pytest.raises(NoData, match=r"has no samples: Prometheus could not be asked: .*timed out"):
         _ = Record(tmp_path).samples
 
 
 def test_a_ledger_that_is_missing_is_no_data_everywhere(tmp_path):
     """Its reason stands with each of its tables."""
-    write_json(tmp_path / "trial.json", {"id": "x", "missing": {"ledger": "no broker", "offsets": "no answer"}})
+    missing = {"ledger": "no broker", "offsets": "no answer"}
+    whole.trial(whole.inputs(), missing=missing, offsets={}).write(tmp_path)
     record = Record(tmp_path)
     for table in ("receipts", "rates", "dead_letters", "reconciliation", "produced"):
         with pytest.raises(NoData, match="no broker"):

@@ -114,8 +114,8 @@ def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path, profile, line)
 
 def test_what_was_replaced_is_a_paragraph_of_the_report():
     """From the record's inputs; none where nothing was."""
-    assert "spec.triggers[0].metadata.topic ('orders')" in own.replaced(read(Own(ORDERS)).to_dict())
-    assert own.replaced(read(Own()).to_dict()) == ""
+    assert "spec.triggers[0].metadata.topic ('orders')" in own.replaced(read(Own(ORDERS)))
+    assert own.replaced(read(Own())) == ""
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ from confluent_kafka import KafkaError, KafkaException
 from lab.errors import LabFault, NoData
 from lab.kafka.lag import PartitionLag
 from lab.record.store import opened
+from lab.record.trial import Deadlines, Offsets
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.events import Context, Grow, Kill, schedule
 from lab.spec.profile import Profile, Step
 from lab.spec.workload import Workload
 from lab.trial import runner
-from lab.trial.deadlines import Deadlines, deadlines
+from lab.trial.deadlines import deadlines
 from lab.trial.stage import Stage
 
 HICCUP = KafkaException(KafkaError(KafkaError._TIMED_OUT))
@@ -42,7 +43,8 @@ def stage(broker, folder=None, end_s=20.0):
     made.inputs = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
     made.deadlines = Deadlines(1, 1, end_s, 1)
     made.folder, made.lag, made.lag_unanswered, made.offsets = folder, broker, 0, {}
-    made.times, made.events, made.paused, made.namespace = {"settling": 1.0}, [], {}, "trial-x"
+    made.times, made.events, made.paused, made.ledger_s = {"settling": 1.0}, [], {}, None
+    made.namespace = "trial-x"
     made.transitions = SimpleNamespace(field=lambda *_: 4, pods=lambda _: [0] * 4, gaps=[], fault=None)
     made.cluster = SimpleNamespace(check=lambda: None, controller_log=lambda: "", prometheus_url="http://127.0.0.1:9")
     made.check = lambda: None
@@ -68,7 +70,7 @@ def test_offsets_are_asked_for_again():
     """They are what integrity is judged by."""
     made = stage(Broker(1, [0, 3]))
     made.read_offsets()
-    assert made.offsets == {0: {"end": 5, "committed": 5}, 1: {"end": 8, "committed": 5}}
+    assert made.offsets == {0: Offsets(5, 5), 1: Offsets(8, 5)}
 
 
 class Dying(Stage):
@@ -116,12 +118,12 @@ def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_p
     with pytest.raises(type(error)):
         runner.run(SimpleNamespace(versions={}), chosen, tmp_path, spark)
     record = opened(tmp_path / "records" / chosen.id)
-    assert record.trial["ended"].startswith(ended)
-    assert record.trial["times"]["ended"] > 0
-    assert record.trial["deadlines"]["end_s"] == deadlines(chosen).end_s
-    assert set(record.trial["missing"]) == {"samples", "rest", "ledger"}
+    assert record.trial.ended.startswith(ended)
+    assert record.end > 0
+    assert record.trial.deadlines == deadlines(chosen)
+    assert set(record.trial.missing) == {"samples", "rest", "ledger"}
     assert len(record.transitions) == len(record.group_events) == 1
-    assert record.offsets["0"] == {"end": 12, "committed": 5}
+    assert record.offsets[0] == Offsets(12, 5)
     with pytest.raises(NoData, match=r"no reconciliation.json: "):
         _ = record.reconciliation
 

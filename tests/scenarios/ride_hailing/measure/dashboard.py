@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy.typing as npt
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.measure import curves
 from lab.measure.age import ledger
 from lab.record.store import Record
 from lab.spec.profile import BASELINE
@@ -94,7 +92,7 @@ def accuracy(
     """
     batches = _batches(record)
     begin, end = _span(record, phase)
-    start = curves.profile_start(record)
+    start = record.profile_start
     moments = np.arange(begin, end, EVERY_S)
     true = np.array([[truth(zone, t - start) for zone in range(zones)] for t in moments])
     seen = np.full(true.shape, np.nan)
@@ -115,8 +113,7 @@ def _share(shown: npt.NDArray[np.float64], true: npt.NDArray[np.float64]) -> flo
 
 
 def _batches(record: Record) -> list[dict[str, Any]]:
-    events = record.group_events
-    found = [json.loads(detail) for detail in events.loc[events["event"] == "table", "detail"]]
+    found = [one.detail for one in record.reports("table")]
     if not found:
         raise NoData("the analytics job said no batch")
     return sorted(found, key=lambda one: float(one["available"]))
@@ -125,8 +122,8 @@ def _batches(record: Record) -> list[dict[str, Any]]:
 def _span(record: Record, phase: str | None) -> tuple[float, float]:
     """From when to when the profile was in ``phase``, or in any but its baseline. Raises :class:`NoData` where it never was."""
     if phase:
-        return curves.span(record, phase)
-    phases = curves.phases(record)
+        return record.span(phase)
+    phases = record.phases
     traffic = phases[phases["label"] != BASELINE]
     if traffic.empty:
         raise NoData("the profile has no phase but its baseline")

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from lab.errors import NoData
 from lab.judge.measure import quantity
-from lab.measure import curves, timeline
+from lab.measure import timeline
 from lab.record.store import Record
 
 
 @quantity("s", "first step up after T+0, at real time")
 def first_step(record: Record) -> float:
     """From the profile's leaving its baseline to the first step up, times the scale's compression; no data without a step."""
-    steps = [step.t for step in curves.scalings(record) if step.after > step.before]
+    steps = [step.t for step in record.scalings if step.after > step.before]
     if not steps:
         raise NoData("the group was never scaled up")
-    return (steps[0] - curves.zero(record)) * float(record.trial["inputs"]["scale"]["time"])
+    return (steps[0] - record.zero) * record.scale.time
 
 
 @quantity("x", "lag over what the floor may hold")
 def lag_over_floor(record: Record, at: float) -> float:
     """The lag ``at`` s after T+0 in real time over lagThreshold times the floor; no data after the record's end."""
-    bounds = curves.policy(record)
-    return timeline.moment(record, at).lag.number / (bounds.lag_threshold * bounds.floor)
+    return timeline.moment(record, at).lag.number / (record.lag_threshold * record.policy.min_replicas)
 
 
 @quantity("pods", "replicas given back in the last step to zero")
 def last_step_to_zero(record: Record) -> int:
     """The replicas before the last step; no data when it did not lead to zero."""
-    steps = curves.scalings(record)
+    steps = record.scalings
     if not steps or steps[-1].after != 0:
         raise NoData("the group did not come back to zero")
     return steps[-1].before

@@ -8,8 +8,8 @@ from statistics import mean
 
 from lab.errors import NoData, known
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.measure import curves
 from lab.model import hpa
+from lab.record.hpas import Condition
 from lab.record.store import Record
 from lab.spec import hpa_quantity
 
@@ -45,13 +45,13 @@ class AtRest(Measure):
 @quantity("pod-minutes", "pod-minutes")
 def pod_minutes(record: Record, app: str) -> float:
     """The lives of the pods of ``app`` together, minutes as seen; no data when there was none."""
-    return sum(curves.lives(record, app).values()) / 60
+    return sum(record.lives(app).values()) / 60
 
 
 @measure
 def replicas(record: Record, deployment: str) -> Replicas:
     """The replicas asked for of ``deployment``; no data when it was never seen."""
-    desired = curves.replicas(record, deployment)["desired"]
+    desired = record.replicas_of(deployment)["desired"]
     return Replicas(most=int(desired.max()), changes=int((desired != desired.shift()).sum()) - 1)
 
 
@@ -62,24 +62,22 @@ def statuses(record: Record, name: str) -> list[Status]:
     the HPA's own (:func:`lab.model.hpa.proposals`) within its bounds.
     """
     found = []
-    for t, _, item in curves.objects(record, "HorizontalPodAutoscaler", name):
-        status = item.get("status", {})
-        for metric in status.get("currentMetrics") or ():
-            value = metric.get("external", {}).get("current", {}).get("averageValue")
-            current = int(status.get("currentReplicas", 0))
-            if value is None or not current:
+    for status in record.hpa_statuses_of(name):
+        current, desired = status.current, status.desired
+        for metric in status.metrics:
+            if metric.average is None or not current or desired is None:
                 continue
-            spec, total = hpa.parse(item, name), hpa_quantity.milli(hpa_quantity.parse(value)) * current
+            spec, total = hpa.parse(status.object, name), hpa_quantity.milli(metric.average) * current
             asked = known(hpa.proposals(spec, current, [(total,)])[0], f"proposal of {name}")
             bounded = max(spec.min_replicas, min(spec.max_replicas, asked))
-            found.append(Status(t, current, int(status["desiredReplicas"]), total / 1000, bounded))
+            found.append(Status(status.t, current, desired, total / 1000, bounded))
     return found
 
 
 @measure
 def at_rest(record: Record, name: str, phase: str) -> AtRest:
     """HPA ``name`` in the last third of the profile's ``phase``; no data when it reported nothing then."""
-    start, end = curves.span(record, phase)
+    start, end = record.span(phase)
     found = [one for one in statuses(record, name) if start + (end - start) * 2 / 3 <= one.t <= end]
     if not found:
         raise NoData(f"HPA {name} reported nothing in the last third of {phase}")
@@ -90,16 +88,12 @@ def at_rest(record: Record, name: str, phase: str) -> AtRest:
     )
 
 
-def conditions(record: Record, name: str) -> list[tuple[str, str, str, str]]:
-    """(type, status, reason, message) of every condition HPA ``name`` ever had, each once, in order."""
-    found: dict[tuple[str, str, str, str], None] = {}
-    for _, _, item in curves.objects(record, "HorizontalPodAutoscaler", name):
-        for one in item.get("status", {}).get("conditions") or ():
-            found[(one["type"], one["status"], one.get("reason", ""), one.get("message", ""))] = None
-    return list(found)
+def conditions(record: Record, name: str) -> list[Condition]:
+    """Every condition that HPA ``name`` ever had, each once, in order."""
+    return list(dict.fromkeys(one for status in record.hpa_statuses_of(name) for one in status.conditions))
 
 
 @quantity("HPAs", "HPAs of one Deployment that report AmbiguousSelector")
 def ambiguous(record: Record, names: Iterable[str]) -> int:
     """How many of the HPAs ``names`` ever had that condition; no data when the record has no watch events."""
-    return sum(any(reason == AMBIGUOUS for _, _, reason, _ in conditions(record, name)) for name in names)
+    return sum(any(one.reason == AMBIGUOUS for one in conditions(record, name)) for name in names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping
 
 import pandas as pd
@@ -26,9 +25,7 @@ class Load(Measure):
 
 def csv(record: Record, name: str) -> pd.DataFrame:
     """Locust's file ``name`` (stats, stats_history or failures). Raises :class:`NoData` when it was not said."""
-    events = record.group_events
-    said = [json.loads(detail) for detail in events.loc[events["event"] == "csv", "detail"]]
-    parts = [one["text"] for one in said if one["name"] == name]
+    parts = [one.detail["text"] for one in record.reports("csv") if one.detail["name"] == name]
     if not parts:
         raise NoData(f"the record has no Locust {name}")
     return pd.read_csv(io.StringIO("".join(parts)))

@@ -13,11 +13,11 @@ from lab.cluster import fit
 from lab.cluster.images import catalog, make
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
-from lab.measure import curves
-from lab.record.store import Record, write_json
+from lab.record.store import Record
 from lab.spec import controller, inputs
 from lab.spec import scale as scales
 from lab.spec.workload import Workload
+from tests.unit.measure import whole
 
 COMMITTED = sorted(file.stem for file in (paths.MANIFESTS / "controllers").glob("*.yaml"))
 OBJECTS = {item["kind"]: item for item in yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")}
@@ -102,5 +102,6 @@ def test_what_a_program_imports_is_in_the_image_of_the_pods(program):
 
 def test_its_bounds_are_known_to_the_measures(tmp_path):
     """Floor, ceiling and lagThreshold of the policy as applied."""
-    write_json(tmp_path / "trial.json", {"id": "x", "inputs": read().to_dict()})
-    assert curves.policy(Record(tmp_path)) == curves.Bounds(4, 24, 150)
+    whole.trial(read()).write(tmp_path)
+    record = Record(tmp_path)
+    assert (record.policy.min_replicas, record.policy.max_replicas, record.lag_threshold) == (4, 24, 150)

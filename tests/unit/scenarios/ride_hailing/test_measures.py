@@ -13,8 +13,6 @@ from tests.scenarios.ride_hailing.programs.message import entity
 from tests.unit.measure import built
 from tests.unit.measure.conftest import report
 
-POLICY = {"kind": "ScaledObject", "spec": {"triggers": [{"type": "kafka", "metadata": {"lagThreshold": "100"}}]}}
-
 
 def ledger(folder, *rows):
     """Events of (partition, offset, entity_id, seconds)."""
@@ -37,7 +35,7 @@ def evening(tmp_path):
     content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
     return built.record(
         tmp_path,
-        inputs={**content, "scale": {"time": 30}, "policy": POLICY},
+        inputs={**content, "scale": {"time": 30}},
         times={"settling": 90, "ended": 135},
         group_events=told,
         transitions=built.replicas((95, 2, 2), (112, 7, 2), (114, 7, 7)),

@@ -1,10 +1,13 @@
 """What a sync saw, from the average that it left in the HPA's status."""
 
+from fractions import Fraction
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure import agreement
 from lab.model import hpa
+from lab.record import hpa_syncs
+from lab.record.hpas import EXTERNAL, Current, Status
 
 counts = st.integers(1, 48)
 
@@ -12,14 +15,9 @@ counts = st.integers(1, 48)
 def seen(name, total, existing, counted):
     """What is told of a metric of that total (thousandths) over ``existing`` replicas, where ``counted`` may have existed."""
     average = -(-total // existing)  # the controller rounds up
-    status = {"currentMetrics": [{"type": "External", "external": {"metric": {"name": name}, "current": average_of(average)}}]}
+    status = Status(1.0, existing, None, (Current(EXTERNAL, name, Fraction(average, 1000)),), (), {})
     spec = hpa.HpaSpec(1, 48, (hpa.Metric("External", name, "AverageValue", 150_000),), None)
-    return agreement._seen(spec, status, counted)
-
-
-def average_of(thousandths):
-    """As Kubernetes writes it."""
-    return {"averageValue": f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)}
+    return hpa_syncs._seen(spec, status, counted)
 
 
 @given(st.integers(0, 10**6), counts)
@@ -45,4 +43,4 @@ def test_what_has_lasted_of_a_lag_is_known_to_a_thousandth_a_replica(total, exis
 def test_a_metric_that_failed_is_told_as_none():
     """No value in the status is no value seen, and not a 0."""
     spec = hpa.HpaSpec(1, 48, (hpa.Metric("External", "s0-persistent-lag-events", "AverageValue", 150_000),), None)
-    assert [one.observed for one in agreement._seen(spec, {}, [4])] == [(None,)]
+    assert [one.observed for one in hpa_syncs._seen(spec, None, [4])] == [(None,)]

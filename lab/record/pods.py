@@ -1,0 +1,81 @@
+"""Pods from their first to their last watch event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lab.record.tables import Watched
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod. Times in epoch s; each is when the watch told of it, None where it never did.
+
+    ``seen`` is its first event, ``added`` its addition, ``created`` the API server's own stamp, in whole seconds. ``ready`` is
+    when it was first Ready, ``deleted`` when it was told to go, with ``grace_s``; ``gone`` is the object's removal.
+    ``exited`` is when its container was first seen to have ended, with ``exit_code``. ``readiness`` is (time, Ready and not
+    told to go) of every event.
+    """
+
+    name: str
+    seen: float
+    added: float | None = None
+    created: float | None = None
+    ready: float | None = None
+    deleted: float | None = None
+    grace_s: int = 0
+    exited: float | None = None
+    exit_code: int | None = None
+    gone: float | None = None
+    readiness: tuple[tuple[float, bool], ...] = ()
+
+    def ready_before(self, t: float) -> bool:
+        """Whether it was Ready, and not told to go, by its last event before ``t``; False where there was none."""
+        return next((ready for at, ready in reversed(self.readiness) if at < t), False)
+
+
+def pods(seen: Iterable[Watched], app: str) -> dict[str, Pod]:
+    """The pods of ``app`` among those that were ``seen``, by name, in order of their first event."""
+    events: dict[str, list[Watched]] = {}
+    for one in seen:
+        if one.object["metadata"].get("labels", {}).get("app") == app:
+            events.setdefault(one.object["metadata"]["name"], []).append(one)
+    return {name: _pod(name, own) for name, own in events.items()}
+
+
+def _pod(name: str, events: list[Watched]) -> Pod:
+    stamp = next((text for one in events if (text := one.object["metadata"].get("creationTimestamp"))), None)
+    leaving = next((one for one in events if "deletionTimestamp" in one.object["metadata"]), None)
+    ended = next(((one.t, code) for one in events if (code := _exit_code(one.object)) is not None), (None, None))
+    return Pod(
+        name=name,
+        seen=events[0].t,
+        added=next((one.t for one in events if one.event == "ADDED"), None),
+        created=None if stamp is None else datetime.fromisoformat(stamp).timestamp(),
+        ready=next((one.t for one in events if _ready(one.object)), None),
+        deleted=leaving.t if leaving else None,
+        grace_s=int(leaving.object["metadata"].get("deletionGracePeriodSeconds") or 0) if leaving else 0,
+        exited=ended[0],
+        exit_code=ended[1],
+        gone=next((one.t for one in reversed(events) if one.event == "DELETED"), None),
+        readiness=tuple(
+            (one.t, one.event != "DELETED" and "deletionTimestamp" not in one.object["metadata"] and _ready(one.object))
+            for one in events
+        ),
+    )
+
+
+def _ready(item: dict[str, Any]) -> bool:
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _exit_code(item: dict[str, Any]) -> int | None:
+    """The exit code of the pod's container, None while it runs."""
+    for one in (item.get("status") or {}).get("containerStatuses") or ():
+        if over := (one.get("state") or {}).get("terminated"):
+            return int(over["exitCode"])
+    return None

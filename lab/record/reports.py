@@ -1,0 +1,64 @@
+"""What the programs of a trial reported of themselves: their reports, and who was given which partitions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+GIVEN, TAKEN = "assigned", ("revoked", "lost")
+
+
+class Report(NamedTuple):
+    """An event that ``pod`` reported at ``t`` (epoch s): its ``partitions``, and what only events of its name say."""
+
+    t: float
+    pod: str
+    event: str
+    partitions: tuple[int, ...]
+    detail: dict[str, Any]
+
+
+class Handover(NamedTuple):
+    """A member was assigned partitions, or gave them up ("revoked", "lost"), at ``t``."""
+
+    t: float
+    pod: str
+    event: str
+    partitions: tuple[int, ...]
+
+
+def reports(events: pd.DataFrame, names: Iterable[str]) -> list[Report]:
+    """The reports of these ``names``, in the order of the table ``events``."""
+    chosen = events.loc[events["event"].isin(list(names)), ["t", "pod", "event", "partitions", "detail"]]
+    rows = chosen.itertuples(index=False, name=None)
+    return [Report(float(t), str(pod), str(event), _numbers(parts), json.loads(text)) for t, pod, event, parts, text in rows]
+
+
+def handovers(events: pd.DataFrame) -> list[Handover]:
+    """The handovers in the table ``events``, in order of time.
+
+    An assignment without a partition is one, as it ends a member's part in a rebalance; giving up nothing is not.
+    """
+    chosen = events[events["event"].isin([GIVEN, *TAKEN])].sort_values("t", kind="stable")
+    rows = chosen[["t", "pod", "event", "partitions"]].itertuples(index=False, name=None)
+    found = [Handover(t, pod, event, _numbers(partitions)) for t, pod, event, partitions in rows]
+    return [change for change in found if change.event == GIVEN or change.partitions]
+
+
+def owners(changes: Iterable[Handover], at: float) -> dict[str, frozenset[int]]:
+    """The partitions that each pod owned at ``at`` (epoch s) by its own handovers; of a pod that died, those it had then."""
+    owned: dict[str, frozenset[int]] = {}
+    for change in changes:
+        if change.t > at:
+            break
+        held = owned.get(change.pod, frozenset())
+        owned[change.pod] = held | set(change.partitions) if change.event == GIVEN else held - set(change.partitions)
+    return owned
+
+
+def _numbers(partitions: Iterable[int] | None) -> tuple[int, ...]:
+    """The partitions of a row, which has None where its event is about none."""
+    return () if partitions is None else tuple(map(int, partitions))

@@ -1,0 +1,126 @@
+"""The files of a record as they are stored: each is read when it is asked for; an absent one is no data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from lab.errors import NoData
+from lab.record import trial as trials
+from lab.record.trial import Offsets, Trial
+
+# What the part of the closing is called that a file comes from, where it is not the file's own name.
+_PART = {"receipts": "ledger", "rates": "ledger", "dead_letters": "ledger", "reconciliation": "ledger"}
+
+
+class Watched(NamedTuple):
+    """A watch event of the API server: when it came, and the object with that name as it was then."""
+
+    t: float
+    name: str
+    event: str
+    object: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The record in ``folder``, file by file. Each raises :class:`NoData` when it is not there."""
+
+    folder: Path
+
+    @cached_property
+    def trial(self) -> Trial:
+        """The content of trial.json. Raises :class:`InputError` for one that is not what a trial writes."""
+        return trials.read(self.folder)
+
+    @cached_property
+    def reconciliation(self) -> dict[str, Any]:
+        """The content of reconciliation.json."""
+        content: dict[str, Any] = json.loads(self.file("reconciliation.json").read_text())
+        return content
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """Prometheus samples."""
+        return self._table("samples")
+
+    @cached_property
+    def transitions(self) -> pd.DataFrame:
+        """API watch events, in order of arrival."""
+        return self._table("transitions")
+
+    @cached_property
+    def group_events(self) -> pd.DataFrame:
+        """What consumers and producer reported, in order of time."""
+        return self._table("group_events")
+
+    @cached_property
+    def receipts(self) -> pd.DataFrame:
+        """The downstream store's receipts."""
+        return self._table("receipts")
+
+    @cached_property
+    def rates(self) -> pd.DataFrame:
+        """Messages in bins of 200 ms and 1 s."""
+        return self._table("rates")
+
+    @cached_property
+    def dead_letters(self) -> pd.DataFrame:
+        """The dead-letter topic, of a trial that had one."""
+        return self._table("dead_letters")
+
+    @cached_property
+    def produced(self) -> pd.DataFrame:
+        """What was produced: partition, offset and seq of every message."""
+        folder = self.folder / "ledger" / "events"
+        if not any(folder.glob("*.parquet")):
+            raise self.absent("ledger")
+        return pd.read_parquet(folder, columns=["partition", "offset", "seq"])
+
+    @cached_property
+    def offsets(self) -> dict[int, Offsets]:
+        """Log end and committed offset at the end of the trial, by partition."""
+        if not self.trial.offsets:
+            raise self.absent("offsets")
+        return self.trial.offsets
+
+    @cached_property
+    def hpa_log(self) -> str:
+        """What kube-controller-manager said of the trial's HPA (klog, UTC). A trial without an HPA has none."""
+        return self.file("hpa.log").read_text()
+
+    @cached_property
+    def _objects(self) -> dict[str, list[Watched]]:
+        """The watch events by kind, each parsed once, in order of arrival."""
+        found: dict[str, list[Watched]] = {}
+        columns = self.transitions[["t", "kind", "name", "event", "object"]]
+        for t, kind, name, event, text in columns.itertuples(index=False, name=None):
+            found.setdefault(str(kind), []).append(Watched(float(t), str(name), str(event), json.loads(text)))
+        return found
+
+    def watched(self, kind: str, name: str | None = None) -> list[Watched]:
+        """The watch events of ``kind`` (and ``name``), in order of arrival."""
+        return [one for one in self._objects.get(kind, ()) if name in (None, one.name)]
+
+    def file(self, name: str) -> Path:
+        """The file ``name`` of the record."""
+        path = self.folder / name
+        if not path.exists():
+            raise self.absent(name)
+        return path
+
+    def absent(self, name: str) -> NoData:
+        """Say that there is no ``name``, and why if trial.json has a reason."""
+        why = self.trial.missing.get(_PART.get(name.removesuffix(".json"), name))
+        return NoData(f"{self.folder.name} has no {name}{f': {why}' if why else ''}")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        path = self.folder / f"{name}.parquet"
+        if not path.exists():
+            raise self.absent(name)
+        return pd.read_parquet(path)

@@ -1,0 +1,228 @@
+"""The content of trial.json: what a trial was a function of, where and with what it ran, and how it ended.
+
+It is declared here once, and written and read through here alone; ``trial.schema.json`` beside this module is its JSON Schema.
+Times are in epoch seconds. A record of before ``schema`` was written is converted when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import WithJsonSchema as Documented
+
+from lab import wholefile
+from lab.errors import InputError
+from lab.host.machine import Machine
+from lab.model.baseline import Baseline
+from lab.record import seal
+from lab.spec.inputs import Inputs
+
+SCHEMA = 1
+FINISHED = ("complete", "deadline")  # how a trial ends that went to its end
+LEDGER_S = "ledger_s"  # in the times of a record of before: a length among moments
+
+
+class Strict:
+    """Part of trial.json: a field that it does not declare is refused."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True)
+class Offsets(Strict):
+    """Of a partition at the end of the trial: the end of its log, and the group's committed offset, None without a commit."""
+
+    end: int
+    committed: int | None
+
+    @property
+    def lag(self) -> int:
+        """Messages that are not committed."""
+        return self.end - (self.committed or 0)
+
+
+@dataclass(frozen=True)
+class Step(Strict):
+    """A decreed step from ``before`` to ``after`` replicas: when it began, had settled, and was no longer observed."""
+
+    t: float
+    kind: Literal["up", "down", "control"]
+    before: int
+    after: int
+    settled: float
+    until: float
+
+
+@dataclass(frozen=True)
+class Fault(Strict):
+    """A fault and when it struck; for a killed consumer its ``pod``, its process and the partitions that it owned."""
+
+    t: float
+    fault: str
+    pod: str | None = None
+    pid: int | None = None
+    owned: int | None = None
+
+
+@dataclass(frozen=True)
+class WatchGap(Strict):
+    """From when until when a watch of ``kind`` saw nothing: of what happened in between only the outcome is known."""
+
+    kind: str
+    begin: Annotated[float, Field(alias="from")]
+    until: float
+
+
+@dataclass(frozen=True)
+class Deadlines(Strict):
+    """Seconds: until the baseline has settled, the profile is replayed, the group is at rest, and the ledger is settled.
+
+    ``replay_s`` is counted from when the producer started, ``end_s`` from its last event.
+    """
+
+    settle_s: float
+    replay_s: float
+    end_s: float
+    ledger_s: float
+
+
+_TEXT, _COUNT, _OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object"}
+_INPUTS: dict[str, Any] = {
+    "type": "object",
+    "description": "What the trial was a function of, as applied: after the scale's compression. Its hash is in the id.",
+    "properties": {
+        **dict.fromkeys(("profile_name", "policy_name", "runtime", "until", "driver", "fault"), _TEXT),
+        **dict.fromkeys(("seed", "partitions", "repetition"), _COUNT),
+        **dict.fromkeys(("profile", "policy", "workload", "scale"), _OBJECT),
+        "partitions_after": {"type": ["integer", "null"]},
+        **{name: {"type": "array", "items": _OBJECT} for name in ("replaced", "events")},
+        "beside": {"type": "array", "items": _TEXT},
+    },
+    "required": ["profile_name", "policy_name", "profile", "policy", "workload", "seed", "scale", "runtime", "partitions"],
+    "additionalProperties": False,
+}
+_ALLOWED = {"missing": "a value", "unexpected_keyword_argument": "no field of that name"}
+
+
+def _inputs(content: Any, info: ValidationInfo) -> Inputs:
+    return content if isinstance(content, Inputs) else Inputs.from_dict(content, info.context)
+
+
+Plain = Annotated[
+    Inputs,
+    PlainValidator(_inputs),
+    PlainSerializer(Inputs.to_dict),
+    Documented(_INPUTS),
+]
+
+
+@dataclass(frozen=True)
+class Trial(Strict):
+    """A trial: ``id`` to ``begun`` are known as it begins, what follows ``ended`` as it is closed.
+
+    ``scale`` is the scale in words. ``times`` has when each phase of the trial began; ``ended`` in it is when the trial was
+    over or given up. ``events`` has what the lab did to the group, as :func:`lab.trial.events.happen` describes each;
+    ``steps`` and ``faults`` are the decreed steps and the kills among them. ``missing`` has the reason for each part of the
+    record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
+    ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
+    the ledger took, ``clock_moved_s`` how far the wall clock moved.
+    """
+
+    id: str
+    inputs: Plain
+    baseline: Baseline
+    scale: str
+    versions: dict[str, str]
+    machine: Machine
+    begun: float
+    ended: str = "running"
+    missing: dict[str, str] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    ledger_s: float | None = None
+    offsets: dict[int, Offsets] = field(default_factory=dict)
+    events: tuple[dict[str, Any], ...] = ()
+    steps: tuple[Step, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    deadlines: Deadlines | None = None
+    lag_unanswered: int = 0
+    watch_gaps: tuple[WatchGap, ...] = ()
+    finished: float | None = None
+    clock_moved_s: float = 0.0
+    files: dict[str, str] | None = None
+    schema: Literal[1] = 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether the trial went to its end."""
+        return self.ended.startswith(FINISHED)
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of trial.json, the version of the schema first."""
+        content: dict[str, Any] = _TRIAL.dump_python(self, mode="json", by_alias=True)
+        return {"schema": content.pop("schema"), **content}
+
+    def write(self, folder: Path) -> None:
+        """Write trial.json into the record in ``folder``, whole or not at all."""
+        wholefile.write(folder / seal.OWN, json.dumps(self.to_json(), indent=1) + "\n")
+
+    def sealed(self, folder: Path) -> Trial:
+        """The trial with the checksums of the files that are in ``folder`` now."""
+        return replace(self, files=seal.checksums(folder))
+
+
+_TRIAL: TypeAdapter[Trial] = TypeAdapter(Trial)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of trial.json."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_TRIAL.json_schema()}
+
+
+def read(folder: Path) -> Trial:
+    """The trial of the record in ``folder``. Raises :class:`InputError` for a trial.json that is not what a trial writes."""
+    file = folder / seal.OWN
+    try:
+        content = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(file, "content", str(error), "what a trial writes") from None
+    if not isinstance(content, dict):
+        raise InputError(file, "content", content, "what a trial writes")
+    return from_json(content, file)
+
+
+def from_json(content: Mapping[str, Any], where: object) -> Trial:
+    """The trial in ``content``, whose source ``where`` names.
+
+    Raises :class:`InputError` for another version of the schema, and for the first field that can't be used.
+    """
+    version = content.get("schema")
+    if version is None:
+        content = converted(content)
+    elif version != SCHEMA or isinstance(version, bool):
+        raise InputError(where, "schema", version, f"{SCHEMA}, or none in a record of before: this one is of another version")
+    try:
+        return _TRIAL.validate_json(json.dumps(content), strict=True, context=where)
+    except ValidationError as refused:
+        first = refused.errors()[0]
+        if isinstance(own := first.get("ctx", {}).get("error"), InputError):
+            raise own from None
+        place = ".".join(map(str, first["loc"]))
+        value = None if first["type"] == "missing" else first["input"]
+        allowed = _ALLOWED.get(first["type"], first["msg"].removeprefix("Input should be "))
+        raise InputError(where, place, value, allowed) from None
+
+
+def converted(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial.json of before ``schema`` as one of version 1: the ledger's length is not among the times."""
+    times = dict(content.get("times") or {})
+    length = times.pop(LEDGER_S, None)
+    return {**content, "times": times, "ledger_s": length, "schema": SCHEMA}
+
+
+if __name__ == "__main__":  # python -m lab.record.trial > lab/record/trial.schema.json
+    print(json.dumps(json_schema(), indent=1))

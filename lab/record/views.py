@@ -1,0 +1,245 @@
+"""What a record shows, typed and each written once: its inputs, traffic, lag, replicas, pods, group and HPA.
+
+A measure reads these and computes; it opens no file and parses no object. Times are in epoch seconds, lag is in messages.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+
+import pandas as pd
+
+from lab.errors import NoData
+from lab.model import hpa_log
+from lab.model.replay import Sync
+from lab.record import hpa_syncs, hpas, pods, replicas, reports
+from lab.record.hpas import Status
+from lab.record.pods import Pod
+from lab.record.replicas import Change
+from lab.record.reports import Handover, Report
+from lab.record.tables import Tables
+from lab.spec.inputs import Inputs
+from lab.spec.policy import Policy
+from lab.spec.profile import BASELINE, RELIEF, Profile
+from lab.spec.scale import Scale
+
+CONSUMER = "consumer"
+ENDED, CLOSING = "ended", "closing the record"
+LAG, PARTITION_LAG = "kafka_consumergroup_lag_sum", "kafka_consumergroup_lag"
+FEWEST = 3  # samples that a slope or a median is made of
+
+
+class Views(Tables):
+    """The views of a record. Each raises :class:`NoData` when the record does not hold what it shows."""
+
+    # Inputs and times.
+
+    @property
+    def id(self) -> str:
+        """The trial's identity."""
+        return self.trial.id
+
+    @property
+    def finished(self) -> bool:
+        """Whether its trial went to its end."""
+        return self.trial.complete
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the trial was a function of, as applied."""
+        return self.trial.inputs
+
+    @property
+    def profile(self) -> Profile:
+        """The traffic, after the scale's compression."""
+        return self.inputs.profile
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, after the scale's compression: its bounds, its threshold of lag, its YAML."""
+        return self.inputs.policy
+
+    @property
+    def scale(self) -> Scale:
+        """The scale by which times and rates were compressed."""
+        return self.inputs.scale
+
+    @property
+    def lag_threshold(self) -> int:
+        """The lag per replica that the policy scales on. No data for one that scales on something else."""
+        if self.policy.lag_threshold is None:
+            raise NoData("the policy has no lagThreshold")
+        return self.policy.lag_threshold
+
+    def time(self, phase: str, why: str = "") -> float:
+        """When the trial entered ``phase``: settling, driving and the like. No data, with ``why``, where it never did."""
+        if (at := self.trial.times.get(phase)) is None:
+            raise NoData(why or f"the trial never came to its phase {phase}")
+        return at
+
+    @property
+    def end(self) -> float:
+        """When the trial was over, or given up."""
+        return self.time(ENDED, "the trial never came to an end")
+
+    @property
+    def driven(self) -> float:
+        """When the baseline had settled and the producer was applied."""
+        return self.time("driving", "the trial never came to its driving")
+
+    @property
+    def repartitioned(self) -> float:
+        """When the topic was given more partitions."""
+        return self.time("repartitioned", "no partitions were added")
+
+    @property
+    def phase_lengths(self) -> list[tuple[str, float]]:
+        """(phase of the trial, its length in s) in order; what follows the trial's end is closing the record."""
+        if self.trial.finished is None:
+            raise NoData("the record was never closed")
+        times = self.trial.times
+        marks = [(CLOSING if name == ENDED else name, at) for name, at in times.items()]
+        ends = [*list(times.values())[1:], self.trial.finished]
+        return [(name, end - at) for (name, at), end in zip(marks, ends, strict=True)]
+
+    # Traffic.
+
+    def reports(self, *names: str) -> list[Report]:
+        """What the programs reported under these names, in order of time."""
+        return reports.reports(self.group_events, names)
+
+    @cached_property
+    def phases_begun(self) -> list[tuple[float, str]]:
+        """(time, name) of every phase that the producer began, in order."""
+        return [(float(one.detail["at"]), str(one.detail["phase"])) for one in self.reports("phase")]
+
+    @property
+    def zero(self) -> float:
+        """When the traffic first left its baseline: what charts and reactions count from."""
+        for at, phase in self.phases_begun:
+            if phase != BASELINE:
+                return at
+        raise NoData("the producer never left the baseline")
+
+    @property
+    def relief(self) -> float:
+        """When the last spike, burst or tooth was over. No data where the producer did not come that far."""
+        last = self.phases_begun[-1:]
+        if not last or last[0][1] not in RELIEF:
+            raise NoData(f"the producer ended in phase {last[0][1]!r}" if last else "the producer began no phase")
+        return last[0][0]
+
+    @property
+    def profile_start(self) -> float:
+        """When the producer began its profile."""
+        for one in self.reports("profile"):
+            return float(one.detail["start"])
+        raise NoData("the producer never started")
+
+    @cached_property
+    def phases(self) -> pd.DataFrame:
+        """The profile's phases as columns start, end, label."""
+        zero = self.profile_start
+        rows = [(zero + start, zero + end, phase) for start, end, phase in self.profile.phases()]
+        return pd.DataFrame(rows, columns=["start", "end", "label"])
+
+    def span(self, phase: str) -> tuple[float, float]:
+        """When the profile's first phase of that name began and its last ended. No data where it has none."""
+        chosen = self.phases[self.phases["label"] == phase]
+        if chosen.empty:
+            raise NoData(f"the profile has no phase {phase}")
+        return float(chosen["start"].iloc[0]), float(chosen["end"].iloc[-1])
+
+    # Lag.
+
+    @cached_property
+    def lag(self) -> pd.DataFrame:
+        """The group's total lag as columns t, lag."""
+        chosen = self.samples[self.samples["metric"] == LAG]
+        if chosen.empty:
+            raise NoData(f"no sample of {LAG}")
+        return chosen[["t", "value"]].rename(columns={"value": "lag"}).sort_values("t", ignore_index=True)
+
+    def lag_within(self, start: float, end: float) -> pd.DataFrame:
+        """:attr:`lag` from ``start`` to ``end``. No data for fewer than three samples."""
+        seen = self.lag[self.lag["t"].between(start, end)]
+        if len(seen) < FEWEST:
+            raise NoData(f"{len(seen)} samples of lag in {end - start:.1f} s")
+        return seen
+
+    @cached_property
+    def partition_lag(self) -> pd.DataFrame:
+        """Each partition's lag as columns t, partition, lag, in order of time; empty without a sample."""
+        chosen = self.samples[self.samples["metric"] == PARTITION_LAG].sort_values("t", kind="stable")
+        partitions = {labels: int(json.loads(labels)["partition"]) for labels in chosen["labels"].unique()}
+        columns = {"t": chosen["t"], "partition": chosen["labels"].map(partitions), "lag": chosen["value"]}
+        return pd.DataFrame(columns).reset_index(drop=True)
+
+    # Replicas and pods.
+
+    @cached_property
+    def replicas(self) -> pd.DataFrame:
+        """The consumer's replicas as columns t, desired, current, ready; one row at every change."""
+        return self.replicas_of(CONSUMER)
+
+    def replicas_of(self, deployment: str) -> pd.DataFrame:
+        """:attr:`replicas` of another ``deployment`` of the trial."""
+        curve = replicas.curve(self.watched("Deployment", deployment))
+        if curve.empty:
+            raise NoData(f"the {deployment} Deployment was never seen")
+        return curve
+
+    @cached_property
+    def scalings(self) -> list[Change]:
+        """Every change of the consumer's desired replicas, in order."""
+        return replicas.changes(self.replicas)
+
+    @cached_property
+    def pods(self) -> dict[str, Pod]:
+        """The consumer's pods by name, in order of their first event; none where none was seen."""
+        return self.pods_of(CONSUMER)
+
+    def pods_of(self, app: str) -> dict[str, Pod]:
+        """:attr:`pods` of another ``app`` of the trial."""
+        return pods.pods(self.watched("Pod"), app)
+
+    def lives(self, app: str = CONSUMER) -> dict[str, float]:
+        """How long each pod of ``app`` was there, s: from seen to gone, or to the trial's end. No data for none."""
+        found = self.pods if app == CONSUMER else self.pods_of(app)
+        if not found:
+            raise NoData(f"no pod of {app} was seen")
+        return {name: (self.end if pod.gone is None else pod.gone) - pod.seen for name, pod in found.items()}
+
+    # The group.
+
+    @cached_property
+    def handovers(self) -> list[Handover]:
+        """Every assignment of partitions to a member, and every giving up of some, in order of time."""
+        return reports.handovers(self.group_events)
+
+    def owners(self, at: float) -> dict[str, frozenset[int]]:
+        """The partitions that each pod owned at ``at`` by its own handovers; of a pod that died, those it had then."""
+        return reports.owners(self.handovers, at)
+
+    # The HPA.
+
+    @cached_property
+    def hpa_statuses(self) -> list[Status]:
+        """Every state of the trial's HPAs, in order."""
+        return hpas.statuses(self.watched("HorizontalPodAutoscaler"))
+
+    def hpa_statuses_of(self, name: str) -> list[Status]:
+        """:attr:`hpa_statuses` of the HPA ``name`` alone."""
+        return hpas.statuses(self.watched("HorizontalPodAutoscaler", name))
+
+    @cached_property
+    def hpa_lines(self) -> list[hpa_log.Line]:
+        """What kube-controller-manager logged of the HPA's syncs. A trial without an HPA has no data."""
+        return list(hpa_log.parse(self.hpa_log, self.trial.begun))
+
+    @cached_property
+    def hpa_syncs(self) -> list[Sync]:
+        """Every sync of the trial's HPA until the end of the trial, in order. A trial without an HPA has no data."""
+        logged = [one for one in hpa_log.syncs(self.hpa_lines) if one.outcome.t < self.end]
+        return hpa_syncs.syncs(logged, self.hpa_statuses, self.watched("Deployment", CONSUMER))

@@ -1,0 +1,100 @@
+"""trial.json: written and read through its types, published as a JSON Schema; another version or field is one clear line."""
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+from lab import paths
+from lab.errors import InputError
+from lab.record import seal, trial
+from lab.record.trial import Deadlines, Fault, Offsets, Step, WatchGap
+from lab.spec.inputs import Inputs
+from tests.records import FOLDER
+from tests.unit.measure import whole
+
+SCHEMA = paths.PROJECT / "lab" / "record" / "trial.schema.json"
+RECORDS = sorted(FOLDER.glob("records/*"))
+FULL = whole.trial(
+    whole.inputs(),
+    times={"settling": 1.0, "ended": 9.5},
+    ledger_s=2.5,
+    offsets={0: Offsets(7, None), 3: Offsets(5, 5)},
+    steps=(Step(1.0, "control", 3, 3, 2.0, 3.0),),
+    faults=(Fault(4.0, "sigkill", "a", 17, 2),),
+    deadlines=Deadlines(1, 2, 3, 4),
+    watch_gaps=(WatchGap("Pod", 1.5, 1.75),),
+    files={"a": "b"},
+)
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    """Every field, and the version first."""
+    FULL.write(tmp_path)
+    content = json.loads((tmp_path / seal.OWN).read_text())
+    assert next(iter(content.items())) == ("schema", 1)
+    assert content["watch_gaps"] == [{"kind": "Pod", "from": 1.5, "until": 1.75}]
+    again = trial.read(tmp_path)
+    assert replace(again, inputs=FULL.inputs) == FULL
+    assert again.inputs.to_dict() == FULL.inputs.to_dict()
+
+
+def test_the_published_schema_is_that_of_the_types():
+    """After a change of the types: ``python -m lab.record.trial > lab/record/trial.schema.json``."""
+    published = json.loads(SCHEMA.read_text())
+    assert published == json.loads(json.dumps(trial.json_schema()))
+    inputs = published["properties"]["inputs"]
+    assert set(inputs["properties"]) == {field.name for field in fields(Inputs)}
+    assert set(FULL.to_json()) == set(published["properties"])
+
+
+def test_the_schema_ships_with_the_package():
+    """Beside the module that it is made from, where package data of the wheel names it."""
+    assert '"lab.record" = ["trial.schema.json"]' in (paths.PROJECT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
+def test_a_record_of_before_there_was_a_version_is_converted(folder):
+    """Each committed one: nothing is lost, a length is no moment any more, and the id is that of the inputs."""
+    written = json.loads((folder / seal.OWN).read_text())
+    assert "schema" not in written
+    read = trial.read(folder)
+    assert read.inputs.id == read.id == written["id"]
+    content = read.to_json()
+    assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
+    assert content == written
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"schema": 2}, "schema: 2 is not allowed; allowed: 1, or none in a record of before"),
+        ({"schema": True}, "schema: True is not allowed"),
+        ({"begun": "noon"}, "begun: 'noon' is not allowed; allowed: a valid number"),
+        ({"machine": {}}, "machine.cpu: None is not allowed; allowed: a value"),
+        ({"mood": 1}, "mood: 1 is not allowed; allowed: no field of that name"),
+        ({"offsets": {"x": {"end": 1, "committed": 1}}}, "offsets.x"),
+        ({"inputs": {}}, "inputs.profile_name: None is not allowed; allowed: text"),
+        ({"inputs": FULL.inputs.to_dict() | {"seed": "1"}}, "inputs.seed: '1' is not allowed; allowed: a whole number"),
+        ({"inputs": FULL.inputs.to_dict() | {"scale": {"name": "x"}}}, "inputs.scale: {'name': 'x'} is not allowed"),
+        ({"inputs": FULL.inputs.to_dict() | {"workload": {"concurrency": 0}}}, "concurrency: 0 is not allowed; allowed: 1 to"),
+        ({"inputs": FULL.inputs.to_dict() | {"weather": "fine"}}, "inputs.weather: 'fine' is not allowed"),
+    ],
+)
+def test_what_no_trial_writes_is_refused_in_one_line(change, line, tmp_path):
+    """It names the file, the field, its value and what is allowed."""
+    (tmp_path / seal.OWN).write_text(json.dumps(FULL.to_json() | change))
+    with pytest.raises(InputError) as refused:
+        trial.read(tmp_path)
+    assert str(refused.value).startswith(f"{tmp_path / seal.OWN}: {line}")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "7", ""])
+def test_a_file_that_is_no_trial_is_refused(content, tmp_path):
+    """And so is none at all."""
+    with pytest.raises(InputError, match=r"trial.json: content: "):
+        trial.read(tmp_path)
+    (tmp_path / seal.OWN).write_text(content)
+    with pytest.raises(InputError, match=r"trial.json: content: "):
+        trial.read(tmp_path)

@@ -1,0 +1,130 @@
+"""The views of a record, each from just the rows that it reads."""
+
+import json
+
+import pytest
+
+from lab.errors import NoData
+from lab.record.hpas import EXTERNAL, RESOURCE, Condition
+from lab.record.pods import Pod
+from tests.unit.measure import built, whole
+from tests.unit.measure.built import assigned, given_up, record, sample
+from tests.unit.measure.conftest import report
+
+STAMP = "2020-01-01T00:00:00Z"
+
+
+def event(t, kind, name, item, what="MODIFIED"):
+    """A watch event."""
+    return {"t": float(t), "kind": kind, "name": name, "event": what, "object": json.dumps(item)}
+
+
+def pod(t, what="MODIFIED", app="consumer", **more):
+    """A watch event of the pod a: ``more`` is of its metadata, but for ``ready`` and ``code``."""
+    status = {"conditions": [{"type": "Ready", "status": str(more.pop("ready", False))}]}
+    if (code := more.pop("code", None)) is not None:
+        status["containerStatuses"] = [{"state": {"terminated": {"exitCode": code}}}]
+    return event(t, "Pod", "a", {"metadata": {"name": "a", "labels": {"app": app}} | more, "status": status}, what)
+
+
+def test_a_pod_is_followed_from_its_first_event_to_its_last(tmp_path):
+    """A second addition, after a watch was listed again, is not another birth; pods of other programs are not its own."""
+    rows = [
+        pod(1, "ADDED", creationTimestamp=STAMP),
+        pod(2, ready=True, creationTimestamp=STAMP),
+        pod(3, "ADDED", ready=True, creationTimestamp=STAMP),
+        pod(4, ready=True, deletionTimestamp=STAMP, deletionGracePeriodSeconds=30),
+        pod(5, code=137, deletionTimestamp=STAMP, deletionGracePeriodSeconds=0),
+        pod(6, "DELETED", deletionTimestamp=STAMP),
+        pod(7, "ADDED", app="other"),
+    ]
+    made = record(tmp_path, transitions=rows)
+    (found,) = made.pods.values()
+    readiness = ((1.0, False), (2.0, True), (3.0, True), (4.0, False), (5.0, False), (6.0, False))
+    assert found == Pod("a", 1.0, 1.0, 1577836800.0, 2.0, 4.0, 30, 5.0, 137, 6.0, readiness)
+    assert [found.ready_before(t) for t in (1, 2, 2.5, 4, 4.5)] == [False, False, True, True, False]
+    assert made.lives() == {"a": 5.0}
+    assert made.lives("other") == {"a": 93.0}
+    with pytest.raises(NoData, match="no pod of none was seen"):
+        made.lives("none")
+
+
+def test_an_hpas_status_is_read_once_for_all(tmp_path):
+    """Averages and utilization by name, what a metric that failed leaves out, and no state of an HPA that is removed."""
+    lag = {"type": "External", "external": {"metric": {"name": "s0"}, "current": {"averageValue": "2500m"}}}
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 80, "averageValue": "40m"}}}
+    failed = {"type": "External", "external": {"metric": {"name": "s1"}, "current": {}}}
+    condition = {"type": "ScalingActive", "status": "True", "reason": "r", "message": "m"}
+    status = {"currentReplicas": 4, "desiredReplicas": 6, "currentMetrics": [lag, cpu, failed], "conditions": [condition]}
+    name, kind = "h", "HorizontalPodAutoscaler"
+    rows = [event(1, kind, name, {"spec": {}}), event(2, kind, name, {"status": status}), event(3, kind, name, {}, "DELETED")]
+    made = record(tmp_path, transitions=rows)
+    empty, full = made.hpa_statuses
+    assert (empty.current, empty.desired, empty.metrics) == (0, None, ())
+    assert (full.t, full.current, full.desired) == (2.0, 4, 6)
+    assert full.conditions == (Condition("ScalingActive", "True", "r", "m"),)
+    assert [one.total(full.current) for one in full.metrics] == [10.0, 80.0, None]
+    assert full.metric(EXTERNAL, "s1").average is None
+    assert full.metric(RESOURCE).utilization == 80
+    assert made.hpa_statuses_of("another") == []
+
+
+def test_labels_of_a_partitions_lag_are_parsed_once(tmp_path):
+    """In order of time; other samples are none of it."""
+    rows = [
+        sample(2, "kafka_consumergroup_lag", 7, partition="10", topic="t"),
+        sample(1, "kafka_consumergroup_lag", 5, partition="2", topic="t"),
+        sample(1, "kafka_consumergroup_lag_sum", 12),
+    ]
+    made = record(tmp_path, samples=rows)
+    assert made.partition_lag.to_dict("list") == {"t": [1.0, 2.0], "partition": [2, 10], "lag": [5.0, 7.0]}
+    assert made.lag.to_dict("list") == {"t": [1.0], "lag": [12.0]}
+    with pytest.raises(NoData, match=r"1 samples of lag in 5.0 s"):
+        made.lag_within(0, 5)
+
+
+def test_owners_are_those_of_the_moment(tmp_path):
+    """By each pod's own handovers, whatever the table's order."""
+    rows = [
+        assigned(1, "a", 0, 1),
+        assigned(3, "b", 1),
+        given_up(2, "a", 1),
+        given_up(4, "b", 1, event="lost"),
+        given_up(5, "a"),
+    ]
+    made = record(tmp_path, group_events=rows)
+    assert [change.t for change in made.handovers] == [1, 2, 3, 4]
+    assert made.owners(0) == {}
+    assert made.owners(3) == {"a": {0}, "b": {1}}
+    assert made.owners(9) == {"a": {0}, "b": set()}
+
+
+def test_phases_are_the_profiles_from_when_the_producer_began(tmp_path):
+    """Steps of one phase are one; what the trial went through beside it has its own times."""
+    steps = [{"at": at, "rate": 1, "phase": phase} for at, phase in ((0, "baseline"), (5, "spike"), (7, "spike"), (9, "drain"))]
+    told = [report(50, "producer", "profile", start=50.0), report(55, "producer", "phase", phase="spike", at=55.0)]
+    times = {"settling": 40.0, "driving": 45.0, "ended": 70.0}
+    made = record(tmp_path, inputs={"profile": {"steps": steps, "duration": 12}}, times=times, group_events=told)
+    assert made.phases.to_numpy().tolist() == [[50, 55, "baseline"], [55, 59, "spike"], [59, 62, "drain"]]
+    assert (made.span("spike"), made.zero, made.driven) == ((55, 59), 55, 45)
+    assert made.phase_lengths == [("settling", 5.0), ("driving", 25.0), ("closing the record", 40.0)]
+    for ask in (lambda: made.relief, lambda: made.span("lull"), lambda: made.repartitioned):
+        with pytest.raises(NoData):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("policy", "bounds"),
+    [
+        (whole.scaled(250, minReplicaCount=3), (3, 100, 250)),
+        (whole.hpa(2, 5), (2, 5, None)),
+        (whole.decreed(4, 2, 6), (2, 6, None)),
+    ],
+)
+def test_bounds_are_those_of_the_typed_policy(tmp_path, policy, bounds):
+    """Whatever kind it is of; where lag is no signal there is no threshold, and a measure that needs one has no data."""
+    made = built.record(tmp_path, inputs={"policy": policy})
+    assert (made.policy.min_replicas, made.policy.max_replicas, made.policy.lag_threshold) == bounds
+    if bounds[2] is None:
+        with pytest.raises(NoData, match="no lagThreshold"):
+            _ = made.lag_threshold
