@@ -183,23 +183,28 @@ def hashed(during: During) -> dict[str, Any]:
 def stored(content: Mapping[str, Any], profile: Profile, where: object) -> During:
     """The events in the plain inputs ``content``, as :func:`hashed` wrote them, in the order of ``profile``.
 
-    Raises :class:`InputError`, naming ``where``, for an event that can't be read.
+    Raises :class:`InputError`, naming ``where``, for an event that can't be read or whose phase ``profile`` does not have.
     """
     given: dict[str, list[Event]] = {}
     for row in content.get("events", ()):
-        fields = dict(row)
-        phase, name = str(fields.pop("phase", "")), fields.pop("event", None)
         kinds = {kind.name: kind for kind in _kinds(Event)}
         try:
+            fields = dict(row)
+            phase, name = str(fields.pop("phase", "")), fields.pop("event", None)
             given.setdefault(phase, []).append(kinds[name](**fields))
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             raise InputError(where, "inputs.events", row, f"one of {', '.join(sorted(kinds))} with its fields") from None
     after = content.get("partitions_after")
     if after is not None and not any(isinstance(event, Grow) for events in given.values() for event in events):
         given[REPARTITION] = [Grow(int(after))]
-    if content.get("fault") == SIGKILL:
+    if (fault := content.get("fault")) is not None:
+        if fault != SIGKILL:
+            raise InputError(where, "inputs.fault", fault, SIGKILL)
         given[SIGKILL] = [Kill()]
     phases = dict.fromkeys(phase for _, _, phase in profile.phases())
+    for phase in given:
+        if phase not in phases:
+            raise InputError(where, "inputs: phase of an event", phase, f"a phase of the profile: {', '.join(phases)}")
     return tuple((phase, event) for phase in phases for event in given.get(phase, ()))
 
 

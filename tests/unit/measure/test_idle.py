@@ -19,6 +19,9 @@ RECEIPTS += [receipt("b", 13, 20, 1000), receipt("c", 13, 20, 1100), receipt("a"
 LAG = {0: 0, 3: 10, 8: 500, 12: 500, 20: 0, 30: 0}
 
 
+GROWING = {"steps": [{"at": 0, "rate": 1, "phase": "baseline"}, {"at": 50, "rate": 1, "phase": "repartition"}]}
+
+
 def build(folder, moves=MOVES, events=EVENTS, receipts=RECEIPTS, samples=(), lag=LAG, **inputs):
     """The record of that group."""
     given = {"partitions": 2} | inputs
@@ -70,7 +73,7 @@ def test_messages_of_an_idle_pod_are_counted(tmp_path):
 
 def test_the_surplus_is_counted_against_the_partitions_there_are_then(tmp_path):
     """Three after the topic grew: one pod too many, and only once four are Ready."""
-    found = idle(build(tmp_path, partitions_after=3))
+    found = idle(build(tmp_path, partitions_after=3, profile=GROWING))
     assert (found.partitions.value, found.surplus.value, found.stretch_s.value) == (3, 1, 8)
     assert found.idle_pods.value == 2  # one more than need be: the third partition has no owner
 

@@ -23,6 +23,7 @@ from .whole import decreed
 
 START = 100.0
 TRAFFIC = Profile((Step(0, 180, "baseline"), Step(5, 1800, "spike"), Step(25, 180, "drain")), 40.0, zipf=0.7)
+GROWING = Profile((Step(0, 180, "baseline"), Step(5, 180, "repartition")), 40.0, zipf=0.7)
 KNOWN = Calibration(Consumers(100.0, 3.0), 0.0, 0.0)
 
 
@@ -85,8 +86,8 @@ def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
     [
         ({"policy": decreed(2, 3)}, "a ReplicaSteps"),
         ({"policy": with_cpu()}, r"spec.triggers: \['kafka', 'cpu'\]"),
-        ({"partitions_after": 48}, "new partitions"),
-        ({"events": [{"phase": "spike", "event": "delete"}]}, "events of a trial"),
+        ({"partitions_after": 48, "profile": GROWING.to_dict()}, "new partitions"),
+        ({"events": [{"phase": "baseline", "event": "delete"}]}, "events of a trial"),
         ({"workload": asdict(Workload(drain="off"))}, "die without leaving"),
         ({"workload": asdict(Workload(grace_s=1))}, "die without leaving"),
     ],

@@ -14,6 +14,7 @@ from tests.records import FOLDER
 from tests.unit.measure import whole
 
 SCHEMA = paths.PROJECT / "lab" / "record" / "trial.schema.json"
+EVENTS = {"partitions_after", "fault", "events"}  # what the events of ``Inputs.during`` are in plain inputs
 RECORDS = sorted(FOLDER.glob("records/*"))
 FULL = whole.trial(
     whole.inputs(),
@@ -21,6 +22,7 @@ FULL = whole.trial(
     ledger_s=2.5,
     offsets={0: Offsets(7, None), 3: Offsets(5, 5)},
     steps=(Step(1.0, "control", 3, 3, 2.0, 3.0),),
+    events=({"t": 4.0, "until": 4.1, "due": 3.9, "phase": "baseline", "event": "kill", "result": {"pod": "a"}},),
     faults=(Fault(4.0, "sigkill", "a", 17, 2),),
     deadlines=Deadlines(1, 2, 3, 4),
     watch_gaps=(WatchGap("Pod", 1.5, 1.75),),
@@ -44,7 +46,7 @@ def test_the_published_schema_is_that_of_the_types():
     published = json.loads(SCHEMA.read_text())
     assert published == json.loads(json.dumps(trial.json_schema()))
     inputs = published["properties"]["inputs"]
-    assert set(inputs["properties"]) == {field.name for field in fields(Inputs)}
+    assert set(inputs["properties"]) == {field.name for field in fields(Inputs)} - {"during", "library"} | EVENTS
     assert set(FULL.to_json()) == set(published["properties"])
 
 
@@ -62,7 +64,7 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
     assert read.inputs.id == read.id == written["id"]
     content = read.to_json()
     assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
-    assert content == written
+    assert content == written | {"events": []}
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,9 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
         ({"inputs": FULL.inputs.to_dict() | {"seed": "1"}}, "inputs.seed: '1' is not allowed; allowed: a whole number"),
         ({"inputs": FULL.inputs.to_dict() | {"scale": {"name": "x"}}}, "inputs.scale: {'name': 'x'} is not allowed"),
         ({"inputs": FULL.inputs.to_dict() | {"workload": {"concurrency": 0}}}, "concurrency: 0 is not allowed; allowed: 1 to"),
+        ({"inputs": FULL.inputs.to_dict() | {"events": [3]}}, "inputs.events: 3 is not allowed; allowed: one of"),
+        ({"inputs": FULL.inputs.to_dict() | {"fault": "sigterm"}}, "inputs.fault: 'sigterm' is not allowed; allowed: sigkill"),
+        ({"inputs": FULL.inputs.to_dict() | {"fault": "sigkill"}}, "inputs: phase of an event: 'sigkill' is not allowed"),
         ({"inputs": FULL.inputs.to_dict() | {"weather": "fine"}}, "inputs.weather: 'fine' is not allowed"),
     ],
 )
