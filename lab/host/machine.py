@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-import psutil
-
 from lab import paths
 
 _PACKAGES = ("confluent-kafka", "pyspark", "kubernetes", "prometheus-api-client", "pytest", "allure-pytest", "altair")
@@ -29,6 +27,8 @@ class Machine:
 
 def describe() -> Machine:
     """This machine at this moment."""
+    import psutil  # an extra: who reads a record needs no more of this module than its type
+
     model = next(
         (
             line.split(":", 1)[1].strip()
