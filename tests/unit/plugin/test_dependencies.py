@@ -1,0 +1,55 @@
+"""``pytest -m spike`` imports every test module to collect its own: each import is there in the smaller environments too."""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[3]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+OURS = {"lab", "tests", "fixtures"}
+BROUGHT = {"allure": "allure-pytest", "_pytest": "pytest"}  # packages of a distribution that a declared one brings along
+
+
+def _declared(*extras: str) -> set[str]:
+    """The distributions of the project, of ``extras``, and of the dependency group ``test``."""
+    project, names = PROJECT["project"], set[str]()
+    open_ = [*project["dependencies"], *PROJECT["dependency-groups"]["test"]]
+    open_ += [item for extra in extras for item in project["optional-dependencies"][extra]]
+    while open_:
+        wanted = Requirement(open_.pop())
+        names.add(canonicalize_name(wanted.name))
+        if wanted.name == project["name"]:
+            open_ += [item for extra in wanted.extras for item in project["optional-dependencies"][extra]]
+    return names
+
+
+def _imported(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Each package that a module under ``folder`` imports when it is collected; pods' programs are not."""
+    for path in sorted(folder.rglob("*.py")):
+        if "programs" in path.parts and "scenarios" in path.parts:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            yield from ((path, name.partition(".")[0]) for name in names)
+
+
+@pytest.mark.parametrize("extra", ["board", "scenarios"])
+def test_an_environment_of_tox_has_what_collecting_its_tests_imports(extra: str) -> None:
+    """``tox -e spike`` has the extra ``board`` and ``tox -e scenario`` has ``scenarios``; neither has the group ``dev``."""
+    declared, homes = _declared(extra), packages_distributions()
+    missing = sorted(
+        f"{path.relative_to(ROOT)}: {name}"
+        for path, name in _imported(ROOT / "tests")
+        if name not in sys.stdlib_module_names and name not in OURS and name in homes
+        if not declared & {canonicalize_name(home) for home in [*homes[name], BROUGHT.get(name, name)]}
+    )
+    assert not missing
