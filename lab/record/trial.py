@@ -20,6 +20,7 @@ from lab.errors import InputError
 from lab.host.machine import Machine
 from lab.model.baseline import Baseline
 from lab.record import seal
+from lab.spec.fidelity import Compressed
 from lab.spec.inputs import Inputs
 
 SCHEMA = 1
@@ -130,7 +131,8 @@ class Trial(Strict):
     ``steps`` and ``faults`` are the decreed steps and the kills among them. ``missing`` has the reason for each part of the
     record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
     ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
-    the ledger took, ``clock_moved_s`` how far the wall clock moved.
+    the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` has each time of the policy as it was
+    written and as it was applied.
     """
 
     id: str
@@ -153,6 +155,7 @@ class Trial(Strict):
     watch_gaps: tuple[WatchGap, ...] = ()
     finished: float | None = None
     clock_moved_s: float = 0.0
+    policy_times: tuple[Compressed, ...] = ()
     files: dict[str, str] | None = None
     schema: Literal[1] = 1
 

@@ -15,13 +15,15 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.errors import InputError
-from lab.spec import declarations, events, plain, profile, scaledobject
+from lab.spec import declarations, events, fidelity, plain, profile, scaledobject
 from lab.spec import policy as policies
+from lab.spec import scale as scales
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
 from lab.spec.declarations import Declarations
 from lab.spec.events import Context, During, Event
+from lab.spec.fidelity import Compressed
 from lab.spec.library import COMMITTED, Library
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
@@ -56,7 +58,8 @@ class Inputs:
     steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
-    ``library`` is where the manifests are looked up; it is no part of the identity.
+    ``library`` is where the manifests are looked up, and ``policy_times`` has the policy's times as they are written and as
+    they are applied; neither is part of the identity.
     """
 
     profile_name: str
@@ -75,6 +78,7 @@ class Inputs:
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
     library: Library = field(default=COMMITTED, compare=False)
+    policy_times: tuple[Compressed, ...] = field(default=(), compare=False)
 
     @property
     def partitions_after(self) -> int | None:
@@ -239,6 +243,8 @@ def read(
         policy, replaced = _adopted(policy_name, partitions)
     else:
         policy, replaced = policies.load(library.policy(policy_name)), ()
+    policy_file = policy_name if isinstance(policy_name, Path) else library.policy(policy_name)
+    policy_times = fidelity.check(policy, scale, policy_file, scales.declared())
     library.manifest(driver)
     for name in beside:
         _beside(library.manifest(name), scale)
@@ -266,6 +272,7 @@ def read(
         beside=tuple(beside),
         driver=driver,
         library=library,
+        policy_times=policy_times,
     )
 
 
@@ -291,11 +298,16 @@ def _label(name: str | Path) -> str:
 def _beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
     """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own."""
     return [
-        policies.parse(item, file).compressed(scale).content
+        _compressed(policies.parse(item, file), scale, file)
         if item.get("kind") in policies.KINDS
         else declarations.with_programs(item, file)
         for item in yamlfile.documents(file)
     ]
+
+
+def _compressed(policy: Policy, scale: Scale, file: Path) -> dict[str, Any]:
+    fidelity.check(policy, scale, file, scales.declared())
+    return policy.compressed(scale).content
 
 
 def _declarations(file: Path) -> list[Declarations]:

@@ -50,6 +50,7 @@ def run(cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], Spa
         versions={**cluster.versions, **machine.packages()},
         machine=machine.describe(),
         begun=clock.now(),
+        policy_times=inputs.policy_times,
     )
     head.write(folder)
     try:

@@ -59,7 +59,7 @@ def test_a_shutdown_outlasts_the_queue_of_a_matching_pod():
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_trial_adopts_the_authors_scaledobject(name):
     """And can name its namespace."""
-    chosen = inputs.read("trips", FOLDER / f"{name}.yaml", Workload(), 1, scales.load("quick"), "binary", partitions=20)
+    chosen = inputs.read("trips", FOLDER / f"{name}.yaml", Workload(), 1, scales.load("medium"), "binary", partitions=20)
     assert {one.field for one in chosen.replaced} >= {"metadata.namespace", "spec.scaleTargetRef"}
     assert len(f"trial-{chosen.id}-abcd") <= LONGEST
 
@@ -71,7 +71,7 @@ def test_what_stands_beside_is_read_with_the_trial():
         FOLDER / "trip-analytics.yaml",
         Workload(),
         1,
-        scales.load("quick"),
+        scales.load("medium"),
         "binary",
         partitions=20,
         beside=tuple(f"ridehailing/{name}" for name in BESIDE),
