@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.cluster import binary, docker
 from lab.cluster.images import catalog, make
-from lab.cluster.kind import settings
+from lab.cluster.kind import state
 from lab.components import bundle
 from lab.flags import Flags
 from lab.host import runs
@@ -53,7 +53,7 @@ def _build(export: Path | None, bundle_file: Path | None) -> None:
 
 def _images() -> str:
     """Make the images; returns the table of what there is, and what a run on them proves."""
-    names = make.ensure(catalog.named(settings.infrastructure()))
+    names = make.ensure(catalog.named(state.infrastructure()))
     made = [*names.values(), make.make_pods(names[catalog.PYTHON])]
     sizes = docker.images(made)
     return "\n".join([*(f"{sizes[image] / 1e6:8,.0f} MB  {image}" for image in made), PROVES])

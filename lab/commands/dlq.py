@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from lab.commands.text import as_json, table
 from lab.flags import Flags
-from lab.kafka.settings import kafka_flags
+from lab.kafka.login import kafka_flags
 from lab.programs.deadletters import (
     COPY,
     DONE,

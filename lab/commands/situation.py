@@ -11,21 +11,20 @@ from typing import Any
 from lab import paths, yamlfile
 from lab.errors import InputError, NoData
 from lab.flags import Flags, choice, number, whole
-from lab.foresee.grid import LONGEST_WINDOW
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation
+from lab.foresee.variants import LONGEST_WINDOW
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.calibration import Calibration, calibration
 from lab.record.store import Record, opened, stored
 from lab.spec import profile, scaledobject
 from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS
-from lab.spec.placement import shares
+from lab.spec.keys import ENTITIES, shares
 from lab.spec.profile import Profile
 from lab.spec.scale import HPA_SYNC_S
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.workload import PARTITIONS
-from lab.spec.zipf import ENTITIES
 
 MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")

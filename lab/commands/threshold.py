@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lab.commands.text import as_json
 from lab.flags import Flags, number
-from lab.foresee.grid import HEADROOM, computed_threshold
+from lab.foresee.variants import HEADROOM, computed_threshold
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:

@@ -14,11 +14,10 @@ from lab.commands import situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.flags import whole
-from lab.foresee import fields, grid
-from lab.foresee.choice import Recommendation, recommend
-from lab.foresee.fields import Variant
-from lab.foresee.outcome import Outcome, outcomes
+from lab.foresee import variants
+from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
 from lab.foresee.simulate import Situation, simulate
+from lab.foresee.variants import Variant
 
 CHUNK = 50  # policies in one pass: more share fewer steps, and take more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
@@ -29,7 +28,7 @@ HEAD = "# {0} as tuned by python -m lab tune; changed: {1}. Comments of the orig
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     """Tune and print; returns the exit code."""
     parser = situation.flags(command, help_text)
-    parser.flag("candidates", whole(2, 100_000), grid.CANDIDATES, "policies to simulate at most", "2 to 100,000")
+    parser.flag("candidates", whole(2, 100_000), variants.CANDIDATES, "policies to simulate at most", "2 to 100,000")
     parser.flag("processes", whole(1, 256), os.cpu_count() or 1, "to simulate in", "1 to 256")
     parser.flag(
         "output", situation.writable, None, "write the ScaledObject to take", "a file in a folder that is there", optional=True
@@ -49,7 +48,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
 
 def simulated(question: Question, candidates: int, processes: int) -> list[Outcome]:
     """The outcome of each variant, in order, whatever the number of ``processes``."""
-    tried = grid.variants(question.scaled, question.situation, question.objective_s, candidates)
+    tried = variants.variants(question.scaled, question.situation, question.objective_s, candidates)
     chunks = [tried[at : at + CHUNK] for at in range(0, len(tried), CHUNK)]
     each = partial(_chunk, question.situation, question.objective_s)
     if processes == 1 or len(chunks) == 1:
@@ -93,7 +92,7 @@ def _row(name: str, one: Outcome) -> list[str]:
 
 
 def _differs(one: Outcome) -> str:
-    return "; ".join(f"{field} {fields.said(value)}" for field, value in one.variant.changes.items()) or "none"
+    return "; ".join(f"{field} {variants.text_of(value)}" for field, value in one.variant.changes.items()) or "none"
 
 
 def _content(question: Question, found: Sequence[Outcome], advice: Recommendation) -> dict[str, Any]:
@@ -108,7 +107,7 @@ def _content(question: Question, found: Sequence[Outcome], advice: Recommendatio
 
 
 def _figures(one: Outcome) -> dict[str, Any]:
-    changes = {field: fields.said(value) for field, value in one.variant.changes.items()}
+    changes = {field: variants.text_of(value) for field, value in one.variant.changes.items()}
     names = ("pod_minutes", "late_s", "worst_age_s", "flips", "peak_lag", "most_replicas", "scale_events")
     return {"changes": changes} | {name: getattr(one, name) for name in names}
 

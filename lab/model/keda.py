@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers.common import Reading, ScalerError
 from lab.spec.triggers.external import External
-from lab.spec.triggers.reading import Reading, ScalerError
 from lab.spec.triggers.resource import Resource
 
 OWNER = "scaledobject.keda.sh/name"

@@ -16,13 +16,11 @@ from lab import clock
 from lab.errors import InputError
 from lab.kafka import deadletter
 from lab.kafka.deadletter import Reason
-from lab.kafka.reports import Reports, process_started
-from lab.programs.consumer.batch import summarize
-from lab.programs.consumer.downstream import Slots, Store
+from lab.programs.consumer.downstream import Slots, Store, summarize
 from lab.programs.consumer.member import Member
 from lab.programs.consumer.metrics import Metrics
 from lab.programs.consumer.retries import Consumed, Retries, seq_of
-from lab.programs.serve import serve
+from lab.programs.telemetry import Reports, process_started, serve
 from lab.spec.consumer import Settings, flags, settings
 
 log = logging.getLogger("lab.programs.consumer")

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lab.kafka import event
-from lab.spec.backoff import Backoff
-from lab.spec.failures import Failures
+from lab.spec.failures import Backoff, Failures
 
 
 class Consumed(Protocol):

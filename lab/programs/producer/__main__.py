@@ -16,10 +16,10 @@ from prometheus_client import start_http_server
 
 from lab.errors import InputError
 from lab.kafka import event
-from lab.kafka.reports import Reports, process_started, reporter
 from lab.programs.producer.send import Tally, configuration, replay
+from lab.programs.telemetry import Reports, process_started, reporter
+from lab.spec.keys import Entities
 from lab.spec.producer import flags, settings
-from lab.spec.zipf import Entities
 
 log = logging.getLogger("lab.programs.producer")
 

@@ -13,8 +13,8 @@ import numpy as np
 from confluent_kafka import KafkaError, Producer
 
 from lab.kafka import event
+from lab.spec.keys import Entities
 from lab.spec.profile import Profile
-from lab.spec.zipf import Entities
 
 log = logging.getLogger("lab.programs.producer")
 

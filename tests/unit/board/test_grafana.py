@@ -6,7 +6,7 @@ import yaml
 
 from lab.board import grafana
 from lab.board.panels import MARKS, PANELS
-from lab.cluster.kind import grafana as deployed
+from lab.cluster.kind import install as deployed
 
 
 def test_the_committed_dashboard_is_current():
@@ -32,12 +32,12 @@ def test_the_dashboard_holds_every_panel_and_mark():
 
 def by_kind(kind):
     """The objects of ``kind`` by name."""
-    return {item["metadata"]["name"]: item for item in deployed.objects() if item["kind"] == kind}
+    return {item["metadata"]["name"]: item for item in deployed.grafana_objects() if item["kind"] == kind}
 
 
 def test_the_objects_fit_together():
     """Every ConfigMap that is mounted is applied, and before the Deployment; the datasource is the one panels ask."""
-    kinds = [item["kind"] for item in deployed.objects()]
+    kinds = [item["kind"] for item in deployed.grafana_objects()]
     assert kinds[0] == "Namespace"
     assert kinds.index("Deployment") > max(place for place, kind in enumerate(kinds) if kind == "ConfigMap")
     maps = by_kind("ConfigMap")

@@ -6,7 +6,7 @@ import pytest
 
 from lab import paths
 from lab.errors import LabFault
-from lab.host import disk
+from lab.host import resources
 from lab.spec import profile
 from lab.spec import scale as scales
 
@@ -17,7 +17,7 @@ def test_what_a_trial_needs_follows_from_its_events():
     sizes = {}
     for name in ("quick", "full"):
         scale = scales.load(name)
-        sizes[name] = sum(disk.needed(traffic.compressed(scale.time, scale.rate).total))
+        sizes[name] = sum(resources.needed_bytes(traffic.compressed(scale.time, scale.rate).total))
     assert 200e6 < sizes["quick"] < 500e6
     assert sizes["full"] > 5e9
 
@@ -28,12 +28,12 @@ def test_too_little_is_one_line_with_both_numbers(tmp_path, monkeypatch):
     log.mkdir()
     results.mkdir()
     events = 1_000_000
-    enough = sum(disk.needed(events))
-    monkeypatch.setattr("lab.host.disk.shutil.disk_usage", lambda _: SimpleNamespace(free=enough))
-    disk.check(events, log, results)
-    disk.check(events, log, log)
+    enough = sum(resources.needed_bytes(events))
+    monkeypatch.setattr("lab.host.resources.shutil.disk_usage", lambda _: SimpleNamespace(free=enough))
+    resources.check_disk(events, log, results)
+    resources.check_disk(events, log, log)
     with pytest.raises(LabFault) as fault:
-        disk.check(events + 1, log, results)
+        resources.check_disk(events + 1, log, results)
     line = (
         f"disk: {log} and {results}: {enough + 311:,} bytes are needed, {enough:,} are free; this trial sends 1,000,001 events"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from lab.components import build
 from lab.errors import LabFault
-from lab.host import lock
+from lab.host import resources
 
 
 def test_who_waits_says_so_once(tmp_path, caplog):
@@ -15,11 +15,11 @@ def test_who_waits_says_so_once(tmp_path, caplog):
     file, done = tmp_path / "lock", threading.Event()
 
     def wait():
-        with lock.held(file, "it builds components"):
+        with resources.hold_lock(file, "it builds components"):
             done.set()
 
     other = threading.Thread(target=wait)
-    with lock.held(file, "it builds components"):
+    with resources.hold_lock(file, "it builds components"):
         assert not caplog.messages
         other.start()
         assert not done.wait(0.3)
@@ -36,7 +36,7 @@ def test_a_build_under_way_is_waited_for_with_a_line(tmp_path, monkeypatch, capl
     monkeypatch.setattr(build, "built", lambda components: build.Built(tmp_path, {}))
     found = []
     other = threading.Thread(target=lambda: found.append(build.ensure()))
-    with lock.held(file, "the test"):
+    with resources.hold_lock(file, "the test"):
         other.start()
         other.join(0.3)
         assert not found
@@ -50,6 +50,6 @@ def test_a_lock_that_can_not_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(LabFault, match=r"the lock .*/file/lock can't be taken: "),
-        lock.held(tmp_path / "file" / "lock", "x"),
+        resources.hold_lock(tmp_path / "file" / "lock", "x"),
     ):
         pass

@@ -9,7 +9,7 @@ from lab.model import keda
 from lab.model.keda import Decision, Observation, State
 from lab.spec.policy import load
 from lab.spec.scaledobject import parse
-from lab.spec.triggers.reading import Reading, ScalerError
+from lab.spec.triggers.common import Reading, ScalerError
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topicFromEnv": "TOPIC"}}
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "75"}}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.spec.placement import partitions_of, shares
+from lab.spec.keys import partitions_of, shares
 from lab.spec.profile import Profile, Step
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lab.components import build
 from lab.errors import InputError
-from lab.spec.triggers import cron, external, kafka, login, parsing, prometheus, resource
+from lab.spec.triggers import common, cron, external, kafka, parsing, prometheus, resource
 
 pytestmark = pytest.mark.services  # the module comes with what a cluster is built of
 
@@ -50,12 +50,12 @@ def test_kedas_fields_are_taken_or_refused_with_a_reason_and_no_others(kind, par
     written |= {f"{one['name']}FromEnv" for one in parameters[kind] if one.get("envVariableReadable")}
     elsewhere = {one["name"] for one in parameters[kind]} - written
     gone = {one["name"] for one in parameters[kind] if one.get("deprecated")}
-    assert set(taken) - (login.BY_HAND.keys() - written) == written - gone
+    assert set(taken) - (common.BY_HAND.keys() - written) == written - gone
     assert set(refused) - NOT_KEDAS.get(kind, set()) == elsewhere | gone
     assert all(refused.values())
 
 
-@pytest.mark.parametrize(("field", "file"), login.BY_HAND.items())
+@pytest.mark.parametrize(("field", "file"), common.BY_HAND.items())
 def test_what_the_schema_leaves_out_is_read_by_name(field, file, keda):
     """KEDA's code asks the metadata for it."""
     assert f'"{field}"' in (keda / "pkg" / "scalers" / file).read_text()
@@ -68,4 +68,4 @@ def test_a_refused_field_is_named_with_its_reason(kind):
         with pytest.raises(InputError) as error:
             parsing.parse([{"type": kind, "metricType": "AverageValue", "metadata": {field: "s3cret"}}], "my.yaml")
         assert (error.value.field, error.value.allowed) == (f"spec.triggers[0].metadata.{field}", reason)
-        assert ("s3cret" in str(error.value)) == (reason != login.FROM_REFERENCE)
+        assert ("s3cret" in str(error.value)) == (reason != common.FROM_REFERENCE)

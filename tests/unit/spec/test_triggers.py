@@ -14,8 +14,8 @@ from lab.model.lag import Partition
 from lab.spec.scale import Scale
 from lab.spec.scaledobject import parse
 from lab.spec.triggers import cron, parsing, persistent_lag, prometheus
+from lab.spec.triggers.common import ScalerError
 from lab.spec.triggers.external import PersistentLag
-from lab.spec.triggers.reading import ScalerError
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}}
 PROMETHEUS = {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": "sum(x)", "threshold": "100"}}

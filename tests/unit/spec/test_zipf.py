@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.spec.zipf import Entities
+from lab.spec.keys import Entities
 
 
 @settings(max_examples=20)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.kafka import event
-from lab.programs.consumer.batch import summarize
+from lab.programs.consumer.downstream import summarize
 from lab.spec.consumer import Cost
 
 rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2**40)), max_size=60)

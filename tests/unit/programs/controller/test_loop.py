@@ -13,8 +13,7 @@ from prometheus_client import CollectorRegistry
 from lab import paths
 from lab.errors import LabFault
 from lab.kafka.lag import PartitionLag
-from lab.programs.controller.loop import Loop, Outside
-from lab.programs.controller.metrics import Metrics
+from lab.programs.controller.loop import Loop, Metrics, Outside
 from lab.spec import policy
 
 POLICY = policy.load(paths.MANIFESTS / "controllers" / "controller-150.yaml")

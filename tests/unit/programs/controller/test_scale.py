@@ -11,7 +11,7 @@ import pytest
 from lab.cluster.certs import Authority
 from lab.errors import LabFault
 from lab.host import processes
-from lab.programs.controller.scale import PATCH, DeploymentScale
+from lab.programs.controller.loop import PATCH, DeploymentScale
 
 PATH = "/apis/apps/v1/namespaces/ns/deployments/consumer/scale"
 

@@ -11,7 +11,7 @@ from lab.kafka.lag import PartitionLag
 from lab.programs.lagscaler.__main__ import settle
 from lab.programs.lagscaler.registry import Full
 from lab.programs.lagscaler.sampler import Sampler
-from lab.spec.triggers.reading import ScalerError
+from lab.spec.triggers.common import ScalerError
 from lab.wait import until
 from tests.unit.programs.lagscaler.fakes import METADATA, Scaled, error
 
