@@ -117,7 +117,7 @@ def test_a_kept_run_outlives_sweeps_until_it_is_cleared(dead):
 
 def test_two_caches_share_no_pod_network(tmp_path):
     """Whoever else runs a lab on this machine, from whatever folder, has other addresses."""
-    code = "from lab.host import podnetwork; claim = podnetwork.claim(); print(claim.prefix, flush=True); input()"
+    code = "from lab.host import resources; claim = resources.claim_pod_network(); print(claim.prefix, flush=True); input()"
     with contextlib.ExitStack() as others:
         prefixes = []
         for number in range(3):
