@@ -30,11 +30,6 @@ class Outcome:
     most_replicas: int
     scale_events: int
 
-    def beats(self, other: Outcome) -> bool:
-        """Whether it is no later and no dearer than the other, and not equal in both: Pareto's dominance."""
-        ours, theirs = (self.late_s, self.pod_minutes), (other.late_s, other.pod_minutes)
-        return ours != theirs and ours[0] <= theirs[0] and ours[1] <= theirs[1]
-
 
 def outcomes(situation: Situation, variants: Sequence[Variant], objective_s: float) -> list[Outcome]:
     """Simulate ``variants`` in one pass, which rounds the events between syncs."""

@@ -138,19 +138,6 @@ def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> S
     return State(bool(active), bool(failed), tuple(reasons))
 
 
-def paused_at(scaled: ScaledObject, replicas: int) -> Decision | None:
-    """The replicas under a pause by annotation; None without a pause. KEDA stops its loop and deletes the HPA meanwhile.
-
-    Source: ``handlePause`` and ``scaleTargetToPausedCount`` in ``controllers/keda/scaledobject_controller.go``.
-    """
-    switches = scaled.switches
-    if not switches.paused:
-        return None
-    if switches.replicas is None or switches.replicas == replicas:
-        return Decision(None, None, (f"paused at {replicas}",))
-    return Decision(switches.replicas, None, (f"paused: {replicas} to {switches.replicas} by paused-replicas",))
-
-
 def scale(
     scaled: ScaledObject,
     found: State,

@@ -24,7 +24,7 @@ from lab.cluster.controlplane import CONTROLLERS
 from lab.cluster.fit import Fit
 from lab.cluster.images import catalog, make
 from lab.cluster.kind import network, state
-from lab.cluster.kind.install import grafana_objects, install, wait_ready
+from lab.cluster.kind.install import grafana_objects, install_components, wait_ready
 from lab.cluster.kind.state import State
 from lab.components import build
 from lab.errors import LabFault
@@ -172,7 +172,7 @@ def _create(
         _load(run, created, "worker", created.pods)
         phase = "KEDA, Kafka and Prometheus"
         running = Kind(run, created, _nodes(created.name), watcher)
-        install(run, created, objects, running.fit)
+        install_components(run, created, objects, running.fit)
         wait_ready(run, created, objects, running.check)
         if created.closed:
             _stayed_inside()

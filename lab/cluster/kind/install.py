@@ -24,7 +24,7 @@ ADDRESSES = {"kube-state-metrics": "kube-state-metrics.monitoring.svc:8080", "ke
 READY_DEADLINE_S = 180  # 30 s on a quiet machine, once the images are loaded
 
 
-def install(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) -> None:
+def install_components(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) -> None:
     """Apply CRDs, certificates, settings and ``objects``."""
     plane = api(run)
     _quiet_dns(plane)

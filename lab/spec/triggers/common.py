@@ -117,17 +117,6 @@ HTTP_LOGIN = ("authModes", "authMode", "apiKey", "method", "keyParamName", "cust
 KAFKA_LOGIN = ("sasl", "tls", "unsafeSsl", "saslTokenProvider")
 GRPC_LOGIN = ("enableTLS", "unsafeSsl")
 LOGIN_FIELDS = tuple(dict.fromkeys((*KAFKA_LOGIN, *GRPC_LOGIN, *HTTP_LOGIN, *CLOUD_LOGIN)))
-# KEDA's code asks the metadata for these by name, besides what its schema lists: the file under pkg/scalers that does.
-BY_HAND = {
-    "identityOwner": "aws/aws_common.go",
-    "awsAccessKeyID": "aws/aws_common.go",
-    "awsAccessKeyIDFromEnv": "aws/aws_common.go",
-    "awsSecretAccessKeyFromEnv": "aws/aws_common.go",
-    "cloud": "azure/azure_cloud_environment.go",
-    "azureManagedPrometheusResourceURL": "azure/azure_managed_prometheus_http_round_tripper.go",
-    "credentialsFromEnv": "gcp/gcp_common.go",
-    "credentialsFromEnvFile": "gcp/gcp_common.go",
-}
 FROM_REFERENCE = "nothing: KEDA takes it from the TriggerAuthentication of an authenticationRef, and not from here"
 MASK = "(not shown)"
 _SECRET_FIELDS = ("apiKey", "awsAccessKeyID", "customHeaders")
