@@ -1,4 +1,4 @@
-"""``python -m lab simulate``: the figures and claims of a ScaledObject on a profile, its decisions, a chart.
+"""``python -m lab simulate``: it prints the figures, claims and decisions of a ScaledObject on a profile, and draws a chart.
 
 Times in s, real; lag in messages.
 """
@@ -26,12 +26,12 @@ from lab.spec.triggers.external import PersistentLag
 
 
 def forecast(question: Question, curve: Curve) -> dict[str, Quantity]:
-    """Read each of FIGURES off ``curve``."""
+    """Return each of FIGURES, read off ``curve``."""
     return {field: quantity(unit, name)(figure)(question, curve) for field, (unit, name, figure) in FIGURES.items()}
 
 
 def verdicts(question: Question, figures: Mapping[str, Quantity]) -> list[Verdict]:
-    """Judge what a simulation can be held to."""
+    """Judge the claims that a simulation can show."""
     oldest = Bound(question.objective_s, "--objective-s")
     return [
         judge(figures["reaction_s"] < REACTION_S, "the first new pod is at work in time"),
@@ -44,7 +44,7 @@ def verdicts(question: Question, figures: Mapping[str, Quantity]) -> list[Verdic
 
 
 def _spike(question: Question) -> float:
-    """When the traffic first left its baseline, s."""
+    """Return the time at which the traffic first left its baseline, s. Raises :class:`NoData` without a baseline."""
     phases = question.situation.profile.phases()
     found = next((start for start, _, phase in phases if phase != BASELINE), 0.0)
     if not found:
@@ -53,7 +53,7 @@ def _spike(question: Question) -> float:
 
 
 def _reaction(question: Question, curve: Curve) -> float:
-    """Seconds from the spike's start until one more pod is at work than before it."""
+    """Return the time from the spike's start until one more pod is at work than before it, s."""
     spike = _spike(question)
     reacted = curve.working_from(int(curve.working[curve.t <= spike][-1]) + 1, spike)
     if reacted is None:
@@ -62,7 +62,7 @@ def _reaction(question: Question, curve: Curve) -> float:
 
 
 def _drain(question: Question, curve: Curve) -> float:
-    """Seconds from the last phase, drain or lull, until lag is at one lagThreshold."""
+    """Return the time from the start of the last phase, drain or lull, until lag is at one lagThreshold, s."""
     begin, _, phase = question.situation.profile.phases()[-1]
     if phase not in RELIEF:
         raise NoData(f"the profile does not end in a phase {' or '.join(RELIEF)}")
@@ -73,7 +73,7 @@ def _drain(question: Question, curve: Curve) -> float:
 
 
 def _threshold(question: Question) -> int:
-    """One lagThreshold, messages."""
+    """Return one lagThreshold, messages."""
     trigger = only_trigger(question.scaled)
     if isinstance(trigger, PersistentLag) and trigger.settings.rule.ages:
         raise NoData("lagSeconds is no lag in messages that a drain could end at")
@@ -91,7 +91,10 @@ def _above_floor_at_end(question: Question, curve: Curve) -> int:
 
 
 def _floor(question: Question, rate: float) -> int:
-    """minReplicaCount, where so many pods take ``rate`` messages/s: else a group that stands above it is right to."""
+    """Return minReplicaCount. Raises :class:`NoData` when so many pods can't take ``rate`` messages/s.
+
+    A group above its floor is right in that case.
+    """
     floor = question.scaled.min_replicas
     if rate > floor * question.situation.consumers.rate:
         raise NoData(f"the floor of {floor} can't take {rate:g} messages/s")
@@ -106,7 +109,7 @@ def _ups(curve: Curve) -> int:
     return sum(after > before for _, before, after in curve.changes)
 
 
-# By field: unit, name, and how it is read off a simulated curve.
+# By field: the unit, the name, and the function that reads it off a simulated curve.
 FIGURES: dict[str, tuple[str, str, Callable[[Question, Curve], float]]] = {
     "reaction_s": ("s", "reaction at real time", _reaction),
     "peak_lag": ("messages", "peak lag", lambda question, curve: curve.peak_lag),
@@ -147,7 +150,7 @@ ROWS = {
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Simulate and print; returns the exit code, which is 0 whatever the objectives say."""
+    """Simulate and print. Returns the exit code, which is 0 whatever the verdicts are."""
     parser = situation.flags(command, help_text)
     parser.add_argument("--log", action="store_true", help="print every change of the replicas with its reasons")
     options = parser.parse_args(arguments)

@@ -23,7 +23,7 @@ from lab.spec.consumer import Cost
 
 @dataclass
 class Receipt:
-    """What the downstream store keeps of a batch, one for each partition in it. Times in epoch seconds."""
+    """The downstream store's record of a batch, one for each partition in it. Times are epoch seconds."""
 
     pod: str
     partition: int
@@ -35,12 +35,12 @@ class Receipt:
     end: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The receipt as it goes over the wire."""
+        """Return the receipt as it goes over the wire."""
         return asdict(self)
 
 
 def summarize(messages: Iterable[tuple[int, int, bytes]], cost: Cost, pod: str) -> tuple[float, list[Receipt]]:
-    """(total processing time in ms, receipts) of ``messages``, each (partition, offset, value), in order of offset."""
+    """Return the total processing time in ms and the receipts of ``messages``: (partition, offset, value), by offset."""
     total = 0.0
     receipts: dict[int, Receipt] = {}
     unpack, check, of = event.HEADER.unpack_from, event.check, cost.of
@@ -56,19 +56,20 @@ def summarize(messages: Iterable[tuple[int, int, bytes]], cost: Cost, pod: str) 
     return total, list(receipts.values())
 
 
-_BLOCK = bytes(65_536)  # what is computed on: large enough that zlib lets other threads run
+_BLOCK = bytes(65_536)  # the input of the computation: zlib lets other threads run while it works on so many bytes
 
 
 class NotDurable(RuntimeError):
-    """A write was not acknowledged: what it is about is neither processed nor dead, and must not be committed."""
+    """A write was not acknowledged. Its messages are neither processed nor dead, and their offsets must not be committed."""
 
 
 class Slots:
     """``concurrency`` slots that are busy for the batch's processing time.
 
-    While receipts are acknowledged and the next batch is fetched, a pod with work to do would keep its slots busy; so when
-    the next batch comes within ``SLACK_S`` its time is counted from the end of the last one. A saturated pod then processes
-    concurrency / process-ms. Of that time ``burn_percent`` is spent computing, on one core; the rest waits for the store.
+    A pod with work to do keeps its slots busy while receipts are acknowledged and the next batch is fetched. So the time of
+    a batch that comes within ``SLACK_S`` is counted from the end of the batch before it. A saturated pod then processes
+    concurrency / process-ms messages. Of the time, ``burn_percent`` is spent computing on one core, and the rest waits for
+    the store.
     """
 
     SLACK_S = 0.02
@@ -78,7 +79,7 @@ class Slots:
         self._free_at = 0.0
 
     def work(self, cost_ms: float, abandon: threading.Event | None = None) -> bool:
-        """Take the time ``cost_ms`` of processing takes; False when ``abandon`` was set before it was over."""
+        """Take as long as ``cost_ms`` of processing. Returns False when ``abandon`` was set before the end."""
         now = time.monotonic()
         begin = self._free_at if now - self._free_at <= self.SLACK_S else now
         length = cost_ms / 1000 / self._concurrency
@@ -93,7 +94,7 @@ class Slots:
 
 
 def _compute(seconds: float, abandon: threading.Event) -> bool:
-    """Use ``seconds`` of this thread's CPU time; False when ``abandon`` was set before."""
+    """Use ``seconds`` of this thread's CPU time. Returns False when ``abandon`` was set before the end."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         if abandon.is_set():
@@ -103,7 +104,8 @@ def _compute(seconds: float, abandon: threading.Event) -> bool:
 
 
 class Store:
-    """Writes with acks=all, idempotent, to the topics ``receipts`` and ``dead_letters``; returns when it is durable.
+    """Writes to the topics ``receipts`` and ``dead_letters``, idempotent and with acks=all. A call returns when its write is
+    durable.
 
     Raises :class:`NotDurable` when a write was refused or not acknowledged in time.
     """
@@ -121,7 +123,7 @@ class Store:
         self._settle()
 
     def bury(self, message: Consumed, reason: Reason) -> None:
-        """Make ``message`` a durable dead letter: its key and value as they were, and why it is one."""
+        """Make ``message`` a durable dead letter, with its key and value unchanged and ``reason`` in its headers."""
         headers: list[tuple[str, str | bytes | None]] = [*deadletter.stamped(message.headers(), reason)]
         self._producer.produce(
             self._dead_letters, key=message.key(), value=message.value(), headers=headers, on_delivery=self._delivered

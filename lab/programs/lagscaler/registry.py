@@ -18,7 +18,7 @@ from lab.model.window import UNCOMMITTED, UNCOMMITTED_S, Ends, Lasting, Window
 from lab.spec.triggers.common import ScalerError
 from lab.spec.triggers.persistent_lag import Settings, parse
 
-Told = TypeVar("Told")
+Value = TypeVar("Value")
 
 
 class State:
@@ -92,14 +92,14 @@ class State:
     def read(self, now: float) -> Lasting:
         """The answer to KEDA. Raises :class:`ScalerError` with the reason when the value is unknown: never 0 for an error."""
         with self._lock:
-            return self._told(self._window.read, now)
+            return self._answer(self._window.read, now)
 
     def is_active(self, now: float) -> bool:
         """Whether the group has work. Raises :class:`ScalerError` like :meth:`read`, but not while the window is short."""
         with self._lock:
-            return self._told(self._window.active, now)
+            return self._answer(self._window.active, now)
 
-    def _told(self, ask: Callable[[float], Told], now: float) -> Told:
+    def _answer(self, ask: Callable[[float], Value], now: float) -> Value:
         """The result of ``ask``; where it fails, its reason and Kafka's."""
         try:
             return ask(now)

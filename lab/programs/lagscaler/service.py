@@ -185,7 +185,7 @@ def credentials(cert: str, key: str, client_ca: str) -> grpc.ServerCredentials |
     try:
         public = x509.load_pem_x509_certificates(chain)[0].public_key()
     except ValueError:
-        raise InputError(_WHERE, "--tls-cert", _told(cert), "a certificate, PEM") from None
+        raise InputError(_WHERE, "--tls-cert", _shortened(cert), "a certificate, PEM") from None
     try:
         matches = load_pem_private_key(secret, None).public_key() == public
     except (ValueError, TypeError):
@@ -197,7 +197,7 @@ def credentials(cert: str, key: str, client_ca: str) -> grpc.ServerCredentials |
         try:
             x509.load_pem_x509_certificates(authority)
         except ValueError:
-            raise InputError(_WHERE, "--tls-client-ca", _told(client_ca), "certificates, PEM") from None
+            raise InputError(_WHERE, "--tls-client-ca", _shortened(client_ca), "certificates, PEM") from None
     return grpc.ssl_server_credentials([(secret, chain)], authority, require_client_auth=authority is not None)
 
 
@@ -210,6 +210,6 @@ def _pem(flag: str, value: str) -> bytes:
         raise InputError(_WHERE, flag, value, f"PEM or a readable file of it ({error.strerror})") from None
 
 
-def _told(value: str) -> str:
-    """The value, cut to what fits in one line."""
+def _shortened(value: str) -> str:
+    """Return ``value``, cut to fit in one line."""
     return value if len(value) < 100 else f"{value[:27]}..."
