@@ -1,5 +1,7 @@
 """Replaying syncs through the model: what agrees, what does not, and what the controller's log says of them."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import pytest

@@ -1,5 +1,7 @@
 """What a manifest declares for the lab: where its programs are, and what else is recorded of a trial with it."""
 
+from __future__ import annotations
+
 import pytest
 
 from lab.errors import InputError
