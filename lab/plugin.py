@@ -20,7 +20,7 @@ from lab.errors import BAD_INPUT, Breach, InputError, NoData
 from lab.judge.claim import absent
 from lab.report.session import Session
 from lab.spec import scale as scales
-from lab.spec.library import Library
+from lab.spec.manifests import Library
 from lab.spec.scale import Scale
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
 from lab.model import hpa
 from lab.model.hpa import Controller
-from lab.model.replay import Disagreement, replay
+from lab.model.hpa_log import Disagreement, replay
 from lab.record.store import Record
 
 
 class Agreement(Measure):
-    """The syncs of a trial's HPA as the model decides them; the words are those of :class:`lab.model.replay.Replay`."""
+    """The syncs of a trial's HPA as the model decides them; the words are those of :class:`lab.model.hpa_log.Replay`."""
 
     syncs = number("syncs", "syncs replayed")
     computed = number("syncs", "syncs whose proposal was worked out too")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.foresee.lateness import Arrivals, late
+from lab.foresee.curve import Arrivals, late
 from lab.judge.measure import quantity
 from lab.measure.prediction import recorded
 from lab.record.store import Record

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number, quantity
-from lab.model.replay import Sync
+from lab.model.hpa_log import Sync
 from lab.record.store import Record
 
 STABILIZED = "ScaleUpStabilized"

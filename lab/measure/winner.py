@@ -15,7 +15,7 @@ from lab.model import hpa, hpa_log
 from lab.model.hpa import Observed
 from lab.record.hpas import Status
 from lab.record.store import Record
-from lab.spec import hpa_quantity
+from lab.spec import hpa_spec
 
 CPU, LAG = "cpu", "lag"
 _METRIC = re.compile(r'"Proposing desired replicas".*? metric="((?:[^"\\]|\\.)*)"')
@@ -111,7 +111,7 @@ def _seen(status: Status, replicas: int) -> tuple[dict[str, float], dict[str, in
         elif metric.source == "External":
             average = known(found.average, "average of the external metric")
             values[LAG] = float(average)
-            observed.append((hpa_quantity.milli(average) * replicas,))
+            observed.append((hpa_spec.milli(average) * replicas,))
         else:
             percent = known(found.utilization, "utilization")
             values[CPU] = float(percent)

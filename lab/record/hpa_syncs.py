@@ -16,11 +16,10 @@ from collections.abc import Iterable, Sequence
 
 from lab.model import hpa, hpa_log
 from lab.model.hpa import HpaSpec
-from lab.model.hpa_log import Logged
-from lab.model.replay import Seen, Sync, may_exist
+from lab.model.hpa_log import Logged, Seen, Sync, may_exist
 from lab.record.hpas import EXTERNAL, Status
 from lab.record.tables import Watched
-from lab.spec import hpa_quantity
+from lab.spec import hpa_spec
 
 _MESSAGES = re.compile(r"s\d+-kafka-")  # the names of metrics that KEDA's kafka trigger makes: whole messages
 CROSSING_S = 2.0  # on a loaded machine a watch event arrives so much later than what it tells of was read
@@ -92,7 +91,7 @@ def _totals(status: Status | None, name: str, existing: int) -> list[tuple[int, 
     metric = status.metric(EXTERNAL, name) if status else None
     if metric is None or metric.average is None:
         return [None]
-    average = hpa_quantity.milli(metric.average)
+    average = hpa_spec.milli(metric.average)
     most, below = average * existing, (average - 1) * existing
     if average == 0:
         return [(0,)]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from lab.record.tables import Watched
-from lab.spec import hpa_quantity
+from lab.spec import hpa_spec
 
 EXTERNAL, RESOURCE = "external", "resource"
 
@@ -91,7 +91,7 @@ def _current(metric: dict[str, Any], kind: str) -> Current:
     return Current(
         kind=kind,
         name=str(content.get("name") or content.get("metric", {}).get("name")),
-        average=None if average is None else hpa_quantity.parse(average),
-        value=None if value is None else hpa_quantity.parse(value),
+        average=None if average is None else hpa_spec.parse_quantity(average),
+        value=None if value is None else hpa_spec.parse_quantity(value),
         utilization=None if current.get("averageUtilization") is None else int(current["averageUtilization"]),
     )

@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from lab.model.hpa_replicas import Controller
 from lab.record.trial import Deadlines
 from lab.spec import hpa_spec
-from lab.spec.backoff import Backoff
 from lab.spec.controller import LagController
+from lab.spec.failures import Backoff
 from lab.spec.hpa_spec import Behavior
 from lab.spec.inputs import Inputs
-from lab.spec.plainhpa import PlainHpa
-from lab.spec.policy import Policy
+from lab.spec.policy import PlainHpa, Policy
 from lab.spec.scale import Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.triggers.external import PersistentLag

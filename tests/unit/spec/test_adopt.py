@@ -12,7 +12,7 @@ from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.scaledobject import parse
-from lab.spec.triggers.login import without_login
+from lab.spec.triggers.common import without_login
 from lab.spec.workload import Workload
 from lab.trial import own
 

@@ -10,7 +10,7 @@ from lab.errors import InputError
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.model import lag
-from lab.spec import declarations, inputs, scaledobject
+from lab.spec import inputs, manifests, scaledobject
 from lab.spec import scale as scales
 from lab.spec.adopt import adopt
 from lab.spec.workload import Workload
@@ -32,7 +32,7 @@ def documents():
 )
 def test_the_process_node_runs_every_pod(name, item, tmp_path):
     """No field of theirs is refused, and from any folder the container finds the program of its command."""
-    template = declarations.with_programs(item, FOLDER / f"{name}.yaml")["spec"]["template"]
+    template = manifests.with_programs(item, FOLDER / f"{name}.yaml")["spec"]["template"]
     assert [str(one) for one in refusals(template, Images({"elastic-lab": tmp_path}))] == []
     container = template["spec"]["containers"][0]
     given = {one["name"]: one["value"] for one in container["env"] if "value" in one}

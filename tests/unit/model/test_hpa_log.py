@@ -1,5 +1,7 @@
 """Replaying syncs through the model: what agrees, what does not, and what the controller's log says of them."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.model import hpa, hpa_log
-from lab.model.replay import CLOCK_S, Seen, Sync, replay
+from lab.model.hpa_log import CLOCK_S, Seen, Sync, replay
 
 CONTROLLER = hpa.Controller(downscale_stabilization_s=10)
 LAG = hpa.Metric("External", "lag", "AverageValue", 100_000)

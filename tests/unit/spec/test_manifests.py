@@ -1,9 +1,11 @@
 """What a manifest declares for the lab: where its programs are, and what else is recorded of a trial with it."""
 
+from __future__ import annotations
+
 import pytest
 
 from lab.errors import InputError
-from lab.spec import declarations
+from lab.spec import manifests
 
 
 def deployment(**declared):
@@ -20,15 +22,15 @@ def deployment(**declared):
 def test_an_object_without_annotations_declares_nothing(tmp_path):
     """It is taken as it is."""
     item = {"kind": "Job", "metadata": {"name": "x"}}
-    assert declarations.read(item, tmp_path / "x.yaml") == declarations.Declarations()
-    assert declarations.with_programs(item, tmp_path / "x.yaml") == item
+    assert manifests.read(item, tmp_path / "x.yaml") == manifests.Declarations()
+    assert manifests.with_programs(item, tmp_path / "x.yaml") == item
 
 
 def test_the_folder_of_the_programs_is_taken_from_the_manifests(tmp_path):
     """Every container imports from it; the manifest itself names no place of this machine, and is left as it was."""
     (tmp_path / "manifests").mkdir()
     file, item = tmp_path / "manifests" / "x.yaml", deployment(pythonpath="..")
-    one, two = declarations.with_programs(item, file)["spec"]["template"]["spec"]["containers"]
+    one, two = manifests.with_programs(item, file)["spec"]["template"]["spec"]["containers"]
     assert one["env"] == [{"name": "A", "value": "1"}, {"name": "PYTHONPATH", "value": str(tmp_path)}]
     assert two["env"] == [{"name": "PYTHONPATH", "value": str(tmp_path)}]
     assert item == deployment(pythonpath="..")
@@ -36,7 +38,7 @@ def test_the_folder_of_the_programs_is_taken_from_the_manifests(tmp_path):
 
 def test_further_metrics_are_a_list(tmp_path):
     """Separated by commas."""
-    assert declarations.read(deployment(metrics="a_total, b:c"), tmp_path / "x.yaml").metrics == ("a_total", "b:c")
+    assert manifests.read(deployment(metrics="a_total, b:c"), tmp_path / "x.yaml").metrics == ("a_total", "b:c")
 
 
 @pytest.mark.parametrize(
@@ -60,5 +62,5 @@ def test_further_metrics_are_a_list(tmp_path):
 def test_what_cannot_be_meant_is_one_line(tmp_path, declared, line):
     """It names the file, the annotation and what is allowed."""
     with pytest.raises(InputError) as refused:
-        declarations.read(deployment(**declared), tmp_path / "x.yaml")
+        manifests.read(deployment(**declared), tmp_path / "x.yaml")
     assert f"x.yaml: metadata.annotations.{line}" in str(refused.value)
