@@ -156,8 +156,8 @@ def repartition(record: Record) -> Repartition:
         assigned_s=max(taken) - at if len(taken) == len(new) else None,
         consumed_s=float(first.max()) - at if len(first) == len(new) else None,
         unconsumed=len(new) - len(first),
-        skipped=sum(item["count"] for item in ledger["lost"] if item["partition"] in new),
-        waiting=sum(item["count"] for item in ledger["unseen"] if item["partition"] in new),
+        skipped=sum(one.count for one in ledger.lost if one.partition in new),
+        waiting=sum(one.count for one in ledger.unseen if one.partition in new),
         before=int(curve[curve["t"] < at]["desired"].max()),
         after=int(curve["desired"].max()),
     )

@@ -13,6 +13,7 @@ from lab.record.store import Record
 from lab.record.trial import Fault
 from lab.spec.failures import Failures
 
+from . import whole
 from .built import assigned, given_up, receipt, record
 from .conftest import report
 
@@ -56,7 +57,7 @@ def settled(folder, table, **ledger):
     pd.DataFrame(rows | {"seq": range(MESSAGES)}).to_parquet(folder / "ledger" / "events" / "part-0.parquet")
     verdict = {"produced": MESSAGES, "processed": MESSAGES - len(POISON), "dead_messages": len(POISON), "buried_again": 0}
     verdict |= {"stray_letters": 0} | ZERO | NONE | ledger
-    (folder / "reconciliation.json").write_text(json.dumps(verdict))
+    (folder / "reconciliation.json").write_text(json.dumps(whole.reconciliation(**verdict)))
     if table is not None:
         table.to_parquet(folder / "dead_letters.parquet")
     return made
@@ -197,7 +198,7 @@ def shot(folder, doubled):
     events = [assigned(0, "a", 0, 1, 2), given_up(40, "a", 2)]
     made = record(folder, faults=(Fault(100.0, "sigkill", "a"),), group_events=events, receipts=receipts)
     total = sum(item["count"] for item in doubled)
-    (folder / "reconciliation.json").write_text(json.dumps({"doubled": doubled, "doubled_messages": total}))
+    (folder / "reconciliation.json").write_text(json.dumps(whole.reconciliation(doubled=doubled, doubled_messages=total)))
     return made
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lab.measure.drain import largest_rise
 from lab.measure.scaling import count_flips
-from lab.record.replicas import Change
+from lab.record.pods import Change
 
 
 def changes(levels):

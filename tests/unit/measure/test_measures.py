@@ -13,6 +13,7 @@ from lab.measure.scaling import scale_events
 from lab.record.store import write_json
 from lab.spec import policy
 
+from . import whole
 from .built import sealed
 from .conftest import LAG, REPORTS, TRANSITIONS, build, report
 
@@ -109,9 +110,7 @@ def test_integrity_reads_every_count(record):
     """Lost and doubled ranges are named with their pods; uncommitted offsets are counted."""
     gap = {"partition": 0, "first": 3, "last": 5, "count": 3, "pods": ["a", "b"]}
     counts = {"produced": 100, "processed": 97, "lost_messages": 3, "unseen_messages": 0, "doubled_messages": 0}
-    counts |= {"phantom_messages": 0, "mismatched_receipts": 0}
-    lists = {"lost": [gap], "unseen": [], "doubled": [], "phantom": [], "mismatched": []}
-    write_json(record.folder / "reconciliation.json", counts | lists)
+    write_json(record.folder / "reconciliation.json", whole.reconciliation(**counts, lost=[gap]))
     found = all_measures(record)["integrity"]
     assert (found["lost"], found["acked"], found["uncommitted"]) == (3, 100, 2)
     assert found["named"] == ("lost: partition 0, 3-5 (3): a, b",)

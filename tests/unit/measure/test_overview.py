@@ -32,8 +32,7 @@ def build(folder, *phases):
         rates=RATES,
     )
     counts = {"produced": 100, "processed": 97, "lost_messages": 3, "unseen_messages": 2, "doubled_messages": 5}
-    lists = {"lost": [], "unseen": [], "doubled": [], "phantom": [], "mismatched": []}
-    write_json(folder / "reconciliation.json", counts | {"phantom_messages": 0, "mismatched_receipts": 0} | lists)
+    write_json(folder / "reconciliation.json", whole.reconciliation(**counts))
     return record
 
 

@@ -98,7 +98,7 @@ def grown(folder, *, receipts, lost=(), unseen=()):
     record = build(folder, profile="repartition", policy="grow", told=told, during={"repartition": Grow(48)})
     rows = [{"pod": "b", "partition": p, "first": 0, "last": 9, "count": 10, "start": t - 0.1, "end": t} for p, t in receipts]
     pd.DataFrame(rows).to_parquet(folder / "receipts.parquet")
-    (folder / "reconciliation.json").write_text(json.dumps({"lost": list(lost), "unseen": list(unseen)}))
+    (folder / "reconciliation.json").write_text(json.dumps(whole.reconciliation(lost=lost, unseen=unseen)))
     return record
 
 
