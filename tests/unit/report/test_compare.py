@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.report import compare, drawing
-from tests.unit.report.test_chart import encodings
 from tests.unit.report.test_tables import Tags
+from tests.unit.report.test_timeline import encodings
 
 ROWS = {
     "reaction (s)": {"lag": 4.0, "cpu": 31.0},

@@ -1,4 +1,4 @@
-"""Flips and monotony, on plain sequences."""
+"""Flips and monotony on plain sequences."""
 
 from itertools import pairwise
 
