@@ -37,23 +37,23 @@ def integrity(record: Record) -> Integrity:
         raise NoData("the producer left no tally")
     tally = told[-1].detail
     named = [
-        f"{kind}: partition {item['partition']}, {item['first']}-{item['last']} ({item['count']}): {', '.join(item['pods'])}"
-        for kind in ("lost", "unseen", "doubled", "phantom", "mismatched", "both")
-        for item in ledger.get(kind, ())
+        f"{kind}: partition {one.partition}, {one.first}-{one.last} ({one.count}): {', '.join(one.pods)}"
+        for kind, ranges in ledger.anomalies.items()
+        for one in ranges
     ]
     uncommitted = sum(part.lag for part in record.offsets.values())
     return Integrity(
-        produced=int(ledger["produced"]),
+        produced=ledger.produced,
         acked=int(tally["acked"]),
         unknown_or_failed=int(tally["unknown"]) + int(tally["failed"]),
-        processed=int(ledger["processed"]),
-        lost=int(ledger["lost_messages"]),
-        unseen=int(ledger["unseen_messages"]),
-        doubled=int(ledger["doubled_messages"]),
-        phantom=int(ledger["phantom_messages"]),
-        mismatched=int(ledger["mismatched_receipts"]),
+        processed=ledger.processed,
+        lost=ledger.lost_messages,
+        unseen=ledger.unseen_messages,
+        doubled=ledger.doubled_messages,
+        phantom=ledger.phantom_messages,
+        mismatched=ledger.mismatched_receipts,
         uncommitted=uncommitted,
         named=tuple(named),
-        dead=int(ledger.get("dead_messages", 0)),
-        both=int(ledger.get("both_messages", 0)),
+        dead=ledger.dead_messages,
+        both=ledger.both_messages,
     )

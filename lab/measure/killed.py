@@ -32,17 +32,15 @@ def killed(record: Record) -> Killed:
     t, pod = faults[0].t, known(faults[0].pod, "pod that was killed")
     owned = record.owners(t).get(pod, frozenset())
     ledger, receipts = record.reconciliation, record.receipts
-    doubled = int(ledger["doubled_messages"])
-    if sum(item["count"] for item in ledger["doubled"]) != doubled:
+    doubled = ledger.doubled_messages
+    if sum(one.count for one in ledger.doubled) != doubled:
         raise NoData("more ranges are doubled than are named")
     mine = receipts[(receipts["pod"] == pod) & (receipts["end"] <= t)]
     unexplained, oldest = 0, 0.0
-    for item in ledger["doubled"]:
-        here = mine[
-            (mine["partition"] == item["partition"]) & (mine["first"] <= item["last"]) & (mine["last"] >= item["first"])
-        ]
-        covered = here["last"].clip(upper=item["last"]) - here["first"].clip(lower=item["first"]) + 1
-        unexplained += max(0, item["last"] - item["first"] + 1 - int(covered.sum()))
+    for one in ledger.doubled:
+        here = mine[(mine["partition"] == one.partition) & (mine["first"] <= one.last) & (mine["last"] >= one.first)]
+        covered = here["last"].clip(upper=one.last) - here["first"].clip(lower=one.first) + 1
+        unexplained += max(0, one.last - one.first + 1 - int(covered.sum()))
         if not here.empty:
             oldest = max(oldest, t - float(here["end"].min()))
     next_ends = [receipts[(receipts["partition"] == number) & (receipts["start"] > t)]["end"].min() for number in sorted(owned)]

@@ -9,7 +9,7 @@ import pandas as pd
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
 from lab.measure.age import ledger
-from lab.measure.hold import LAST
+from lab.measure.lag import LAST
 from lab.record.store import Record
 
 

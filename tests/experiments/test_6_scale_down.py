@@ -16,8 +16,8 @@ Asserted. With drain on processed == produced and every offset is committed. Eac
 import allure
 import pytest
 
-from lab.measure.flips import stability
 from lab.measure.integrity import integrity
+from lab.measure.scaling import scale_events
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("6 Scale-down safety")]
@@ -40,7 +40,7 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     drained = scaled_down()
 
     with evidence.of(drained) as claim:
-        claim(stability(drained).scale_downs > 0, "the autoscaler took pods from the group", kind="control")
+        claim(scale_events(drained).scale_downs > 0, "the autoscaler took pods from the group", kind="control")
         claim(
             integrity(drained).unknown_or_failed == 0,
             "the broker acknowledged every event that was produced",

@@ -16,7 +16,7 @@ ceiling (policy ``lag-150``) has no such rebalance and consumes none of them.
 import allure
 import pytest
 
-from lab.measure.repartition import repartition
+from lab.measure.rebalance import repartition
 from lab.spec.events import Grow
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim

@@ -7,9 +7,9 @@ import pytest
 
 from lab import yamlfile
 from lab.errors import NoData
-from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
+from lab.measure.scaling import scale_events
 from lab.record.ledger.ingest import read
 from lab.record.ledger.reconcile import reconcile
 from lab.spec import inputs
@@ -53,7 +53,7 @@ def test_without_drain_a_killed_pod_doubles_work(undrained):
     """Work done and not committed is done again by another pod: the ledger names the range and both pods."""
     found = integrity(undrained)
     assert found.doubled.number > 0
-    named = [item for item in undrained.reconciliation["doubled"] if len(item["pods"]) > 1]
+    named = [item for item in undrained.reconciliation.doubled if len(item.pods) > 1]
     assert named, found.named
     assert found.lost.number == 0
 
@@ -63,7 +63,7 @@ def test_a_dropped_receipt_is_named_as_lost(undrained, spark):
     session = spark()
     events = read(session, undrained.folder / "ledger", "events")
     receipts = undrained.receipts
-    doubled = {item["partition"] for item in undrained.reconciliation["doubled"]}
+    doubled = {item.partition for item in undrained.reconciliation.doubled}
     clean = receipts[~receipts["partition"].isin(doubled)].sort_values(["partition", "first"])
     dropped = clean.iloc[len(clean) // 2]
     kept = session.createDataFrame(receipts.drop(index=dropped.name))
@@ -94,7 +94,7 @@ def test_a_paused_keda_is_no_reaction_and_no_hang(broken):
     """The trial ends, the reaction has no data, and no data is not a pass."""
     record = broken(Workload(), {"baseline": PauseScaling()}, seed=3)
     assert record.trial.ended != "running"
-    assert stability(record).scale_ups.number == 0
+    assert scale_events(record).scale_ups.number == 0
     with pytest.raises(NoData, match="never asked for more replicas"):
         float(reaction(record).total_s)
     assert record.offsets

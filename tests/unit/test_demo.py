@@ -31,7 +31,7 @@ def test_what_was_changed_in_the_folder_stays(tmp_path):
 def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
     """Nobody's repository gets files that were not asked for."""
     (tmp_path / "theirs.txt").write_text("theirs")
-    with pytest.raises(InputError, match=r"--folder: .* is not allowed; allowed: a new folder, an empty one, or the demo's own"):
+    with pytest.raises(InputError, match=r"--folder: .* is not allowed; allowed: a new folder, an empty one"):
         demo.prepare(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["theirs.txt"]
     assert command.main(["demo", f"--folder={tmp_path / 'theirs.txt'}"]) == 2

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.record.ledger.ingest import CHECKPOINT, TABLES, Topics, ingest, read
-from lab.record.ledger.reconcile import Reconciliation, reconcile
+from lab.record.ledger.reconcile import reconcile
 from lab.record.ledger.rollup import RATES, rates
+from lab.record.reconciliation import Reconciliation
 
 LEDGER = "ledger"
 

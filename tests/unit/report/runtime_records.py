@@ -114,8 +114,7 @@ def spike(
             "unseen_messages": 0,
             "doubled_messages": doubled,
         }
-        lists: dict[str, list[Any]] = {"lost": [], "unseen": [], "doubled": [], "phantom": [], "mismatched": []}
-        write_json(folder / "reconciliation.json", counts | {"phantom_messages": 0, "mismatched_receipts": 0} | lists)
+        write_json(folder / "reconciliation.json", whole.reconciliation(**counts))
     return _finish(record, identity, ended=ended, versions=dict(versions))
 
 
