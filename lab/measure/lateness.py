@@ -1,17 +1,18 @@
-"""Lateness: for how long the group was behind by more than an objective."""
+"""Lateness: for how long the group was late by more than an objective."""
 
 from __future__ import annotations
 
-from lab.foresee.lateness import Arrivals, late
 from lab.judge.measure import quantity
-from lab.measure.prediction import recorded
+from lab.measure.age import waiting
 from lab.record.store import Record
 
 
-@quantity("s", "time behind by more than the objective")
+@quantity("s", "time late by more than the objective")
 def behind(record: Record, objective_s: float) -> float:
-    """Seconds of the profile in which the oldest unprocessed event was older than ``objective_s``.
+    """The seconds, from the profile's start to the trial's end, in which an event waits that is older than ``objective_s``.
 
-    By the lag of all partitions together, so the hottest partition's may be longer. No data without samples.
+    Each event waits for its own receipt, so one partition that stands still is late while all others keep up. The simulator
+    knows no single event: what it calls late is of all partitions together (:mod:`lab.foresee.lateness`) and is less. No data
+    without a ledger.
     """
-    return late(recorded(record), Arrivals(record.profile), objective_s)
+    return waiting(record).late(objective_s, record.profile_start, record.end)

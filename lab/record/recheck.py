@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lab.errors import InputError
 from lab.record.ledger.ingest import TABLES
-from lab.record.ledger.reconcile import Reconciliation, reconcile
+from lab.record.ledger.reconcile import reconcile
+from lab.record.ledger.reconciliation import Reconciliation
 from lab.record.ledger.settle import LEDGER
 from lab.record.store import Record
 

@@ -31,9 +31,7 @@ coverage is a sweep over their ends in numpy: as Spark stages it took most of a 
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -42,86 +40,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from lab.errors import LabFault
-
-NAMED = 1000  # ranges named of each kind; totals count all
-
-
-@dataclass(frozen=True)
-class Range:
-    """Offsets ``first`` to ``last`` of a partition, inclusive, with one anomaly.
-
-    ``count`` is messages: for doubled the extra copies, for mismatched what the receipt claims. ``pods`` are those whose
-    receipts cover the range; for lost, unseen and dead those whose receipts adjoin it. Sorted.
-    """
-
-    partition: int
-    first: int
-    last: int
-    count: int
-    pods: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Reconciliation:
-    """The verdict on a record.
-
-    Always ``produced == processed + dead_messages + lost_messages + unseen_messages`` when there are no holes.
-    """
-
-    produced: int  # messages in the topic
-    processed: int  # of these, covered by at least one receipt
-    receipts: int
-    holes: int  # offsets
-    resent: int  # messages
-    lost_messages: int
-    unseen_messages: int
-    doubled_messages: int  # extra copies
-    phantom_messages: int  # offsets
-    mismatched_receipts: int
-    lost: tuple[Range, ...]  # each of these sorted, and at most NAMED long
-    unseen: tuple[Range, ...]
-    doubled: tuple[Range, ...]
-    phantom: tuple[Range, ...]
-    mismatched: tuple[Range, ...]
-    dead_messages: int = 0  # these are 0 in the records of before there were dead letters
-    both_messages: int = 0
-    buried_again: int = 0  # letters
-    stray_letters: int = 0
-    dead: tuple[Range, ...] = ()
-    both: tuple[Range, ...] = ()
-
-    @property
-    def exact(self) -> bool:
-        """Whether every message produced was processed exactly once or is one dead letter, and no receipt says otherwise."""
-        return not (
-            self.lost_messages
-            or self.unseen_messages
-            or self.doubled_messages
-            or self.phantom_messages
-            or self.mismatched_receipts
-            or self.holes
-            or self.both_messages
-            or self.buried_again
-            or self.stray_letters
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists and numbers."""
-        fields = dataclasses.asdict(self)
-        for name, value in fields.items():
-            if isinstance(value, tuple):
-                fields[name] = [{**each, "pods": list(each["pods"])} for each in value]
-        return fields
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Reconciliation:
-        """What :meth:`to_json` gave. Raises ``KeyError`` or ``TypeError`` for anything else."""
-        missing = {field.name: field.default for field in dataclasses.fields(cls) if field.default is not dataclasses.MISSING}
-        fields = {field.name: (missing | dict(content))[field.name] for field in dataclasses.fields(cls)}
-        for name, value in fields.items():
-            if isinstance(value, list):
-                fields[name] = tuple(Range(**{**each, "pods": tuple(each["pods"])}) for each in value)
-        return cls(**fields)
+from lab.record.ledger.reconciliation import NAMED, Range, Reconciliation
 
 
 def reconcile(events: DataFrame, receipts: DataFrame, dead_letters: DataFrame | None = None) -> Reconciliation:

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.record.ledger.ingest import CHECKPOINT, TABLES, Topics, ingest, read
-from lab.record.ledger.reconcile import Reconciliation, reconcile
+from lab.record.ledger.reconcile import reconcile
+from lab.record.ledger.reconciliation import Reconciliation
 from lab.record.ledger.rollup import RATES, rates
 
 LEDGER = "ledger"

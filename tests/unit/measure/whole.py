@@ -4,6 +4,7 @@ from dataclasses import asdict, replace
 
 from lab.host.machine import Machine
 from lab.model.baseline import FLOOR, Baseline
+from lab.record.ledger.reconciliation import Reconciliation
 from lab.record.trial import Offsets, Trial
 from lab.spec.inputs import Inputs
 from lab.spec.workload import Workload
@@ -65,3 +66,9 @@ def trial(chosen, **more):
         finished=110.0,
     )
     return replace(ended, **more)
+
+
+def ledger(**given):
+    """The content of reconciliation.json, all zeros and empty but for what is ``given``."""
+    none = Reconciliation(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, lost=(), unseen=(), doubled=(), phantom=(), mismatched=())
+    return none.to_json() | given

@@ -23,7 +23,8 @@ from lab.errors import LabFault
 from lab.kafka import deadletter, event, topics
 from lab.kafka.deadletter import Reason
 from lab.record.ledger.ingest import Topics, decode_events, ingest, read
-from lab.record.ledger.reconcile import Reconciliation, reconcile
+from lab.record.ledger.reconcile import reconcile
+from lab.record.ledger.reconciliation import Reconciliation
 from lab.record.ledger.rollup import RATES
 from lab.record.ledger.settle import settle
 

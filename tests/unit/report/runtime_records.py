@@ -107,15 +107,8 @@ def spike(
     times = {"settling": ZERO, "driving": ZERO + 1, "ended": END}
     record = built.record(folder, inputs=given, times=times, **tables)
     if "reconciliation" not in without:
-        counts = {
-            "produced": 60_000,
-            "processed": 60_000,
-            "lost_messages": 0,
-            "unseen_messages": 0,
-            "doubled_messages": doubled,
-        }
-        lists: dict[str, list[Any]] = {"lost": [], "unseen": [], "doubled": [], "phantom": [], "mismatched": []}
-        write_json(folder / "reconciliation.json", counts | {"phantom_messages": 0, "mismatched_receipts": 0} | lists)
+        settled = whole.ledger(produced=60_000, processed=60_000, doubled_messages=doubled)
+        write_json(folder / "reconciliation.json", settled)
     return _finish(record, identity, ended=ended, versions=dict(versions))
 
 
