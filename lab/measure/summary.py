@@ -7,9 +7,11 @@ from typing import Any
 
 from lab.judge.measure import Measure
 from lab.measure.cost import cost
+from lab.measure.delivery import delivery
 from lab.measure.drain import drain
 from lab.measure.flips import stability
 from lab.measure.integrity import integrity
+from lab.measure.punctuality import punctuality
 from lab.measure.reaction import reaction
 from lab.record.store import Record, write_json
 
@@ -19,6 +21,8 @@ MEASURES: dict[str, Callable[[Record], Measure]] = {
     "stability": stability,
     "cost": cost,
     "integrity": integrity,
+    "delivery": delivery,
+    "punctuality": punctuality,
 }
 
 
