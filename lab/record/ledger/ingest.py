@@ -6,8 +6,8 @@
               double, failed double (s), replays int, seq long, crc long, at_partition int, at long (where its letter is)
 
 ``crc`` is :func:`lab.kafka.event.check` of the message, every byte of it. entity_id and seq are unsigned on the wire and
-signed here: a value of 2^63 or more fails the ingestion, as does an event that is not 256 bytes, a receipt that is not JSON or a dead letter without
-its headers (:mod:`lab.kafka.deadletter`). Dead letters are of trials that have a topic for them.
+signed here: a value of 2^63 or more fails the ingestion, as does an event that is not 256 bytes, a receipt that is not JSON or
+a dead letter without its headers (:mod:`lab.kafka.deadletter`). Dead letters are of trials that have a topic for them.
 
 The fields are decoded in the JVM, by Java's own parser of hexadecimal: SQL's conv takes twice the CPU for them, and numpy in
 a Python worker more than that.
