@@ -13,6 +13,7 @@ from lab.record.store import Record
 from lab.spec.inputs import DRAINED, PRODUCER
 
 DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
+AT_LEAST_ONCE = "each event that was due was delivered at least once: a kill may repeat work, and loses none"
 UNTOLD_ID = "the topic's id is not judged: the record is of before it was kept"
 
 
@@ -85,11 +86,14 @@ def unaccounted(*records: Record) -> Quantity:
 
     Its ``why`` says what of a record can't be judged, which a verdict shows as its note.
     """
-    found = total(delivery(record).unaccounted for record in records)
-    if found.value is None:
-        return found
-    remarks = dict.fromkeys(remark for record in records for remark in _remarks(record))
-    return Quantity(found.name, found.unit, found.value, "; ".join(remarks))
+    return _remarked(total(delivery(record).unaccounted for record in records), records)
+
+
+def undelivered(*records: Record) -> Quantity:
+    """:func:`unaccounted` without copies, for trials in which a killed consumer may leave some."""
+    found = [delivery(record) for record in records]
+    missing = total(one.unaccounted for one in found) - total(one.copies for one in found)
+    return _remarked(missing.named("messages that were not delivered even once"), records)
 
 
 def passed_over(record: Record, partitions: Collection[int] | None = None) -> int:
@@ -124,6 +128,14 @@ def _topics(ids: Sequence[str]) -> int | None:
     if len(ids) == 1:
         raise NoData("the topic's id could not be read when the trial was over")
     return len(set(ids)) or None
+
+
+def _remarked(found: Quantity, records: Sequence[Record]) -> Quantity:
+    """``found`` with what of its ``records`` can't be judged."""
+    if found.value is None:
+        return found
+    remarks = dict.fromkeys(remark for record in records for remark in _remarks(record))
+    return Quantity(found.name, found.unit, found.value, "; ".join(remarks))
 
 
 def _remarks(record: Record) -> list[str]:
