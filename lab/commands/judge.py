@@ -13,11 +13,10 @@ from lab.errors import InputError, NoData
 from lab.flags import Flags
 from lab.flags import number as within
 from lab.judge.bounds import TIME_BEHIND_S
-from lab.measure.agreement import Agreement, agreement
-from lab.measure.calibration import Calibration, of_others
-from lab.measure.overview import overview
+from lab.measure.calibration import Calibration, calibration_from_others
+from lab.measure.hpa_decisions import Agreement, agreement
+from lab.measure.overview import all_measures, overview
 from lab.measure.prediction import Comparison, compare, predict, recorded
-from lab.measure.summary import summarize
 from lab.record.store import Record
 
 SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")
@@ -59,7 +58,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     if options.calibrate:
         telling = situation.records_in(options.calibrate)
         situation.calibrated(telling, options.calibrate)
-    known = {one.id: of_others(one, telling, alike=not options.calibrate) for one in records.values()}
+    known = {one.id: calibration_from_others(one, telling, alike=not options.calibrate) for one in records.values()}
     again = _recheck(list(records.values())) if options.recheck else {}
     judged = [judge(one, known[one.id], again.get(one.id, {})) for one in records.values()]
     print(as_json([_content(one) for one in judged]) if options.json else _text(judged))
@@ -157,7 +156,7 @@ def _content(one: Judged) -> dict[str, Any]:
     return {
         "record": one.record.id,
         "ended": one.record.trial.ended,
-        "measures": summarize(one.record),
+        "measures": all_measures(one.record),
         "overview": overview(one.record),
         "agreement": agreed,
         "prediction": predicted,

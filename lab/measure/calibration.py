@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.errors import NoData
 from lab.foresee.group import Consumers
-from lab.measure.rounds import rounds
+from lab.measure.rebalance import rebalance_rounds
 from lab.record.store import Record
 
 MANY = 7  # members that join in one round: on two cores they are in each other's way
@@ -52,7 +52,7 @@ def calibration(records: Sequence[Record]) -> Calibration:
     return Calibration(consumers, rest, starting)
 
 
-def of_others(record: Record, telling: Sequence[Record], *, alike: bool) -> Calibration | None:
+def calibration_from_others(record: Record, telling: Sequence[Record], *, alike: bool) -> Calibration | None:
     """What ``telling`` says without the record itself, whose outcome must not go into its prediction; None for too little.
 
     With ``alike`` only those of the same workload, partitions and scale count.
@@ -128,7 +128,7 @@ def stop(record: Record) -> float:
 
 def round_lengths(record: Record) -> tuple[float, float]:
     """Median s of a rebalance's first round, and of one that follows another, of those that few members join."""
-    few = [one for one in rounds(record) if one.joins < MANY]
+    few = [one for one in rebalance_rounds(record) if one.joins < MANY]
     found = [[one.seconds for one in few if one.chained is chained] for chained in (False, True)]
     if not all(found):
         raise NoData("not both a first and a second round of a rebalance")
@@ -137,7 +137,7 @@ def round_lengths(record: Record) -> tuple[float, float]:
 
 def join_each(record: Record) -> float:
     """Median s for each member of the rounds that many join: those take the longer the more do."""
-    found = [one.seconds / one.joins for one in rounds(record) if one.joins >= MANY]
+    found = [one.seconds / one.joins for one in rebalance_rounds(record) if one.joins >= MANY]
     if not found:
         raise NoData(f"no round that {MANY} members joined")
     return float(np.median(found))

@@ -8,38 +8,38 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
+from lab.measure.throughput import GRID_S, Array, Throughput
 from lab.record.reports import Handover
 from lab.record.store import Record
 
-BEFORE_S, AFTER_S = 2.0, 1.5  # what the rates before and after a step are the means of
-WATCHED_S = 10.0  # a step nobody decreed is watched for so long at most
-GRID_S = 0.05
+BEFORE_S, AFTER_S = 2.0, 1.5  # the times over which the rates before and after a step are means
+WATCHED_S = 10.0  # the longest time for which a step that the lab did not decree is observed
 COARSE_S, FINE_S = 1.0, 0.2
 RECOVERED = 0.95
-COMPARED = ("depth_1s", "depth_200ms", "recovery_s", "forgone", "cleared", "moved")  # figures of a step, of one kind
-
-Array = npt.NDArray[np.float64]
+COMPARED = ("depth_1s", "depth_200ms", "recovery_s", "forgone", "cleared", "moved")  # the figures that are combined over steps
 
 
 @dataclass(frozen=True)
 class Dip:
     """One step from ``before`` to ``after`` replicas at ``t`` (epoch s), observed until its end.
 
-    ``baseline`` and ``after_rate`` in messages/s. Depths are shares of the baseline (0 to 1) that the worst window of 1 s
-    and of 200 ms lost. Windows roll on a grid of 50 ms and lie wholly within the step: the worst of them is a slightly
-    harsher statistic than the worst of aligned bins, which may cut a dip in two. ``recovery_s`` is from the start of the
-    first 1 s window below 95 % of the baseline to the end of the last; 0 if none is, inf if the step's last one is.
-    ``forgone`` messages fell short of the baseline between the first and last 200 ms window below 95 %, ``cleared`` ones
-    exceeded it in the whole step; both add up the noise of a rate over 200 ms too. Partitions ``moved`` to another owner
-    or to none; ``touched`` ones were handed over at least once. ``settle_s`` is from ``t`` to the last handover, None
-    when there was none and for a control step. ``dry`` partitions had no lag in some sample: such a step is not at
-    saturation. It is None without a sample. Depths, recovery, forgone and cleared are NaN when the group consumed nothing
-    before the step, or the step is shorter than the window.
+    ``baseline`` and ``after_rate`` are in messages/s. ``depth_1s`` and ``depth_200ms`` are the shares of the baseline (0 to 1)
+    that the worst window of 1 s and of 200 ms lost. The windows roll on a grid of 50 ms and lie wholly within the step. The
+    worst rolling window is slightly harsher than the worst aligned bin, because aligned bins may cut a dip in two.
+
+    ``recovery_s`` is from the start of the first 1 s window below 95 % of the baseline to the end of the last one. It is 0 if
+    no window is below, and inf if the step's last window is. ``forgone`` messages fell short of the baseline between the
+    first and the last 200 ms window below 95 %. ``cleared`` messages exceeded it in the whole step. Both include the noise of a
+    rate over 200 ms.
+
+    ``moved`` partitions have another owner after the step, or none. ``touched`` partitions were handed over at least once.
+    ``settle_s`` is from ``t`` to the last handover. It is None for a control step and without a handover. ``dry`` partitions
+    had no lag in some sample, so the step is not at saturation. It is None without a sample. Depths, recovery, forgone and
+    cleared are NaN when the group consumed nothing before the step, or when the step is shorter than the window.
     """
 
     t: float
@@ -60,7 +60,7 @@ class Dip:
 
 
 class MedianStep(Measure):
-    """Each figure of :class:`Dip` as the median over steps of one kind; ``settle_s`` is missing if no step has one."""
+    """The median of each figure of :class:`Dip` over steps of one kind. ``settle_s`` is missing if no step has one."""
 
     steps = number("steps", "steps")
     depth_1s = number("of the rate before", "median dip in a rolling second")
@@ -74,7 +74,7 @@ class MedianStep(Measure):
 
 
 class WorstStep(Measure):
-    """Each figure of :class:`Dip` as the worst over steps of one kind: the least of ``cleared``, the most of all others."""
+    """The worst of each figure of :class:`Dip` over steps of one kind: the smallest ``cleared``, the largest of all others."""
 
     depth_1s = number("of the rate before", "worst dip in a rolling second")
     depth_200ms = number("of the rate before", "worst dip in rolling 200 ms")
@@ -86,13 +86,13 @@ class WorstStep(Measure):
 
 
 def dips(record: Record) -> tuple[Dip, ...]:
-    """Measure every decreed step; without any, every change of the desired replicas, until the next but 10 s at most.
+    """Measure every decreed step. Without any, measure every change of the desired replicas, for 10 s or until the next.
 
-    A group that shrinks is meant to do less. The baseline of a "down" step is the smaller of the rate before it and the
-    rate at its end, but not less than the share of the rate before that the remaining pods did: or a group that stopped
-    for good would have no dip at all.
+    A smaller group is meant to process less. So the baseline of a "down" step is the smaller of the rate before it and the
+    rate at its end. It is never less than the remaining pods' share of the rate before. Without that floor, a group that
+    stopped for good would have no dip at all.
     """
-    done = Processed(record.receipts)
+    done = Throughput(record.receipts)
     changes = record.handovers
     lags = record.partition_lag
     partitions = record.inputs.partitions
@@ -101,7 +101,10 @@ def dips(record: Record) -> tuple[Dip, ...]:
 
 @measure
 def median_step(dips: Iterable[Dip], kind: str) -> MedianStep:
-    """The median over the steps of ``kind`` ("up", "down" or "control"); no data when there is none, or one has no figure."""
+    """The median over the steps of ``kind`` ("up", "down", "control").
+
+    There is no data without such a step, and when one of them has no dip.
+    """
     chosen = _of_kind(dips, kind)
     settled = [dip.settle_s for dip in chosen if dip.settle_s is not None]
     return MedianStep(
@@ -114,7 +117,7 @@ def median_step(dips: Iterable[Dip], kind: str) -> MedianStep:
 
 @measure
 def worst_step(dips: Iterable[Dip], kind: str) -> WorstStep:
-    """The worst over the steps of ``kind`` ("up", "down" or "control"); no data when there is none, or one has no figure."""
+    """The worst over the steps of ``kind`` ("up", "down", "control"). There is no data as for :func:`median_step`."""
     chosen = _of_kind(dips, kind)
     figures = {name: [float(getattr(dip, name)) for dip in chosen] for name in COMPARED}
     worst = {name: min(values) if name == "cleared" else max(values) for name, values in figures.items()}
@@ -122,7 +125,7 @@ def worst_step(dips: Iterable[Dip], kind: str) -> WorstStep:
 
 
 def _of_kind(dips: Iterable[Dip], kind: str) -> list[Dip]:
-    """The steps of ``kind``. Raises :class:`NoData` when there is none, or one has no figure."""
+    """The steps of ``kind``. Raises :class:`NoData` when there is none, and when one of them has no dip."""
     chosen = [dip for dip in dips if dip.kind == kind]
     if not chosen:
         raise NoData(f"no {kind} step was taken")
@@ -133,10 +136,10 @@ def _of_kind(dips: Iterable[Dip], kind: str) -> list[Dip]:
 
 
 @quantity("partitions", "partitions that ran dry during a step")
-def saturated(dips: Iterable[Dip]) -> int:
-    """Dry partitions in all steps together: 0 if every step was taken at saturation.
+def dry_partitions(dips: Iterable[Dip]) -> int:
+    """Dry partitions in all steps together. The number is 0 if every step was taken at saturation.
 
-    No data when there is no step, or none can be told of one because its lag was not sampled.
+    There is no data when there is no step, and when the lag was not sampled during a step.
     """
     counts = [dip.dry for dip in dips]
     if not counts or None in counts:
@@ -144,9 +147,9 @@ def saturated(dips: Iterable[Dip]) -> int:
     return sum(count for count in counts if count is not None)
 
 
-def traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
+def rate_traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
     """The rate around each step: columns kind, step (its number), t (s since it), share (of the baseline, over 200 ms)."""
-    done = Processed(record.receipts)
+    done = Throughput(record.receipts)
     frames = []
     for count, (step, dip) in enumerate(zip(_steps(record), dips(record), strict=True), 1):
         starts, rates = done.rolling(dip.t - before_s, step.until, FINE_S)
@@ -155,51 +158,6 @@ def traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
     if not frames:
         raise NoData("no step was taken")
     return pd.concat(frames, ignore_index=True)
-
-
-class Processed:
-    """Messages processed by a time: each receipt's count spread evenly over its start..end. Raises NoData without receipts.
-
-    The sum is one broken line whose slope changes where a receipt starts or ends, so any number of rates cost one sort.
-    """
-
-    def __init__(self, receipts: pd.DataFrame) -> None:
-        if receipts.empty:
-            raise NoData("no receipts")
-        start, end, count = (receipts[name].to_numpy(dtype=np.float64) for name in ("start", "end", "count"))
-        self._zero = float(start.min())  # epoch seconds have 0.2 µs of precision; differences from near have all
-        lasting = end - start > 1e-6
-        speed = count[lasting] / (end - start)[lasting]
-        edges = np.concatenate([start[lasting], end[lasting]]) - self._zero
-        order = np.argsort(edges)
-        self._edges = edges[order]
-        slopes = np.cumsum(np.concatenate([speed, -speed])[order])
-        self._line = np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(self._edges))])
-        order = np.argsort(start[~lasting])
-        self._moments = start[~lasting][order] - self._zero
-        self._jumps = np.concatenate([[0.0], np.cumsum(count[~lasting][order])])
-
-    def by(self, t: Array) -> Array:
-        """Messages processed until each of ``t`` (epoch s)."""
-        since = t - self._zero
-        line = np.interp(since, self._edges, self._line) if len(self._edges) else np.zeros_like(since)
-        return np.asarray(line + self._jumps[np.searchsorted(self._moments, since, side="right")], dtype=np.float64)
-
-    def between(self, start: float, end: float) -> float:
-        """Messages processed from ``start`` to ``end`` (epoch s)."""
-        first, last = self.by(np.array([start, end]))
-        return float(last - first)
-
-    def rate(self, start: float, end: float) -> float:
-        """Mean messages/s from ``start`` to ``end`` (epoch s); NaN for no time at all."""
-        return self.between(start, end) / (end - start) if end > start else math.nan
-
-    def rolling(self, start: float, end: float, window: float) -> tuple[Array, Array]:
-        """(starts, messages/s) of every window of ``window`` s on the grid that lies wholly from ``start`` to ``end``."""
-        within = (end - start - window) / GRID_S + 1e-4  # an epoch time is known to some 0.2 µs: 5e-6 of the grid
-        windows = max(0, math.floor(within) + 1)
-        starts: Array = start + GRID_S * np.arange(windows, dtype=np.float64)
-        return starts, (self.by(starts + window) - self.by(starts)) / window
 
 
 @dataclass(frozen=True)
@@ -222,7 +180,7 @@ def _steps(record: Record) -> list[_Step]:
     ]
 
 
-def _dip(step: _Step, done: Processed, changes: Sequence[Handover], lags: pd.DataFrame, partitions: int) -> Dip:
+def _dip(step: _Step, done: Throughput, changes: Sequence[Handover], lags: pd.DataFrame, partitions: int) -> Dip:
     baseline, after_rate = done.rate(step.t - BEFORE_S, step.t), done.rate(max(step.t, step.until - AFTER_S), step.until)
     if step.kind == "down":
         working_before, working_after = min(step.before, partitions), min(step.after, partitions)
@@ -269,7 +227,7 @@ def _recovery(starts: Array, rates: Array, baseline: float) -> float:
 def _moved(changes: Iterable[Handover], start: float, end: float) -> int:
     """Partitions whose owner at ``end`` is not the one last assigned before ``start``.
 
-    What a pod owned that died without a word stays its own until someone else is assigned it, as for the group.
+    A partition of a pod that died silently stays that pod's until another pod is assigned it, as the group sees it.
     """
     before: dict[int, str] = {}
     now: dict[int, str | None] = {}

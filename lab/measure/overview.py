@@ -1,42 +1,62 @@
-"""Overview: a trial in one row of the table that sets trials side by side."""
+"""Overview: a trial's measures at once, for its measures.json, and its row in the table that sets trials side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from lab.errors import NoData
+from lab.judge.measure import Measure
 from lab.judge.quantity import Quantity
-from lab.measure.churn import churn
 from lab.measure.cost import cost
-from lab.measure.dip import Processed
-from lab.measure.drain import caught_up
-from lab.measure.flips import count_flips
-from lab.measure.idle import lagging, mean_rate
+from lab.measure.delivery import delivery
+from lab.measure.drain import drain, drain_time
 from lab.measure.integrity import integrity
-from lab.record.store import Record
+from lab.measure.punctuality import punctuality
+from lab.measure.reaction import reaction
+from lab.measure.rebalance import rebalances
+from lab.measure.scaling import count_flips, scale_events
+from lab.measure.throughput import Throughput, lagging_spans, mean_rate, peak_rate
+from lab.record.store import Record, write_json
+
+# By the name in measures.json.
+MEASURES: dict[str, Callable[[Record], Measure]] = {
+    "reaction": reaction,
+    "drain": drain,
+    "stability": scale_events,
+    "cost": cost,
+    "integrity": integrity,
+    "delivery": delivery,
+    "punctuality": punctuality,
+}
 
 
-def _peak_rate(record: Record) -> float:
-    rates = record.rates
-    chosen = rates[(rates["bin_s"] == 1) & (rates["series"] == "consumed") & (rates["pod"] == "")]
-    if chosen.empty:
-        raise NoData("nothing was consumed")
-    return float(chosen["messages"].max())
+def all_measures(record: Record) -> dict[str, Any]:
+    """Each measure as plain data, or ``{"no data": reason}``."""
+    return {name: measure(record).to_dict() for name, measure in MEASURES.items()}
 
 
-# In the order of display; every unit is in the name.
-ROW: dict[str, Callable[[Record], float | Quantity | None]] = {
+def write_measures(record: Record) -> Record:
+    """Write the measures of ``record`` into its measures.json; returns the record."""
+    write_json(record.folder / "measures.json", all_measures(record))
+    return record
+
+
+# By the name in the table, in the order of display. Every unit is in the name.
+FIGURES: dict[str, Callable[[Record], float | Quantity | None]] = {
     "peak lag (messages)": lambda record: float(record.lag["lag"].max()),
-    "lag back at one lagThreshold after (s)": caught_up,
+    "lag back at one lagThreshold after (s)": drain_time,
     "most replicas (pods)": lambda record: int(record.replicas["desired"].max()),
     "scale-ups": lambda record: sum(change.after > change.before for change in record.scalings),
     "scale-downs": lambda record: sum(change.after < change.before for change in record.scalings),
     "flips": lambda record: count_flips(record.scalings),
-    "peak consume rate (messages/s)": _peak_rate,
-    "mean consume rate while lag > 0 (messages/s)": lambda record: mean_rate(Processed(record.receipts), lagging(record)),
-    "rebalances": lambda record: churn(record).rebalances,
-    "median rebalance (s)": lambda record: churn(record).median_s,
-    "longest rebalance (s)": lambda record: churn(record).longest_s,
+    "peak consume rate (messages/s)": peak_rate,
+    "mean consume rate while lag > 0 (messages/s)": lambda record: mean_rate(
+        Throughput(record.receipts), lagging_spans(record)
+    ),
+    "rebalances": lambda record: rebalances(record).rebalances,
+    "median rebalance (s)": lambda record: rebalances(record).median_s,
+    "longest rebalance (s)": lambda record: rebalances(record).longest_s,
     "pod-minutes": lambda record: cost(record).pod_minutes,
     "idle share of pod time": lambda record: cost(record).idle_ratio,
     "produced": lambda record: integrity(record).produced,
@@ -47,9 +67,9 @@ ROW: dict[str, Callable[[Record], float | Quantity | None]] = {
 
 
 def overview(record: Record) -> dict[str, float | None]:
-    """Each figure by its name, in the order of display; None where the record has no data for it."""
+    """Each of FIGURES by its name. A figure is None where the record has no data for it."""
     row: dict[str, float | None] = {}
-    for name, figure in ROW.items():
+    for name, figure in FIGURES.items():
         try:
             found = figure(record)
             row[name] = found.value if isinstance(found, Quantity) else found

@@ -5,14 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Quantity
 from lab.model.hpa import DEFAULTS
 from lab.record.store import Record
+from lab.spec.policy import behavior
 
-# In order. The name says what ends with the stamp; ``POLICY`` parts wait for KEDA and the HPA and are compressed by a scale.
+# In order. Each part ends with the event in its name. POLICY waits for KEDA and the HPA, and a scale compresses it.
 PARTS = (
     "lag crosses",
     "KEDA and HPA decide",
@@ -26,9 +28,10 @@ POLICY = "KEDA and HPA decide"
 
 
 class Reaction(Measure):
-    """The reaction of the first new pod to be both Ready and assigned, from the spike's start (epoch s) to its first receipt.
+    """The reaction of the first new pod that is both Ready and assigned, from the spike's start to the pod's first receipt.
 
-    ``parts`` maps each of PARTS to seconds; they sum to ``total_s``. ``real_s`` stretches the policy's wait back.
+    ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. In ``real_s`` the policy's wait is multiplied by the
+    scale's compression of time.
     """
 
     spike_start = detail(float, "start of the spike, epoch s")
@@ -51,7 +54,8 @@ class Reaction(Measure):
 def reaction(record: Record) -> Reaction:
     """Decompose the reaction.
 
-    No data names the first stamp that is missing: a group that never scaled has no reaction.
+    There is no data where a stamp is missing, and the reason names the first such stamp. A group that never scaled has no
+    reaction.
     """
     spike = record.zero
     crossed = _crossing(record, spike)
@@ -62,7 +66,7 @@ def reaction(record: Record) -> Reaction:
     ordered = [spike]
     for part, stamp in {"lag crosses": crossed, POLICY: decided, **stamps}.items():
         assert part == PARTS[len(ordered) - 1]
-        ordered.append(max(ordered[-1], stamp))  # what is over before its turn has cost nothing
+        ordered.append(max(ordered[-1], stamp))  # a part that ends before its turn costs no time
     parts = {part: later - earlier for part, (earlier, later) in zip(PARTS, pairwise(ordered), strict=True)}
     total = sum(parts.values())
     real = total + parts[POLICY] * (record.scale.time - 1)
@@ -70,12 +74,15 @@ def reaction(record: Record) -> Reaction:
 
 
 def _crossing(record: Record, spike: float) -> float:
-    """When lag first asked for more than the replicas there were: lag > lagThreshold x replicas x (1 + tolerance)."""
+    """The time (epoch s) from which lag asks for more replicas: lag > lagThreshold x replicas x (1 + tolerance).
+
+    The tolerance is the policy's own for scaling up, else the controller's.
+    """
     threshold = record.lag_threshold
     curve = record.replicas
     before = curve[curve["t"] <= spike]
     held = int(before["desired"].iloc[-1]) if not before.empty else int(curve["desired"].iloc[0])
-    asks = threshold * held * (1 + DEFAULTS.tolerance)
+    asks = threshold * held * (1 + _tolerance(record))
     lag = record.lag
     times, values = lag["t"].to_numpy(), lag["lag"].to_numpy()
     over = np.flatnonzero((times >= spike) & (values > asks))
@@ -89,8 +96,13 @@ def _crossing(record: Record, spike: float) -> float:
     return float(times[at - 1] + within * (times[at] - times[at - 1]))
 
 
+def _tolerance(record: Record) -> float:
+    own = behavior(record.policy)
+    return DEFAULTS.tolerance if own is None or own.up.tolerance is None else own.up.tolerance
+
+
 def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:
-    """The stamps of every consumer pod created after ``decided`` that came as far as a receipt."""
+    """The stamps of every consumer pod that was created after ``decided`` and has a receipt."""
     events = record.group_events
     started = events[events["event"] == "started"].groupby("pod")["created"].min()
     owning = events[(events["event"] == "assigned") & (events["owned"] > 0)].groupby("pod")["t"].min()
@@ -116,3 +128,43 @@ def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:
     if not found:
         raise NoData("no pod created after the decision became Ready, was assigned a partition and wrote a receipt")
     return found
+
+
+class ColdStart(Measure):
+    """The start of the pods that were created since traffic left its baseline and have a receipt.
+
+    ``start``, ``join`` and ``total`` are medians over the pods. ``slowest`` is the largest total.
+    """
+
+    pods = number("pods", "new pods that came to work")
+    start = number("s", "time from created to subscribed")
+    join = number("s", "time from subscribed to the first partition")
+    total = number("s", "time from created to the first receipt")
+    slowest = number("s", "time from created to the first receipt, slowest pod")
+
+
+@measure
+def cold_start(record: Record) -> ColdStart:
+    """Measure every new pod. There is no data when none has a receipt."""
+    zero = record.zero
+    created = {name: pod.added for name, pod in record.pods.items() if pod.added is not None and pod.added > zero}
+    events = record.group_events
+    owning = events[(events["event"] == "assigned") & (events["owned"] > 0)]
+    pods = pd.DataFrame(
+        {
+            "created": pd.Series(created, dtype=float),
+            "subscribed": events[events["event"] == "subscribed"].groupby("pod")["t"].min(),
+            "owning": owning.groupby("pod")["t"].min(),
+            "receipt": record.receipts.groupby("pod")["end"].min(),
+        }
+    ).dropna()
+    if pods.empty:
+        raise NoData("no pod created after the baseline came to a receipt")
+    total = pods["receipt"] - pods["created"]
+    return ColdStart(
+        pods=len(pods),
+        start=float((pods["subscribed"] - pods["created"]).median()),
+        join=float((pods["owning"] - pods["subscribed"]).median()),
+        total=float(total.median()),
+        slowest=float(total.max()),
+    )

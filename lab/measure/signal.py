@@ -1,4 +1,4 @@
-"""Signal: the metric as the HPA saw it, and how often it was refreshed."""
+"""Signal: the metric as the HPA and KEDA saw it, and the times between its changes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Seen = tuple[float, dict[str, float]]
 
 
 class Signal(Measure):
-    """What the HPA saw of its metric, from its own status: external (lag, messages) or resource (percent of the request).
+    """The HPA's metric in its own status: external (lag, messages) or resource (percent of the request).
 
-    ``refreshes`` counts changes of the value from the spike's start to the profile's end: the HPA's status shows that it looked
-    only when it saw something new. ``highest`` is the largest value seen at any time. Utilization is measured under load, and
-    each value counts for as long as it was in force.
+    ``refreshes`` counts changes of the value from the spike's start to the profile's end. The status changes only with the
+    value, so a sync that sees the same value is not counted. ``highest`` is the largest value at any time. Utilization is
+    measured under load, and each value counts for as long as it was in force.
     """
 
     kind = detail(str, "external or resource")
@@ -35,7 +35,7 @@ class Signal(Measure):
 
 @measure
 def signal(record: Record) -> Signal:
-    """Follow the HPA's current metrics; no data when it never had any."""
+    """Follow the HPA's current metrics. There is no data when it never had any."""
     for kind in (EXTERNAL, RESOURCE):  # beside an external metric, CPU is only a guard
         if seen := _seen(record, kind):
             break
@@ -57,10 +57,10 @@ def signal(record: Record) -> Signal:
 
 
 @quantity("syncs", "syncs of the HPA without a metric")
-def unanswered(record: Record) -> int:
-    """The syncs, from the profile's start to the trial's end, in which the HPA got no metric: it then decides nothing.
+def syncs_without_metric(record: Record) -> int:
+    """The syncs from the profile's start to the trial's end in which the HPA got no metric, so that it decided nothing.
 
-    No data when it had no sync at all.
+    There is no data when it had no sync at all.
     """
     start, end = record.profile_start, record.end
     outcomes = [
@@ -72,10 +72,10 @@ def unanswered(record: Record) -> int:
 
 
 @quantity("polls", "polls of KEDA's that read the value")
-def polled(record: Record, value: float) -> float:
-    """For how long KEDA's own polls read ``value``, in its polling intervals: about how many of them did.
+def polls_reading(record: Record, value: float) -> float:
+    """The time in which KEDA's own polls read ``value``, in polling intervals, which is about the number of those polls.
 
-    No data when none did, or the policy is not KEDA's.
+    There is no data when no poll did, and when the policy is not KEDA's.
     """
     samples = record.samples
     read = samples[(samples["metric"] == "keda_scaler_metrics_value") & (samples["value"] == value)]["t"]
@@ -87,7 +87,7 @@ def polled(record: Record, value: float) -> float:
 
 
 def _seen(record: Record, kind: str) -> list[Seen]:
-    """(time, value of each metric of ``kind``) whenever the HPA's status told one."""
+    """(time, value of each metric of ``kind``) of every status of the HPA that has one."""
     found = []
     for status in record.hpa_statuses:
         totals = {one.name: one.total(status.current) for one in status.metrics if one.kind == kind}
@@ -97,12 +97,12 @@ def _seen(record: Record, kind: str) -> list[Seen]:
 
 
 def _differs(earlier: dict[str, float], later: dict[str, float]) -> bool:
-    """Whether a value changed by more than an average's rounding, which is a thousandth a replica; lag is in whole messages."""
+    """Whether a value changed by more than the rounding of an average, a thousandth a replica. Lag is in whole messages."""
     return earlier.keys() != later.keys() or any(abs(later[name] - earlier[name]) > 0.5 for name in later)
 
 
 def _utilization(seen: list[Seen], start: float, end: float) -> tuple[float, float] | tuple[None, None]:
-    """(median, highest) in percent. Each value counts for as long as it was in force: a steady one is reported only once."""
+    """(median, highest) in percent. Each value counts for as long as it was in force, since a steady one is reported once."""
     ends = [*(t for t, _ in seen[1:]), end]
     spans = [(max(values.values()), min(until, end) - max(t, start)) for (t, values), until in zip(seen, ends, strict=True)]
     under_load = sorted((value, seconds) for value, seconds in spans if seconds > 0)

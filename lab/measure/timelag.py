@@ -7,7 +7,7 @@ import numpy as np
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
 from lab.measure.age import waiting
-from lab.measure.hold import LAST
+from lab.measure.lag import LAST
 from lab.record.store import Record
 
 

@@ -17,10 +17,9 @@ from typing import Any
 from zlib import crc32
 
 from lab.errors import InputError, NoData
-from lab.measure.coldstart import cold_start
 from lab.measure.dip import dips, median_step, worst_step
 from lab.measure.overview import overview
-from lab.measure.reaction import PARTS, reaction
+from lab.measure.reaction import PARTS, cold_start, reaction
 from lab.record.store import Record, opened, stored
 from lab.spec.inputs import REPLAYED, Inputs
 from lab.spec.steps import ReplicaSteps

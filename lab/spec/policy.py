@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import controller, plainhpa, scaledobject, steps
+from lab.spec import controller, hpa_spec, plainhpa, scaledobject, steps
+from lab.spec.hpa_spec import Behavior
 from lab.spec.scale import Scale
 
 
@@ -42,6 +43,18 @@ KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
     "LagController": controller.parse,
     "ReplicaSteps": steps.parse,
 }
+
+
+def behavior(policy: Policy) -> Behavior | None:
+    """The ``behavior`` of the HPA or controller that acts for ``policy``, None where its YAML has none."""
+    if isinstance(policy, controller.LagController):
+        return policy.spec.behavior
+    if isinstance(policy, plainhpa.PlainHpa):
+        return hpa_spec.parse(policy.content, policy.name).behavior
+    if isinstance(policy, scaledobject.ScaledObject):
+        advanced = policy.content["spec"].get("advanced") or {}
+        return hpa_spec.behavior_of(advanced.get("horizontalPodAutoscalerConfig") or {}, policy.where, "")
+    return None
 
 
 def load(path: Path) -> Policy:

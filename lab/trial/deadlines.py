@@ -15,10 +15,8 @@ from lab.record.trial import Deadlines
 from lab.spec import hpa_spec
 from lab.spec.backoff import Backoff
 from lab.spec.controller import LagController
-from lab.spec.hpa_spec import Behavior
 from lab.spec.inputs import Inputs
-from lab.spec.plainhpa import PlainHpa
-from lab.spec.policy import Policy
+from lab.spec.policy import Policy, behavior
 from lab.spec.scale import Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.triggers.external import PersistentLag
@@ -68,34 +66,23 @@ def _remembered_s(trigger: Trigger) -> float:
     return 0.0
 
 
-def _behavior(policy: Policy) -> Behavior | None:
-    if isinstance(policy, LagController):
-        return policy.spec.behavior
-    if isinstance(policy, PlainHpa):
-        return hpa_spec.parse(policy.content, policy.name).behavior
-    if isinstance(policy, ScaledObject):
-        advanced = policy.content["spec"].get("advanced") or {}
-        return hpa_spec.behavior_of(advanced.get("horizontalPodAutoscalerConfig") or {}, policy.where, "")
-    return None
-
-
 def _window_s(policy: Policy, scale: Scale) -> float:
     """The scale-down's stabilization window."""
-    behavior = _behavior(policy)
-    if policy.hpa is None and behavior is None:
+    rules = behavior(policy)
+    if policy.hpa is None and rules is None:
         return 0.0
-    window = behavior.down.window_s if behavior else None
+    window = rules.down.window_s if rules else None
     return float(scale.seconds(Controller().downscale_stabilization_s) if window is None else window)
 
 
 def _descent_s(policy: Policy, sync: float) -> float:
     """From the most replicas to the fewest, as fast as the scale-down's policies let it."""
-    behavior = _behavior(policy)
-    if behavior is None or behavior.down.select == "Disabled":
+    rules = behavior(policy)
+    if rules is None or rules.down.select == "Disabled":
         return 0.0
     taken, replicas = 0.0, policy.max_replicas
     while replicas > max(1, policy.min_replicas):
-        after, period = _step(replicas, behavior.down.policies, fastest=behavior.down.select == "Max")
+        after, period = _step(replicas, rules.down.policies, fastest=rules.down.select == "Max")
         replicas, taken = after, taken + max(period, sync)
     return taken
 

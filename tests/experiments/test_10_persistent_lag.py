@@ -25,17 +25,16 @@ import itertools
 import allure
 import pytest
 
-from lab.judge.aggregate import largest, median, smallest
+from lab.judge.aggregate import largest, median, smallest, spread
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
-from lab.measure.churn import churn
 from lab.measure.cost import cost
 from lab.measure.delivery import DELIVERED, unaccounted
-from lab.measure.flips import stability
+from lab.measure.lag import moments, peak_lag
 from lab.measure.lateness import behind
 from lab.measure.reaction import POLICY, reaction
-from lab.measure.signal import unanswered
-from lab.measure.spread import spread
-from lab.measure.timeline import moments, peak_lag
+from lab.measure.rebalance import rebalances
+from lab.measure.scaling import scale_events
+from lab.measure.signal import syncs_without_metric
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
@@ -50,15 +49,15 @@ POLICIES = {BUILT_IN: "lag-150", EXCLUDING: "lag-150-excluding", LASTING: "lasti
 
 def events(record):
     """How often the number of replicas was changed."""
-    return (stability(record).scale_ups + stability(record).scale_downs).named("scaling events", "events")
+    return (scale_events(record).scale_ups + scale_events(record).scale_downs).named("scaling events", "events")
 
 
 FIGURES = {
     "scaling events": events,
-    "flips": lambda record: stability(record).flips,
-    "rebalances": lambda record: churn(record).rebalances,
+    "flips": lambda record: scale_events(record).flips,
+    "rebalances": lambda record: rebalances(record).rebalances,
     "pod-minutes": lambda record: cost(record).pod_minutes,
-    "most replicas": lambda record: stability(record).most_replicas,
+    "most replicas": lambda record: scale_events(record).most_replicas,
     "peak lag": peak_lag,
     "late (s)": lambda record: behind(record, TIME_BEHIND_S),
 }
@@ -68,7 +67,7 @@ def ignoring(claim, record):
     """A scaler that saw no lag would do nothing either: there was lag to scale on, and the HPA got it at every sync."""
     lag = peak_lag(record) / (record.policy.min_replicas * record.lag_threshold)
     claim(lag.named("peak lag over the lagThresholds of the floor") > 1, "there was lag to ignore", kind="control")
-    claim(unanswered(record) == 0, "the scaler answered the HPA at every sync", kind="control")
+    claim(syncs_without_metric(record) == 0, "the scaler answered the HPA at every sync", kind="control")
 
 
 def change(figure, found):
@@ -93,7 +92,7 @@ def test_transient_spikes_scale_nothing(trials, evidence):
     found = run(trials, evidence, "transient")
 
     with evidence.of(found) as claim:
-        claim(stability(found[BUILT_IN]).scale_ups > 0, "the kafka trigger scales on spikes for nothing", kind="control")
+        claim(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger scales on spikes for nothing", kind="control")
         claim(events(found[LASTING]) == 0, "the persistent-lag scaler ignores lag that does not last")
         ignoring(claim, found[LASTING])
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
@@ -114,7 +113,7 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
         f"{change(FIGURES['pod-minutes'], found)} (claimed: 20-40 % fewer), "
         f"late {change(FIGURES['late (s)'], found)}."
     )
-    scale_ups = smallest(stability(record).scale_ups for record in found[LASTING])
+    scale_ups = smallest(scale_events(record).scale_ups for record in found[LASTING])
 
     with evidence.of(found) as claim:
         claim(scale_ups > 0, "these bursts need pods, and the persistent-lag scaler takes them", kind="control")
@@ -128,7 +127,7 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
 
     triggers = found[LASTING].policy.content["spec"]["triggers"]
     sustain_s = float(triggers[0]["metadata"]["sustainSeconds"])
-    most = {name: stability(record).most_replicas for name, record in found.items()}
+    most = {name: scale_events(record).most_replicas for name, record in found.items()}
     peak = {name: peak_lag(record) for name, record in found.items()}
     decided = {name: reaction(record).part(POLICY) for name, record in found.items()}
     later = (decided[LASTING] - decided[BUILT_IN]) / sustain_s
@@ -158,10 +157,12 @@ def test_a_stalled_partition(trials, evidence):
     found = run(trials, evidence, "stalled", partitions=6, workload=light(poison="2:100", dlq="off"))
 
     with evidence.of(found) as claim:
-        claim(stability(found[BUILT_IN]).scale_ups > 0, "the kafka trigger takes pods that can't help")
-        claim(stability(found[EXCLUDING]).scale_ups == 0, "excludePersistentLag leaves out a partition that stands still")
+        claim(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger takes pods that can't help")
+        claim(scale_events(found[EXCLUDING]).scale_ups == 0, "excludePersistentLag leaves out a partition that stands still")
         ignoring(claim, found[EXCLUDING])
-        claim(stability(found[LASTING]).scale_ups > 0, "nothing lasts longer, so the persistent-lag scaler is no remedy here")
+        claim(
+            scale_events(found[LASTING]).scale_ups > 0, "nothing lasts longer, so the persistent-lag scaler is no remedy here"
+        )
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
 
 
@@ -191,7 +192,7 @@ def test_the_authors_table(trials, evidence):
         claim(above[BUILT_IN] > 0, "the kafka trigger scales at once, as it looks at the lag of now")
         claim(above[short] == 0, "the persistent-lag scaler waits while the lag has not lasted")
         claim(
-            stability(found[short]).scale_ups > 0,
+            scale_events(found[short]).scale_ups > 0,
             "the persistent-lag scaler scales at 12:02, when the lag of 8,000 has lasted for two minutes",
         )
         claim(events(found[long]) == 0, "with sustainSeconds 300 the scaler never acts, as the group has caught up before")

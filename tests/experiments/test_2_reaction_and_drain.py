@@ -22,16 +22,14 @@ import itertools
 import allure
 import pytest
 
-from lab.judge.aggregate import median
+from lab.judge.aggregate import median, spread
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
-from lab.measure.coldstart import cold_start
 from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.drain import drain
-from lab.measure.flips import stability
-from lab.measure.hold import hold
-from lab.measure.reaction import PARTS, POLICY, reaction
+from lab.measure.lag import hold
+from lab.measure.reaction import PARTS, POLICY, cold_start, reaction
+from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
-from lab.measure.spread import spread
 from lab.report.evidence import breakdown_of
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
@@ -48,7 +46,7 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
     evidence.chart("reaction, by part", lambda: breakdown_of(reaction(record)))
 
     with evidence.of(record) as claim:
-        claim(stability(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag")
+        claim(scale_events(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag")
         claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")
         claim(reaction(record).real_s < REACTION_S, "it is in time also with the wait for KEDA and the HPA at its real length")
         claim(drain(record).peak_lag >= 100_000, "a backlog worth draining was built", kind="control")
@@ -57,8 +55,8 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
             "one pod alone serves a partition, so skew and not the number of pods bounds the drain",
         )
         claim(drain(record).rise_in_thresholds <= 1, "lag falls without a plateau once all pods are there", source=TEXT)
-        claim(stability(record).flips == 0, "the group scales up once and down once", source=TEXT)
-        claim(stability(record).above_floor_at_end == 0, "the group gives back the pods that it took")
+        claim(scale_events(record).flips == 0, "the group scales up once and down once", source=TEXT)
+        claim(scale_events(record).above_floor_at_end == 0, "the group gives back the pods that it took")
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
 
 

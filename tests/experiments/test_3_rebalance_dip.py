@@ -25,7 +25,7 @@ import pytest
 from lab.judge.aggregate import largest, total
 from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.delivery import DELIVERED, unaccounted
-from lab.measure.dip import MedianStep, dips, median_step, saturated, traces, worst_step
+from lab.measure.dip import MedianStep, dips, dry_partitions, median_step, rate_traces, worst_step
 from lab.report.dips import dip_bars, dip_traces
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import busy
@@ -66,7 +66,7 @@ def figures(steps, kind):
 
 def draw(evidence, records, found):
     """Attach every step's trace and depth."""
-    frames = [traces(run).assign(configuration=name) for name, runs in records.items() for run in runs]
+    frames = [rate_traces(run).assign(configuration=name) for name, runs in records.items() for run in runs]
     lines = pd.concat(frames, ignore_index=True)
     table = pd.DataFrame([vars(dip) | {"configuration": name} for name, steps in found.items() for dip in steps])
     table["recovery_s"] = table["recovery_s"].replace(float("inf"), float("nan"))  # never back
@@ -82,7 +82,7 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
     control = found["control: pods start, none joins"]
     draw(evidence, records, found)
     worst = [worst_step(woken, kind) for kind in ("up", "down")]
-    dry = total(saturated(steps) for steps in found.values())
+    dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
         claim(dry == 0, "every step was taken while there was work for all partitions", kind="control")
@@ -117,7 +117,7 @@ def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
     draw(evidence, records, found)
     eager, incremental = (median_step(found[name], "up") for name in names[:2])
     ratio = (eager.forgone / incremental.forgone).named("messages that range forgoes over cooperative-sticky's")
-    dry = total(saturated(steps) for steps in found.values())
+    dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
         claim(dry == 0, "every step was taken while there was work for all partitions", kind="control")

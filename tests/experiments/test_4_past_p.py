@@ -16,10 +16,9 @@ at 22 while lag is far above the cap, and then asks for 25. The cure goes to 24 
 import allure
 import pytest
 
-from lab.measure.cap import cap
+from lab.measure.cost import surplus_replicas
 from lab.measure.delivery import DELIVERED, unaccounted
-from lab.measure.flips import stability
-from lab.measure.idle import idle
+from lab.measure.scaling import plateau, scale_events
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
@@ -38,8 +37,8 @@ def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
     """P + 1 .. 2P own nothing, process nothing and speed nothing up."""
     beyond = trials.run(profile="overload", policy="past-p", workload=slim(), until=REPLAYED)
 
-    found = idle(beyond)
-    gain = (found.rate_beyond / cap(at_p).rate).named("throughput of the group with more than P replicas over that with P")
+    found = surplus_replicas(beyond)
+    gain = (found.rate_beyond / plateau(at_p).rate).named("throughput of the group with more than P replicas over that with P")
 
     with evidence.of({"at P": at_p, "past P": beyond}) as claim:
         claim(found.surplus >= 24, "the trial had as many replicas beyond P as it was meant to", kind="control")
@@ -61,14 +60,15 @@ def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence, 
     capped = trials.run(profile="overload", policy="capped", workload=slim(), until=REPLAYED)
 
     with evidence.of({"allowIdleConsumers false": capped, "true, maxReplicaCount P": at_p}) as claim:
-        claim(cap(capped).standing_at == 22, "the group stays below P: 22 of 24 is within the HPA's tolerance")
+        claim(plateau(capped).standing_at == 22, "the group stays below P: 22 of 24 is within the HPA's tolerance")
         claim(
-            stability(capped).most_replicas == 25, "KEDA's cap asks for P + 1 while lag falls past it, because it rounds down"
+            scale_events(capped).most_replicas == 25,
+            "KEDA's cap asks for P + 1 while lag falls past it, because it rounds down",
         )
-        claim(stability(at_p).most_replicas == 24, "maxReplicaCount = P gives all of P and no more")
+        claim(scale_events(at_p).most_replicas == 24, "maxReplicaCount = P gives all of P and no more")
         claim(unaccounted(capped, at_p) == 0, DELIVERED, kind="invariant")
 
-    found = cap(capped)
+    found = plateau(capped)
     evidence.conclude(
         "allowIdleConsumers",
         '"true"',

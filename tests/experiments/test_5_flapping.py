@@ -16,10 +16,10 @@ lagThreshold within 10 s of the last burst, as seen. On ``bursty`` the usual win
 import allure
 import pytest
 
-from lab.measure.churn import churn
 from lab.measure.delivery import DELIVERED, unaccounted
-from lab.measure.drain import caught_up
-from lab.measure.flips import stability
+from lab.measure.drain import drain_time
+from lab.measure.rebalance import rebalances
+from lab.measure.scaling import scale_events
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
@@ -34,16 +34,16 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
     tuned = trials.run(profile=profile, policy="lag-150-patient", workload=light(), until=REPLAYED)
 
     with evidence.of({"15 s": hasty, "900 s": tuned}) as claim:
-        claim(stability(hasty).flips > 0, "a window shorter than a lull flaps", kind="control")
-        claim(stability(tuned).flips == 0, "a window longer than a lull ends the flapping", source="text 1, section 5")
-        claim(caught_up(tuned) <= 10, "the group that no longer flaps drains as fast")
+        claim(scale_events(hasty).flips > 0, "a window shorter than a lull flaps", kind="control")
+        claim(scale_events(tuned).flips == 0, "a window longer than a lull ends the flapping", source="text 1, section 5")
+        claim(drain_time(tuned) <= 10, "the group that no longer flaps drains as fast")
         claim(unaccounted(hasty, tuned) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude(
         "scaleDown.stabilizationWindowSeconds",
         900,
-        f"on {profile} 15 s flipped {stability(hasty).flips} times with {churn(hasty).rebalances} rebalances, "
-        f"900 s not once, with {churn(tuned).rebalances}",
+        f"on {profile} 15 s flipped {scale_events(hasty).flips} times with {rebalances(hasty).rebalances} rebalances, "
+        f"900 s not once, with {rebalances(tuned).rebalances}",
     )
 
 
@@ -53,5 +53,5 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
     usual = trials.run(profile="bursty", policy="lag-150", workload=light(), until=REPLAYED)
 
     with evidence.of({"300 s": usual}) as claim:
-        claim(stability(usual).flips > 0, "a window longer than a lull is not long enough")
+        claim(scale_events(usual).flips > 0, "a window longer than a lull is not long enough")
         claim(unaccounted(usual) == 0, DELIVERED, kind="invariant")

@@ -17,8 +17,8 @@ import allure
 import pytest
 
 from lab.measure.delivery import AT_LEAST_ONCE, DELIVERED, unaccounted, undelivered
-from lab.measure.flips import stability
 from lab.measure.integrity import integrity
+from lab.measure.scaling import scale_events
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("6 Scale-down safety")]
@@ -41,7 +41,7 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     drained = scaled_down()
 
     with evidence.of(drained) as claim:
-        claim(stability(drained).scale_downs > 0, "the autoscaler took pods from the group", kind="control")
+        claim(scale_events(drained).scale_downs > 0, "the autoscaler took pods from the group", kind="control")
         claim(unaccounted(drained) == 0, DELIVERED, kind="invariant")
         claim(integrity(drained).uncommitted == 0, "the committed offsets are the ends of the log")
 

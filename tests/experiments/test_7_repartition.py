@@ -17,7 +17,7 @@ import allure
 import pytest
 
 from lab.measure.delivery import DELIVERED, unaccounted
-from lab.measure.repartition import repartition
+from lab.measure.rebalance import repartition
 from lab.spec.events import Grow
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim

@@ -19,8 +19,8 @@ from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
 from lab.measure.cost import cost
 from lab.measure.delivery import DELIVERED, unaccounted
-from lab.measure.flips import stability
-from lab.measure.hold import hold
+from lab.measure.lag import hold
+from lab.measure.scaling import scale_events
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
@@ -49,14 +49,14 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
     for threshold, record in found.items():
         figures = {"behind (s)": hold(record).behind_s, "peak lag": hold(record).peak_lag}
         figures |= {"replicas at the spike's end": hold(record).replicas, "pod-minutes": cost(record).pod_minutes}
-        figures |= {"above the floor at baseline": stability(record).above_floor_at_baseline}
+        figures |= {"above the floor at baseline": scale_events(record).above_floor_at_baseline}
         evidence.report(f"{threshold}", figures)
 
     with evidence.of({f"{threshold}": record for threshold, record in found.items()}) as claim:
         claim(hold(right).behind_s <= TIME_BEHIND_S, "the computed lagThreshold holds the objective it is computed from")
         claim(hold(high).behind_s > TIME_BEHIND_S, "ten times the computed lagThreshold breaches the objective")
-        claim(stability(low).above_floor_at_baseline > 0, "a low lagThreshold scales on noise")
-        claim(stability(right).above_floor_at_baseline == 0, "the computed lagThreshold scales no pod on noise")
+        claim(scale_events(low).above_floor_at_baseline > 0, "a low lagThreshold scales on noise")
+        claim(scale_events(right).above_floor_at_baseline == 0, "the computed lagThreshold scales no pod on noise")
         claim(optimum == 1, "the formula gives the largest lagThreshold of the sweep that holds the objective")
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
 

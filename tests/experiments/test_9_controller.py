@@ -25,10 +25,10 @@ from lab.judge.aggregate import largest, median
 from lab.judge.bounds import REACTION_S
 from lab.measure.cost import cost
 from lab.measure.delivery import DELIVERED, unaccounted
-from lab.measure.drain import caught_up
-from lab.measure.flips import stability
-from lab.measure.hold import hold
+from lab.measure.drain import drain_time
+from lab.measure.lag import hold
 from lab.measure.reaction import POLICY, reaction
+from lab.measure.scaling import scale_events
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
@@ -61,7 +61,7 @@ def test_the_controller_reacts_like_keda(trials, evidence):
             later.named("the controller's decision after KEDA's, in sync periods") <= 1,
             "both wait for the next sync and for little else",
         )
-        claim(largest(stability(record).flips for record in ours) == 0, "one step makes no flip")
+        claim(largest(scale_events(record).flips for record in ours) == 0, "one step makes no flip")
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant")
 
 
@@ -79,16 +79,16 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
     )
 
     for name, record in named.items():
-        figures = {"flips": stability(record).flips, "pod-minutes": cost(record).pod_minutes}
-        figures |= {"reaction (s)": reaction(record).total_s, "lag back after the last burst (s)": caught_up(record)}
-        figures |= {"above the floor at baseline": stability(record).above_floor_at_baseline}
+        figures = {"flips": scale_events(record).flips, "pod-minutes": cost(record).pod_minutes}
+        figures |= {"reaction (s)": reaction(record).total_s, "lag back after the last burst (s)": drain_time(record)}
+        figures |= {"above the floor at baseline": scale_events(record).above_floor_at_baseline}
         evidence.report(name, figures)
 
     with evidence.of(named) as claim:
-        claim(stability(keda).flips > 0, "KEDA flaps with a window that is longer than a lull")
-        claim(stability(same).flips > 0, "the controller flaps by the same rule, so the rule flaps and not KEDA")
-        claim(stability(held).flips == 0, "a hysteresis that takes no busy pod for surplus ends the flapping")
+        claim(scale_events(keda).flips > 0, "KEDA flaps with a window that is longer than a lull")
+        claim(scale_events(same).flips > 0, "the controller flaps by the same rule, so the rule flaps and not KEDA")
+        claim(scale_events(held).flips == 0, "a hysteresis that takes no busy pod for surplus ends the flapping")
         claim(spared < 1, "the hysteresis gives idle pods back sooner than the long window")
-        claim(stability(held).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag")
-        claim(stability(held).above_floor_at_end == 0, "the group gives back the pods that it took")
+        claim(scale_events(held).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag")
+        claim(scale_events(held).above_floor_at_end == 0, "the group gives back the pods that it took")
         claim(unaccounted(*named.values()) == 0, DELIVERED, kind="invariant")

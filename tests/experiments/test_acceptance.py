@@ -13,9 +13,10 @@ import allure
 import pytest
 
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
-from lab.measure.acceptance import catch_up, kept
 from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.drain import best_drain
 from lab.measure.reaction import reaction
+from lab.measure.scaling import policy_excess
 from lab.report.evidence import breakdown_of
 from lab.trial import own
 
@@ -33,10 +34,10 @@ def test_the_policy_is_accepted(trials, brought, evidence):
         claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")
         claim(reaction(record).real_s < REACTION_S, "it is in time also with the wait for KEDA and the HPA at its real length")
         claim(
-            catch_up(record).over_best <= DRAIN_OVER_BEST, "the backlog is drained about as fast as the policy's bounds allow"
+            best_drain(record).over_best <= DRAIN_OVER_BEST, "the backlog is drained about as fast as the policy's bounds allow"
         )
-        claim(kept(record).flips == 0, "the replicas do not flap")
-        claim(kept(record).outside_bounds == 0, "the replicas stay within the policy's own minimum and maximum")
-        claim(kept(record).beyond_partitions == 0, "no pod is left without a partition, which could do nothing")
-        claim(kept(record).above_floor_at_end == 0, "the group gives back the pods that it took")
+        claim(policy_excess(record).flips == 0, "the replicas do not flap")
+        claim(policy_excess(record).outside_bounds == 0, "the replicas stay within the policy's own minimum and maximum")
+        claim(policy_excess(record).beyond_partitions == 0, "no pod is left without a partition, which could do nothing")
+        claim(policy_excess(record).above_floor_at_end == 0, "the group gives back the pods that it took")
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")

@@ -24,12 +24,12 @@ import pytest
 
 from lab.judge.aggregate import median, smallest, total
 from lab.judge.bounds import TIME_BEHIND_S
-from lab.measure.agreement import agreement
-from lab.measure.calibration import of_others
+from lab.measure.calibration import calibration_from_others
 from lab.measure.delivery import DELIVERED, unaccounted
-from lab.measure.flips import stability
+from lab.measure.hpa_decisions import agreement
 from lab.measure.lateness import behind
 from lab.measure.prediction import Comparison, compare, compare_runs
+from lab.measure.scaling import scale_events
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
@@ -81,7 +81,7 @@ def shared(trials):
 def foreseen(trials, record):
     """The record beside its prediction, from the other trials of its workload, or from all where those show too little."""
     others = list(trials.done.values())
-    known = of_others(record, others, alike=True) or of_others(record, others, alike=False)
+    known = calibration_from_others(record, others, alike=True) or calibration_from_others(record, others, alike=False)
     return compare(record, known) if known else Comparison.missing("no other trial shows what pods take")
 
 
@@ -139,10 +139,10 @@ def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
     late = {name: behind(record, TIME_BEHIND_S) for name, record in found.items()}
     less = late["tuned"] / late["as given"]
     for name, record in found.items():
-        evidence.report(name, {"behind by more than 2 s, for (s)": late[name], "flips": stability(record).flips})
+        evidence.report(name, {"behind by more than 2 s, for (s)": late[name], "flips": scale_events(record).flips})
 
     with evidence.of(found) as claim:
-        claim(stability(tuned).flips == 0, "the tuned policy does not flip, as the tuner predicted")
+        claim(scale_events(tuned).flips == 0, "the tuned policy does not flip, as the tuner predicted")
         claim(
             less.named("time behind with the tuned policy over that with the given one") < 1,
             "the tuned policy is late for less time, which the tuner was asked for",

@@ -7,9 +7,9 @@ import pytest
 
 from lab import yamlfile
 from lab.errors import NoData
-from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
+from lab.measure.scaling import scale_events
 from lab.record.ledger.ingest import read
 from lab.record.ledger.reconcile import reconcile
 from lab.spec import inputs
@@ -94,7 +94,7 @@ def test_a_paused_keda_is_no_reaction_and_no_hang(broken):
     """The trial ends, the reaction has no data, and no data is not a pass."""
     record = broken(Workload(), {"baseline": PauseScaling()}, seed=3)
     assert record.trial.ended != "running"
-    assert stability(record).scale_ups.number == 0
+    assert scale_events(record).scale_ups.number == 0
     with pytest.raises(NoData, match="never asked for more replicas"):
         float(reaction(record).total_s)
     assert record.offsets

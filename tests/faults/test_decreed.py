@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from lab.measure.dip import dips, median_step, saturated
-from lab.measure.repartition import repartition
+from lab.measure.dip import dips, dry_partitions, median_step
+from lab.measure.rebalance import repartition
 from lab.spec import inputs, steps
 from lab.spec import scale as scales
 from lab.spec.events import Grow
@@ -40,7 +40,7 @@ def test_a_group_is_taken_through_its_steps(run):
     ]
     assert all(step.t < step.settled < step.until for step in taken)
     found = dips(record)
-    assert saturated(found).number == 0
+    assert dry_partitions(found).number == 0
     assert [median_step(found, kind).steps.number for kind in ("up", "control", "down")] == [1, 1, 1]
     up, control, down = found
     assert up.moved >= 8

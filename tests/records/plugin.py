@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lab.measure import summary
+from lab.measure import overview
 from lab.plugin import SESSION
 from lab.record.tables import Tables
 from lab.report import evidence
@@ -39,7 +39,7 @@ class Notes:
         patch = pytest.MonkeyPatch()
         patch.setattr(evidence, "attach", lambda *_: None)
         patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
-        patch.setattr(summary, "keep", lambda record: record)  # what is judged here stays as it is
+        patch.setattr(overview, "write_measures", lambda record: record)  # what is judged here stays as it is
         events, run = Tables.events, Trials.run
 
         def running(trials: Any, *given: Any, **how: Any) -> Any:

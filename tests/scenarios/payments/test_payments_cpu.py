@@ -15,7 +15,7 @@ import allure
 import pytest
 
 from lab.judge.measure import quantity
-from lab.measure.winner import CPU, LAG, winner
+from lab.measure.hpa_decisions import CPU, LAG, winning_metric
 from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
@@ -26,7 +26,7 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
     """Consumers that spend a fifth of their time computing keep up on 3 pods, over the CPU target: CPU asks for more first."""
     heavy = processor(burn=18, cpu_request_m=150)
     both, alone = run(trials, "payments-heavy", "lag-and-cpu", heavy), run(trials, "payments-heavy", workload=heavy)
-    found = winner(both)
+    found = winning_metric(both)
 
     with evidence.of({"lag and CPU": both, "lag": alone}) as claim:
         claim(found.first_on_cpu == 1, "CPU asks for pods before lag asks for anything")

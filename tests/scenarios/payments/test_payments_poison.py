@@ -17,7 +17,7 @@ import allure
 import pytest
 
 from lab.judge.aggregate import total
-from lab.measure.stalled import stalled
+from lab.measure.failures import poison_stall
 from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
@@ -56,7 +56,7 @@ def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
     record = poisoned(name)
 
     with evidence.of({name: record}) as claim:
-        claim(stalled(record).progress == 0, STALL)
+        claim(poison_stall(record).progress == 0, STALL)
         claim(most_over_partitions(record) >= 1, "the group gets as many pods as can own a partition, for nothing")
 
 
@@ -65,10 +65,10 @@ def test_idle_consumers_are_bought_too(poisoned, evidence):
     """On the way to maxReplicaCount, as the text has it: nothing stops at what can be of use."""
     record = poisoned("allowIdleConsumers")
 
-    past = (stalled(record).most / (PARTITIONS + 1)).named("most replicas over the partitions and one")
+    past = (poison_stall(record).most / (PARTITIONS + 1)).named("most replicas over the partitions and one")
 
     with evidence.of(record) as claim:
-        claim(stalled(record).progress == 0, STALL)
+        claim(poison_stall(record).progress == 0, STALL)
         claim(past > 1, "the group gets pods that can't even own a partition")
 
 
@@ -79,11 +79,11 @@ def test_a_poison_pill_is_contained(poisoned, evidence, name):
     record = poisoned(name)
 
     with evidence.of({name: record}) as claim:
-        claim(stalled(record).scale_ups == 0, "a stalled partition buys no pods")
+        claim(poison_stall(record).scale_ups == 0, "a stalled partition buys no pods")
         if name == "retry and DLQ":
-            claim(stalled(record).waiting <= LAG_THRESHOLD, MOVES_ON)
+            claim(poison_stall(record).waiting <= LAG_THRESHOLD, MOVES_ON)
         else:
-            claim(stalled(record).progress == 0, STALL)
+            claim(poison_stall(record).progress == 0, STALL)
 
 
 @allure.story("Poison: limitToPartitionsWithLag counts work in flight")
@@ -92,8 +92,11 @@ def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
     record = poisoned("limitToPartitionsWithLag")
 
     with evidence.of(record) as claim:
-        claim(stalled(record).progress == 0, STALL)
-        claim(stalled(record).scale_ups > 0, "a message in flight makes a partition lag, so the limit does not hold the group")
+        claim(poison_stall(record).progress == 0, STALL)
+        claim(
+            poison_stall(record).scale_ups > 0,
+            "a message in flight makes a partition lag, so the limit does not hold the group",
+        )
 
 
 @allure.story("Poison: side by side")
@@ -101,16 +104,16 @@ def test_what_contains_a_poison_pill(poisoned, evidence):
     """All of them in one table, on the same traffic."""
     records = {name: poisoned(name) for name in CONTAINMENTS}
     for name, record in records.items():
-        found = stalled(record)
+        found = poison_stall(record)
         figures = {"most replicas": found.most, "steps up": found.scale_ups, "waiting on the partition": found.waiting}
         figures |= {"committed past the poison": found.progress, "waiting on the others": found.others}
         evidence.report(name, figures | {"pod-minutes": found.pod_minutes, "of it above the floor": found.useless})
 
     with evidence.of(records) as claim:
-        claim(total(stalled(one).progress for name, one in records.items() if name != "retry and DLQ") == 0, STALL)
-        claim(stalled(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON)
+        claim(total(poison_stall(one).progress for name, one in records.items() if name != "retry and DLQ") == 0, STALL)
+        claim(poison_stall(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON)
 
 
 def most_over_partitions(record):
     """The most replicas wanted, over the partitions."""
-    return (stalled(record).most / PARTITIONS).named("most replicas over the partitions")
+    return (poison_stall(record).most / PARTITIONS).named("most replicas over the partitions")

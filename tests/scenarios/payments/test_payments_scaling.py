@@ -17,16 +17,13 @@ import allure
 import pytest
 
 from lab.judge.quantity import Bound
-from lab.measure.agreement import agreement
-from lab.measure.churn import churn
 from lab.measure.cost import cost
-from lab.measure.flips import stability
-from lab.measure.hold import hold
+from lab.measure.hpa_decisions import agreement, first_period_factor, steps_in_burst, up_window
+from lab.measure.lag import hold, peak_lag
 from lab.measure.reaction import reaction
-from lab.measure.rounds import round_count
+from lab.measure.rebalance import rebalances, round_count
+from lab.measure.scaling import scale_events
 from lab.measure.timelag import timelag
-from lab.measure.timeline import peak_lag
-from lab.measure.upwindow import first_burst, first_stride, upwindow
 from tests.scenarios.payments.trials import BARE, DEFAULTS, INERTIA, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
@@ -44,7 +41,7 @@ def test_inertia_ends_the_jitter(trials, evidence):
     }
 
     for name, record in records.items():
-        steps, moves = stability(record), churn(record)
+        steps, moves = scale_events(record), rebalances(record)
         figures = {"flips": steps.flips, "steps up": steps.scale_ups, "steps down": steps.scale_downs}
         figures |= {"rebalance rounds": round_count(record), "in rebalances (s)": moves.total_s}
         figures |= {"partitions handed over": moves.assigned, "pod-minutes": cost(record).pod_minutes}
@@ -52,11 +49,13 @@ def test_inertia_ends_the_jitter(trials, evidence):
 
     calm, restless = records[INERTIA], records[BARE]
     fewer_rounds = (round_count(calm) / round_count(restless)).named("rebalance rounds with inertia over those without")
-    fewer_moves = (churn(calm).assigned / churn(restless).assigned).named("partitions moved with inertia over those without")
+    fewer_moves = (rebalances(calm).assigned / rebalances(restless).assigned).named(
+        "partitions moved with inertia over those without"
+    )
 
     with evidence.of(records) as claim:
-        claim(stability(restless).flips > 0, "the bursts cause jitter on a group without inertia", kind="control")
-        claim(stability(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter")
+        claim(scale_events(restless).flips > 0, "the bursts cause jitter on a group without inertia", kind="control")
+        claim(scale_events(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter")
         claim(fewer_rounds < 1, "inertia saves rebalances")
         claim(fewer_moves < 1, "inertia moves fewer partitions, each of which pauses while it moves")
 
@@ -65,13 +64,13 @@ def test_inertia_ends_the_jitter(trials, evidence):
 def test_a_spike_shorter_than_the_window_scales_nothing(trials, evidence):
     """A spike of 10 s and then a flood, with a window up of 60 s and without; each sync judged by both rules."""
     held, bare = run(trials, "payments-spike"), run(trials, "payments-spike", "no-inertia")
-    found = upwindow(held)
+    found = up_window(held)
     figures = {"syncs that asked for more": found.asking, "the rules differ": found.told_apart, "stayed": found.stayed}
     evidence.report(INERTIA, figures | {"went up by the smallest": found.followed, "of": found.beyond})
 
     with evidence.of({INERTIA: held, BARE: bare}) as claim:
-        claim(first_burst(bare) > 0, "the short spike is large enough to scale a group without a window", kind="control")
-        claim(first_burst(held) == 0, "the window up sits out a spike that is shorter than it")
+        claim(steps_in_burst(bare) > 0, "the short spike is large enough to scale a group without a window", kind="control")
+        claim(steps_in_burst(held) == 0, "the window up sits out a spike that is shorter than it")
         claim(found.told_apart > 0, "there are syncs at which the two rules differ", kind="control")
         claim(found.raised == 0, "the smallest recent recommendation decides, not the highest")
         claim(found.share == 100, "a step up goes no further than the smallest recommendation of the window")
@@ -86,7 +85,7 @@ def test_percent_200_triples(trials, evidence):
     bare = run(trials, "payments-spike", "no-inertia")
 
     with evidence.of(bare) as claim:
-        claim(first_stride(bare) == 3, "200 % are added to what is there: three times the replicas, not twice")
+        claim(first_period_factor(bare) == 3, "200 % are added to what is there: three times the replicas, not twice")
 
 
 @allure.story("lagThreshold follows from a pod's rate and the SLO")

@@ -16,10 +16,10 @@ import pytest
 
 from lab.judge.quantity import Quantity
 from lab.measure import age
-from lab.measure.flips import stability
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
-from lab.measure.signal import polled
+from lab.measure.scaling import scale_events
+from lab.measure.signal import polls_reading
 from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.evening import last_step_to_zero
@@ -43,11 +43,11 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
     with evidence.of({"one event": single, "batch": batch, "batch, slow down": slow}) as claim:
         claim(sent == 1, "there was an event to wake for", kind="control")
         claim(waiting == 1, "the event is there at the end, and nobody comes for it")
-        claim(polled(single, 1) >= 10, "KEDA has read the lag of one, again and again", kind="control")
-        claim(stability(single).most_replicas == 0, "activationLagThreshold 1 asks for more than one event")
+        claim(polls_reading(single, 1) >= 10, "KEDA has read the lag of one, again and again", kind="control")
+        claim(scale_events(single).most_replicas == 0, "activationLagThreshold 1 asks for more than one event")
         claim(first_receipt < 60, "a batch can bear the start from zero", source="text 4: 30 to 60 s from 0 to 1")
-        claim(stability(batch).most_replicas == 10, "5,000 events get ten pods", source="text 4: ceil(5000 / 500)")
-        claim(stability(batch).above_floor_at_end.named("replicas at the end") == 0, "nothing to do costs nothing")
+        claim(scale_events(batch).most_replicas == 10, "5,000 events get ten pods", source="text 4: ceil(5000 / 500)")
+        claim(scale_events(batch).above_floor_at_end.named("replicas at the end") == 0, "nothing to do costs nothing")
         claim(last_step_to_zero(slow) > 1, "KEDA's way to zero knows no scaleDown policy")
         claim(unprocessed == 0, "every message that was produced was processed", kind="invariant")
         claim(whole.doubled == 0, "no message was processed twice", kind="invariant")

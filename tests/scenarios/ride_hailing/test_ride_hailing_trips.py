@@ -18,10 +18,11 @@ from lab import paths, yamlfile
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation, simulate
 from lab.judge.quantity import Quantity
-from lab.measure import age, timeline
+from lab.measure import age
 from lab.measure.cost import cost
-from lab.measure.flips import stability
 from lab.measure.integrity import integrity
+from lab.measure.lag import growth, moments, simulated_moments
+from lab.measure.scaling import scale_events
 from lab.spec import profile, scaledobject
 from lab.spec.inputs import REPLAYED
 from lab.spec.placement import shares
@@ -43,7 +44,7 @@ def foretold():
     pods = Consumers(rate=claims.POD_RATE, start_s=COLD_START_S)
     curve = simulate(Situation(traffic, shares(traffic, 1, claims.PARTITIONS), pods, tail_s=600), scaled)
     start = next(step.at for step in traffic.steps if step.phase != profile.BASELINE)
-    return curve, timeline.foretold(curve, start, [row.at for row in claims.TIMELINE], lambda t: rate_at(traffic, t - 0.001))
+    return curve, simulated_moments(curve, start, [row.at for row in claims.TIMELINE], lambda t: rate_at(traffic, t - 0.001))
 
 
 @allure.story("Trip analytics")
@@ -56,22 +57,27 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
     report_timeline(evidence, written, evening, model)
     for name, record in {"as written": written, "divided": evening, "two pods": fixed}.items():
         figures = {"oldest event (s, as seen)": age.oldest(record), "idle ratio": cost(record).idle_ratio}
-        figures |= {"pod-minutes (real)": cost(record).real_pod_minutes, "flips": stability(record).flips}
+        figures |= {"pod-minutes (real)": cost(record).real_pod_minutes, "flips": scale_events(record).flips}
         evidence.report(name, figures)
     peak = Quantity("peak lag, foretold at real time", "messages", float(curve.lag.max()))
 
     with evidence.of({"as written": written, "lagThreshold divided": evening, "two pods": fixed}) as claim:
-        growth = timeline.growth(fixed, "spike")
-        claim(growth > 950, "two fixed pods fall behind by 1,400 events/s less their 400", source="text 4: 1,000 a second")
-        growth = timeline.growth(evening, "spike", last=0.5)
-        claim(growth < 0, "in the second half of 1,400 events/s the group with the ScaledObject catches up")
+        claim(
+            growth(fixed, "spike") > 950,
+            "two fixed pods fall behind by 1,400 events/s less their 400",
+            source="text 4: 1,000 a second",
+        )
+        claim(
+            growth(evening, "spike", last=0.5) < 0,
+            "in the second half of 1,400 events/s the group with the ScaledObject catches up",
+        )
         claim(peak < 35_000, "lag stays below the highest of the text's own table", source=TABLE)
         claim(first_step(evening) < 45, "KEDA takes the first step by the text's T+45", source=TABLE)
         claim(lag_over_floor(written, claims.TIMELINE[-1].at) <= 1, "as written the group has caught up by T+600", source=TABLE)
         for record in (written, evening):
             whole = integrity(record)
             unprocessed = (whole.produced - whole.processed).named("messages produced but not processed")
-            claim(stability(record).above_floor_at_end == 0, "the group gives back what it took")
+            claim(scale_events(record).above_floor_at_end == 0, "the group gives back what it took")
             claim(unprocessed == 0, "every message that was produced was processed", kind="invariant")
             claim(whole.doubled == 0, "no message was processed twice", kind="invariant")
 
@@ -79,7 +85,7 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
 def report_timeline(evidence, written, evening, model):
     """Add a column for each row of the text's timeline to the evidence."""
     at = [row.at for row in claims.TIMELINE]
-    seen, alike, own = timeline.moments(written, at), timeline.moments(evening, at), claims.implied(claims.TIMELINE)
+    seen, alike, own = moments(written, at), moments(evening, at), claims.implied(claims.TIMELINE)
     for row, own_lag, one, same, predicted in zip(claims.TIMELINE, own, seen, alike, model, strict=True):
         evidence.report(
             f"T+{row.at:g}",

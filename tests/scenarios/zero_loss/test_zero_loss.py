@@ -18,15 +18,13 @@ import allure
 import pytest
 
 from lab import paths
-from lab.measure.cap import cap
-from lab.measure.cost import cost
+from lab.measure.cost import cost, surplus_replicas
 from lab.measure.deadletters import dead_letters
-from lab.measure.flips import stability
-from lab.measure.idle import idle
+from lab.measure.failures import partition_rate, retries
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
-from lab.measure.retrying import partition_rate, retrying
-from lab.measure.timeline import peak_lag
+from lab.measure.lag import peak_lag
+from lab.measure.scaling import plateau, scale_events
 from lab.spec.events import Kill
 from lab.spec.workload import PARTITIONS, Workload
 
@@ -68,8 +66,8 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
     gone = (whole.lost + whole.unseen).named("messages lost or never reached")
 
     with evidence.of(sustained) as claim:
-        claim(stability(sustained).scale_ups > 0, "the group was scaled up", kind="control")
-        claim(stability(sustained).scale_downs > 0, "the group was scaled down", kind="control")
+        claim(scale_events(sustained).scale_ups > 0, "the group was scaled up", kind="control")
+        claim(scale_events(sustained).scale_downs > 0, "the group was scaled down", kind="control")
         claim(whole.unknown_or_failed == 0, "the broker acknowledged every event that was produced", kind="invariant")
         claim(gone == 0, "no message is lost", source="text 5: zero message loss")
         claim(letters.unaccounted == 0, "every message is processed or dead", source="text 5: every message gets processed")
@@ -98,7 +96,7 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
 @allure.story("A retry stops its own partition and no other")
 def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
     """What the same pods do with their other partitions while one waits for its retry."""
-    found = retrying(sustained)
+    found = retries(sustained)
     figures = {"attempts that failed": found.failed, "recovered": found.recovered, "given up": found.given_up}
     figures |= {"stalls": found.stalls, "median (s)": found.median_s, "longest (s)": found.longest_s}
     evidence.report("retries", figures | {"stalls compared": found.compared})
@@ -110,7 +108,7 @@ def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
 @allure.story("maxReplicaCount 30 on 24 partitions")
 def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evidence, beside_the_text):
     """KEDA's cap holds the group at 22 to 24; 25 is what lag between 24 and 25 lagThresholds asks for."""
-    steps, stand, surplus = stability(sustained), cap(sustained), idle(sustained)
+    steps, stand, surplus = scale_events(sustained), plateau(sustained), surplus_replicas(sustained)
     beside_the_text(
         {
             '"1:1 partition-to-pod ratio during peak + buffer": most replicas of 30': steps.most_replicas,

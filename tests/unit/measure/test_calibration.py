@@ -4,7 +4,7 @@ import pytest
 
 from lab.errors import NoData
 from lab.measure import calibration
-from lab.measure.rounds import Round, round_count, rounds
+from lab.measure.rebalance import Round, rebalance_rounds, round_count
 
 from .built import assigned, given_up, lags, pod, profile, record, replicas
 from .conftest import report
@@ -46,7 +46,7 @@ def test_rounds_are_told_apart(tmp_path):
     told = [report(5.0, "new", "subscribed"), given_up(5.5, "old", 1), assigned(5.5, "old", owned=1), assigned(5.6, "new")]
     told += [assigned(6.6, "new", 1), assigned(6.7, "old", owned=1)]
     made = record(tmp_path, times={"settling": 0, "driving": 1, "ended": 100}, group_events=told)
-    first, second = rounds(made)
+    first, second = rebalance_rounds(made)
     assert round_count(made).value == 2
     assert first == Round(pytest.approx(0.5), False, 1)
     assert second == Round(pytest.approx(1.0), True, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.measure.churn import churn, rebalances
+from lab.measure.rebalance import rebalance_spans, rebalances
 
 from . import built
 from .built import assigned, given_up
@@ -23,7 +23,7 @@ def record(tmp_path):
 
 def test_rebalances_are_runs_without_a_pause(record):
     """Handovers up to a second apart are one rebalance, 1.3 s apart two; settling is none."""
-    found = churn(record)
+    found = rebalances(record)
     assert found.rebalances.value == 2
     assert (found.median_s.value, found.longest_s.value, found.total_s.value) == pytest.approx((0.975, 1.7, 1.95))
     assert (found.revoked.value, found.assigned.value, found.commits_refused.value) == (3, 3, 1)
@@ -31,9 +31,9 @@ def test_rebalances_are_runs_without_a_pause(record):
 
 def test_rebalances_can_be_asked_of_a_stretch(record):
     """All of them with the settling, or those between two times."""
-    assert rebalances(record) == [(4.0, 4.5), (20.0, 21.7), (23.0, 23.25)]
-    assert rebalances(record, 20.5, 23.1) == [(20.8, 21.7), (23.0, 23.0)]
-    assert rebalances(record, 50) == []
+    assert rebalance_spans(record) == [(4.0, 4.5), (20.0, 21.7), (23.0, 23.25)]
+    assert rebalance_spans(record, 20.5, 23.1) == [(20.8, 21.7), (23.0, 23.0)]
+    assert rebalance_spans(record, 50) == []
 
 
 def test_giving_up_nothing_is_no_handover(tmp_path):
@@ -45,11 +45,11 @@ def test_giving_up_nothing_is_no_handover(tmp_path):
 def test_a_quiet_group_has_no_length_of_a_rebalance(tmp_path):
     """No rebalance is a count of 0, and no median; a refused commit of the settling does not count."""
     quiet = built.record(tmp_path, times=TIMES, group_events=[*SETTLING, report(5.0, "a", "commit_failed")])
-    found = churn(quiet)
+    found = rebalances(quiet)
     assert (found.rebalances.value, found.total_s.value, found.commits_refused.value) == (0, 0, 0)
     assert (found.median_s.value, found.longest_s.value) == (None, None)
 
 
 def test_a_trial_that_never_began_has_no_churn(tmp_path):
     """Without its driving there is nothing to count from."""
-    assert "driving" in churn(built.record(tmp_path, times={"settling": 0}, group_events=EVENTS)).rebalances.why
+    assert "driving" in rebalances(built.record(tmp_path, times={"settling": 0}, group_events=EVENTS)).rebalances.why

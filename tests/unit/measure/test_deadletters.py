@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from lab.measure.deadletters import dead_letters
+from lab.measure.failures import partition_rate, retries, stalls
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
-from lab.measure.retrying import partition_rate, retrying, stalls
 from lab.record.store import Record
 from lab.record.trial import Fault
 from lab.spec.failures import Failures
@@ -151,7 +151,7 @@ def retried(folder, during):
 @pytest.mark.parametrize("during", [100, 40, 120])
 def test_others_are_compared_with_just_before(tmp_path, during):
     """What the pod's other partition does during a stall, over the second before it."""
-    found = retrying(retried(tmp_path, during))
+    found = retries(retried(tmp_path, during))
     assert found.others.value == pytest.approx(during / 100)
     assert (found.stalls.value, found.compared.value, found.median_s.value, found.recovered.value) == (40, 40, 1, 40)
 
@@ -162,7 +162,7 @@ def test_a_pod_with_one_partition_says_nothing_of_others(tmp_path):
     for number in range(40):
         events += [failed(10 + 3 * number, "a", 0), over(11 + 3 * number, "a", 0)]
     receipts = [receipt("b", 0, 200, 1000, 1)]
-    found = retrying(record(tmp_path, group_events=events, receipts=receipts))
+    found = retries(record(tmp_path, group_events=events, receipts=receipts))
     assert "0 stalls of pods that held other partitions" in found.others.why
 
 
@@ -174,7 +174,7 @@ def test_a_partition_gives_no_more_than_its_retries_leave():
 
 def test_nothing_retried_is_no_data(tmp_path):
     """Not a ratio of 1."""
-    found = retrying(record(tmp_path, group_events=[assigned(0, "a", 0)]))
+    found = retries(record(tmp_path, group_events=[assigned(0, "a", 0)]))
     assert "no message was retried" in found.others.why
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.dip import GRID_S, Processed, dips, median_step, saturated, worst_step
+from lab.measure.dip import GRID_S, dips, dry_partitions, median_step, worst_step
+from lab.measure.throughput import Throughput
 
 from . import built
 from .built import assigned, given_up, receipt, sample
@@ -109,15 +110,15 @@ def test_dry_partitions_are_counted(tmp_path):
     samples = [sample(T + at, "kafka_consumergroup_lag", value, partition=str(number)) for at, number, value in points]
     found = step(tmp_path, samples=samples)
     assert found.dry == 2
-    assert saturated([found, found]).value == 4
+    assert dry_partitions([found, found]).value == 4
 
 
 def test_saturation_is_not_told_without_a_sample(tmp_path):
     """No sample within the step is no proof of lag."""
     found = step(tmp_path, samples=[sample(T - 1, "kafka_consumergroup_lag", 5, partition="0")])
     assert found.dry is None
-    assert "sample" in saturated([found]).why
-    assert "no step" in saturated([]).why
+    assert "sample" in dry_partitions([found]).why
+    assert "no step" in dry_partitions([]).why
 
 
 def test_without_decreed_steps_every_scaling_is_one(tmp_path):
@@ -178,7 +179,7 @@ RECEIPTS = st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 1500), st.int
 def test_the_rolling_rate_is_that_of_each_window_alone(receipts, start, length, window):
     """The cumulative line gives every window what the shares of all receipts in it add up to."""
     begin, wide = T + start / 1000, window / 1000
-    starts, rates = Processed(receipts).rolling(begin, begin + length / 1000, wide)
+    starts, rates = Throughput(receipts).rolling(begin, begin + length / 1000, wide)
     assert len(starts) == max(0, (length - window) // 50 + 1)
     assert starts == pytest.approx([begin + GRID_S * k for k in range(len(starts))])
     alone = [sum(share(one, at, at + wide) for one in receipts.itertuples()) / wide for at in starts]
@@ -188,4 +189,4 @@ def test_the_rolling_rate_is_that_of_each_window_alone(receipts, start, length, 
 @given(RECEIPTS.map(table))
 def test_no_message_is_lost_in_the_spreading(receipts):
     """From before the first receipt to after the last, all were processed."""
-    assert Processed(receipts).between(T - 1, T + 5) == pytest.approx(receipts["count"].sum())
+    assert Throughput(receipts).between(T - 1, T + 5) == pytest.approx(receipts["count"].sum())

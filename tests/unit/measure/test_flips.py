@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.measure.drain import largest_rise
-from lab.measure.flips import count_flips
+from lab.measure.scaling import count_flips
 from lab.record.replicas import Change
 
 

@@ -1,16 +1,20 @@
 """Measures on a small record in which every stamp is known."""
 
+import copy
+from dataclasses import replace
+
 import pytest
 
-from lab.measure.coldstart import cold_start
 from lab.measure.cost import cost
 from lab.measure.drain import drain
-from lab.measure.flips import stability
-from lab.measure.reaction import PARTS, reaction
-from lab.measure.summary import summarize
+from lab.measure.overview import all_measures
+from lab.measure.reaction import PARTS, cold_start, reaction
+from lab.measure.scaling import scale_events
 from lab.record.store import write_json
+from lab.spec import policy
 
 from . import whole
+from .built import sealed
 from .conftest import LAG, REPORTS, TRANSITIONS, build, report
 
 
@@ -24,6 +28,14 @@ def test_the_reaction_is_the_sum_of_its_parts(record):
     assert found.total_s.value == pytest.approx(sum(found.parts.values()))
     assert found.dominant == "pod Ready"
     assert found.part("pod Ready").value == found.parts["pod Ready"]
+
+
+def test_the_crossing_is_by_the_hpas_own_tolerance(record):
+    """With a tolerance of 0.5, lag has to pass 4 x 1,500 x 1.5 = 9,000, which it does 0.7 s after the spike began."""
+    content = copy.deepcopy(record.policy.content)
+    content["spec"]["advanced"] = {"horizontalPodAutoscalerConfig": {"behavior": {"scaleUp": {"tolerance": "0.5"}}}}
+    own = sealed(record.folder, inputs=replace(record.inputs, policy=policy.parse(content, "a test")))
+    assert reaction(own).parts["lag crosses"] == pytest.approx(0.7)
 
 
 def test_real_time_stretches_only_the_policys_wait(record):
@@ -61,7 +73,7 @@ def test_a_lag_that_stays_up_has_no_drain_time(tmp_path):
 
 def test_scale_events_are_counted(record):
     """One step up, one down, no flip, back at the floor."""
-    found = stability(record)
+    found = scale_events(record)
     assert (found.scale_ups.value, found.scale_downs.value, found.flips.value) == (1, 1, 0)
     assert (found.above_floor_at_baseline.value, found.above_floor_at_end.value, found.most_replicas.value) == (0, 0, 24)
 
@@ -89,7 +101,7 @@ def test_cost_is_the_life_of_every_pod(record):
 
 def test_a_missing_table_is_no_data(record):
     """A record without a reconciliation says so in measures.json and passes nothing."""
-    found = summarize(record)
+    found = all_measures(record)
     assert found["integrity"] == {"no data": f"{record.folder.name} has no reconciliation.json"}
     assert found["reaction"]["pod"] == "new"
 
@@ -98,7 +110,7 @@ def test_integrity_reads_every_count(record):
     """Lost and doubled ranges are named with their pods; uncommitted offsets are counted."""
     gap = {"partition": 0, "first": 3, "last": 5, "count": 3, "pods": ["a", "b"]}
     write_json(record.folder / "reconciliation.json", whole.ledger(produced=100, processed=97, lost_messages=3, lost=[gap]))
-    found = summarize(record)["integrity"]
+    found = all_measures(record)["integrity"]
     assert (found["lost"], found["acked"], found["uncommitted"]) == (3, 100, 2)
     assert found["named"] == ("lost: partition 0, 3-5 (3): a, b",)
 
@@ -109,5 +121,5 @@ def test_a_tail_below_the_committed_offset_is_lost(record):
     write_json(
         record.folder / "reconciliation.json", whole.ledger(produced=100, processed=90, unseen_messages=10, unseen=[tail])
     )
-    found = summarize(record)["integrity"]
+    found = all_measures(record)["integrity"]
     assert (found["lost"], found["unseen"]) == (8, 2)

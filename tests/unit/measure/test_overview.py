@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.measure.overview import ROW, overview
+from lab.measure.overview import FIGURES, overview
 from lab.record.store import write_json
 
 from . import built, whole
@@ -59,7 +59,7 @@ def test_the_row_is_whole_and_in_order(tmp_path):
         "lost or unseen": 5,
         "processed more than once": 5,
     }
-    assert list(found) == list(ROW)
+    assert list(found) == list(FIGURES)
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_a_policy_that_is_blind_to_lag_has_no_threshold(tmp_path):
 
 def test_a_record_without_tables_has_an_empty_row(tmp_path):
     """An interrupted trial: every name is there, and no number."""
-    assert overview(built.record(tmp_path)) == dict.fromkeys(ROW)
+    assert overview(built.record(tmp_path)) == dict.fromkeys(FIGURES)

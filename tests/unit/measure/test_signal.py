@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from lab.measure.signal import polled, signal, unanswered
+from lab.measure.signal import polls_reading, signal, syncs_without_metric
 
 from . import built, whole
 
@@ -93,12 +93,12 @@ def test_syncs_without_a_metric_are_counted(tmp_path):
     """From the profile's start to the trial's end: what comes before and after is not the traffic's."""
     kept = "Decided not to scale"
     syncs = [(95, FAILED), (101, kept), (110, FAILED), (111, "Successfully rescaled"), (112, FAILED), (131, FAILED)]
-    assert unanswered(logged(tmp_path, *syncs)).value == 2
+    assert syncs_without_metric(logged(tmp_path, *syncs)).value == 2
 
 
 def test_a_trial_without_a_sync_is_no_data(tmp_path):
     """No sync failed, and none was made either."""
-    assert unanswered(logged(tmp_path, (95, FAILED))).why == "no sync of an HPA in the record"
+    assert syncs_without_metric(logged(tmp_path, (95, FAILED))).why == "no sync of an HPA in the record"
 
 
 def test_polls_of_kedas_are_counted_by_what_they_read(tmp_path):
@@ -107,5 +107,5 @@ def test_polls_of_kedas_are_counted_by_what_they_read(tmp_path):
     made = built.record(tmp_path, inputs=INPUTS | policy, group_events=REPORTS)
     rows = [{"t": 100.0 + t, "metric": "keda_scaler_metrics_value", "value": float(10 <= t <= 16)} for t in range(30)]
     pd.DataFrame(rows).to_parquet(made.folder / "samples.parquet")
-    assert polled(made, 1).value == 3
-    assert polled(made, 7).why == "no poll of KEDA's read 7"
+    assert polls_reading(made, 1).value == 3
+    assert polls_reading(made, 7).why == "no poll of KEDA's read 7"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.judge.aggregate import Spread, spread
 from lab.judge.quantity import Quantity
-from lab.measure.spread import Spread, spread
 
 
 @pytest.mark.parametrize("n", range(1, 16))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.measure.stalled import stalled
+from lab.measure.failures import poison_stall
 from lab.record.trial import Offsets
 
 from . import built, whole
@@ -25,7 +25,7 @@ def record(folder, committed, poison="1:400"):
 
 def test_a_stall_makes_no_progress_and_buys_pods(tmp_path):
     """500 messages wait behind the poison; three pods above the floor for half a minute."""
-    found = stalled(record(tmp_path, 400))
+    found = poison_stall(record(tmp_path, 400))
     assert (found.partition, found.progress.value, found.waiting.value, found.others.value) == (1, 0, 500, 10)
     assert (found.most.value, found.scale_ups.value) == (6, 1)
     assert found.useless.value == pytest.approx(1.5)
@@ -33,10 +33,10 @@ def test_a_stall_makes_no_progress_and_buys_pods(tmp_path):
 
 def test_a_partition_that_moved_on_did(tmp_path):
     """What was committed past the poison."""
-    found = stalled(record(tmp_path, 895))
+    found = poison_stall(record(tmp_path, 895))
     assert (found.progress.value, found.waiting.value) == (495, 5)
 
 
 def test_without_a_poison_there_is_nothing_to_measure(tmp_path):
     """No data."""
-    assert "no poison" in stalled(record(tmp_path, 400, poison="")).progress.why
+    assert "no poison" in poison_stall(record(tmp_path, 400, poison="")).progress.why

@@ -5,10 +5,10 @@ import json
 import pandas as pd
 import pytest
 
-from lab.measure.cap import cap
-from lab.measure.drain import caught_up
-from lab.measure.hold import hold
-from lab.measure.repartition import repartition
+from lab.measure.drain import drain_time
+from lab.measure.lag import hold
+from lab.measure.rebalance import repartition
+from lab.measure.scaling import plateau
 from lab.record.store import Record
 from lab.spec import inputs
 from lab.spec import scale as scales
@@ -51,14 +51,14 @@ FALLING = [(t, 20_000 - 1_000 * (t - 1006)) for t in range(1006, 1027)]
 
 def test_the_cap_is_where_the_group_stands_longest(tmp_path):
     """22 replicas from 1007 s, when they are Ready, to the last sample above 7,200, at 1018 s."""
-    found = cap(build(tmp_path, lag=FALLING))
+    found = plateau(build(tmp_path, lag=FALLING))
     assert (found.standing_at.value, found.standing_s.value, found.lag.value) == (22, 11.0, 19_000)
     assert found.rate.value == pytest.approx(2200)
 
 
 def test_lag_below_the_cap_is_no_stand(tmp_path):
     """A lag that never asked for all of P says nothing of the cap."""
-    found = cap(build(tmp_path, lag=[(1006, 7_200), (1007, 100)]))
+    found = plateau(build(tmp_path, lag=[(1006, 7_200), (1007, 100)]))
     assert found.standing_at.why == "lag never was above P x lagThreshold, 7200"
 
 
@@ -79,12 +79,12 @@ def test_too_few_samples_are_no_growth(tmp_path):
 def test_caught_up_counts_from_the_last_bursts_end(tmp_path):
     """At 1006 s traffic falls; 300 messages are reached 6 s later."""
     lag = [(1000, 5), (1006, 9_000), (1011, 400), (1012, 300), (1013, 9_000)]
-    assert caught_up(build(tmp_path, lag=lag)).value == 6.0
+    assert drain_time(build(tmp_path, lag=lag)).value == 6.0
 
 
 def test_a_trial_cut_short_has_not_caught_up(tmp_path):
     """The producer that ended in its spike never let go."""
-    assert caught_up(build(tmp_path, told=TOLD[:3], lag=[(1004, 5)])).why == "the producer ended in phase 'spike'"
+    assert drain_time(build(tmp_path, told=TOLD[:3], lag=[(1004, 5)])).why == "the producer ended in phase 'spike'"
 
 
 def owner(t, pod, partitions):

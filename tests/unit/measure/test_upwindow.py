@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import NoData
-from lab.measure.upwindow import sort, stride
+from lab.measure.hpa_decisions import count_syncs, period_factor
 from lab.model import hpa
 from lab.model.hpa import Behavior, HpaSpec, Metric, Policy, Rules, State
 from lab.model.replay import Seen, Sync
@@ -35,33 +35,33 @@ def modelled(lags, spec=SPEC):
 
 def test_a_sync_that_stays_while_the_highest_asks_for_more_follows_the_smallest():
     """Of two proposals above the replicas one comes within the window of a low one, the other after it."""
-    found = sort([sync(0, 3, 3, 3), sync(15, 3, 9, 3), sync(61, 3, 9, 9)], WINDOW)
+    found = count_syncs([sync(0, 3, 3, 3), sync(15, 3, 9, 3), sync(61, 3, 9, 9)], WINDOW)
     assert (found.asking.value, found.told_apart.value, found.stayed.value, found.raised.value) == (2, 1, 1, 0)
     assert (found.beyond.value, found.followed.value) == (1, 1)
 
 
 def test_a_controller_that_took_the_highest_would_be_seen():
     """Going up at once is counted against the smallest."""
-    found = sort([sync(0, 3, 3, 3), sync(15, 3, 9, 9)], WINDOW)
+    found = count_syncs([sync(0, 3, 3, 3), sync(15, 3, 9, 9)], WINDOW)
     assert (found.told_apart.value, found.stayed.value, found.raised.value) == (1, 0, 1)
 
 
 def test_a_step_beyond_the_smallest_is_not_followed():
     """Once the whole window asks for more, the smallest of it is the most there may be."""
-    found = sort([sync(0, 3, 3, 3), sync(61, 3, 5, 3), sync(70, 3, 9, 9)], WINDOW)
+    found = count_syncs([sync(0, 3, 3, 3), sync(61, 3, 5, 3), sync(70, 3, 9, 9)], WINDOW)
     assert (found.beyond.value, found.followed.value) == (1, 0)
 
 
 def test_a_sync_that_the_policies_held_is_no_step():
     """Where a period has had its pods the HPA stays, whatever the window says: neither rule is shown by it."""
-    found = sort([sync(0, 3, 9, 9), sync(61, 9, 20, 9)], WINDOW)
+    found = count_syncs([sync(0, 3, 9, 9), sync(61, 9, 20, 9)], WINDOW)
     assert (found.asking.value, found.beyond.value, found.followed.value) == (2, 0, 0)
 
 
 @given(st.lists(st.integers(0, 20_000), min_size=1, max_size=40))
 def test_the_model_takes_the_smallest_whatever_the_lag(lags):
     """The pure model, which decides as the real controller does, never goes up where the smallest says stay."""
-    found = sort(modelled(lags), WINDOW)
+    found = count_syncs(modelled(lags), WINDOW)
     assert found.raised.value == 0
     assert found.told_apart.value == found.stayed.value
     assert found.told_apart.value + found.beyond.value <= found.asking.value
@@ -88,17 +88,17 @@ def test_percent_200_triples_and_does_not_double():
 def test_the_stride_is_the_first_that_a_policy_limits():
     """A step that got all it asked for shows no policy; one within another's period is part of it."""
     steps = [sync(0, 3, 5, 5), sync(100, 3, 18, 9), sync(115, 9, 24, 9), sync(140, 9, 24, 24)]
-    assert stride(steps, 30) == 3
-    assert stride([sync(0, 4, 50, 7), sync(15, 7, 50, 8), sync(40, 8, 50, 24)], 30) == 2
+    assert period_factor(steps, 30) == 3
+    assert period_factor([sync(0, 4, 50, 7), sync(15, 7, 50, 8), sync(40, 8, 50, 24)], 30) == 2
 
 
 def test_a_step_within_the_period_of_another_begins_none():
     """What the policies allow it is counted from replicas that are no longer there."""
     chained = [sync(0, 4, 6, 6), sync(20, 6, 8, 8), sync(40, 8, 50, 12), sync(200, 12, 50, 36)]
-    assert stride(chained, 30) == 3
+    assert period_factor(chained, 30) == 3
 
 
 def test_without_a_limit_there_is_no_stride():
     """No data."""
     with pytest.raises(NoData, match="never in the way"):
-        stride([sync(0, 3, 5, 5), sync(15, 5, 5, 5)], 30)
+        period_factor([sync(0, 3, 5, 5), sync(15, 5, 5, 5)], 30)

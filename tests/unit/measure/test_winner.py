@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lab.errors import NoData
-from lab.measure.winner import CPU, LAG, steps_up, winner
+from lab.measure.hpa_decisions import CPU, LAG, scale_ups, winning_metric
 
 from . import built, whole
 from .built import profile
@@ -57,7 +57,7 @@ def record(folder, text, **spec):
 )
 def test_the_winner_is_what_the_controller_named(tmp_path, metric, won):
     """And each metric's own proposal is that of its value: 3 x 117 / 75 is 5, 3 x 40 / 250 is 1."""
-    (step,) = steps_up(record(tmp_path, log(metric)))
+    (step,) = scale_ups(record(tmp_path, log(metric)))
     assert (step.before, step.after, step.won) == (3, 5, won)
     assert step.proposals == {LAG: 1, CPU: 5}
     assert step.values == {LAG: 40, CPU: 117}
@@ -68,13 +68,13 @@ def test_an_hpa_with_a_tolerance_of_its_own_proposes_by_that(tmp_path):
     """117 / 75 is within 1.6: by its own rules this HPA's CPU asks for nothing, and its step is not the largest proposal."""
     up = {"tolerance": "0.6", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}
     made = record(tmp_path, log(), behavior={"scaleUp": up})
-    assert steps_up(made)[0].proposals == {LAG: 1, CPU: 3}
-    assert (winner(made).off_largest.value, winner(made).first_on_cpu.value) == (1, 1)
+    assert scale_ups(made)[0].proposals == {LAG: 1, CPU: 3}
+    assert (winning_metric(made).off_largest.value, winning_metric(made).first_on_cpu.value) == (1, 1)
 
 
 def test_the_steps_are_counted_by_their_triggers(tmp_path):
     """The first was CPU's, it was the largest proposal, and the lag trigger asked for one pod."""
-    found = winner(record(tmp_path, log()))
+    found = winning_metric(record(tmp_path, log()))
     assert (found.first_on_cpu.value, found.off_largest.value, found.most_by_lag.value) == (1, 0, 1)
     assert len(found.steps) == 1
 
@@ -82,12 +82,12 @@ def test_the_steps_are_counted_by_their_triggers(tmp_path):
 def test_a_step_whose_proposals_are_not_known_is_no_data(tmp_path):
     """Rather than a step to the largest of nothing."""
     made = record(tmp_path, log().replace("desiredReplicas=5 reason", "desiredReplicas=6 reason"))
-    assert "proposal in the HPA's status" in winner(made).off_largest.why
+    assert "proposal in the HPA's status" in winning_metric(made).off_largest.why
 
 
 def test_a_step_before_the_spike_does_not_count(tmp_path):
     """Starting pods compute as well."""
     made = record(tmp_path, log().replace("00:00:30", "00:00:15"))
     with pytest.raises(NoData, match="never went up"):
-        steps_up(made)
-    assert "never went up" in winner(made).first_on_cpu.why
+        scale_ups(made)
+    assert "never went up" in winning_metric(made).first_on_cpu.why

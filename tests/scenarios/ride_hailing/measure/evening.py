@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.errors import NoData
 from lab.judge.measure import quantity
-from lab.measure import timeline
+from lab.measure.lag import moment
 from lab.record.store import Record
 
 
@@ -20,7 +20,7 @@ def first_step(record: Record) -> float:
 @quantity("x", "lag over what the floor may hold")
 def lag_over_floor(record: Record, at: float) -> float:
     """The lag ``at`` s after T+0 in real time over lagThreshold times the floor; no data after the record's end."""
-    return timeline.moment(record, at).lag.number / (record.lag_threshold * record.policy.min_replicas)
+    return moment(record, at).lag.number / (record.lag_threshold * record.policy.min_replicas)
 
 
 @quantity("pods", "replicas given back in the last step to zero")

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from lab.errors import NoData
-from lab.measure import age, timeline
+from lab.measure import age
+from lab.measure.lag import growth, moments
 from lab.record.store import Record
 from tests.scenarios.ride_hailing.measure import dashboard, fleet, load
 from tests.scenarios.ride_hailing.programs.message import entity
@@ -46,7 +47,7 @@ def evening(tmp_path):
 
 def test_moments_are_in_real_time(evening):
     """T+60 at time / 30 is two seconds later as seen; lag is stretched by the same factor."""
-    start, later = timeline.moments(evening, [0, 60])
+    start, later = moments(evening, [0, 60])
     assert (start.lag.value, start.wanted.value, start.ready.value) == (10, 2, 2)
     assert start.rate.value == pytest.approx(400)
     assert later.rate.value == pytest.approx(800)
@@ -57,15 +58,15 @@ def test_moments_are_in_real_time(evening):
 
 def test_a_moment_after_the_record_is_no_data(evening):
     """It is not the last one there is, and takes no other moment with it."""
-    start, later = timeline.moments(evening, [0, 800])
+    start, later = moments(evening, [0, 800])
     assert (start.lag.value, later.lag.value) == (10, None)
     assert "asked for 800 s" in later.lag.why
 
 
 def test_growth_is_the_slope_of_lag(evening):
     """Two samples are too few to tell."""
-    assert "2 samples" in timeline.growth(evening, "spike").why
-    assert "no phase burst" in timeline.growth(evening, "burst").why
+    assert "2 samples" in growth(evening, "spike").why
+    assert "no phase burst" in growth(evening, "burst").why
 
 
 def test_growth_by_least_squares(tmp_path):
@@ -74,11 +75,11 @@ def test_growth_by_least_squares(tmp_path):
     lag = {t: 50 * (t - 110) for t in range(110, 121)}
     falling = {t: 50 * min(t - 110, 120 - t) for t in range(110, 121)}
     record = built.record(tmp_path, inputs=content, group_events=told, samples=built.lags(lag))
-    assert timeline.growth(record, "spike").value == pytest.approx(50)
+    assert growth(record, "spike").value == pytest.approx(50)
     (tmp_path / "fell").mkdir()
     record = built.record(tmp_path / "fell", inputs=content, group_events=told, samples=built.lags(falling))
-    assert timeline.growth(record, "spike").value == pytest.approx(0)
-    assert timeline.growth(record, "spike", last=0.5).value == pytest.approx(-50)
+    assert growth(record, "spike").value == pytest.approx(0)
+    assert growth(record, "spike", last=0.5).value == pytest.approx(-50)
 
 
 def receipt(partition, first, last, end):

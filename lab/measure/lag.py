@@ -1,4 +1,4 @@
-"""A timeline: rate, lag and replicas at given moments after traffic left its baseline, as a runbook's table has them."""
+"""Lag: its peak, its growth, its level at the end of a held spike, and its value at given moments."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lab.foresee.curve import Curve
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.record.store import Record
 
-RATE_S = 1.0  # a rate is counted over the last second, as seen
+RATE_S = 1.0  # a rate is counted over the last second of compressed time
 
 
 class Moment(Measure):
-    """``at`` s after the start in real time.
+    """Rate, lag and replicas ``at`` s after the start in real time.
 
-    ``rate`` is over the last second as seen, or since the start if that is less. A scale divides times and leaves rates, so
-    what a deficit piles up is divided with the time: ``real_lag`` is lag times the same factor (docs/decisions/04).
+    ``rate`` is over the last second of compressed time, or since the start if that is less. A scale divides times and leaves
+    rates as they are, so it divides the lag of a deficit too. ``real_lag`` is the lag times that factor (docs/decisions/04).
     """
 
     at = detail(float, "s after the start, in real time")
@@ -37,7 +37,7 @@ def moments(record: Record, at: Sequence[float]) -> list[Moment]:
 
 @measure
 def moment(record: Record, at: float) -> Moment:
-    """The record ``at`` s after :attr:`Record.zero` in real time; no data for a moment outside of the record."""
+    """Read the record ``at`` s after :attr:`Record.zero` in real time. There is no data for a moment outside of the record."""
     zero, factor = record.zero, record.scale.time
     t, end = zero + at / factor, record.end
     if t > end:
@@ -58,7 +58,7 @@ def moment(record: Record, at: float) -> Moment:
 
 
 def _rate(record: Record, t: float, begin: float) -> float:
-    """Events/s produced from ``begin`` to ``t`` (epoch s), and over one bin of the record's rates at least."""
+    """Events/s produced from ``begin`` to ``t`` (epoch s), over at least one bin of the record's rates."""
     rates = record.rates
     fine = rates[(rates["bin_s"] == rates["bin_s"].min()) & (rates["series"] == "produced") & (rates["pod"] == "")]
     if fine.empty:
@@ -69,8 +69,8 @@ def _rate(record: Record, t: float, begin: float) -> float:
     return float((fine["messages"] * share).sum()) / (t - begin)
 
 
-def foretold(curve: Curve, start: float, at: Sequence[float], rates: Callable[[float], float]) -> list[Moment]:
-    """A simulated ``curve`` at each of ``at``, s after its ``start``; all times are real. ``rates``: what is due, events/s."""
+def simulated_moments(curve: Curve, start: float, at: Sequence[float], rates: Callable[[float], float]) -> list[Moment]:
+    """A simulated ``curve`` at each of ``at``, s after its ``start``, in real time. ``rates`` gives the events/s due."""
     index = [max(0, int(np.searchsorted(curve.t, start + real, side="right")) - 1) for real in at]
     lags = [float(np.interp(start + real, curve.t, curve.lag)) for real in at]
     return [
@@ -87,21 +87,52 @@ def foretold(curve: Curve, start: float, at: Sequence[float], rates: Callable[[f
 
 
 def slope(seen: pd.DataFrame) -> float:
-    """How fast lag grows over the samples ``seen`` (columns t, lag), messages/s (least squares)."""
+    """The growth of lag over the samples ``seen`` (columns t, lag), in messages/s (least squares)."""
     return float(np.polyfit(seen["t"] - seen["t"].iloc[0], seen["lag"], 1)[0])
 
 
 @quantity("messages", "peak lag")
 def peak_lag(record: Record) -> int:
-    """The trial's highest total lag; no data without a sample."""
+    """The trial's highest total lag. There is no data without a sample."""
     return int(record.lag["lag"].max())
 
 
 @quantity("messages/s", "growth of lag")
 def growth(record: Record, phase: str, last: float = 1.0) -> float:
-    """How fast lag grows in the ``last`` part (0 to 1) of the profile's ``phase`` (least squares).
+    """The growth of lag in the ``last`` part (0 to 1) of the profile's ``phase`` (least squares).
 
-    No data for fewer than three samples, or where the profile has no such phase.
+    There is no data for fewer than three samples, and where the profile has no such phase.
     """
     start, end = record.span(phase)
     return slope(record.lag_within(end - last * (end - start), end))
+
+
+LAST = 1 / 3  # the part of the spike that is judged; in the rest of it the group may react
+
+
+class Hold(Measure):
+    """Lag and replicas over the last third of the spike. ``peak_lag`` is of the whole trial.
+
+    ``growth`` is the slope of lag (least squares). ``behind_s`` is lag / arrival rate (Little's law).
+    """
+
+    growth = number("messages/s", "growth of lag over the last third of the spike")
+    behind_s = number("s", "median time by which the group is behind")
+    replicas = number("pods", "replicas wanted at the spike's end")
+    peak_lag = number("messages", "peak lag")
+
+
+@measure
+def hold(record: Record) -> Hold:
+    """Measure the spike's last third. There is no data without a spike, and for fewer than three samples of lag in it."""
+    start, end = record.span("spike")
+    seen = record.lag_within(end - (end - start) * LAST, end)
+    rate = max(step.rate for step in record.profile.steps)
+    curve = record.replicas
+    wanted = curve[curve["t"] <= end]["desired"]
+    return Hold(
+        growth=slope(seen),
+        behind_s=float(seen["lag"].median()) / rate,
+        replicas=int(wanted.iloc[-1]),
+        peak_lag=peak_lag(record).number,
+    )

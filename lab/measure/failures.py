@@ -1,0 +1,183 @@
+"""Failing messages: the time for which retries stop a partition, and the effect of a message that never succeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from statistics import median
+from typing import NamedTuple
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
+from lab.measure.cost import cost
+from lab.measure.throughput import Throughput
+from lab.record.store import Record
+from lab.spec.failures import Place
+
+OVER = ("recovered", "dead_lettered")
+LEAST_STALLS = 30  # a ratio over fewer says little: a stall is as long as a batch or two
+BEFORE_S = 1.0  # less would mislead: just before a stall the pod served the failing message's own partition
+
+
+class Stall(NamedTuple):
+    """``pod`` processed nothing of ``partition`` from its head's first failure to the head's last attempt, in epoch s."""
+
+    pod: str
+    partition: int
+    start: float
+    end: float
+
+
+class Retries(Measure):
+    """Stalls of partitions by retries. A stall lasts from a message's first failure until it recovers or is given up.
+
+    ``others`` compares each stall with the second before it, on the other partitions of the same pod. At 1 a retry costs the
+    others nothing. Above 1 a saturated pod has more time for them. ``compared`` counts the stalls of pods that held the same
+    two partitions or more from that second to the stall's end.
+    """
+
+    failed = number("attempts", "attempts that failed")
+    recovered = number("messages", "messages that recovered")
+    given_up = number("messages", "messages given up")
+    stalls = number("stalls", "stalls of a partition")
+    median_s = number("s", "median stall of a partition")
+    longest_s = number("s", "longest stall of a partition")
+    others = number("x", "rate of a pod's other partitions while one retries, over the second before")
+    compared = number("stalls", "stalls beside which other partitions are compared")
+
+
+def partition_rate(processing_s: float, fail_rate: float, poison_rate: float, delays_s: Sequence[float]) -> float:
+    """The highest messages/s of one partition whose consumer waits for failing messages, for any number of replicas.
+
+    Each message takes ``processing_s``. The share ``fail_rate`` fails transiently and takes the first 1 to all of ``delays_s``
+    too, each number with the same probability. The share ``poison_rate`` takes all of them. The processing time of later
+    attempts is left out, since they are few.
+    """
+    upto = list(accumulate(delays_s))
+    return 1 / (processing_s + fail_rate * sum(upto) / len(upto) + poison_rate * upto[-1])
+
+
+def stalls(record: Record) -> list[Stall]:
+    """Every stall that ended in the pod where it began, in order of its end."""
+    open_at: dict[tuple[str, int], float] = {}
+    found = []
+    reports = record.reports("failed", *OVER, "revoked", "lost", "started")
+    for one in sorted(reports, key=lambda report: report.t):
+        if one.event == "started":  # in a new container the retried message begins with its first attempt again
+            open_at = {place: at for place, at in open_at.items() if place[0] != one.pod}
+        elif one.event in ("revoked", "lost"):
+            for partition in one.partitions:
+                open_at.pop((one.pod, partition), None)
+        else:
+            place = (one.pod, int(one.detail["partition"]))
+            if one.event == "failed" and one.detail["attempts"] == 1:
+                open_at[place] = one.t
+            elif one.event in OVER and place in open_at:
+                found.append(Stall(*place, open_at.pop(place), one.t))
+    return found
+
+
+@measure
+def retries(record: Record) -> Retries:
+    """Measure the stalls. There is no data without any, and for fewer than 30 that can be compared."""
+    found = stalls(record)
+    if not found:
+        raise NoData("no message was retried to its end")
+    counts = record.group_events["event"].value_counts()
+    lengths = [stall.end - stall.start for stall in found]
+    beside = [stall for stall in found if _steady(record, stall)]
+    if len(beside) < LEAST_STALLS:
+        raise NoData(f"{len(beside)} stalls of pods that held other partitions all the while: fewer than {LEAST_STALLS}")
+    return Retries(
+        failed=int(counts.get("failed", 0)),
+        recovered=int(counts.get("recovered", 0)),
+        given_up=int(counts.get("dead_lettered", 0)),
+        stalls=len(found),
+        median_s=median(lengths),
+        longest_s=max(lengths),
+        others=_others(record, beside),
+        compared=len(beside),
+    )
+
+
+def _steady(record: Record, stall: Stall) -> bool:
+    """Whether the pod held the same two partitions or more from a second before the stall to its end."""
+    events = record.group_events
+    told = events[(events["pod"] == stall.pod) & events["owned"].notna()]
+    begin = stall.start - BEFORE_S
+    before = told[told["t"] < begin]
+    during = told[told["t"].between(begin, stall.end)]
+    return during.empty and not before.empty and before["owned"].iloc[-1] >= 2
+
+
+def _others(record: Record, beside: list[Stall]) -> float:
+    """Messages of the pods' other partitions during the stalls, over the number that the rate before each stall gives."""
+    receipts = record.receipts
+    during = before = 0.0
+    for (pod, partition), group in _grouped(beside).items():
+        rows = receipts[(receipts["pod"] == pod) & (receipts["partition"] != partition)]
+        if rows.empty:
+            continue
+        done = Throughput(rows)
+        for stall in group:
+            during += done.between(stall.start, stall.end)
+            before += done.rate(stall.start - BEFORE_S, stall.start) * (stall.end - stall.start)
+    if not before:
+        raise NoData("the other partitions had nothing to process before the stalls")
+    return during / before
+
+
+def _grouped(beside: list[Stall]) -> dict[tuple[str, int], list[Stall]]:
+    found: dict[tuple[str, int], list[Stall]] = {}
+    for stall in beside:
+        found.setdefault((stall.pod, stall.partition), []).append(stall)
+    return found
+
+
+class PoisonStall(Measure):
+    """The partition whose message at ``offset`` never succeeds, at the trial's end. A ``progress`` of 0 is a stall."""
+
+    partition = detail(int, "the poisoned partition")
+    offset = detail(int, "the offset of its poison")
+    progress = number("messages", "messages of the poisoned partition committed past the poison")
+    waiting = number("messages", "messages waiting on the poisoned partition")
+    others = number("messages", "messages waiting on all other partitions")
+    most = number("pods", "most replicas")
+    scale_ups = number("steps", "scale-ups")
+    pod_minutes = number("pod-minutes", "pod-minutes")
+    useless = number("pod-minutes", "pod-minutes above the policy's floor")
+
+
+@measure
+def poison_stall(record: Record) -> PoisonStall:
+    """Measure the poisoned partition. There is no data without a poison, and without offsets."""
+    place = Place.parse(record.inputs.workload.poison)
+    if place is None:
+        raise NoData("the workload has no poison")
+    partition, offset = place.partition, place.offset
+    offsets = record.trial.offsets
+    if partition not in offsets:
+        raise NoData(f"no offsets of partition {partition} at the end of the trial")
+    waiting = {number: one.lag for number, one in offsets.items()}
+    found, floor = cost(record), record.policy.min_replicas
+    begun, ended = record.profile_start, record.end
+    changes = record.scalings
+    return PoisonStall(
+        partition=partition,
+        offset=offset,
+        progress=max(0, (offsets[partition].committed or 0) - offset),
+        waiting=waiting[partition],
+        others=sum(waiting.values()) - waiting[partition],
+        most=int(record.replicas["desired"].max()),
+        scale_ups=sum(change.after > change.before and change.t >= begun for change in changes),
+        pod_minutes=float(found.pod_minutes),
+        useless=_above(record, floor, begun, ended) / 60,
+    )
+
+
+def _above(record: Record, floor: int, start: float, end: float) -> float:
+    """Pod-seconds wanted above ``floor`` from ``start`` to ``end``."""
+    curve = record.replicas
+    times = [*curve["t"].tolist()[1:], end]
+    spans = zip(curve["t"].tolist(), times, curve["desired"].tolist(), strict=True)
+    return float(sum(max(0.0, min(until, end) - max(t, start)) * max(0, wanted - floor) for t, until, wanted in spans))

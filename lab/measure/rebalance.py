@@ -1,0 +1,163 @@
+"""Rebalances: their number, lengths and rounds, the partitions that they moved, and a topic that grows.
+
+A round is one JoinGroup barrier of a classic group, from its cause until its members were given their assignment. Every member
+of a cooperative group is given an assignment at the end of each round, even an empty one. So assignments come in clusters, and
+a cluster is the end of a round. A round that revoked something is followed by another at once. To the members both are one
+rebalance, and :func:`rebalances` counts them as one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from lab.errors import known
+from lab.judge.measure import Measure, measure, number, quantity
+from lab.record.reports import GIVEN, Handover
+from lab.record.store import Record
+
+GAP_S = 1.0  # members learn of a rebalance by their heartbeat of 500 ms; with the default of 3 s one would count as several
+CLUSTER_S = 0.35  # the members of one round are given their assignments within this time
+
+
+class Rebalances(Measure):
+    """Rebalances after the baseline had settled: their number, their lengths, and the partitions handed over.
+
+    A rebalance is a run of handovers of any members, in which none comes more than a second after the one before. Its length
+    is from its first handover to its last, so it leaves out the members' wait before the first. It may take several rounds.
+    Without any rebalance ``median_s`` and ``longest_s`` are missing.
+    """
+
+    rebalances = number("rebalances", "rebalances")
+    median_s = number("s", "median length of a rebalance")
+    longest_s = number("s", "longest rebalance")
+    total_s = number("s", "time spent in rebalances")
+    revoked = number("partitions", "partitions taken from a member")
+    assigned = number("partitions", "partitions assigned to a member")
+    commits_refused = number("commits", "commits that the group refused")
+
+
+@measure
+def rebalances(record: Record) -> Rebalances:
+    """Count the rebalances since the producer was applied. There is no data when it never was."""
+    driven = record.driven
+    lengths = [end - start for start, end in rebalance_spans(record, driven)]
+    moved = {"assigned": 0, "revoked": 0, "lost": 0}
+    for change in _within(record, driven):
+        moved[change.event] += len(change.partitions)
+    events = record.group_events
+    return Rebalances(
+        rebalances=len(lengths),
+        median_s=median(lengths) if lengths else None,
+        longest_s=max(lengths, default=None),
+        total_s=sum(lengths),
+        revoked=moved["revoked"] + moved["lost"],
+        assigned=moved["assigned"],
+        commits_refused=int(((events["event"] == "commit_failed") & (events["t"] >= driven)).sum()),
+    )
+
+
+def rebalance_spans(record: Record, start: float = -math.inf, end: float = math.inf) -> list[tuple[float, float]]:
+    """(first, last handover) of every rebalance among the handovers from ``start`` to ``end``, in epoch s."""
+    times = [change.t for change in _within(record, start, end)]
+    if not times:
+        return []
+    breaks = [(earlier, later) for earlier, later in pairwise(times) if later - earlier > GAP_S]
+    return list(zip([times[0], *(later for _, later in breaks)], [*(earlier for earlier, _ in breaks), times[-1]], strict=True))
+
+
+def _within(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Handover]:
+    return [change for change in record.handovers if start <= change.t <= end]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: its length in s, whether it followed a round that revoked, and how many members joined in it."""
+
+    seconds: float
+    chained: bool
+    joins: int
+
+
+def rebalance_rounds(record: Record) -> list[Round]:
+    """The rounds since the producer was applied. Raises :class:`NoData` when it never was."""
+    driven = record.driven
+    events = record.group_events
+
+    def times(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.sort(events[events["event"] == name]["t"].to_numpy(dtype=float))
+
+    joined, left, revoked = times("subscribed"), times("left"), times("revoked")
+    found: list[Round] = []
+    before = driven
+    for first, last in _clusters(times("assigned")):
+        if first < driven:
+            continue
+        chained = bool(((revoked > before - CLUSTER_S) & (revoked < before + CLUSTER_S)).any())
+        causes = [t for t in (*joined, *left) if before < t < first]
+        begun = before if chained else min(causes, default=None)
+        if begun is not None:
+            found.append(Round(first - begun, chained, int(((joined >= begun) & (joined < first)).sum())))
+        before = last
+    return found
+
+
+@quantity("rounds", "rebalance rounds")
+def round_count(record: Record) -> int:
+    """The number of rounds since the producer was applied. There is no data when it never was."""
+    return len(rebalance_rounds(record))
+
+
+def _clusters(times: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[tuple[float, float]]:
+    """(first, last) of each run of ``times`` that are at most CLUSTER_S apart."""
+    if not len(times):
+        return []
+    cuts = np.flatnonzero(np.diff(times) > CLUSTER_S)
+    return [(float(times[a]), float(times[b])) for a, b in zip([0, *(cuts + 1)], [*cuts, len(times) - 1], strict=True)]
+
+
+class Repartition(Measure):
+    """The fate of partitions that were added to the topic. Times count from the addition.
+
+    ``assigned_s`` is missing when a new partition was never assigned, ``consumed_s`` when one never had a receipt. A message is
+    ``skipped`` when it was not processed and a later one of its partition was, so it is lost. ``after`` is of the whole trial.
+    """
+
+    added = number("partitions", "new partitions")
+    assigned_s = number("s", "time until every new partition was assigned")
+    consumed_s = number("s", "time until every new partition was consumed")
+    unconsumed = number("partitions", "new partitions that were never consumed")
+    skipped = number("messages", "messages of new partitions that were passed over")
+    waiting = number("messages", "messages of new partitions that were not reached")
+    before = number("pods", "most replicas before the partitions were added")
+    after = number("pods", "most replicas")
+
+
+@measure
+def repartition(record: Record) -> Repartition:
+    """Measure the addition. There is no data when the topic was never given more partitions."""
+    at, most = record.repartitioned, known(record.inputs.partitions_after, "partitions_after in the inputs")
+    new = range(record.inputs.partitions, most)
+    receipts = record.receipts
+    first = receipts[receipts["partition"].isin(new)].groupby("partition")["end"].min()
+    owned: dict[int, float] = {}
+    for change in record.handovers:
+        for partition in change.partitions if change.event == GIVEN else ():
+            owned.setdefault(partition, change.t)
+    taken = [owned[partition] for partition in new if partition in owned]
+    curve = record.replicas
+    ledger = record.reconciliation
+    return Repartition(
+        added=len(new),
+        assigned_s=max(taken) - at if len(taken) == len(new) else None,
+        consumed_s=float(first.max()) - at if len(first) == len(new) else None,
+        unconsumed=len(new) - len(first),
+        skipped=sum(item["count"] for item in ledger["lost"] if item["partition"] in new),
+        waiting=sum(item["count"] for item in ledger["unseen"] if item["partition"] in new),
+        before=int(curve[curve["t"] < at]["desired"].max()),
+        after=int(curve["desired"].max()),
+    )

@@ -1,0 +1,113 @@
+"""Scaling: the number of replicas, its changes, and its place within the policy's bounds and the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lab.errors import NoData
+from lab.foresee.curve import flips
+from lab.judge.measure import Measure, measure, number
+from lab.measure.throughput import Throughput
+from lab.record.replicas import Change
+from lab.record.store import Record
+
+
+class ScaleEvents(Measure):
+    """Scale events of the whole trial, and the replicas above the policy's floor.
+
+    A flip is a scale-down that is followed by a scale-up.
+    """
+
+    scale_ups = number("steps", "scale-ups")
+    scale_downs = number("steps", "scale-downs")
+    flips = number("flips", "flips")
+    above_floor_at_baseline = number("pods", "replicas above the floor at baseline")
+    above_floor_at_end = number("pods", "replicas above the floor at the end")
+    most_replicas = number("pods", "most replicas")
+
+
+def count_flips(changes: Iterable[Change]) -> int:
+    """The number of scale-downs that are followed by a scale-up."""
+    return flips(change.after > change.before for change in changes)
+
+
+@measure
+def scale_events(record: Record) -> ScaleEvents:
+    """Count scale events and flips. There is no data when the Deployment or the spike was never seen."""
+    floor = record.policy.min_replicas
+    spike = record.zero
+    changes = record.scalings
+    curve = record.replicas
+    baseline = curve[curve["t"] < spike]
+    return ScaleEvents(
+        scale_ups=sum(change.after > change.before for change in changes),
+        scale_downs=sum(change.after < change.before for change in changes),
+        flips=count_flips(changes),
+        above_floor_at_baseline=int(baseline["desired"].max()) - floor,
+        above_floor_at_end=int(curve["desired"].iloc[-1]) - floor,
+        most_replicas=int(curve["desired"].max()),
+    )
+
+
+class PolicyExcess(Measure):
+    """The largest excess of each kind over the policy's bounds and the partitions, from the first to the last replica count."""
+
+    outside_bounds = number("pods", "replicas wanted outside of the policy's bounds")
+    beyond_partitions = number("pods", "replicas wanted beyond the partitions")
+    flips = number("flips", "flips")
+    above_floor_at_end = number("pods", "replicas above the floor at the end")
+
+
+@measure
+def policy_excess(record: Record) -> PolicyExcess:
+    """Read the wanted replicas. A spike is not needed. There is no data without a Deployment."""
+    policy = record.policy
+    wanted = record.replicas["desired"]
+    least, most = int(wanted.min()), int(wanted.max())
+    return PolicyExcess(
+        outside_bounds=max(0, most - policy.max_replicas, policy.min_replicas - least),
+        beyond_partitions=max(0, most - record.inputs.partitions),
+        flips=count_flips(record.scalings),
+        above_floor_at_end=int(wanted.iloc[-1]) - policy.min_replicas,
+    )
+
+
+class Plateau(Measure):
+    """The longest time in which the wanted replicas did not change and all were Ready, while lag was above P x lagThreshold."""
+
+    standing_at = number("pods", "replicas that the group stood at while lag was above P lagThresholds")
+    standing_s = number("s", "time that the group stood still while lag was above P lagThresholds")
+    lag = number("messages", "lag when the group came to its stand")
+    rate = number("messages/s", "mean throughput of the group in its stand")
+
+
+@measure
+def plateau(record: Record) -> Plateau:
+    """Measure the longest stand. There is no data when lag never was above P x lagThreshold."""
+    threshold = record.lag_threshold * record.inputs.partitions
+    lag = record.lag
+    above = lag[lag["lag"] > threshold]
+    if above.empty:
+        raise NoData(f"lag never was above P x lagThreshold, {threshold}")
+    start, end = float(above["t"].iloc[0]), float(above["t"].iloc[-1])
+    curve = record.replicas
+    stands: list[tuple[float, float, int]] = []
+    times = [*curve["t"].tolist()[1:], end]
+    for t, until, wanted, ready in zip(curve["t"], times, curve["desired"], curve["ready"], strict=True):
+        begin, finish = max(float(t), start), min(float(until), end)
+        if ready != wanted or finish <= begin:
+            continue
+        if stands and stands[-1][2] == wanted and stands[-1][1] >= begin:
+            stands[-1] = (stands[-1][0], finish, int(wanted))
+        else:
+            stands.append((begin, finish, int(wanted)))
+    if not stands:
+        raise NoData("the group never stood still while lag was above the cap")
+    begin, finish, wanted = max(stands, key=lambda stand: stand[1] - stand[0])
+    before = lag[lag["t"] <= begin]["lag"]
+    return Plateau(
+        standing_at=wanted,
+        standing_s=finish - begin,
+        lag=int(before.iloc[-1] if not before.empty else lag["lag"].iloc[0]),
+        rate=Throughput(record.receipts).rate(begin, finish),
+    )
