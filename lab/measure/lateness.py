@@ -1,9 +1,13 @@
-"""Lateness: for how long the group was late by more than an objective."""
+"""Lateness: for how long the group was late by more than an objective, and by how much at the end of a spike.
+
+Late is an event that waits: each event counts from its own time to its own receipt, whatever its partition.
+"""
 
 from __future__ import annotations
 
 from lab.judge.measure import quantity
 from lab.measure.age import waiting
+from lab.measure.lag import LAST
 from lab.record.store import Record
 
 
@@ -16,3 +20,14 @@ def behind(record: Record, objective_s: float) -> float:
     without a ledger.
     """
     return waiting(record).late(objective_s, record.profile_start, record.end)
+
+
+@quantity("s", "median age of the oldest event that waits, late in the spike")
+def time_behind(record: Record) -> float:
+    """The median over the spike's last third of the age of the oldest event that waits; 0 while none does.
+
+    It is no lag over rate: where one partition is served slower than the others, its oldest event counts. There is no data
+    without a spike, and without a ledger.
+    """
+    start, end = record.span("spike")
+    return waiting(record).median(end - (end - start) * LAST, end)

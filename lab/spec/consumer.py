@@ -17,6 +17,7 @@ from lab.spec.failures import Failures, Place
 from lab.spec.settings import Scaling, setting
 
 BALANCERS = ("cooperative-sticky", "range", "consumer")
+SLACK_S = 0.02  # a batch that follows another one within this time is counted from its end: the pod had work all the while
 LAB, STOCK = "lab", "stock"
 
 

@@ -14,6 +14,7 @@ from lab.kafka import deadletter
 from lab.kafka.deadletter import Reason
 from lab.programs.consumer.batch import Receipt
 from lab.programs.consumer.retries import Consumed
+from lab.spec.consumer import SLACK_S
 
 _BLOCK = bytes(65_536)  # what is computed on: large enough that zlib lets other threads run
 
@@ -26,11 +27,10 @@ class Slots:
     """``concurrency`` slots that are busy for the batch's processing time.
 
     While receipts are acknowledged and the next batch is fetched, a pod with work to do would keep its slots busy; so when
-    the next batch comes within ``SLACK_S`` its time is counted from the end of the last one. A saturated pod then processes
-    concurrency / process-ms. Of that time ``burn_percent`` is spent computing, on one core; the rest waits for the store.
+    the next batch comes within :data:`lab.spec.consumer.SLACK_S` its time is counted from the end of the last one. A saturated
+    pod then processes concurrency / process-ms. Of that time ``burn_percent`` is spent computing, on one core; the rest waits
+    for the store.
     """
-
-    SLACK_S = 0.02
 
     def __init__(self, concurrency: int, burn_percent: int = 0) -> None:
         self._concurrency, self._burn = concurrency, burn_percent / 100
@@ -39,7 +39,7 @@ class Slots:
     def work(self, cost_ms: float, abandon: threading.Event | None = None) -> bool:
         """Take the time ``cost_ms`` of processing takes; False when ``abandon`` was set before it was over."""
         now = time.monotonic()
-        begin = self._free_at if now - self._free_at <= self.SLACK_S else now
+        begin = self._free_at if now - self._free_at <= SLACK_S else now
         length = cost_ms / 1000 / self._concurrency
         self._free_at = begin + length
         given_up = abandon or threading.Event()

@@ -33,6 +33,6 @@ def test_the_month_costs_less(evidence, evening, batch):
 @quantity("pod-minutes", "pod-minutes of a month")
 def month(evening, batch):
     """The floor all month, an evening a day and a batch a night, at real time."""
-    minutes = (evening.end - evening.time("settling")) / 60 * evening.scale.time
+    minutes = (evening.end - evening.profile_start) / 60 * evening.scale.time
     pod_minutes = cost(evening).real_pod_minutes.number, minutes, cost(batch).real_pod_minutes.number
     return claims.monthly(FIXED_PODS, FLOOR, *pod_minutes)[1]

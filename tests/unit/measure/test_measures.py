@@ -3,9 +3,10 @@
 import copy
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from lab.measure.cost import cost
+from lab.measure.cost import busy_seconds, cost
 from lab.measure.drain import drain
 from lab.measure.overview import all_measures
 from lab.measure.reaction import PARTS, cold_start, reaction
@@ -97,6 +98,21 @@ def test_cost_is_the_life_of_every_pod(record):
     found = cost(record)
     assert found.pod_minutes.value == pytest.approx(127.5 / 60)
     assert found.idle_ratio.value == pytest.approx(1 - 0.3 / 127.5)
+
+
+def test_a_pod_that_is_behind_throughout_is_not_idle():
+    """Batches of 100 ms with 12 ms between them, for its receipts and its next fetch; after the last one it is idle."""
+    batches = [{"pod": "a", "partition": 0, "start": n * 0.112, "end": n * 0.112 + 0.1} for n in range(100)]
+    batches += [one | {"partition": 1} for one in batches]  # a batch may have a receipt for each of several partitions
+    last = batches[99]["end"]
+    assert busy_seconds(pd.DataFrame(batches), 0.0, 20.0) == pytest.approx(last)
+
+
+def test_a_pod_that_waits_for_work_is_idle():
+    """A pause of more than 20 ms is one; another pod's batch does not fill it; what is outside of the span does not count."""
+    rows = [("a", 0.0, 1.0), ("b", 1.01, 1.5), ("a", 1.05, 2.0), ("a", 9.0, 12.0)]
+    batches = pd.DataFrame(rows, columns=["pod", "start", "end"])
+    assert busy_seconds(batches, 0.5, 10.0) == pytest.approx(0.5 + 0.49 + 0.95 + 1.0)
 
 
 def test_a_missing_table_is_no_data(record):
