@@ -19,7 +19,7 @@ from lab.foresee import simulate as run
 from lab.foresee.curve import Curve
 from lab.foresee.group import NOBODY, Consumers, Group
 from lab.foresee.simulate import Situation, simulate, simulate_many
-from lab.report import look
+from lab.report import drawing
 from lab.spec import policy
 from lab.spec.profile import Profile, Step, load
 from lab.spec.scaledobject import ScaledObject
@@ -124,14 +124,14 @@ def by_policies() -> dict[int, float]:
 def chart(partitions: dict[int, float], peer: dict[int, float], policies: dict[int, float], file: Path) -> None:
     """Both growths, on logarithmic axes, into ``file``."""
     panels = []
-    series = {"numpy": (look.DELIVERED, partitions), "a loop in plain Python": (look.ASKED, peer)}
+    series = {"numpy": (drawing.DELIVERED, partitions), "a loop in plain Python": (drawing.ASKED, peer)}
     for title, unit, drawn in (
         ("A day, one policy", "partitions", series),
-        (f"Profile {PROFILE}, {FEW} partitions", "policies at once", {"numpy": (look.DELIVERED, policies)}),
+        (f"Profile {PROFILE}, {FEW} partitions", "policies at once", {"numpy": (drawing.DELIVERED, policies)}),
     ):
         rows = [{"n": n, "s": round(s, 4), "series": name} for name, (_, found) in drawn.items() for n, s in found.items()]
         colour = alt.Scale(domain=list(drawn), range=[colour for colour, _ in drawn.values()])
-        line = alt.Chart(look.inline(rows), title=title).mark_line(point=True)
+        line = alt.Chart(drawing.inline(rows), title=title).mark_line(point=True)
         x = alt.X("n:Q", title=unit, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", values=[1, *PARTITIONS]))
         y = alt.Y("s:Q", title="seconds", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5))
         panels.append(
@@ -139,7 +139,7 @@ def chart(partitions: dict[int, float], peer: dict[int, float], policies: dict[i
         )
     whole = alt.vconcat(alt.hconcat(*panels, spacing=40).resolve_scale(color="independent"))
     whole.title = alt.TitleParams("What a simulation takes", subtitle="one core; both axes logarithmic", anchor="start")
-    file.write_text(look.svg(look.styled(whole)))
+    file.write_text(drawing.svg(drawing.styled(whole)))
 
 
 def main(show: Show) -> None:

@@ -193,8 +193,8 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
 
 def save(draw: Callable[[], Any], file: Path) -> None:
     """Write the chart that ``draw`` makes as what the file's name ends in."""
-    from lab.report import look
+    from lab.report import drawing
 
-    ways: dict[str, Callable[[Any], str | bytes]] = {".png": look.png, ".svg": look.svg, ".html": look.html}
+    ways: dict[str, Callable[[Any], str | bytes]] = {".png": drawing.png, ".svg": drawing.svg, ".html": drawing.html}
     drawn = ways[file.suffix](draw())
     file.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)

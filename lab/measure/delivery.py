@@ -42,7 +42,7 @@ class Delivery(Measure):
 @measure
 def delivery(record: Record) -> Delivery:
     """Compare each step with the one before it; no data without a ledger, committed offsets or the producer's tally."""
-    ledger, ahead = record.ledger, passed_over(record)
+    ledger, ahead = record.reconciliation, passed_over(record)
     tallies = [one.detail for one in record.reports("produced")]
     if not tallies:
         raise NoData("the producer left no tally")
@@ -102,7 +102,7 @@ def passed_over(record: Record, partitions: Collection[int] | None = None) -> in
     They are lost: a consumer that reads on from the committed offset never comes to them. Raises :class:`NoData` when not all
     ranges that nobody reached are named, and without committed offsets.
     """
-    ledger, offsets = record.ledger, record.offsets
+    ledger, offsets = record.reconciliation, record.offsets
     if sum(one.count for one in ledger.unseen) != ledger.unseen_messages:
         raise NoData("more ranges were never reached than are named")
     below = 0

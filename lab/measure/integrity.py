@@ -9,7 +9,7 @@ from lab.record.store import Record
 
 
 class Integrity(Measure):
-    """What became of every message; the words are those of :mod:`lab.record.ledger.reconcile`.
+    """What became of every message; the words are those of :mod:`lab.record.reconciliation.reconcile`.
 
     A message below the committed offset of its partition that was never reached is lost, not unseen: nobody will come to it.
     ``named`` has a line for each range of messages that is not as it should be.
@@ -33,15 +33,15 @@ class Integrity(Measure):
 @measure
 def integrity(record: Record) -> Integrity:
     """Read the reconciliation beside the producer's tally and the offsets; no data when any is missing."""
-    ledger, ahead = record.ledger, passed_over(record)
+    ledger, ahead = record.reconciliation, passed_over(record)
     told = record.reports("produced")
     if not told:
         raise NoData("the producer left no tally")
     tally = told[-1].detail
     named = [
         f"{kind}: partition {item.partition}, {item.first}-{item.last} ({item.count}): {', '.join(item.pods)}"
-        for kind in ("lost", "unseen", "doubled", "phantom", "mismatched", "both")
-        for item in getattr(ledger, kind)
+        for kind, ranges in ledger.anomalies.items()
+        for item in ranges
     ]
     uncommitted = sum(part.lag for part in record.offsets.values())
     return Integrity(

@@ -8,7 +8,7 @@ import pandas as pd
 
 from lab.errors import NoData, known
 from lab.judge.measure import Measure, detail, measure, number
-from lab.record.ledger.reconciliation import Range
+from lab.record.reconciliation import Range
 from lab.record.store import Record
 
 
@@ -37,7 +37,7 @@ def killed(record: Record) -> Killed:
         raise NoData(f"{len(faults)} faults: one kill is measured")
     t, pod = faults[0].t, known(faults[0].pod, "pod that was killed")
     owned = record.owners(t).get(pod, frozenset())
-    ledger, receipts = record.ledger, record.receipts
+    ledger, receipts = record.reconciliation, record.receipts
     if sum(one.count for one in ledger.doubled) != ledger.doubled_messages:
         raise NoData("more ranges are doubled than are named")
     before = (receipts["pod"] == pod) & (receipts["end"] <= t)

@@ -8,7 +8,7 @@ from lab.errors import NoData
 from lab.foresee.curve import flips
 from lab.judge.measure import Measure, measure, number
 from lab.measure.throughput import Throughput
-from lab.record.replicas import Change
+from lab.record.pods import Change
 from lab.record.store import Record
 
 

@@ -1,11 +1,13 @@
-"""Pods from their first to their last watch event."""
+"""Pods and replicas over time, as the API server's watch saw them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from lab.record.tables import Watched
 
@@ -37,7 +39,7 @@ class Pod:
         return next((ready for at, ready in reversed(self.readiness) if at < t), False)
 
 
-def pods(seen: Iterable[Watched], app: str) -> dict[str, Pod]:
+def pods_of(seen: Iterable[Watched], app: str) -> dict[str, Pod]:
     """The pods of ``app`` among those that were ``seen``, by name, in order of their first event."""
     events: dict[str, list[Watched]] = {}
     for one in seen:
@@ -79,3 +81,36 @@ def _exit_code(item: dict[str, Any]) -> int | None:
         if over := (one.get("state") or {}).get("terminated"):
             return int(over["exitCode"])
     return None
+
+
+COLUMNS = ("desired", "current", "ready")
+
+
+class Change(NamedTuple):
+    """The desired number of replicas went from ``before`` to ``after`` at ``t`` (epoch s)."""
+
+    t: float
+    before: int
+    after: int
+
+
+def replica_curve(seen: Iterable[Watched]) -> pd.DataFrame:
+    """The replicas of the Deployment that was ``seen`` as columns t, desired, current, ready; one row at every change."""
+    rows: list[tuple[float, int, int, int]] = []
+    for t, _, _, item in seen:
+        status = item.get("status", {})
+        counts = int(item["spec"]["replicas"]), int(status.get("replicas", 0)), int(status.get("readyReplicas", 0))
+        if not rows or rows[-1][1:] != counts:
+            rows.append((t, *counts))
+    return pd.DataFrame(rows, columns=["t", *COLUMNS])
+
+
+def replica_changes(curve: pd.DataFrame) -> list[Change]:
+    """Every change of the desired replicas on ``curve``, in order."""
+    found: list[Change] = []
+    before = int(curve["desired"].iloc[0])
+    for t, after in curve[["t", "desired"]].itertuples(index=False, name=None):
+        if int(after) != before:
+            found.append(Change(float(t), before, int(after)))
+            before = int(after)
+    return found

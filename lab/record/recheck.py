@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from lab.errors import InputError
 from lab.record.ledger.ingest import TABLES
 from lab.record.ledger.reconcile import reconcile
-from lab.record.ledger.reconciliation import Reconciliation
 from lab.record.ledger.settle import LEDGER
 from lab.record.store import Record
 
@@ -19,7 +18,7 @@ def recheck(spark: SparkSession, record: Record) -> None:
 
     Raises :class:`NoData` when the record has no ledger to settle.
     """
-    stated = Reconciliation.from_json(record.reconciliation).to_json()
+    stated = record.reconciliation.to_json()
     files = {"events": f"{LEDGER}/events", "receipts": "receipts.parquet", "dead_letters": "dead_letters.parquet"}
     tables = {name: _read(spark, record, name, file) for name, file in files.items() if _there(record, name, file)}
     found = reconcile(tables["events"], tables["receipts"], tables.get("dead_letters")).to_json()

@@ -28,8 +28,7 @@ import pandas as pd
 
 from lab import wholefile
 from lab.errors import InputError
-from lab.record import seal
-from lab.record.trial import FINISHED
+from lab.record.trial import FILE, FINISHED, checksum, damage
 from lab.record.views import Views
 
 
@@ -63,8 +62,8 @@ def opened(folder: Path) -> Record:
     record = Record(folder)
     if (files := record.trial.files) is None:
         allowed = "the SHA-256 of each file: this record was never closed; run its trial again"
-        raise InputError(folder / seal.OWN, "files", files, allowed)
-    if wrong := seal.damage(folder, files):
+        raise InputError(folder / FILE, "files", files, allowed)
+    if wrong := damage(folder, files):
         raise InputError(folder, "files", "; ".join(wrong), "the record as it was closed: nothing is judged from another")
     return record
 
@@ -73,7 +72,7 @@ def add(folder: Path, name: str, content: object) -> None:
     """Put the JSON file ``name`` into a closed record: what a test learned of its trial while the cluster was there."""
     write_json(folder / name, content)
     trial = Record(folder).trial
-    replace(trial, files=(trial.files or {}) | {name: seal.checksum(folder / name)}).write(folder)
+    replace(trial, files=(trial.files or {}) | {name: checksum(folder / name)}).write(folder)
 
 
 def stored(folder: Path) -> dict[str, Path]:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lab.errors import NoData
+from lab.errors import InputError, NoData
 from lab.record import trial as trials
-from lab.record.ledger.reconciliation import Reconciliation
+from lab.record.reconciliation import Reconciliation
 from lab.record.trial import Offsets, Trial
 
 # What the part of the closing is called that a file comes from, where it is not the file's own name.
@@ -41,15 +41,13 @@ class Tables:
         return trials.read(self.folder)
 
     @cached_property
-    def reconciliation(self) -> dict[str, Any]:
-        """The content of reconciliation.json."""
-        content: dict[str, Any] = json.loads(self.file("reconciliation.json").read_text())
-        return content
-
-    @cached_property
-    def ledger(self) -> Reconciliation:
-        """The verdict of the ledger, typed."""
-        return Reconciliation.from_json(self.reconciliation)
+    def reconciliation(self) -> Reconciliation:
+        """The content of reconciliation.json. Raises :class:`InputError` for one that is not what a trial writes."""
+        file = self.file("reconciliation.json")
+        try:
+            return Reconciliation.from_json(json.loads(file.read_text()))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(file, "content", f"{type(error).__name__}: {error}", "what the ledger of a trial writes") from None
 
     @cached_property
     def samples(self) -> pd.DataFrame:

@@ -2,12 +2,16 @@
 
 It is declared here once, and written and read through here alone; ``trial.schema.json`` beside this module is its JSON Schema.
 Times are in epoch seconds. A record of before ``schema`` was written is converted when it is read.
+
+``files`` is the record's seal: the SHA-256 of each of its files. By it a reader sees files that are changed, gone or added. It
+guards against accidents and not against forgery, since a forger can change trial.json too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,10 +23,11 @@ from lab import wholefile
 from lab.errors import InputError
 from lab.host.machine import Machine
 from lab.model.baseline import Baseline
-from lab.record import seal
 from lab.spec.inputs import Inputs
 
 SCHEMA = 1
+FILE = "trial.json"
+DERIVED = "measures.json"  # computed from the rest, and written anew whenever a record is judged
 FINISHED = ("complete", "deadline")  # how a trial ends that went to its end
 LEDGER_S = "ledger_s"  # in the times of a record of before: a length among moments
 
@@ -170,11 +175,11 @@ class Trial(Strict):
 
     def write(self, folder: Path) -> None:
         """Write trial.json into the record in ``folder``, whole or not at all."""
-        wholefile.write(folder / seal.OWN, json.dumps(self.to_json(), indent=1) + "\n")
+        wholefile.write(folder / FILE, json.dumps(self.to_json(), indent=1) + "\n")
 
     def sealed(self, folder: Path) -> Trial:
         """The trial with the checksums of the files that are in ``folder`` now."""
-        return replace(self, files=seal.checksums(folder))
+        return replace(self, files=checksums(folder))
 
 
 _TRIAL: TypeAdapter[Trial] = TypeAdapter(Trial)
@@ -187,7 +192,7 @@ def json_schema() -> dict[str, Any]:
 
 def read(folder: Path) -> Trial:
     """The trial of the record in ``folder``. Raises :class:`InputError` for a trial.json that is not what a trial writes."""
-    file = folder / seal.OWN
+    file = folder / FILE
     try:
         content = json.loads(file.read_text())
     except (OSError, ValueError) as error:
@@ -224,6 +229,32 @@ def converted(content: Mapping[str, Any]) -> dict[str, Any]:
     times = dict(content.get("times") or {})
     length = times.pop(LEDGER_S, None)
     return {**content, "times": times, "ledger_s": length, "schema": SCHEMA}
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file of the record in ``folder``, by its path there; hidden files are none of a record."""
+    return {name: checksum(folder / name) for name in sorted(_names(folder))}
+
+
+def damage(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """What is wrong with the record in ``folder``, whose files had the checksums ``files``: "receipts.parquet is gone"."""
+    there = set(_names(folder))
+    wrong = [f"{name} is gone" for name in sorted(files.keys() - there)]
+    wrong += [f"{name} is changed" for name in sorted(files.keys() & there) if checksum(folder / name) != files[name]]
+    return wrong + [f"{name} is added" for name in sorted(there - files.keys())]
+
+
+def _names(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder)
+        if path.is_file() and str(name) not in (FILE, DERIVED) and not any(part.startswith(".") for part in name.parts):
+            yield name.as_posix()
+
+
+def checksum(file: Path) -> str:
+    """The SHA-256 of ``file``, in hexadecimal."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 if __name__ == "__main__":  # python -m lab.record.trial > lab/record/trial.schema.json

@@ -14,10 +14,9 @@ import pandas as pd
 from lab.errors import NoData
 from lab.model import hpa_log
 from lab.model.replay import Sync
-from lab.record import hpa_syncs, hpas, pods, replicas, reports
+from lab.record import hpas, pods, reports
 from lab.record.hpas import Status
-from lab.record.pods import Pod
-from lab.record.replicas import Change
+from lab.record.pods import Change, Pod
 from lab.record.reports import Handover, Report
 from lab.record.tables import Tables
 from lab.spec.inputs import Inputs
@@ -186,7 +185,7 @@ class Views(Tables):
 
     def replicas_of(self, deployment: str) -> pd.DataFrame:
         """:attr:`replicas` of another ``deployment`` of the trial."""
-        curve = replicas.curve(self.watched("Deployment", deployment))
+        curve = pods.replica_curve(self.watched("Deployment", deployment))
         curve = curve[curve["t"] <= self.trial.times.get(ENDED, math.inf)]  # what was taken down then says nothing
         if curve.empty:
             raise NoData(f"the {deployment} Deployment was never seen")
@@ -195,7 +194,7 @@ class Views(Tables):
     @cached_property
     def scalings(self) -> list[Change]:
         """Every change of the consumer's desired replicas, in order."""
-        return replicas.changes(self.replicas)
+        return pods.replica_changes(self.replicas)
 
     @cached_property
     def pods(self) -> dict[str, Pod]:
@@ -204,7 +203,7 @@ class Views(Tables):
 
     def pods_of(self, app: str) -> dict[str, Pod]:
         """:attr:`pods` of another ``app`` of the trial."""
-        return pods.pods(self.watched("Pod"), app)
+        return pods.pods_of(self.watched("Pod"), app)
 
     def lives(self, app: str = CONSUMER) -> dict[str, float]:
         """How long each pod of ``app`` was there while the profile ran and the group drained, s.
@@ -253,4 +252,4 @@ class Views(Tables):
     def hpa_syncs(self) -> list[Sync]:
         """Every sync of the trial's HPA until the end of the trial, in order. A trial without an HPA has no data."""
         logged = [one for one in hpa_log.syncs(self.hpa_lines) if one.outcome.t < self.end]
-        return hpa_syncs.syncs(logged, self.hpa_statuses, self.watched("Deployment", CONSUMER))
+        return hpas.syncs(logged, self.hpa_statuses, self.watched("Deployment", CONSUMER))

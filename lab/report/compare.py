@@ -14,8 +14,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.report import sampling
-from lab.report.look import ASKED, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, records, styled
+from lab.report import drawing
+from lab.report.drawing import ASKED, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, records, styled
 from lab.report.tables import Table, number
 
 RATIO = "second / first"
@@ -106,10 +106,10 @@ def _drawn(part: pd.DataFrame, curves: pd.DataFrame, name: str) -> pd.DataFrame:
     drawn = []
     for trial, series in part.groupby("trial", sort=False):
         if name == "replicas":
-            counts = sampling.steps(series, "value")
+            counts = drawing.steps(series, "value")
             drawn += [counts, counts.tail(1).assign(t=curves.loc[curves["trial"] == trial, "t"].max())]
         else:
-            drawn.append(sampling.thin(series, "value", most=MOST_POINTS, buckets=BUCKETS))
+            drawn.append(drawing.thin(series, "value", most=MOST_POINTS, buckets=BUCKETS))
     return pd.concat(drawn)[["trial", "t", "value"]]
 
 
@@ -154,7 +154,7 @@ def _cursor(part: pd.DataFrame, trials: list[str], domain: tuple[float, float], 
     """A rule at the pointer that names every trial's value in force; columns are numbered since a label may hold anything."""
     times = np.linspace(*domain, CURSOR_STEPS)
     known = part.assign(trial=part["trial"].astype(str))
-    found = [sampling.at(times, known[known["trial"] == trial], "value") for trial in trials]
+    found = [drawing.values_at(times, known[known["trial"] == trial], "value") for trial in trials]
     columns = {f"v{n}": values for n, values in enumerate(found)}
     moments = [{"t": round(float(t), 2), **{name: values[k] for name, values in columns.items()}} for k, t in enumerate(times)]
     tips = [alt.Tooltip("t:Q", title="time (s)", format=",.1f")]

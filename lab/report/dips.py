@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lab.judge.bounds import DIP
-from lab.report.look import DOWN, INK, QUIET, UP, WIDTH, Layer, inline, records, styled
+from lab.report.drawing import DOWN, INK, QUIET, UP, WIDTH, Layer, inline, records, styled
 from lab.report.tables import number
 
 KINDS = {"up": "scale-up", "down": "scale-down", "control": "control"}

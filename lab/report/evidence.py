@@ -1,29 +1,28 @@
-"""Evidence: what Allure is given of a trial, in a fixed order: verdicts, timeline, other charts, inputs, raw tables."""
+"""Evidence of an experiment: it judges the records, attaches verdicts, charts and tables to Allure, and fails on a breach."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 import allure
-import pandas as pd
 import yaml
 from allure_commons.types import AttachmentType
 
-from lab.errors import NoData
-from lab.judge.bounds import REACTION_S
-from lab.measure.killed import killed
+from lab.errors import Breach, NoData
+from lab.judge.claim import HELD, Verdict, absent, judge
+from lab.judge.quantity import Comparison, Quantity
 from lab.measure.overview import overview
-from lab.measure.reaction import POLICY, Reaction
 from lab.record.store import Record
-from lab.report.chart import Timeline, timeline
 from lab.report.compare import comparison_chart, comparison_table
-from lab.report.look import html, png
-from lab.report.parts import breakdown
+from lab.report.curves import compared, timeline_of
+from lab.report.drawing import html, png
+from lab.report.session import Session
 from lab.report.tables import verdict_table
+from lab.report.timeline import timeline
 
 Chart = Callable[[], Any]
 
@@ -91,105 +90,10 @@ def _draw(make: Chart, name: str, *, page: bool = True) -> None:
         allure.attach(f"no data: {missing}", name, AttachmentType.TEXT)
 
 
-def compared(records: Mapping[str, Record]) -> pd.DataFrame:
-    """The curves of several trials as comparison_chart takes them. Raises :class:`NoData` for a missing curve."""
-    parts = []
-    for name, record in records.items():
-        begun = record.zero
-        lag, replicas = record.lag, record.replicas
-        rate = _throughput(record)
-        rate = rate[rate["series"] == "consumed"]
-        for panel, t, value in (
-            ("lag", lag["t"] - begun, lag["lag"]),
-            ("replicas", replicas["t"] - begun, replicas["desired"]),
-            ("throughput", rate["t"] - begun, rate["rate"]),
-        ):
-            parts.append(pd.DataFrame({"trial": name, "panel": panel, "t": t, "value": value}))
-    return pd.concat(parts, ignore_index=True)
-
-
 def _subtitle(records: Mapping[str, Record]) -> str:
     first = next(iter(records.values())).inputs
     profiles = sorted({record.inputs.profile_name for record in records.values()})
     return f"profile {', '.join(profiles)}; scale {first.scale}; {first.runtime} runtime"
-
-
-def timeline_of(record: Record) -> Timeline:
-    """The timeline's tables, in seconds since :attr:`Record.zero`. Raises :class:`NoData` for a missing curve."""
-    zero = record.zero
-    inputs = record.inputs
-    threshold = record.policy.lag_threshold
-    asked = f"lagThreshold {threshold:,} a replica" if threshold else "no lagThreshold"
-    phases = record.phases
-
-    def since(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
-        return frame.assign(**{name: frame[name] - zero for name in columns or ("t",)})
-
-    replicas = record.replicas.melt("t", ["desired", "current", "ready"], var_name="kind", value_name="replicas")
-    return Timeline(
-        title=f"{inputs.profile_name} on policy {inputs.policy_name}: lag, replicas, throughput",
-        subtitle=(
-            f"scale {inputs.scale}; {inputs.runtime} runtime; P = {inputs.partitions}, "
-            f"{inputs.workload.balancer}, {asked}, seed {inputs.seed}; "
-            f"{record.trial.machine.cores} cores; {record.id}"
-        ),
-        lag=since(record.lag),
-        lag_objective=threshold,
-        replicas=since(replicas),
-        throughput=since(_throughput(record)),
-        spans=since(phases[~phases["label"].isin(["baseline", "drain", "lull"])], "start", "end"),
-        marks=since(_marks(record)),
-        faults=since(_faults(record), "start", "end"),
-    )
-
-
-def _throughput(record: Record, bin_s: float = 0.2) -> pd.DataFrame:
-    """The group's rates, messages/s in the middle of each bin; a bin without messages is 0, which the table leaves out."""
-    rates = record.rates
-    rates = rates[(rates["bin_s"] == bin_s) & (rates["pod"] == "")]
-    if rates.empty:
-        raise NoData(f"no rates in bins of {bin_s:g} s")
-    number = (rates["t"] / bin_s).round().astype("int64")
-    counts = rates.assign(bin=number).pivot_table("messages", "bin", "series", "sum", fill_value=0.0)
-    whole = counts.reindex(range(counts.index.min(), counts.index.max() + 1), fill_value=0.0).iloc[1:-1]  # ends are cut bins
-    table = (whole / bin_s).rename_axis("bin").reset_index().melt("bin", var_name="series", value_name="rate")
-    return table.assign(t=(table["bin"] + 0.5) * bin_s)[["t", "series", "rate"]]
-
-
-def breakdown_of(reaction: Reaction) -> Any:
-    """The reaction's parts as a chart."""
-    groups = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
-    groups |= {"pod Ready": "consumer start", "partitions assigned": "rebalance", "first receipt": "work"}
-    table = [{"part": part, "seconds": seconds, "group": groups[part]} for part, seconds in reaction.parts.items()]
-    return breakdown(pd.DataFrame(table), bound=float(REACTION_S), what="Reaction")
-
-
-def _marks(record: Record) -> pd.DataFrame:
-    scale: list[dict[str, object]] = [
-        {
-            "t": change.t,
-            "kind": "scale up" if change.after > change.before else "scale down",
-            "label": f"{change.before}→{change.after}",
-            "detail": "desired replicas",
-        }
-        for change in record.scalings
-    ]
-    moved: list[dict[str, object]] = [
-        {"t": t, "kind": "rebalance", "label": event, "detail": f"{pod}: {len(partitions)} partitions {event}"}
-        for t, pod, event, partitions in record.handovers
-        if partitions
-    ]
-    return pd.DataFrame(scale + moved, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)
-
-
-def _faults(record: Record) -> pd.DataFrame:
-    """One bar per fault, from the kill until every partition of the killed consumer is being processed again, by any pod."""
-    rows = [(one.t, one.t + 1, one.fault) for one in record.trial.faults]
-    if len(rows) == 1:
-        with suppress(NoData):
-            start, _, label = rows[0]
-            rows = [(start, start + (killed(record).standstill_s.number or 1), label)]
-    return pd.DataFrame(rows, columns=["start", "end", "label"])
 
 
 def _parameters(record: Record) -> None:
@@ -205,3 +109,81 @@ def _parameters(record: Record) -> None:
         "trial": record.id,
     }.items():
         allure.dynamic.parameter(name, value)
+
+
+Figures = Mapping[str, float | Quantity | None]
+
+
+class Claim(Protocol):
+    """Judges one comparison; ``sentence``, ``kind`` and ``source`` are those of :func:`lab.judge.claim.judge`."""
+
+    def __call__(self, comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None: ...  # noqa: D102
+
+
+class Evidence:
+    """Judges the records of one experiment; ``session`` keeps what was judged, ``note`` is its hypothesis and method."""
+
+    def __init__(self, experiment: str, note: str, session: Session) -> None:
+        self._experiment, self._note, self._session = experiment, note, session
+        self._charts: dict[str, Callable[[], Any]] = {}
+        self._figures: dict[str, dict[str, float | None]] = {}
+
+    def chart(self, name: str, make: Callable[[], Any]) -> None:
+        """Attach a chart of this experiment's own; ``make`` draws it."""
+        self._charts[name] = make
+
+    def report(self, name: str, figures: Figures) -> None:
+        """Add figures to the experiment's table. They are shown and not judged; a quantity without a number is "n/a"."""
+        self._figures[name] = {key: one.value if isinstance(one, Quantity) else one for key, one in figures.items()}
+
+    def explain(self, paragraph: str) -> None:
+        """Add a paragraph to the experiment's note; none for an empty text."""
+        self._note = "\n\n".join(part for part in (self._note.strip(), paragraph) if part)
+
+    def conclude(self, setting: str, value: object, because: str) -> None:
+        """Add a line to the recommended policy: ``setting`` should be ``value``, ``because``."""
+        row = {"experiment": self._experiment, "setting": setting, "value": f"{value}", "because": because}
+        self._session.conclusions.append(row)
+
+    @contextmanager
+    def of(self, records: Record | Mapping[str, Record] | Mapping[str, list[Record]]) -> Iterator[Claim]:
+        """Judge ``records`` inside the block, several by the names the experiment gives them, the runs of one numbered.
+
+        Every claim is judged, then one :class:`Breach` names each that did not hold. The evidence is attached also when the
+        block raises.
+        """
+        named = _named(records)
+        verdicts: list[Verdict] = []
+
+        def claim(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None:
+            verdicts.append(judge(comparison, sentence, kind=kind, source=source))
+
+        try:
+            yield claim
+        except NoData as missing:  # of what the block does beside its claims
+            verdicts.append(absent(str(missing)))
+        finally:
+            self._close(named, verdicts)
+        if failed := [str(verdict) for verdict in verdicts if verdict.verdict != HELD]:
+            raise Breach("\n".join(failed))
+
+    def _close(self, named: Mapping[str, Record], verdicts: Sequence[Verdict]) -> None:
+        """Attach the evidence, and keep the verdicts for the session."""
+        table = self._session.judged(verdicts, self._experiment, [record.id for record in named.values()])
+        self._session.records.extend(named.values())
+        shown: list[Mapping[str, Mapping[str, float | None]]] = [
+            *([self._figures] if self._figures else []),
+            side_by_side(named),
+        ]
+        title = f"{self._experiment}: {', '.join(named)}"
+        self._session.tables[title] = "\n".join(comparison_table(one).markdown for one in shown)
+        attach(named, table, self._note, self._charts, shown)
+
+
+def _named(records: Record | Mapping[str, Record] | Mapping[str, list[Record]]) -> dict[str, Record]:
+    """Each record by its name and, where there are several of any, its run."""
+    if isinstance(records, Record):
+        return {"trial": records}
+    runs = {name: [found] if isinstance(found, Record) else found for name, found in records.items()}
+    many = any(len(found) > 1 for found in runs.values())
+    return {f"{name} #{n}" if many else name: run for name, found in runs.items() for n, run in enumerate(found, 1)}

@@ -15,8 +15,8 @@ import pandas as pd
 
 from lab.foresee.curve import Curve
 from lab.foresee.lateness import Arrivals, ages
-from lab.report import sampling
-from lab.report.look import ASKED, DELIVERED, DOWN, INK, QUIET, UP, WIDTH, Layer, records, styled
+from lab.report import drawing
+from lab.report.drawing import ASKED, DELIVERED, DOWN, INK, QUIET, UP, WIDTH, Layer, records, styled
 from lab.spec.profile import Profile
 
 PANELS = {
@@ -99,11 +99,11 @@ def _drawn(data: Forecast, name: str, end: float) -> pd.DataFrame:
 
 
 def _thin(series: str, t: Any, value: Any) -> pd.DataFrame:
-    return sampling.thin(pd.DataFrame({"t": t, "value": value}), "value").assign(series=series)
+    return drawing.thin(pd.DataFrame({"t": t, "value": value}), "value").assign(series=series)
 
 
 def _steps(series: str, t: Any, value: Any, end: float) -> pd.DataFrame:
-    counts = sampling.steps(pd.DataFrame({"t": t, "value": np.asarray(value, dtype=float)}), "value")
+    counts = drawing.steps(pd.DataFrame({"t": t, "value": np.asarray(value, dtype=float)}), "value")
     return pd.concat([counts, counts.tail(1).assign(t=end)]).assign(series=series)
 
 
@@ -139,7 +139,7 @@ def _phases(data: Forecast, x: dict[str, Any], end: float, *, named: bool) -> li
     if named:
         second = end / WIDTH
         widths = (spans["label"].str.len() * LETTER + 8) * second
-        rows = sampling.rows_for((spans["start"] + widths / 2).tolist(), widths.tolist(), LABEL_ROWS)
+        rows = drawing.label_rows((spans["start"] + widths / 2).tolist(), widths.tolist(), LABEL_ROWS)
         placed = spans.assign(y=[np.nan if row is None else 17.0 + LINE * row for row in rows]).dropna(subset=["y"])
         text = alt.Chart(records(placed, start=2, end=2)).mark_text(
             align="left", dx=4, fontSize=11, fontWeight="bold", color=QUIET, clip=True

@@ -30,7 +30,7 @@ from lab.measure.lag import hold
 from lab.measure.reaction import PARTS, POLICY, cold_start, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
-from lab.report.evidence import breakdown_of
+from lab.report.breakdown import reaction_breakdown
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_a_10x_spike_is_absorbed(trials, evidence):
     """A 10x step is answered, drained and given back, and every message is processed exactly once."""
     record = trials.run(profile="step-10x", policy="lag")
-    evidence.chart("reaction, by part", lambda: breakdown_of(reaction(record)))
+    evidence.chart("reaction, by part", lambda: reaction_breakdown(reaction(record)))
 
     with evidence.of(record) as claim:
         claim(scale_events(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag")

@@ -17,7 +17,7 @@ from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.drain import best_drain
 from lab.measure.reaction import reaction
 from lab.measure.scaling import policy_excess
-from lab.report.evidence import breakdown_of
+from lab.report.breakdown import reaction_breakdown
 from lab.trial import own
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("Acceptance")]
@@ -28,7 +28,7 @@ def test_the_policy_is_accepted(trials, brought, evidence):
     """What any policy is held to, on whatever traffic."""
     record = trials.run(**brought)
     evidence.explain(own.replaced(record.inputs))
-    evidence.chart("reaction, by part", lambda: breakdown_of(reaction(record)))
+    evidence.chart("reaction, by part", lambda: reaction_breakdown(reaction(record)))
 
     with evidence.of(record) as claim:
         claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")

@@ -53,7 +53,7 @@ def test_without_drain_a_killed_pod_doubles_work(undrained):
     """Work done and not committed is done again by another pod: the ledger names the range and both pods."""
     found = integrity(undrained)
     assert found.doubled.number > 0
-    named = [item for item in undrained.reconciliation["doubled"] if len(item["pods"]) > 1]
+    named = [item for item in undrained.reconciliation.doubled if len(item.pods) > 1]
     assert named, found.named
     assert found.lost.number == 0
 
@@ -63,7 +63,7 @@ def test_a_dropped_receipt_is_named_as_lost(undrained, spark):
     session = spark()
     events = read(session, undrained.folder / "ledger", "events")
     receipts = undrained.receipts
-    doubled = {item["partition"] for item in undrained.reconciliation["doubled"]}
+    doubled = {item.partition for item in undrained.reconciliation.doubled}
     clean = receipts[~receipts["partition"].isin(doubled)].sort_values(["partition", "first"])
     dropped = clean.iloc[len(clean) // 2]
     kept = session.createDataFrame(receipts.drop(index=dropped.name))

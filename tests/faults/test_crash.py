@@ -282,10 +282,10 @@ def test_an_interrupted_trial_leaves_its_partial_record(tmp_path, capsys):
     assert len(record.samples) > 100
     assert {"profile", "assigned"} <= set(record.group_events["event"])
     settled = record.reconciliation
-    assert settled["produced"] == settled["processed"] + settled["unseen_messages"] > 20_000
-    assert settled["processed"] > 5_000
-    assert (settled["lost_messages"], settled["phantom_messages"], settled["mismatched_receipts"]) == (0, 0, 0)
-    assert sum(part.committed or 0 for part in record.offsets.values()) <= settled["processed"]
+    assert settled.produced == settled.processed + settled.unseen_messages > 20_000
+    assert settled.processed > 5_000
+    assert (settled.lost_messages, settled.phantom_messages, settled.mismatched_receipts) == (0, 0, 0)
+    assert sum(part.committed or 0 for part in record.offsets.values()) <= settled.processed
     with pytest.raises(InputError, match="ended: 'interrupted'"):
         find(tmp_path, record.id)
     assert main(["judge", str(folder)]) == 0

@@ -47,7 +47,7 @@ def test_a_group_is_taken_through_its_steps(run):
     assert down.moved >= 8
     assert control.moved == 0
     assert up.after_rate > up.baseline * 1.3
-    assert record.reconciliation["doubled_messages"] == record.reconciliation["lost_messages"] == 0
+    assert record.reconciliation.doubled_messages == record.reconciliation.lost_messages == 0
 
 
 def test_partitions_are_added_under_load(run):

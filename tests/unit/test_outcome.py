@@ -29,8 +29,8 @@ class Empty(Record):
 
 @pytest.fixture
 def judged(evidence, monkeypatch):
-    monkeypatch.setattr("lab.report.experiment.report.attach", lambda *_: None)
-    monkeypatch.setattr("lab.report.experiment.report.side_by_side", lambda *_: {"x": {"trial": 1.0}})
+    monkeypatch.setattr("lab.report.evidence.attach", lambda *_: None)
+    monkeypatch.setattr("lab.report.evidence.side_by_side", lambda *_: {"x": {"trial": 1.0}})
     return evidence
 
 

@@ -40,7 +40,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from lab.errors import LabFault
-from lab.record.ledger.reconciliation import NAMED, Range, Reconciliation
+from lab.record.reconciliation import Range, Reconciliation
+
+NAMED = 1000  # ranges named of each kind; totals count all
 
 
 def reconcile(events: DataFrame, receipts: DataFrame, dead_letters: DataFrame | None = None) -> Reconciliation:

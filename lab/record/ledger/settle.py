@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lab.record.ledger.ingest import CHECKPOINT, TABLES, Topics, ingest, read
 from lab.record.ledger.reconcile import reconcile
-from lab.record.ledger.reconciliation import Reconciliation
 from lab.record.ledger.rollup import RATES, rates
+from lab.record.reconciliation import Reconciliation
 
 LEDGER = "ledger"
 

@@ -52,7 +52,7 @@ def settled(folder, table, **ledger):
     rows = {"partition": [seq % 4 for seq in range(MESSAGES)], "offset": [seq // 4 for seq in range(MESSAGES)]}
     pd.DataFrame(rows | {"seq": range(MESSAGES)}).to_parquet(folder / "ledger" / "events" / "part-0.parquet")
     verdict = {"produced": MESSAGES, "processed": MESSAGES - len(POISON), "dead_messages": len(POISON)}
-    (folder / "reconciliation.json").write_text(json.dumps(whole.ledger(**verdict) | ledger))
+    (folder / "reconciliation.json").write_text(json.dumps(whole.reconciliation(**verdict) | ledger))
     if table is not None:
         table.to_parquet(folder / "dead_letters.parquet")
     return made
@@ -106,7 +106,7 @@ def test_a_record_of_before_dead_letters_is_no_data_and_still_judged(tmp_path):
     made = settled(tmp_path, None)
     verdict = json.loads((tmp_path / "reconciliation.json").read_text())
     for name in ("dead_messages", "both_messages", "buried_again", "stray_letters", "both"):
-        del verdict[name]
+        verdict.pop(name, None)
     (tmp_path / "reconciliation.json").write_text(json.dumps(verdict))
     again = Record(made.folder)
     assert "no dead_letters" in dead_letters(again).dead.why
@@ -193,7 +193,7 @@ def shot(folder, doubled):
     events = [assigned(0, "a", 0, 1, 2), given_up(40, "a", 2)]
     made = record(folder, faults=(Fault(100.0, "sigkill", "a"),), group_events=events, receipts=receipts)
     total = sum(item["count"] for item in doubled)
-    (folder / "reconciliation.json").write_text(json.dumps(whole.ledger(doubled=doubled, doubled_messages=total)))
+    (folder / "reconciliation.json").write_text(json.dumps(whole.reconciliation(doubled=doubled, doubled_messages=total)))
     return made
 
 
@@ -226,7 +226,9 @@ def test_what_the_pod_itself_did_twice_is_not_the_kills(tmp_path):
     """No receipt but its own, both from before the kill, covers the messages."""
     own = [done("a", 0, 0, 9, 99.0), done("a", 0, 0, 9, 99.5)]
     made = record(tmp_path, faults=(Fault(100.0, "sigkill", "a"),), group_events=[assigned(0, "a", 0)], receipts=own)
-    (tmp_path / "reconciliation.json").write_text(json.dumps(whole.ledger(doubled=[range_of(0, 0, 9)], doubled_messages=10)))
+    (tmp_path / "reconciliation.json").write_text(
+        json.dumps(whole.reconciliation(doubled=[range_of(0, 0, 9)], doubled_messages=10))
+    )
     found = killed(made)
     assert (found.unexplained.value, found.oldest_s.value) == (10, 0)
 

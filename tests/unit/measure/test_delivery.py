@@ -6,7 +6,7 @@ import pytest
 
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
 from lab.measure.delivery import DELIVERED, delivery, unaccounted
-from lab.record.ledger.reconciliation import Range, Reconciliation
+from lab.record.reconciliation import Range, Reconciliation
 from lab.record.store import Record, write_json
 from lab.record.trial import Offsets
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.dip import GRID_S, dips, dry_partitions, median_step, worst_step
-from lab.measure.throughput import Throughput
+from lab.measure.dip import dips, dry_partitions, median_step, worst_step
+from lab.measure.throughput import GRID_S, Throughput
 
 from . import built
 from .built import assigned, given_up, receipt, sample

@@ -31,9 +31,8 @@ def build(folder, *phases):
         receipts=[receipt("a", 10, 40, 3000), receipt("a", 50, 60, 1)],
         rates=RATES,
     )
-    waiting = {"partition": 1, "first": 0, "last": 1, "count": 2, "pods": []}
     counts = {"produced": 100, "processed": 97, "lost_messages": 3, "unseen_messages": 2, "doubled_messages": 5}
-    write_json(folder / "reconciliation.json", whole.ledger(**counts, unseen=[waiting]))
+    write_json(folder / "reconciliation.json", whole.reconciliation(**counts, unseen=[{"partition": 1, "count": 2}]))
     return record
 
 

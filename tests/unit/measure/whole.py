@@ -4,7 +4,6 @@ from dataclasses import asdict, replace
 
 from lab.host.machine import Machine
 from lab.model.baseline import FLOOR, Baseline
-from lab.record.ledger.reconciliation import Reconciliation
 from lab.record.trial import Offsets, Trial
 from lab.spec.inputs import Inputs
 from lab.spec.workload import Workload
@@ -50,6 +49,16 @@ def inputs(**given):
     return Inputs.from_dict(content, "a test")
 
 
+def reconciliation(**given):
+    """The content of reconciliation.json: counts of 0 and no ranges but those ``given``, which may lack their ends."""
+    counts = ("produced", "processed", "receipts", "holes", "resent", "lost_messages", "unseen_messages", "doubled_messages")
+    counts += ("phantom_messages", "mismatched_receipts")
+    lists = ("lost", "unseen", "doubled", "phantom", "mismatched")
+    content = dict.fromkeys(counts, 0) | dict.fromkeys(lists, ()) | given
+    ends = {"first": 0, "last": 0, "pods": []}
+    return {name: [ends | one for one in value] if name in lists else value for name, value in content.items()}
+
+
 def trial(chosen, **more):
     """A trial that went to its end with the inputs ``chosen``, and ``more`` of what its trial.json says."""
     ended = Trial(
@@ -66,9 +75,3 @@ def trial(chosen, **more):
         finished=110.0,
     )
     return replace(ended, **more)
-
-
-def ledger(**given):
-    """The content of reconciliation.json, all zeros and empty but for what is ``given``."""
-    none = Reconciliation(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, lost=(), unseen=(), doubled=(), phantom=(), mismatched=())
-    return none.to_json() | given

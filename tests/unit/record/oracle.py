@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from lab.record.ledger.reconciliation import Range, Reconciliation
+from lab.record.reconciliation import Range, Reconciliation
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from lab.kafka import deadletter, event, topics
 from lab.kafka.deadletter import Reason
 from lab.record.ledger.ingest import Topics, decode_events, ingest, read
 from lab.record.ledger.reconcile import reconcile
-from lab.record.ledger.reconciliation import Reconciliation
 from lab.record.ledger.rollup import RATES
 from lab.record.ledger.settle import settle
+from lab.record.reconciliation import Reconciliation
 
 U63 = st.integers(0, 2**63 - 1)
 VALUE = st.builds(event.encode, U63, U63, U63, st.binary(min_size=232, max_size=232))

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from lab.errors import LabFault
 from lab.record.ledger import reconcile as checker
 from lab.record.ledger.reconcile import reconcile
-from lab.record.ledger.reconciliation import Range, Reconciliation
+from lab.record.reconciliation import Range, Reconciliation
 
 from .conftest import Table
 from .oracle import Partition, Receipt, check

@@ -7,7 +7,7 @@ import pytest
 
 from lab import paths
 from lab.errors import InputError
-from lab.record import seal, trial
+from lab.record import trial
 from lab.record.trial import Deadlines, Fault, Offsets, Step, WatchGap
 from lab.spec.inputs import Inputs
 from tests.records import FOLDER
@@ -33,7 +33,7 @@ FULL = whole.trial(
 def test_what_is_written_is_read_again(tmp_path):
     """Every field, and the version first."""
     FULL.write(tmp_path)
-    content = json.loads((tmp_path / seal.OWN).read_text())
+    content = json.loads((tmp_path / trial.FILE).read_text())
     assert next(iter(content.items())) == ("schema", 1)
     assert content["watch_gaps"] == [{"kind": "Pod", "from": 1.5, "until": 1.75}]
     again = trial.read(tmp_path)
@@ -58,7 +58,7 @@ def test_the_schema_ships_with_the_package():
 @pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
 def test_a_record_of_before_there_was_a_version_is_converted(folder):
     """Each committed one: nothing is lost, a length is no moment any more, and the id is that of the inputs."""
-    written = json.loads((folder / seal.OWN).read_text())
+    written = json.loads((folder / trial.FILE).read_text())
     assert "schema" not in written
     read = trial.read(folder)
     assert read.inputs.id == read.id == written["id"]
@@ -88,10 +88,10 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
 )
 def test_what_no_trial_writes_is_refused_in_one_line(change, line, tmp_path):
     """It names the file, the field, its value and what is allowed."""
-    (tmp_path / seal.OWN).write_text(json.dumps(FULL.to_json() | change))
+    (tmp_path / trial.FILE).write_text(json.dumps(FULL.to_json() | change))
     with pytest.raises(InputError) as refused:
         trial.read(tmp_path)
-    assert str(refused.value).startswith(f"{tmp_path / seal.OWN}: {line}")
+    assert str(refused.value).startswith(f"{tmp_path / trial.FILE}: {line}")
     assert "\n" not in str(refused.value)
 
 
@@ -100,6 +100,6 @@ def test_a_file_that_is_no_trial_is_refused(content, tmp_path):
     """And so is none at all."""
     with pytest.raises(InputError, match=r"trial.json: content: "):
         trial.read(tmp_path)
-    (tmp_path / seal.OWN).write_text(content)
+    (tmp_path / trial.FILE).write_text(content)
     with pytest.raises(InputError, match=r"trial.json: content: "):
         trial.read(tmp_path)

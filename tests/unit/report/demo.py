@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lab.report.chart import Timeline
+from lab.report.timeline import Timeline
 
 SCALING = ((28.0, 4, 8), (43.0, 8, 16), (58.0, 16, 24), (430.0, 24, 12), (490.0, 12, 6), (550.0, 6, 4))
 
@@ -62,7 +62,7 @@ def trial(*, step_s: float = 1.0, seed: int = 7, fault: bool = True, title: str 
         throughput=pd.concat(rates, ignore_index=True),
         spans=pd.DataFrame([{"start": 0.0, "end": 240.0, "label": "spike 10x"}]),
         marks=pd.DataFrame(marks, columns=["t", "kind", "label", "detail"]),
-        faults=pd.DataFrame(faults, columns=["start", "end", "label"]),
+        events=pd.DataFrame(faults, columns=["start", "end", "label"]),
     )
 
 
@@ -83,11 +83,11 @@ def reaction() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    from lab.report import chart
+    from lab.report import breakdown, drawing, timeline
 
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name, made in (("timeline", chart.timeline(trial())), ("breakdown", chart.breakdown(reaction()))):
-        (folder / f"{name}.html").write_text(chart.html(made), encoding="utf-8")
-        (folder / f"{name}.svg").write_text(chart.svg(made), encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(chart.png(made))
+    for name, made in (("timeline", timeline.timeline(trial())), ("breakdown", breakdown.breakdown(reaction()))):
+        (folder / f"{name}.html").write_text(drawing.html(made), encoding="utf-8")
+        (folder / f"{name}.svg").write_text(drawing.svg(made), encoding="utf-8")
+        (folder / f"{name}.png").write_bytes(drawing.png(made))

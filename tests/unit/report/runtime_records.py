@@ -107,8 +107,14 @@ def spike(
     times = {"settling": ZERO, "driving": ZERO + 1, "ended": END}
     record = built.record(folder, inputs=given, times=times, **tables)
     if "reconciliation" not in without:
-        settled = whole.ledger(produced=60_000, processed=60_000, doubled_messages=doubled)
-        write_json(folder / "reconciliation.json", settled)
+        counts = {
+            "produced": 60_000,
+            "processed": 60_000,
+            "lost_messages": 0,
+            "unseen_messages": 0,
+            "doubled_messages": doubled,
+        }
+        write_json(folder / "reconciliation.json", whole.reconciliation(**counts))
     return _finish(record, identity, ended=ended, versions=dict(versions))
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.report import compare, look
-from tests.unit.report.test_chart import encodings
+from lab.report import compare, drawing
 from tests.unit.report.test_tables import Tags
+from tests.unit.report.test_timeline import encodings
 
 ROWS = {
     "reaction (s)": {"lag": 4.0, "cpu": 31.0},
@@ -137,7 +137,7 @@ def test_the_picture_names_every_trial() -> None:
     """The legend stands in the static image too, long and awkward labels in full."""
     long = "cooperative-sticky, 48 partitions, lagThreshold 1,500 a replica"
     renamed = curves(3).replace({"trial": {"trial 0": long, "trial 1": "a.b[0] 'quoted'"}})
-    picture = look.svg(compare.comparison_chart(renamed, "Which <policy>", "scale quick"))
+    picture = drawing.svg(compare.comparison_chart(renamed, "Which <policy>", "scale quick"))
     for text in (long, "a.b[0] 'quoted'", "trial 2", "Which &lt;policy&gt;", "scale quick"):
         assert f">{text}<" in picture
 

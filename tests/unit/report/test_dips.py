@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.report import dips, look
+from lab.report import dips, drawing
 
 DEPTHS = {"range": 0.9, "cooperative-sticky, stock": 0.4, "control: none joins": 0.05}
 
@@ -124,14 +124,14 @@ def test_the_objective_and_no_change_are_ruled_in_every_panel(spec: dict[str, An
     named = [layer for layer in words if rows_of(spec, layer)["text"].tolist() == ["objective: -20 %"]]
     # A view that zooms clips its marks unless told not to, and the words stand outside of it.
     assert [layer["mark"]["clip"] for layer in named] == [False] * len(DEPTHS)
-    assert look.svg(dips.dip_traces(traces(), "Dips", "made up")).count(">objective: -20 %<") == len(DEPTHS)
+    assert drawing.svg(dips.dip_traces(traces(), "Dips", "made up")).count(">objective: -20 %<") == len(DEPTHS)
 
 
 def test_what_was_not_run_is_said() -> None:
     """A control has no scale-down; a configuration without one has no data, which is not the same."""
     data = traces()
     data = data[(data["configuration"] != "range") | (data["kind"] == "up")]
-    picture = look.svg(dips.dip_traces(data, "Dips", ""))
+    picture = drawing.svg(dips.dip_traces(data, "Dips", ""))
     assert ">a control has no scale-down<" in picture
     assert ">no data: scale-down<" in picture
 
@@ -154,13 +154,13 @@ def test_a_dot_a_step_a_tick_a_median() -> None:
 
 def test_the_bars_say_what_lacks_a_number() -> None:
     """A step that never recovered and one without a depth are counted beside their row; the bound is written out."""
-    picture = look.svg(dips.dip_bars(table()))
+    picture = drawing.svg(dips.dip_bars(table()))
     assert ">median 72, worst 90 %; back in 3.5 s; 1 never back<" in picture
     assert ">median 60.8, worst 85.5 %; back in 3.5 s; 1 no data<" in picture
     assert ">bound 20 %<" in picture
     only = table().assign(depth_1s=lambda made: made["depth_1s"].where(made["configuration"] != "range"))
     assert picture.count(">no data in 5 steps<") == 0
-    assert look.svg(dips.dip_bars(only)).count(">no data in 5 steps<") == 2
+    assert drawing.svg(dips.dip_bars(only)).count(">no data in 5 steps<") == 2
 
 
 def test_the_bound_is_in_the_picture_however_shallow_the_dips() -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lab.foresee.curve import Curve
-from lab.report import look, predict
+from lab.report import drawing, predict
 from lab.spec.profile import Profile, Step
 
 PROFILE = Profile((Step(0, 10, "baseline"), Step(60, 100, "spike"), Step(120, 10, "drain")), 180)
@@ -53,7 +53,7 @@ def test_a_record_is_drawn_beside_its_prediction():
 
 def test_the_phases_are_named():
     """Each in the top panel."""
-    picture = look.svg(predict.forecast(predict.Forecast("a", "b", PROFILE, 0.0, 2.0, curve(900.0))))
+    picture = drawing.svg(predict.forecast(predict.Forecast("a", "b", PROFILE, 0.0, 2.0, curve(900.0))))
     for phase in ("baseline", "spike", "drain"):
         assert f">{phase}</text>" in picture
 
@@ -72,7 +72,7 @@ def test_the_front_is_drawn_with_the_given_and_the_recommended():
         (10, 5, predict.YOURS),
         (9, 2, predict.RECOMMENDED),
     )
-    picture = look.svg(predict.front(table, "policies", "simulated", 2.0))
+    picture = drawing.svg(predict.front(table, "policies", "simulated", 2.0))
     for kind in (predict.TRIED, predict.FRONT):
         assert f">{kind}</text>" in picture
     for kind in (predict.YOURS, predict.RECOMMENDED):  # in the legend and beside the point

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.report import summary
+from lab.report import session
 from tests.unit.report.test_tables import VERDICT, Tags, verdicts
 
 HELD = VERDICT | {"experiment": "2 reaction"}
@@ -32,7 +32,7 @@ CONCLUSION = {
     "because": "24 surplus pods owned 0 partitions and added 0 messages/s",
 }
 HEAD = {"scale": "standard", "runtime": "binary", "machine": "2 cores", "commit": None}
-PAGES = [summary.summary_markdown, summary.summary_html]
+PAGES = [session.summary_markdown, session.summary_html]
 pages = pytest.mark.parametrize("page", PAGES)
 Page = Callable[..., str]
 conclusions = st.fixed_dictionaries(dict.fromkeys(("experiment", "setting", "value", "because"), st.text(max_size=20)))
@@ -97,7 +97,7 @@ def test_an_empty_session_says_so(page: Page) -> None:
 
 def test_missing_keeps_the_expected_order() -> None:
     """Each once, in the order asked for; a verdict without data is a verdict."""
-    assert summary.missing([HELD, NO_DATA], ["9 kafka", "4 ceiling", "1 signal", "9 kafka", "2 reaction"]) == [
+    assert session.missing([HELD, NO_DATA], ["9 kafka", "4 ceiling", "1 signal", "9 kafka", "2 reaction"]) == [
         "9 kafka",
         "1 signal",
     ]
@@ -122,7 +122,7 @@ def test_the_policy_says_what_and_why(page: Page) -> None:
 
 def test_markdown_is_what_a_reader_expects() -> None:
     """The table in full, as it is written."""
-    table = summary.summary_markdown([BREACHED | {"trials": ["a1", "b 2"]}], [CONCLUSION], HEAD).split("\n## ")
+    table = session.summary_markdown([BREACHED | {"trials": ["a1", "b 2"]}], [CONCLUSION], HEAD).split("\n## ")
     assert table[2].splitlines()[2:] == [
         "| experiment | claim | quantity | target | measured | verdict | records |",
         "|---|---|---|---|---:|---|---|",
@@ -137,7 +137,7 @@ def test_markdown_is_what_a_reader_expects() -> None:
 @given(st.text(max_size=60) | st.text("`~ \n", max_size=20))
 def test_no_yaml_ends_its_own_block(policy: str) -> None:
     """Whatever the YAML holds, the first line that could close the block is the one after it."""
-    lines = summary.summary_markdown([], [], {}, policy_yaml=policy).split("\n")
+    lines = session.summary_markdown([], [], {}, policy_yaml=policy).split("\n")
     begun = next(n for n, line in enumerate(lines) if line.endswith("```yaml"))
     fence = lines[begun].removesuffix("yaml")
     closing = next(n for n in range(begun + 1, len(lines)) if lines[n].strip().startswith(fence))
@@ -148,15 +148,15 @@ def test_no_yaml_ends_its_own_block(policy: str) -> None:
 @given(st.lists(verdicts, min_size=1, max_size=4), st.lists(conclusions, min_size=1, max_size=3), st.text(max_size=9))
 def test_no_text_breaks_the_markdown(rows: list[dict[str, Any]], concluded: list[dict[str, str]], name: str) -> None:
     """Any text in any cell: each row stays one line with its columns, and no line becomes a tag or a heading."""
-    text = summary.summary_markdown(rows, concluded, {name: name}, expected=[name])
+    text = session.summary_markdown(rows, concluded, {name: name}, expected=[name])
     lines = [line for line in text.split("\n") if line.startswith("|")]
-    tables = [len(summary.CLAIMS)] * (len(rows) + 2) + [len(summary.SETTINGS)] * (len(concluded) + 2)
+    tables = [len(session.CLAIMS)] * (len(rows) + 2) + [len(session.SETTINGS)] * (len(concluded) + 2)
     assert len(lines) == len(tables)
     for line, columns in zip(lines, tables, strict=True):
         assert line.replace("\\\\", "").replace("\\|", "").count("|") == columns + 1
     assert "<" not in text
     headings = re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)
-    assert set(headings) <= {summary.TITLE, "Breached", "No data", "Missing", "Claims", "Recommended policy"}
+    assert set(headings) <= {session.TITLE, "Breached", "No data", "Missing", "Claims", "Recommended policy"}
 
 
 class Links(Tags):
@@ -176,11 +176,11 @@ class Links(Tags):
 def test_no_text_breaks_the_page(rows: list[dict[str, Any]], concluded: list[dict[str, str]], name: str) -> None:
     """Only the page's own tags and cells, and each record's link leads to its folder below records/."""
     seen = Links()
-    seen.feed(summary.summary_html(rows, concluded, {name: name}, policy_yaml=name, expected=[name]))
+    seen.feed(session.summary_html(rows, concluded, {name: name}, policy_yaml=name, expected=[name]))
     seen.close()
     own = "html head meta title style body main h1 h2 p b ul li table thead tbody tr th td a pre"
     assert set(seen.tags) <= set(own.split())
-    assert seen.tags.count("td") == len(rows) * len(summary.CLAIMS) + len(concluded) * len(summary.SETTINGS)
+    assert seen.tags.count("td") == len(rows) * len(session.CLAIMS) + len(concluded) * len(session.SETTINGS)
     trials = [trial for row in rows for trial in row["trials"]]
     assert [unquote(link) for link in seen.links] == [f"records/{trial}/" for trial in trials]
     assert all(link.count("/") == 2 for link in seen.links)
@@ -188,7 +188,7 @@ def test_no_text_breaks_the_page(rows: list[dict[str, Any]], concluded: list[dic
 
 def test_the_name_of_a_record_is_text() -> None:
     """A record's id is escaped in what is read and quoted in what is followed."""
-    page = summary.summary_html([HELD | {"trials": ['<b>"/..']}], [], {})
+    page = session.summary_html([HELD | {"trials": ['<b>"/..']}], [], {})
     assert '<a href="records/%3Cb%3E%22%2F../">&lt;b&gt;&#34;/..</a>' in page
 
 

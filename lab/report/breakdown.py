@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.report.look import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, styled
+from lab.judge.bounds import REACTION_S
+from lab.measure.reaction import POLICY, Reaction
+from lab.report.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, styled
 
 GROUPS = [DELIVERED, FAULT, UP, BETWEEN, DOWN, ASKED, QUIET]
 
@@ -66,3 +70,11 @@ def breakdown(parts: pd.DataFrame, *, bound: float = 90.0, what: str = "Reaction
         f"{what}: {total:.1f} s, {verdict} the bound of {bound:g} s", anchor="start", frame="bounds", offset=8
     )
     return styled(alt.vconcat(whole, cascade, spacing=4, title=title).resolve_scale(x="shared", color="shared"))
+
+
+def reaction_breakdown(reaction: Reaction) -> Any:
+    """The reaction's parts as a chart."""
+    groups = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
+    groups |= {"pod Ready": "consumer start", "partitions assigned": "rebalance", "first receipt": "work"}
+    table = [{"part": part, "seconds": seconds, "group": groups[part]} for part, seconds in reaction.parts.items()]
+    return breakdown(pd.DataFrame(table), bound=float(REACTION_S), what="Reaction")

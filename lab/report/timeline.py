@@ -1,4 +1,4 @@
-"""A trial drawn: lag, replicas and throughput over one axis of time. Pure: tables in, one Vega-Lite spec out.
+"""A trial's timeline: lag, replicas and throughput over one axis of time. Pure: tables in, one Vega-Lite spec out.
 
 The same spec gives the interactive page (zoom, pan, one cursor across the panels) and the static image for print.
 Orange is what is asked for, blue what is delivered.
@@ -15,8 +15,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.report import sampling
-from lab.report.look import (
+from lab.report import drawing
+from lab.report.drawing import (
     ASKED,
     BETWEEN,
     DELIVERED,
@@ -28,16 +28,10 @@ from lab.report.look import (
     UP,
     WIDTH,
     Layer,
-    html,
     inline,
-    png,
     records,
     styled,
-    svg,
 )
-from lab.report.parts import breakdown
-
-__all__ = ["Timeline", "breakdown", "html", "png", "svg", "timeline"]
 
 HEIGHTS = {"lag": 190, "replicas": 150, "throughput": 150}
 TIME = alt.Tooltip("t:Q", title="time (s)", format=",.1f")
@@ -70,7 +64,7 @@ class Timeline:
     ``lag`` [t, lag] in messages; ``lag_objective`` the lagThreshold's line, in messages, if there is one; ``replicas``
     [t, kind: desired | current | ready, replicas], each in force until its next row; ``throughput`` [t, series:
     produced | consumed, rate] in messages/s; ``spans`` [start, end, label] the profile's phases; ``marks``
-    [t, kind: scale up | scale down | rebalance, label, detail]; ``faults`` [start, end, label].
+    [t, kind: scale up | scale down | rebalance, label, detail]; ``events`` [start, end, label].
     """
 
     title: str
@@ -81,7 +75,7 @@ class Timeline:
     throughput: pd.DataFrame
     spans: pd.DataFrame = field(default_factory=_no_spans)
     marks: pd.DataFrame = field(default_factory=_no_marks)
-    faults: pd.DataFrame = field(default_factory=_no_spans)
+    events: pd.DataFrame = field(default_factory=_no_spans)
 
 
 def timeline(data: Timeline) -> alt.VConcatChart:
@@ -117,8 +111,8 @@ def _domain(data: Timeline) -> tuple[float, float]:
         data.replicas["t"],
         data.throughput["t"],
         data.marks["t"],
-        data.faults["start"],
-        data.faults["end"],
+        data.events["start"],
+        data.events["end"],
     )
     times = pd.concat([column for column in tables if len(column)]).astype(float)
     first, last = float(times.min()), float(times.max())
@@ -140,13 +134,13 @@ def _colours(marks: dict[str, tuple[str, list[int]]]) -> tuple[alt.Scale, alt.Sc
 def _series(data: Timeline, name: str, end: float) -> pd.DataFrame:
     """A panel's series as drawn, [t, series, value]; a replica count stays in force to the chart's ``end``."""
     if name == "lag":
-        return sampling.thin(data.lag.rename(columns={"lag": "value"}), "value").assign(series="lag")
+        return drawing.thin(data.lag.rename(columns={"lag": "value"}), "value").assign(series="lag")
     if name == "throughput":
         rates = data.throughput.rename(columns={"rate": "value"}).groupby("series", sort=False)
-        return pd.concat([sampling.thin(part, "value") for _, part in rates])
+        return pd.concat([drawing.thin(part, "value") for _, part in rates])
     drawn = []
     for kind, part in data.replicas.rename(columns={"replicas": "value"}).groupby("kind", sort=False):
-        counts = sampling.steps(part, "value").drop(columns="kind").assign(series=kind)
+        counts = drawing.steps(part, "value").drop(columns="kind").assign(series=kind)
         drawn += [counts, counts.tail(1).assign(t=end)]
     return pd.concat(drawn)
 
@@ -192,11 +186,11 @@ def _layers(charts: Sequence[Any]) -> alt.LayerChart:
 def _cursor_rows(data: Timeline, domain: tuple[float, float]) -> list[dict[str, Any]]:
     """Every series' value in force at evenly spaced moments: what the cursor shows in all panels at once."""
     times = np.linspace(*domain, CURSOR_STEPS)
-    columns = {"lag": sampling.at(times, data.lag, "lag")}
+    columns = {"lag": drawing.values_at(times, data.lag, "lag")}
     for kind, part in data.replicas.groupby("kind"):
-        columns[str(kind)] = sampling.at(times, part, "replicas")
+        columns[str(kind)] = drawing.values_at(times, part, "replicas")
     for series, part in data.throughput.groupby("series"):
-        columns[str(series)] = sampling.at(times, part, "rate")
+        columns[str(series)] = drawing.values_at(times, part, "rate")
     moments = ({"t": round(float(t), 2)} for t in times)
     return [row | {name: column[n] for name, column in columns.items()} for n, row in enumerate(moments)]
 
@@ -211,31 +205,31 @@ def _cursor(rows: list[dict[str, Any]], x: dict[str, Any]) -> alt.Chart:
 
 
 def _rows(data: Timeline, domain: Sequence[float]) -> list[int]:
-    """The row of each phase's and fault's name, in that order, so that no name covers another."""
-    named = pd.concat([table for table in (data.spans, data.faults) if len(table)] or [data.spans])
+    """The row of each phase's and event's name, in that order, so that no name covers another."""
+    named = pd.concat([table for table in (data.spans, data.events) if len(table)] or [data.spans])
     widths = named["label"].astype(str).str.len().to_numpy() * 6.4 + 8
     second = (domain[1] - domain[0]) / WIDTH
     middles = named["start"].to_numpy(dtype=float) + widths * second / 2
     order = np.argsort(middles, kind="stable")
-    placed = sampling.rows_for(middles[order].tolist(), (widths[order] * second).tolist(), LABEL_ROWS)
+    placed = drawing.label_rows(middles[order].tolist(), (widths[order] * second).tolist(), LABEL_ROWS)
     rows = dict(zip(order.tolist(), placed, strict=True))
     return [rows[n] or 0 for n in range(len(named))]
 
 
 def _shading(data: Timeline, x: dict[str, Any], *, named: bool) -> list[Layer]:
-    """The profile's phases as a light ground, the faults as bars at the panel's top with a tint below them."""
+    """The profile's phases as a light ground, the events as bars at the panel's top with a tint below them."""
     rows = _rows(data, x["scale"].domain)
     layers: list[Layer] = []
     for table, colour, strength, places in (
         (data.spans, "#8a8a8a", 0.13, rows[: len(data.spans)]),
-        (data.faults, FAULT, 0.16, rows[len(data.spans) :]),
+        (data.events, FAULT, 0.16, rows[len(data.spans) :]),
     ):
         if table.empty:
             continue
         placed = records(table.assign(y=[17 + LINE * row for row in places]), start=2, end=2)
         start = alt.Chart(placed).encode(x=alt.X("start:Q", **x), tooltip=["label:N", "start:Q", "end:Q"])
         layers.append(start.mark_rect(color=colour, opacity=strength, clip=True).encode(x2="end:Q"))
-        if table is data.faults:
+        if table is data.events:
             layers.append(start.mark_rect(color=colour, clip=True).encode(x2="end:Q", y=alt.value(0), y2=alt.value(5)))
         if named:
             text = start.mark_text(align="left", dx=4, fontSize=11, fontWeight="bold", color=QUIET, clip=True)
@@ -260,7 +254,7 @@ def _marks(data: Timeline, name: str, x: dict[str, Any], zoom: alt.Parameter) ->
     if name == "lag":
         widths = scaled["label"].astype(str).str.len() * 6 + 6
         second = (x["scale"].domain[1] - x["scale"].domain[0]) / WIDTH
-        rows = sampling.rows_for(scaled["t"].tolist(), (widths * second).tolist(), LABEL_ROWS)
+        rows = drawing.label_rows(scaled["t"].tolist(), (widths * second).tolist(), LABEL_ROWS)
         labels = scaled.assign(y=[np.nan if row is None else -3.0 - 12 * row for row in rows]).dropna(subset=["y"])
         text = alt.Chart(records(labels, t=2)).mark_text(fontSize=10, baseline="bottom", clip=False)
         in_view = alt.when(zoom).then(alt.value(1)).otherwise(alt.value(0))

@@ -1,4 +1,8 @@
-"""The verdict of the ledger on a record, as reconciliation.json holds it. Pure; :mod:`.reconcile` says what its words mean."""
+"""The content of reconciliation.json: processed messages held against produced ones, with every range that disagrees.
+
+It is declared here once. :mod:`lab.record.ledger.reconcile` makes it with Spark and defines its terms. Reading it needs no
+Spark.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,6 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-NAMED = 1000  # ranges named of each kind; totals count all
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Reconciliation:
 
     @property
     def exact(self) -> bool:
-        """Whether every message produced was processed exactly once or is one dead letter, and no receipt says otherwise."""
+        """Whether every produced message was processed exactly once or is one dead letter, and no receipt contradicts that."""
         return not (
             self.lost_messages
             or self.unseen_messages
@@ -69,6 +71,12 @@ class Reconciliation:
             or self.stray_letters
         )
 
+    @property
+    def anomalies(self) -> dict[str, tuple[Range, ...]]:
+        """The ranges of each kind that should not be there, by the kind's name."""
+        kinds = ("lost", "unseen", "doubled", "phantom", "mismatched", "both")
+        return {kind: getattr(self, kind) for kind in kinds}
+
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists and numbers."""
         fields = dataclasses.asdict(self)
@@ -79,7 +87,7 @@ class Reconciliation:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Reconciliation:
-        """What :meth:`to_json` gave. Raises ``KeyError`` or ``TypeError`` for anything else."""
+        """Read the output of :meth:`to_json`. Raises ``KeyError`` or ``TypeError`` for anything else."""
         missing = {field.name: field.default for field in dataclasses.fields(cls) if field.default is not dataclasses.MISSING}
         fields = {field.name: (missing | dict(content))[field.name] for field in dataclasses.fields(cls)}
         for name, value in fields.items():

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.report import chart, sampling
-from lab.report.look import WIDTH
+from lab.report import breakdown, drawing, timeline
+from lab.report.drawing import WIDTH
 from tests.unit.report import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -41,13 +41,13 @@ def encodings(view: Any, channel: str) -> Iterator[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def spec() -> dict[str, Any]:
     """The demo trial's timeline as a Vega-Lite spec."""
-    return chart.timeline(demo.trial(step_s=10.0)).to_dict()
+    return timeline.timeline(demo.trial(step_s=10.0)).to_dict()
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
     """The demo trial's timeline as a page."""
-    return chart.html(chart.timeline(demo.trial(step_s=10.0, title="Step <10x> & hold")))
+    return drawing.html(timeline.timeline(demo.trial(step_s=10.0, title="Step <10x> & hold")))
 
 
 def test_three_panels_share_one_time_scale(spec: dict[str, Any]) -> None:
@@ -104,29 +104,29 @@ def test_a_browser_draws_the_interactive_chart(page: str, tmp_path: Path) -> Non
 
 def test_a_png_is_a_png() -> None:
     """The image for print starts as one."""
-    assert chart.png(chart.breakdown(demo.reaction()), scale=1.0).startswith(b"\x89PNG")
+    assert drawing.png(breakdown.breakdown(demo.reaction()), scale=1.0).startswith(b"\x89PNG")
 
 
 def test_a_trial_without_events_is_drawn() -> None:
     """No marks, no faults, no phases, gaps in the lag: still a chart."""
     trial = demo.trial(step_s=10.0)
-    bare = chart.Timeline(
+    bare = timeline.Timeline(
         "bare", "", trial.lag.assign(lag=np.nan), 100.0, trial.replicas[trial.replicas["kind"] == "ready"], trial.throughput
     )
-    assert "bare" in chart.svg(chart.timeline(bare))
+    assert "bare" in drawing.svg(timeline.timeline(bare))
 
 
 def test_a_timeline_without_data_is_refused() -> None:
     """An empty panel would look like a measurement of nothing."""
     with pytest.raises(ValueError, match="'lag' is empty"):
-        chart.timeline(dataclasses.replace(demo.trial(step_s=10.0), lag=pd.DataFrame(columns=["t", "lag"])))
+        timeline.timeline(dataclasses.replace(demo.trial(step_s=10.0), lag=pd.DataFrame(columns=["t", "lag"])))
 
 
 def test_a_long_trial_is_thinned_but_keeps_its_peak() -> None:
     """Past 5000 samples the chart holds fewer rows and the same highest lag."""
     trial = demo.trial(step_s=0.05)
-    thinned = sampling.thin(trial.lag, "lag")
-    assert len(trial.lag) > sampling.MOST_POINTS >= len(thinned)
+    thinned = drawing.thin(trial.lag, "lag")
+    assert len(trial.lag) > drawing.MOST_POINTS >= len(thinned)
     assert thinned["lag"].max() == trial.lag["lag"].max()
 
 
@@ -135,7 +135,7 @@ def test_a_long_trial_is_thinned_but_keeps_its_peak() -> None:
 def test_thinning_keeps_extremes_ends_and_order(values: list[float], buckets: int) -> None:
     """Whatever the series: at most four rows a bucket, no made-up row, the extremes stay, time never goes back."""
     table = pd.DataFrame({"t": np.arange(len(values)) * 1.0, "lag": values})
-    thinned = sampling.thin(table, "lag", most=10, buckets=buckets)
+    thinned = drawing.thin(table, "lag", most=10, buckets=buckets)
     assert len(thinned) <= max(10, 4 * buckets)
     assert thinned["t"].is_monotonic_increasing
     merged = thinned.merge(table, on="t", suffixes=("", "_was"))
@@ -150,14 +150,14 @@ def test_steps_lose_nothing(counts: list[int]) -> None:
     """A step line drawn from the kept rows has the same value at every moment."""
     times = np.arange(len(counts)) * 1.0
     table = pd.DataFrame({"t": times, "replicas": counts})
-    assert sampling.at(times, sampling.steps(table, "replicas"), "replicas") == counts
+    assert drawing.values_at(times, drawing.steps(table, "replicas"), "replicas") == counts
 
 
 @given(st.lists(st.floats(0, 100), max_size=30), st.floats(0.1, 30))
 def test_labels_never_overlap(times: list[float], width: float) -> None:
     """Two labels in one row are at least a width apart."""
     times.sort()
-    rows = sampling.rows_for(times, [width] * len(times), 3)
+    rows = drawing.label_rows(times, [width] * len(times), 3)
     for row in range(3):
         kept = [time for time, placed in zip(times, rows, strict=True) if placed == row]
         assert all(after - before >= width * 0.999 for before, after in pairwise(kept))
@@ -166,7 +166,7 @@ def test_labels_never_overlap(times: list[float], width: float) -> None:
 def test_a_breakdown_names_every_part_and_the_bound() -> None:
     """Tiny parts too are named with their seconds; the title has the sum and the bound."""
     parts = demo.reaction()
-    picture = chart.svg(chart.breakdown(parts))
+    picture = drawing.svg(breakdown.breakdown(parts))
     assert "Reaction: 71.2 s, within the bound of 90 s" in picture
     for part in parts["part"]:
         assert part in picture
@@ -177,4 +177,4 @@ def test_a_breakdown_names_every_part_and_the_bound() -> None:
 def test_a_part_without_a_length_is_refused(seconds: float) -> None:
     """A part that was not measured can't be drawn as if it were."""
     with pytest.raises(ValueError, match="0 s or more"):
-        chart.breakdown(pd.DataFrame({"part": ["x"], "seconds": [seconds], "group": ["y"]}))
+        breakdown.breakdown(pd.DataFrame({"part": ["x"], "seconds": [seconds], "group": ["y"]}))

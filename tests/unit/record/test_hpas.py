@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.model import hpa
-from lab.record import hpa_syncs
+from lab.record import hpas
 from lab.record.hpas import EXTERNAL, Current, Status
 
 counts = st.integers(1, 48)
@@ -17,7 +17,7 @@ def seen(name, total, existing, counted):
     average = -(-total // existing)  # the controller rounds up
     status = Status(1.0, existing, None, (Current(EXTERNAL, name, Fraction(average, 1000)),), (), {})
     spec = hpa.HpaSpec(1, 48, (hpa.Metric("External", name, "AverageValue", 150_000),), None)
-    return hpa_syncs._seen(spec, status, counted)
+    return hpas._seen(spec, status, counted)
 
 
 @given(st.integers(0, 10**6), counts)
@@ -43,4 +43,4 @@ def test_what_has_lasted_of_a_lag_is_known_to_a_thousandth_a_replica(total, exis
 def test_a_metric_that_failed_is_told_as_none():
     """No value in the status is no value seen, and not a 0."""
     spec = hpa.HpaSpec(1, 48, (hpa.Metric("External", "s0-persistent-lag-events", "AverageValue", 150_000),), None)
-    assert [one.observed for one in hpa_syncs._seen(spec, None, [4])] == [(None,)]
+    assert [one.observed for one in hpas._seen(spec, None, [4])] == [(None,)]

@@ -1,4 +1,4 @@
-"""Flips and monotony, on plain sequences."""
+"""Flips and monotony on plain sequences."""
 
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lab.measure.drain import largest_rise
 from lab.measure.scaling import count_flips
-from lab.record.replicas import Change
+from lab.record.pods import Change
 
 
 def changes(levels):

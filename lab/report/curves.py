@@ -1,0 +1,116 @@
+"""The tables that charts draw of a record: the timeline's and the comparison's. Pure: records in, tables out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import pandas as pd
+
+from lab.errors import NoData
+from lab.measure.killed import killed
+from lab.record.store import Record
+from lab.report.timeline import Timeline
+
+SHORTEST_S = 1.0  # a shorter bar could not be seen
+OUTCOME = ("t", "until", "due", "phase", "event", "result")  # of a row of the trial's events, all but its fields
+
+
+def timeline_of(record: Record) -> Timeline:
+    """The timeline's tables, in seconds since :attr:`Record.zero`. Raises :class:`NoData` for a missing curve."""
+    zero = record.zero
+    inputs = record.inputs
+    threshold = record.policy.lag_threshold
+    asked = f"lagThreshold {threshold:,} a replica" if threshold else "no lagThreshold"
+    phases = record.phases
+
+    def since(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+        return frame.assign(**{name: frame[name] - zero for name in columns or ("t",)})
+
+    replicas = record.replicas.melt("t", ["desired", "current", "ready"], var_name="kind", value_name="replicas")
+    return Timeline(
+        title=f"{inputs.profile_name} on policy {inputs.policy_name}: lag, replicas, throughput",
+        subtitle=(
+            f"scale {inputs.scale}; {inputs.runtime} runtime; P = {inputs.partitions}, "
+            f"{inputs.workload.balancer}, {asked}, seed {inputs.seed}; "
+            f"{record.trial.machine.cores} cores; {record.id}"
+        ),
+        lag=since(record.lag),
+        lag_objective=threshold,
+        replicas=since(replicas),
+        throughput=since(_throughput(record)),
+        spans=since(phases[~phases["label"].isin(["baseline", "drain", "lull"])], "start", "end"),
+        marks=since(_marks(record)),
+        events=since(_events(record), "start", "end"),
+    )
+
+
+def _throughput(record: Record, bin_s: float = 0.2) -> pd.DataFrame:
+    """The group's rates, messages/s in the middle of each bin; a bin without messages is 0, which the table leaves out."""
+    rates = record.rates
+    rates = rates[(rates["bin_s"] == bin_s) & (rates["pod"] == "")]
+    if rates.empty:
+        raise NoData(f"no rates in bins of {bin_s:g} s")
+    number = (rates["t"] / bin_s).round().astype("int64")
+    counts = rates.assign(bin=number).pivot_table("messages", "bin", "series", "sum", fill_value=0.0)
+    whole = counts.reindex(range(counts.index.min(), counts.index.max() + 1), fill_value=0.0).iloc[1:-1]  # ends are cut bins
+    table = (whole / bin_s).rename_axis("bin").reset_index().melt("bin", var_name="series", value_name="rate")
+    return table.assign(t=(table["bin"] + 0.5) * bin_s)[["t", "series", "rate"]]
+
+
+def compared(records: Mapping[str, Record]) -> pd.DataFrame:
+    """The curves of several trials as comparison_chart takes them. Raises :class:`NoData` for a missing curve."""
+    parts = []
+    for name, record in records.items():
+        begun = record.zero
+        lag, replicas = record.lag, record.replicas
+        rate = _throughput(record)
+        rate = rate[rate["series"] == "consumed"]
+        for panel, t, value in (
+            ("lag", lag["t"] - begun, lag["lag"]),
+            ("replicas", replicas["t"] - begun, replicas["desired"]),
+            ("throughput", rate["t"] - begun, rate["rate"]),
+        ):
+            parts.append(pd.DataFrame({"trial": name, "panel": panel, "t": t, "value": value}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _marks(record: Record) -> pd.DataFrame:
+    scale: list[dict[str, object]] = [
+        {
+            "t": change.t,
+            "kind": "scale up" if change.after > change.before else "scale down",
+            "label": f"{change.before}→{change.after}",
+            "detail": "desired replicas",
+        }
+        for change in record.scalings
+    ]
+    moved: list[dict[str, object]] = [
+        {"t": t, "kind": "rebalance", "label": event, "detail": f"{pod}: {len(partitions)} partitions {event}"}
+        for t, pod, event, partitions in record.handovers
+        if partitions
+    ]
+    return pd.DataFrame(scale + moved, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)
+
+
+def _events(record: Record) -> pd.DataFrame:
+    """One bar per event of the trial with its name and fields, from its begin to its end, for at least one second.
+
+    The bar of a trial's one kill lasts until every partition of the killed consumer is processed again, by any pod.
+    """
+    rows = [(row["t"], max(row["until"], row["t"] + SHORTEST_S), _label(row)) for row in record.trial.events]
+    if not rows:  # a record of before the events were kept has its kills
+        rows = [(one.t, one.t + SHORTEST_S, one.fault) for one in record.trial.faults]
+    if len(record.trial.faults) == 1:
+        kill = record.trial.faults[0]
+        with suppress(NoData):
+            back = kill.t + (killed(record).standstill_s.number or SHORTEST_S)
+            rows = [(start, back if start == kill.t else end, label) for start, end, label in rows]
+    return pd.DataFrame(rows, columns=["start", "end", "label"])
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    """The name of an event and its fields, as in "grow 48"."""
+    fields = [str(value) for name, value in row.items() if name not in OUTCOME]
+    return " ".join([str(row["event"]).replace("_", " "), *fields])
