@@ -41,6 +41,7 @@ SYNCS = {
     "rescaled": lambda replay: replay.rescaled,
     "proposal worked out too": lambda replay: replay.computed,
     "agreed at an edge of the clock": lambda replay: replay.at_an_edge,
+    "agreed on a less likely input": lambda replay: replay.alternatives,
     "disagreements": lambda replay: None if replay.why else len(replay.disagreements),
 }
 PREDICTED = {
