@@ -18,7 +18,7 @@ from confluent_kafka import KafkaException
 from benchmarks import lagscaler, simulate
 from lab.cluster import binary, broker, controlplane
 from lab.components import build, jars
-from lab.host import podnetwork, processes, runs
+from lab.host import processes, resources, runs
 from lab.kafka import topics
 from lab.kafka.lag import LagReader
 from lab.record.ledger import session
@@ -138,7 +138,7 @@ def cluster_up() -> None:
         cluster = binary.up(chosen)
         whole.append(cluster.up_s)
         cluster.down()
-        with runs.guarded() as run, contextlib.closing(podnetwork.claim()) as pods:
+        with runs.guarded() as run, contextlib.closing(resources.claim_pod_network()) as pods:
             begun = time.monotonic()
             controlplane.start(run, built, chosen, pods)
             alone.append(time.monotonic() - begun)

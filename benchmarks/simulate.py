@@ -14,8 +14,8 @@ import altair as alt
 import numpy as np
 
 from lab import paths
-from lab.foresee import fields
 from lab.foresee import simulate as run
+from lab.foresee import variants
 from lab.foresee.curve import Curve
 from lab.foresee.group import NOBODY, Consumers, Group
 from lab.foresee.simulate import Situation, simulate, simulate_many
@@ -73,8 +73,8 @@ def scaled(partitions: int, threshold: int = 150) -> ScaledObject:
     """Policy lag-150 with as many pods as could work, and another lagThreshold."""
     content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml")
     assert isinstance(content, ScaledObject)
-    changes: fields.Changes = {fields.THRESHOLD: threshold, fields.MOST: max(content.min_replicas, min(partitions, 100))}
-    return fields.changed(content, changes).scaled
+    changes: variants.Changes = {variants.THRESHOLD: threshold, variants.MOST: max(content.min_replicas, min(partitions, 100))}
+    return variants.with_changes(content, changes).scaled
 
 
 def seconds(work: Callable[[], object], times: int = 2) -> float:

@@ -11,6 +11,7 @@ from lab import extras
 from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
 
 COMMANDS = {
+    "demo": ("demo", "one trial in a folder of your own, with the live board and the report: begin here"),
     "simulate": ("simulate", "what a ScaledObject would do on a profile, without a cluster"),
     "tune": ("tune", "the cheapest ScaledObject that is not late: variants of a given one, simulated"),
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),

@@ -20,7 +20,7 @@ from lab.errors import BAD_INPUT, Breach, InputError, NoData
 from lab.judge.claim import absent
 from lab.report.session import Session
 from lab.spec import scale as scales
-from lab.spec.library import Library
+from lab.spec.manifests import Library
 from lab.spec.scale import Scale
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     _join_paths()
     group = parser.getgroup("elastic lab")
     group.addoption("--cluster", choices=("binary", "kind"), default="binary", help="runtime (default: binary)")
-    group.addoption("--scale", default="quick", help="quick, standard or full: see profiles/scales.yaml (default: quick)")
+    text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
+    group.addoption("--scale", metavar="NAME", help=f"quick, medium, standard, close, real or full: {text}")
     group.addoption("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
     group.addoption("--repeat", type=int, default=1, metavar="N", help="runs of each trial that is repeated (default: 1)")
     group.addoption("--from-records", type=Path, metavar="DIR", help="judge stored records; starts no cluster")
@@ -140,7 +141,13 @@ def _check(options: Any) -> None:
             raise InputError("command line", "--from-records", str(options.from_records), "a folder of records")
     if options.recheck and not options.from_records:
         raise InputError("command line", "--recheck", True, "beside --from-records, whose ledgers it settles")
-    scales.load(options.scale)
+    scales.load(options.scale or scales.QUICK)
+
+
+def chosen_scale(config: pytest.Config) -> Scale:
+    """The scale that ``--scale`` names, or the one for the files that a user brought."""
+    name = config.getoption("--scale")
+    return scales.load(name) if name else own(config).scale()
 
 
 def _inputs(config: pytest.Config) -> Any:
@@ -149,7 +156,7 @@ def _inputs(config: pytest.Config) -> Any:
 
     chosen = own(config).plan()
     traffic, policy, work = (chosen.pop(name) for name in ("profile", "policy", "workload"))
-    scale, runtime = scales.load(config.getoption("--scale")), config.getoption("--cluster")
+    scale, runtime = chosen_scale(config), config.getoption("--cluster")
     return inputs.read(traffic, policy, work, 1, scale, runtime, library=Library.of(config.rootpath), **chosen)
 
 
@@ -240,8 +247,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="session")
 def scale(request: pytest.FixtureRequest) -> Scale:
-    """The scale chosen with ``--scale``."""
-    return scales.load(request.config.getoption("--scale"))
+    """The scale of the session's trials."""
+    return chosen_scale(request.config)
 
 
 @pytest.fixture(scope="session")

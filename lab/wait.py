@@ -1,10 +1,12 @@
-"""Waiting, with a stated deadline, for something that can only be asked; a watch or callback is used where there is one."""
+"""Waiting with a stated deadline, and log lines that show that a wait goes on."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from lab.errors import LabFault
 
@@ -26,3 +28,25 @@ def until(
             raise LabFault(f"{what}: not within {deadline_s:g} s")
         pause.wait(every_s)
     return time.monotonic() - begun
+
+
+log = logging.getLogger("lab")
+
+
+@contextmanager
+def reporting(what: Callable[[], str], every_s: float = 10.0) -> Iterator[None]:
+    """Log ``what()`` with the elapsed seconds every ``every_s`` seconds until the block ends."""
+    done = threading.Event()
+    begun = time.monotonic()
+
+    def tick() -> None:
+        while not done.wait(every_s):
+            log.info("%s, %.0f s", what(), time.monotonic() - begun)
+
+    thread = threading.Thread(target=tick, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

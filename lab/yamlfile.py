@@ -1,15 +1,19 @@
-"""Reading YAML that people write, with errors that name the file and the field."""
+"""Reads YAML files strictly, and plain data field by field: one clear line names what can not be used."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from lab.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def parse(text: str, where: object) -> dict[str, Any]:
@@ -90,3 +94,22 @@ def mapping(content: Mapping[str, Any], field: str, where: object) -> Mapping[st
     if not isinstance(value, dict):
         raise InputError(where, field, value, "a mapping")
     return value
+
+
+_NAMES = {str: "text", dict: "a mapping", int: "a whole number", list: "a list"}
+
+
+def field_value(content: Mapping[str, Any], field: str, kind: type, where: object, prefix: str) -> Any:
+    """The ``kind`` in ``field`` of ``content``, which lies at ``prefix``. Raises :class:`InputError` for anything else."""
+    found = content.get(field)
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise InputError(where, f"{prefix}{field}", found, _NAMES[kind])
+    return found
+
+
+def exact_fields(kind: type[DataclassInstance], content: object, where: object, place: str) -> dict[str, Any]:
+    """The mapping ``content`` at ``place``, which has exactly the fields of ``kind``. Raises :class:`InputError` otherwise."""
+    names = [field.name for field in fields(kind)]
+    if not isinstance(content, dict) or set(content) != set(names):
+        raise InputError(where, place, content, f"a mapping of {', '.join(names)}")
+    return content

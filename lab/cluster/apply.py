@@ -1,16 +1,24 @@
-"""Server-side apply of plain objects, as ``kubectl apply --server-side`` does it."""
+"""Objects of the apiserver: applied and deleted, as ``kubectl apply --server-side`` does it, and waited for."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
-from collections.abc import Iterable, Mapping
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError
 
+from lab.cluster.certs import Pair
 from lab.errors import LabFault
+from lab.wait import until
 
 MANAGER = "elastic-lab"
 
@@ -42,3 +50,64 @@ def delete(api: client.ApiClient, unwanted: Iterable[Mapping[str, Any]], namespa
         body = {"propagationPolicy": "Background"}
         with contextlib.suppress(NotFoundError):
             dynamic.delete(resource, name=item["metadata"]["name"], namespace=namespace, body=body)
+
+
+def api_service(name: str, service: str, namespace: str, port: int, ca: Path) -> dict[str, Any]:
+    """The APIService ``name`` ("v1beta1.metrics.k8s.io"), served by ``service``:``port`` with a certificate of ``ca``'s."""
+    version, _, group = name.partition(".")
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": name},
+        "spec": {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+            "caBundle": base64.b64encode(ca.read_bytes()).decode(),
+            "service": {"name": service, "namespace": namespace, "port": port},
+        },
+    }
+
+
+def wait_for_apiserver(server: str, ca: Path, pair: Pair, deadline_s: float, check: Callable[[], None]) -> None:
+    """Wait until ``/readyz`` answers; ``check`` raises when the apiserver has died."""
+    context = ssl.create_default_context(cafile=str(ca))
+    context.load_cert_chain(pair.cert, pair.key)
+
+    def answers() -> bool:
+        try:
+            with urllib.request.urlopen(f"{server}/readyz", context=context, timeout=5) as response:
+                return bool(response.status == 200)
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return False
+
+    until(answers, deadline_s, "kube-apiserver's /readyz", check)
+
+
+def wait_for_api_service(api: client.ApiClient, name: str, deadline_s: float, check: Callable[[], None]) -> None:
+    """Wait until the APIService ``name`` is Available, so that its metrics can be asked for."""
+    registration = client.ApiregistrationV1Api(api)
+
+    def available() -> bool:
+        try:
+            status = registration.read_api_service_status(name).status
+        except ApiException:
+            return False
+        return any(item.type == "Available" and item.status == "True" for item in (status and status.conditions) or [])
+
+    until(available, deadline_s, f"APIService {name}", check)
+
+
+def wait_for_definitions(api: client.ApiClient, names: list[str], deadline_s: float, check: Callable[[], None]) -> None:
+    """Wait until every CustomResourceDefinition in ``names`` is Established."""
+    definitions = client.ApiextensionsV1Api(api)
+
+    def all_established() -> bool:
+        for name in names:
+            status = definitions.read_custom_resource_definition_status(name).status
+            if not any(item.type == "Established" and item.status == "True" for item in (status and status.conditions) or []):
+                return False
+        return True
+
+    until(all_established, deadline_s, "KEDA's CustomResourceDefinitions", check)

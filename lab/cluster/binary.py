@@ -14,13 +14,13 @@ from pathlib import Path
 import psutil
 from kubernetes import client
 
-from lab.cluster import broker, controlplane, fit, keda, metrics, wait_api
+from lab.cluster import apply, broker, controlplane, fit, keda, metrics
 from lab.cluster.fit import Fit
 from lab.components import build, jars
-from lab.host import podnetwork, processes, runs
+from lab.host import processes, resources, runs
 from lab.kafka import login
-from lab.progress import reporting
 from lab.spec.scale import Scale
+from lab.wait import reporting
 
 log = logging.getLogger("lab.cluster")
 
@@ -36,7 +36,7 @@ class Binary:
     versions: dict[str, str]
     up_s: float
     watcher: subprocess.Popen[bytes]
-    pods: podnetwork.Claim
+    pods: resources.PodNetwork
     runtime: str = "binary"
     fit: Fit = fit.BINARY
 
@@ -117,7 +117,7 @@ def up(scale: Scale) -> Binary:
     built = prepare()
     runs.sweep()
     begun = time.monotonic()
-    pods = podnetwork.claim()
+    pods = resources.claim_pod_network()
     try:
         parts, run, watcher = runs.start(lambda run: _start(run, built, scale, pods))
     except BaseException:
@@ -130,7 +130,7 @@ def up(scale: Scale) -> Binary:
     return cluster
 
 
-def _start(run: Path, built: build.Built, scale: Scale, pods: podnetwork.Claim) -> _Parts:
+def _start(run: Path, built: build.Built, scale: Scale, pods: resources.PodNetwork) -> _Parts:
     """Start every component in ``run``; returns when all answer."""
     phase = "control plane"
     with ThreadPoolExecutor(1) as pool, reporting(lambda: f"cluster: waiting for {phase}", every_s=10):
@@ -147,7 +147,7 @@ def _start(run: Path, built: build.Built, scale: Scale, pods: podnetwork.Claim) 
         phase = "aggregated APIs"
         api = plane.api()
         for name in (keda.EXTERNAL_METRICS, metrics.RESOURCE_METRICS):
-            wait_api.api_service_available(api, name, controlplane.START_DEADLINE_S, plane.check)
+            apply.wait_for_api_service(api, name, controlplane.START_DEADLINE_S, plane.check)
         phase = "KEDA's webhooks"
         keda.admitting(plane)
     return _Parts(plane, started, url)

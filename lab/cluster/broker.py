@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from lab.components import jars
 from lab.errors import LabFault
-from lab.host import mark, processes
+from lab.host import identity, processes
 from lab.kafka import login as logins
 from lab.wait import until
 
@@ -133,7 +133,7 @@ def launch(run: Path, bootstrap: str, text: str, login: Mapping[str, str] | None
         [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(settings), "--ignore-formatted"],
         capture_output=True,
         text=True,
-        env=mark.environment(run),
+        env=identity.environment(run),
         check=False,
     )
     if formatted.returncode != 0:

@@ -12,10 +12,10 @@ from typing import Any
 from kubernetes import client, config
 
 from lab import paths, yamlfile
-from lab.cluster import wait_api
+from lab.cluster import apply
 from lab.cluster.certs import Authority, Pair
 from lab.components.build import Built
-from lab.host import podnetwork, processes
+from lab.host import processes, resources
 from lab.spec.scale import Scale
 
 NODE = "lab-node"
@@ -99,7 +99,7 @@ def rights(part: str) -> list[dict[str, Any]]:
     return [*namespaces, *found]
 
 
-def start(run: Path, built: Built, scale: Scale, pods: podnetwork.Claim) -> ControlPlane:
+def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> ControlPlane:
     """Start the control plane under ``run`` and wait until its API answers.
 
     ``pods`` is the network of the pods' own loopback addresses; the node holds it too.
@@ -190,7 +190,7 @@ def start(run: Path, built: Built, scale: Scale, pods: podnetwork.Claim) -> Cont
         "--kubelet-preferred-address-types=InternalIP,Hostname",
         "--disable-admission-plugins=TaintNodesByCondition",
     )
-    wait_api.ready(plane.server, authority.cert, admin, START_DEADLINE_S, plane.check)
+    apply.wait_for_apiserver(plane.server, authority.cert, admin, START_DEADLINE_S, plane.check)
     manager, scheduling = (plane.kubeconfig_of(f"system:{name}") for name in (CONTROLLERS, "kube-scheduler"))
     launch(
         CONTROLLERS,

@@ -14,7 +14,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient, Resource
 
 from lab import yamlfile
-from lab.cluster import aggregated, apply, wait_api
+from lab.cluster import apply
 from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating, rights
 from lab.components.build import Built
 from lab.host import processes
@@ -169,7 +169,7 @@ def define(api: client.ApiClient, folder: Path) -> None:
     for definition in definitions:
         extensions.create_custom_resource_definition(definition)
     names = [definition["metadata"]["name"] for definition in definitions]
-    wait_api.established(api, names, START_DEADLINE_S, lambda: None)
+    apply.wait_for_definitions(api, names, START_DEADLINE_S, lambda: None)
 
 
 def register(plane: ControlPlane, name: str, service: str, namespace: str, port: int) -> None:
@@ -184,4 +184,4 @@ def register(plane: ControlPlane, name: str, service: str, namespace: str, port:
         "metadata": {"name": service, "namespace": namespace},
         "spec": {"type": "ExternalName", "externalName": "localhost"},
     }
-    apply.objects(plane.api(), [outside, aggregated.api_service(name, service, namespace, port, plane.authority.cert)])
+    apply.objects(plane.api(), [outside, apply.api_service(name, service, namespace, port, plane.authority.cert)])

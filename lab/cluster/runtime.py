@@ -7,12 +7,11 @@ from pathlib import Path
 from lab.cluster import Cluster, binary, kind
 from lab.spec.scale import Scale
 
-RUNTIMES = ("binary", "kind")
 _PYTEST_KINDS_OWN = "pytest-kind"
 
 
 def up(runtime: str, scale: Scale, name: str = kind.NAME, image: str | None = None, command: Path | None = None) -> Cluster:
-    """Start a cluster on ``runtime``, one of :data:`RUNTIMES`; returns when every API answers.
+    """Start a cluster on ``runtime``, ``binary`` or ``kind``; returns when every API answers.
 
     ``name``, ``image`` (of the nodes) and ``command`` (kind's program) are those of a kind cluster. pytest-kind's default name
     is not taken, because that cluster may be another project's. Raises :class:`lab.errors.LabFault` when it does not come up.

@@ -1,4 +1,4 @@
-"""``python -m lab build``, ``images`` and ``down``: what a cluster is made of, and its end."""
+"""``python -m lab build``, ``images`` and ``down``: make the parts of a cluster, and end clusters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.cluster import binary, docker
 from lab.cluster.images import catalog, make
-from lab.cluster.kind import settings
+from lab.cluster.kind import state
 from lab.components import bundle
 from lab.flags import Flags
 from lab.host import runs
@@ -21,7 +21,7 @@ PROVES = (
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Run ``command``; returns the exit code."""
+    """Run ``command``. Returns the exit code."""
     parser = Flags(f"elastic-lab {command}", help_text, environment=False)
     if command == "build":
         way = parser.add_mutually_exclusive_group()
@@ -41,7 +41,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
 
 
 def _build(export: Path | None, bundle_file: Path | None) -> None:
-    """Build what is missing, or take it from ``bundle_file``; write the bundle ``export`` if that is asked for."""
+    """Build the missing components, or take them from ``bundle_file``. Write the bundle ``export`` if it is given."""
     if bundle_file is not None:
         taken = bundle.read(bundle_file)
         print(f"{bundle_file}: {', '.join(map(str, taken)) or 'nothing that was not there already'}")
@@ -52,8 +52,8 @@ def _build(export: Path | None, bundle_file: Path | None) -> None:
 
 
 def _images() -> str:
-    """Make the images; returns the table of what there is, and what a run on them proves."""
-    names = make.ensure(catalog.named(settings.infrastructure()))
+    """Make the images. Returns their table, and a sentence on what a run with them proves."""
+    names = make.ensure(catalog.named(state.infrastructure()))
     made = [*names.values(), make.make_pods(names[catalog.PYTHON])]
     sizes = docker.images(made)
     return "\n".join([*(f"{sizes[image] / 1e6:8,.0f} MB  {image}" for image in made), PROVES])

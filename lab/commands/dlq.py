@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from lab.commands.text import as_json, table
 from lab.flags import Flags
-from lab.kafka.settings import kafka_flags
+from lab.kafka.login import kafka_flags
 from lab.programs.deadletters import (
     COPY,
     DONE,
@@ -30,7 +30,7 @@ HEAD = ("letter", "message", "attempts", "replays", "failed (UTC)", "state", "er
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """List or replay; returns the exit code: 1 when something waits still or could not be sent at all."""
+    """List or replay. Returns the exit code, which is 1 when a letter still waits or could not be sent."""
     parser = Flags(f"elastic-lab {command}", help_text, environment=False)
     parser.add_argument("action", choices=ACTIONS, help="list the letters, or send those that wait back to their topics")
     kafka_flags(parser)
@@ -55,14 +55,14 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
         if options.action == "list":
             entries, committed = dead.entries(), dead.committed()
             known = states(entries, committed, dead.there(entries), options.to)
-            print(_listed(entries, known, options.json))
+            print(_list_text(entries, known, options.json))
             unmarked = sorted({entry.partition for entry in entries} - set(committed))
             if unmarked and not options.json:
                 where = ", ".join(map(str, unmarked))
                 print(f"\n{group} has no offset in partition {where}: a first replay takes --from-beginning")
             return 0
         replay = dead.replay(options.to, options.from_beginning, options.pass_over_others)
-    print(_told(replay, options.json))
+    print(_replay_text(replay, options.json))
     return 1 if replay.left or replay.passed_over else 0
 
 
@@ -73,7 +73,7 @@ def _names(text: str) -> frozenset[str]:
     return names
 
 
-def _told(replay: Replay, plain: bool) -> str:
+def _replay_text(replay: Replay, plain: bool) -> str:
     tally, found = replay.tally, replay.states
     counts = {"sent": tally.sent, "acknowledged": tally.acked, "failed": tally.failed, "unknown": tally.unknown}
     named = [*replay.named[:NAMED], *([f"and {more:,} more"] if (more := len(replay.named) - NAMED) > 0 else [])]
@@ -82,11 +82,13 @@ def _told(replay: Replay, plain: bool) -> str:
     kinds = f"{found[WAITING]:,} waited, {found[DONE]:,} were done with before, {found[COPY]:,} are copies, "
     kinds += f"{found[OTHER]:,} name another topic, {found[GONE]:,} have no topic to go back to, "
     kinds += f"{found[FOREIGN]:,} are no dead letters"
-    told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    return "\n".join([f"{sum(found.values()):,} letters: {kinds}", f"{told}; {replay.left:,} wait for the next replay", *named])
+    tallied = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    return "\n".join(
+        [f"{sum(found.values()):,} letters: {kinds}", f"{tallied}; {replay.left:,} wait for the next replay", *named]
+    )
 
 
-def _listed(entries: Sequence[Entry], known: Sequence[str], plain: bool) -> str:
+def _list_text(entries: Sequence[Entry], known: Sequence[str], plain: bool) -> str:
     rows, lines = [], [HEAD]
     for one, state in zip(entries, known, strict=True):
         row: dict[str, object] = {"letter": [one.partition, one.offset], "state": state}

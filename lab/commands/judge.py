@@ -1,4 +1,4 @@
-"""``python -m lab judge``: what records show, whether the model decides every sync of theirs, and predicted beside recorded."""
+"""``python -m lab judge``: it prints the measures of records, replays their syncs, and sets predictions beside them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Judged:
-    """A record with what was found in it; ``missing`` says why something was not, by what is missing."""
+    """A record with its findings. ``missing`` has the reason for each finding that it lacks, by name."""
 
     record: Record
     replay: Agreement
@@ -40,7 +40,7 @@ class Judged:
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Judge and print; returns the exit code, which is 0 whatever is found."""
+    """Judge and print. Returns the exit code, which is 0 whatever the verdicts are."""
     parser = Flags(f"elastic-lab {command}", help_text, environment=False)
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record, or a folder of them (results)")
     parser.flag("calibrate", Path, None, "records that tell what pods take [default: the others of a workload]", optional=True)
@@ -71,8 +71,8 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
 
 
 def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
-    """Settle each ledger again; what is missing, by record that has none. Raises :class:`InputError` where one differs."""
-    from lab.record.ledger import session  # Spark, which only this needs
+    """Settle each ledger again. Returns the missing ledgers by record. Raises :class:`InputError` where one differs."""
+    from lab.record.ledger import session  # imports Spark, which only this command needs
     from lab.record.recheck import recheck
 
     missing: dict[str, dict[str, str]] = {}
@@ -85,7 +85,7 @@ def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
 
 
 def judge(record: Record, known: Calibration | None, lacking: Mapping[str, str]) -> Judged:
-    """Replay the record's syncs, and set its prediction from what is ``known`` beside it; ``lacking`` is already missing."""
+    """Replay the record's syncs, and predict it from ``known``. ``lacking`` has the findings that are already missing."""
     replay, comparison = agreement(record), _compared(record, known)
     missing: dict[str, str] = record.trial.missing | dict(lacking)
     missing |= {name: found.why for name, found in {"agreement": replay, "prediction": comparison}.items() if found.why}
@@ -93,7 +93,7 @@ def judge(record: Record, known: Calibration | None, lacking: Mapping[str, str])
 
 
 def _compared(record: Record, known: Calibration | None) -> Comparison:
-    """The record's prediction beside it, or why there is none."""
+    """Return the comparison of the record with its prediction, or the reason why there is none."""
     if known is None:
         return Comparison.missing("no other record tells what its pods take: give --calibrate")
     try:
@@ -109,7 +109,7 @@ def _text(judged: Sequence[Judged]) -> str:
 
 
 def _block(one: Judged) -> str:
-    """One record: its measures, with what was predicted of them, and each sync that the model decides otherwise."""
+    """Return one record's lines: its measures, their predictions, and each sync that the model decides otherwise."""
     rows = [("figure", "recorded", "predicted")]
     for name, value in overview(one.record).items():
         rows.append((name, number(value), ""))
@@ -135,7 +135,7 @@ def _summary(one: Judged) -> tuple[str, ...]:
 
 
 def _errors(found: Comparison) -> dict[str, float | None]:
-    """How far the prediction is off, in percent; None is no data."""
+    """Return the errors of the prediction, percent. None is no data."""
     errors = {"within_one_pod": found.within_one_pod, "peak_error": found.peak_error, "drain_error": found.drain_error}
     return {name: error.value for name, error in errors.items()}
 

@@ -1,4 +1,4 @@
-"""``python -m lab settings``: every setting of a Workload and of the programs, as docs/workload.md has them."""
+"""``python -m lab settings``: it prints docs/workload.md, with every setting of a Workload and of the programs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ stay valid. A setting with a librdkafka property in its last column is given to 
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Print the page; returns the exit code."""
+    """Print the page. Returns the exit code."""
     Flags(prog=f"python -m lab {command}", description=help_text, environment=False).parse_args(arguments)
     print(page(), end="")
     return 0
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     programs = (consumer, producer)
     shared = {one.name for program in programs for one in declared(program.TrialSettings)}
     parts = [HEAD]

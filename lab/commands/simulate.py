@@ -1,20 +1,139 @@
-"""``python -m lab simulate``: what a ScaledObject would do on a profile: figures, objectives, its decisions, a chart."""
+"""``python -m lab simulate``: it prints the figures, claims and decisions of a ScaledObject on a profile, and draws a chart.
+
+Times in s, real; lag in messages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from lab.commands import situation
-from lab.commands.foreseen import forecast, verdicts
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
-from lab.foresee.curve import Curve
+from lab.errors import NoData, known
+from lab.foresee.curve import Arrivals, Curve, late, worst_age
+from lab.foresee.scaler import only_trigger
 from lab.foresee.simulate import simulate
-from lab.judge.claim import Verdict
-from lab.judge.quantity import Quantity
+from lab.judge.bounds import REACTION_S
+from lab.judge.claim import Verdict, judge
+from lab.judge.measure import quantity
+from lab.judge.quantity import Bound, Quantity
 from lab.report.tables import MARKS
+from lab.spec.profile import BASELINE, RELIEF
+from lab.spec.triggers.external import PersistentLag
+
+
+def forecast(question: Question, curve: Curve) -> dict[str, Quantity]:
+    """Return each of FIGURES, read off ``curve``."""
+    return {field: quantity(unit, name)(figure)(question, curve) for field, (unit, name, figure) in FIGURES.items()}
+
+
+def verdicts(question: Question, figures: Mapping[str, Quantity]) -> list[Verdict]:
+    """Judge the claims that a simulation can show."""
+    oldest = Bound(question.objective_s, "--objective-s")
+    return [
+        judge(figures["reaction_s"] < REACTION_S, "the first new pod is at work in time"),
+        judge(figures["worst_age_s"] <= oldest, "no event gets older than the objective allows"),
+        judge(figures["flips"] == 0, "the replicas do not flap"),
+        judge(figures["above_floor_at_baseline"] == 0, "no pod is scaled on the noise of a small lag"),
+        judge(figures["above_floor_at_end"] == 0, "the group gives back the pods that it took"),
+        judge(figures["beyond_partitions"] == 0, "no pod is left without a partition, which could do nothing"),
+    ]
+
+
+def _spike(question: Question) -> float:
+    """Return the time at which the traffic first left its baseline, s. Raises :class:`NoData` without a baseline."""
+    phases = question.situation.profile.phases()
+    found = next((start for start, _, phase in phases if phase != BASELINE), 0.0)
+    if not found:
+        raise NoData(f"the profile has no phase {BASELINE} that something follows")
+    return found
+
+
+def _reaction(question: Question, curve: Curve) -> float:
+    """Return the time from the spike's start until one more pod is at work than before it, s."""
+    spike = _spike(question)
+    reacted = curve.working_from(int(curve.working[curve.t <= spike][-1]) + 1, spike)
+    if reacted is None:
+        raise NoData("no more pods were ever at work than before")
+    return reacted - spike
+
+
+def _drain(question: Question, curve: Curve) -> float:
+    """Return the time from the start of the last phase, drain or lull, until lag is at one lagThreshold, s."""
+    begin, _, phase = question.situation.profile.phases()[-1]
+    if phase not in RELIEF:
+        raise NoData(f"the profile does not end in a phase {' or '.join(RELIEF)}")
+    back = curve.back_at(_threshold(question), begin)
+    if back is None:
+        raise NoData("lag never came back to one lagThreshold")
+    return back - begin
+
+
+def _threshold(question: Question) -> int:
+    """Return one lagThreshold, messages."""
+    trigger = only_trigger(question.scaled)
+    if isinstance(trigger, PersistentLag) and trigger.settings.rule.ages:
+        raise NoData("lagSeconds is no lag in messages that a drain could end at")
+    return known(question.scaled.lag_threshold, "lagThreshold in the policy")
+
+
+def _above_floor_at_baseline(question: Question, curve: Curve) -> int:
+    spike = _spike(question)
+    rate = max(step.rate for step in question.situation.profile.steps if step.at < spike)
+    return int(curve.replicas[curve.t < spike].max()) - _floor(question, rate)
+
+
+def _above_floor_at_end(question: Question, curve: Curve) -> int:
+    return int(curve.replicas[-1]) - _floor(question, question.situation.profile.steps[-1].rate)
+
+
+def _floor(question: Question, rate: float) -> int:
+    """Return minReplicaCount. Raises :class:`NoData` when so many pods can't take ``rate`` messages/s.
+
+    A group above its floor is right in that case.
+    """
+    floor = question.scaled.min_replicas
+    if rate > floor * question.situation.consumers.rate:
+        raise NoData(f"the floor of {floor} can't take {rate:g} messages/s")
+    return floor
+
+
+def _arrivals(question: Question) -> Arrivals:
+    return Arrivals(question.situation.profile, question.situation.tail_s)
+
+
+def _ups(curve: Curve) -> int:
+    return sum(after > before for _, before, after in curve.changes)
+
+
+# By field: the unit, the name, and the function that reads it off a simulated curve.
+FIGURES: dict[str, tuple[str, str, Callable[[Question, Curve], float]]] = {
+    "reaction_s": ("s", "reaction at real time", _reaction),
+    "peak_lag": ("messages", "peak lag", lambda question, curve: curve.peak_lag),
+    "late_s": (
+        "s",
+        "time behind by more than the objective",
+        lambda question, curve: late(curve, _arrivals(question), question.objective_s),
+    ),
+    "worst_age_s": ("s", "age of the oldest event at worst", lambda question, curve: worst_age(curve, _arrivals(question))),
+    "drain_s": ("s", "drain time", _drain),
+    "flips": ("flips", "flips", lambda question, curve: curve.flips),
+    "scale_ups": ("steps", "scale-ups", lambda question, curve: _ups(curve)),
+    "scale_downs": ("steps", "scale-downs", lambda question, curve: len(curve.changes) - _ups(curve)),
+    "pod_minutes": ("pod-minutes", "pod-minutes", lambda question, curve: curve.pod_minutes),
+    "most_replicas": ("pods", "most replicas", lambda question, curve: int(curve.replicas.max())),
+    "above_floor_at_baseline": ("pods", "replicas above the floor at baseline", _above_floor_at_baseline),
+    "above_floor_at_end": ("pods", "replicas above the floor at the end", _above_floor_at_end),
+    "beyond_partitions": (
+        "pods",
+        "replicas wanted beyond the partitions",
+        lambda question, curve: max(0, int(curve.replicas.max()) - len(question.situation.shares)),
+    ),
+}
+
 
 ROWS = {
     "reaction (s)": "reaction_s",
@@ -31,7 +150,7 @@ ROWS = {
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Simulate and print; returns the exit code, which is 0 whatever the objectives say."""
+    """Simulate and print. Returns the exit code, which is 0 whatever the verdicts are."""
     parser = situation.flags(command, help_text)
     parser.add_argument("--log", action="store_true", help="print every change of the replicas with its reasons")
     options = parser.parse_args(arguments)

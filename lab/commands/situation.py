@@ -1,4 +1,4 @@
-"""What ``simulate`` and ``tune`` are asked about: a ScaledObject, a profile, and the pods it scales, from flags and files."""
+"""The question to ``simulate`` and ``tune``: a ScaledObject, a profile and the pods, read from flags and files."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from typing import Any
 from lab import paths, yamlfile
 from lab.errors import InputError, NoData
 from lab.flags import Flags, choice, number, whole
-from lab.foresee.grid import LONGEST_WINDOW
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation
+from lab.foresee.variants import LONGEST_WINDOW
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.calibration import Calibration, calibration
 from lab.record.store import Record, opened, stored
 from lab.spec import profile, scaledobject
 from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS
-from lab.spec.placement import shares
+from lab.spec.keys import ENTITIES, shares
 from lab.spec.profile import Profile
 from lab.spec.scale import HPA_SYNC_S
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.workload import PARTITIONS
-from lab.spec.zipf import ENTITIES
 
 MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")
 DRAWABLE = f"FILE{', FILE'.join(PICTURES)} in a folder that is there"
-WORDS = {  # what each time of Consumers is, for --help
+WORDS = {  # the meaning of each time of Consumers, for --help
     "start_s": "from a decision until a new pod joins the group; must be given or calibrated",
     "start_each_s": "between pods that start together, where they share cores",
     "stop_s": "from a decision until a pod has left",
@@ -44,7 +43,10 @@ TIMES = tuple(field.name for field in fields(Consumers) if field.name.endswith("
 
 @dataclass(frozen=True)
 class Question:
-    """A ScaledObject in a situation, behind when events are older than ``objective_s``; ``known`` says what was measured."""
+    """A ScaledObject in a situation. The group is behind when events are older than ``objective_s``, s.
+
+    ``known`` names the source of the pods' times.
+    """
 
     scaled: ScaledObject
     situation: Situation
@@ -53,7 +55,7 @@ class Question:
     known: str
 
     def lines(self) -> list[str]:
-        """The question in lines, for the reader."""
+        """Return the question in lines, for the reader."""
         traffic, pods = self.situation.profile, self.situation.consumers
         rates = [step.rate for step in traffic.steps]
         return [
@@ -64,7 +66,7 @@ class Question:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The question as plain data. Times in s."""
+        """Return the question as plain data. Times are in s."""
         pods = self.situation.consumers
         return {
             "scaledobject": self.scaled.name,
@@ -80,7 +82,7 @@ class Question:
 
 
 def flags(command: str, text: str) -> Flags:
-    """The flags that ``simulate`` and ``tune`` share. None is read from the environment."""
+    """Return the flags that ``simulate`` and ``tune`` share. None is read from the environment."""
     parser = Flags(f"elastic-lab {command}", text, environment=False)
     parser.flag("scaledobject", Path, None, "the ScaledObject, plain YAML")
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
@@ -100,7 +102,7 @@ def flags(command: str, text: str) -> Flags:
 
 
 def picture(text: str) -> Path:
-    """The file of a chart. ``ValueError`` when no such chart can be written."""
+    """Return the file of a chart. Raises ``ValueError`` when no such chart can be written."""
     file = writable(text)
     if file.suffix not in PICTURES:
         raise ValueError(text)
@@ -108,7 +110,7 @@ def picture(text: str) -> Path:
 
 
 def writable(text: str) -> Path:
-    """A file in a folder that is there. ``ValueError`` when it is not."""
+    """Return a file in an existing folder. Raises ``ValueError`` when the folder does not exist."""
     file = Path(text)
     if file.is_dir() or not file.absolute().parent.is_dir():
         raise ValueError(text)
@@ -116,7 +118,7 @@ def writable(text: str) -> Path:
 
 
 def read(options: argparse.Namespace) -> Question:
-    """Everything that was given, checked together. Raises :class:`InputError` for the first that can't be used."""
+    """Return the question, with all inputs checked together. Raises :class:`InputError` for the first that can't be used."""
     scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
     traffic = _profile(options.profile)
     known = records_in(options.calibrate) if options.calibrate else []
@@ -135,7 +137,7 @@ def read(options: argparse.Namespace) -> Question:
 
 
 def calibrated(records: Sequence[Record], where: object) -> Calibration:
-    """What ``records`` tell of pods. Raises :class:`InputError`, naming ``where`` they are, when they tell too little."""
+    """Return the measured times of pods. Raises :class:`InputError`, naming ``where``, when ``records`` show too little."""
     try:
         return calibration(records)
     except NoData as missing:
@@ -144,9 +146,9 @@ def calibrated(records: Sequence[Record], where: object) -> Calibration:
 
 
 def records_in(folder: Path) -> list[Record]:
-    """The record in ``folder``, or all of a folder of records.
+    """Return the record in ``folder``, or all records of a folder of records.
 
-    Raises :class:`InputError` where there is none, and for one that is not as it was closed.
+    Raises :class:`InputError` where there is none, and for a record that was changed after it was closed.
     """
     found = [folder] if (folder / "trial.json").exists() else list(stored(folder).values())
     if not found:
@@ -166,7 +168,7 @@ def _profile(text: str) -> Profile:
 
 
 def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None) -> tuple[Consumers, int, int]:
-    """(consumers, partitions, entities): a flag before the workload, the workload before the records, then what is assumed."""
+    """Return consumers, partitions and entities. A flag wins over the workload, the workload over records and defaults."""
     asked: dict[str, Any] = {}
     partitions, entities = PARTITIONS, ENTITIES
     if known and len({record.inputs.pod_rate for record in known}) == 1:
@@ -192,7 +194,7 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
 
 
 def save(draw: Callable[[], Any], file: Path) -> None:
-    """Write the chart that ``draw`` makes as what the file's name ends in."""
+    """Write the chart that ``draw`` makes, in the format of the file's suffix."""
     from lab.report import drawing
 
     ways: dict[str, Callable[[Any], str | bytes]] = {".png": drawing.png, ".svg": drawing.svg, ".html": drawing.html}

@@ -1,4 +1,4 @@
-"""Plain tables for a terminal, and JSON. Pure: rows in, text out."""
+"""Plain tables for a terminal, and JSON. Pure: rows go in, text comes out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lab.report import tables
 
 
 def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
-    """``rows`` in columns, the first of them the head; the columns ``numbers`` are set to the right."""
+    """Return ``rows`` in columns. The first row is the head, and the columns ``numbers`` are set to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -22,12 +22,12 @@ def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
 
 
 def number(value: float | None) -> str:
-    """A figure for people; ``no data`` where there is none, which is not a pass."""
+    """Return a figure for people, or ``no data`` for None."""
     return "no data" if value is None else tables.number(value)
 
 
 def as_json(content: object) -> str:
-    """``content`` as readable JSON; a number that is none (infinite, or not one) is null."""
+    """Return ``content`` as readable JSON. Infinity and NaN become null."""
     return json.dumps(_plain(content), indent=1)
 
 

@@ -1,4 +1,4 @@
-"""``python -m lab threshold``: the lagThreshold that follows from how fast a pod is and how late a message may be."""
+"""``python -m lab threshold``: it computes the lagThreshold from a pod's rate and an SLO."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from lab.commands.text import as_json
 from lab.flags import Flags, number
-from lab.foresee.grid import HEADROOM, computed_threshold
+from lab.foresee.variants import HEADROOM, computed_threshold
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Compute and print; returns the exit code."""
+    """Compute and print. Returns the exit code."""
     parser = Flags(prog=f"elastic-lab {command}", description=help_text, environment=False)
     parser.flag("rate", number(0.001, 1e6), None, "messages/s that one pod processes at most", "0.001 to 1,000,000")
     parser.flag("slo", number(0.001, 86_400), None, "seconds within which a message is to be processed", "0.001 to 86,400")

@@ -1,4 +1,4 @@
-"""``python -m lab tune``: the front of many variants of a ScaledObject, the one to take, and why, as YAML."""
+"""``python -m lab tune``: it simulates many variants of a ScaledObject, and recommends one with reasons, as YAML."""
 
 from __future__ import annotations
 
@@ -14,42 +14,43 @@ from lab.commands import situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.flags import whole
-from lab.foresee import fields, grid
-from lab.foresee.choice import Recommendation, recommend
-from lab.foresee.fields import Variant
-from lab.foresee.outcome import Outcome, outcomes
+from lab.foresee import variants
+from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
 from lab.foresee.simulate import Situation, simulate
+from lab.foresee.variants import Variant
 
-CHUNK = 50  # policies in one pass: more share fewer steps, and take more memory
+CHUNK = 50  # policies in one pass: a larger pass shares more steps and takes more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
-BEYOND = 4  # times the latest marked policy: what is later than that is counted, not drawn
+BEYOND = 4  # times the lateness of the latest marked policy: later policies are counted, not drawn
 HEAD = "# {0} as tuned by python -m lab tune; changed: {1}. Comments of the original are lost.\n"
 
 
 def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Tune and print; returns the exit code."""
+    """Tune and print. Returns the exit code."""
     parser = situation.flags(command, help_text)
-    parser.flag("candidates", whole(2, 100_000), grid.CANDIDATES, "policies to simulate at most", "2 to 100,000")
+    parser.flag("candidates", whole(2, 100_000), variants.CANDIDATES, "policies to simulate at most", "2 to 100,000")
     parser.flag("processes", whole(1, 256), os.cpu_count() or 1, "to simulate in", "1 to 256")
     parser.flag(
         "output", situation.writable, None, "write the ScaledObject to take", "a file in a folder that is there", optional=True
     )
     options = parser.parse_args(arguments)
     question = situation.read(options)
-    simulate(question.situation, question.scaled)  # what can't be simulated is refused before the many
+    simulate(
+        question.situation, question.scaled
+    )  # a ScaledObject that can't be simulated is refused here, before the many variants
     found = simulated(question, options.candidates, options.processes)
     advice = recommend(question.situation, question.scaled, found, question.objective_s)
     print(as_json(_content(question, found, advice)) if options.json else _text(question, found, advice))
     if options.output:
-        options.output.write_text(written(advice.chosen.variant))
+        options.output.write_text(as_yaml(advice.chosen.variant))
     if options.chart:
         situation.save(lambda: _chart(question, found, advice), options.chart)
     return 0
 
 
 def simulated(question: Question, candidates: int, processes: int) -> list[Outcome]:
-    """The outcome of each variant, in order, whatever the number of ``processes``."""
-    tried = grid.variants(question.scaled, question.situation, question.objective_s, candidates)
+    """Return the outcome of each variant, in order. It does not depend on the number of ``processes``."""
+    tried = variants.variants(question.scaled, question.situation, question.objective_s, candidates)
     chunks = [tried[at : at + CHUNK] for at in range(0, len(tried), CHUNK)]
     each = partial(_chunk, question.situation, question.objective_s)
     if processes == 1 or len(chunks) == 1:
@@ -58,8 +59,8 @@ def simulated(question: Question, candidates: int, processes: int) -> list[Outco
         return [one for chunk in pool.map(each, chunks) for one in chunk]
 
 
-def written(variant: Variant) -> str:
-    """The ScaledObject as YAML: the user's own, with the changed fields and no others."""
+def as_yaml(variant: Variant) -> str:
+    """Return the ScaledObject as YAML: the user's own, of which only the changed fields differ."""
     changes = ", ".join(variant.changes) or "nothing"
     return HEAD.format(variant.scaled.name, changes) + yaml.safe_dump(variant.scaled.content, sort_keys=False)
 
@@ -93,7 +94,7 @@ def _row(name: str, one: Outcome) -> list[str]:
 
 
 def _differs(one: Outcome) -> str:
-    return "; ".join(f"{field} {fields.said(value)}" for field, value in one.variant.changes.items()) or "none"
+    return "; ".join(f"{field} {variants.text_of(value)}" for field, value in one.variant.changes.items()) or "none"
 
 
 def _content(question: Question, found: Sequence[Outcome], advice: Recommendation) -> dict[str, Any]:
@@ -103,12 +104,12 @@ def _content(question: Question, found: Sequence[Outcome], advice: Recommendatio
         "given": _figures(advice.given),
         "recommended": _figures(advice.chosen) | {"why": advice.why, "reasons": reasons},
         "front": [_figures(one) for one in advice.front],
-        "yaml": written(advice.chosen.variant),
+        "yaml": as_yaml(advice.chosen.variant),
     }
 
 
 def _figures(one: Outcome) -> dict[str, Any]:
-    changes = {field: fields.said(value) for field, value in one.variant.changes.items()}
+    changes = {field: variants.text_of(value) for field, value in one.variant.changes.items()}
     names = ("pod_minutes", "late_s", "worst_age_s", "flips", "peak_lag", "most_replicas", "scale_events")
     return {"changes": changes} | {name: getattr(one, name) for name in names}
 

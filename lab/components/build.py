@@ -23,8 +23,8 @@ from pathlib import Path
 
 from lab import paths
 from lab.errors import LabFault
-from lab.host import lock, mark, runs
-from lab.progress import reporting
+from lab.host import identity, resources, runs
+from lab.wait import reporting
 
 log = logging.getLogger("lab.build")
 
@@ -181,7 +181,7 @@ def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
 
     Raises :class:`LabFault` when there is no Go to build with, a module can't be fetched, or a version is not the pinned one.
     """
-    with lock.held(paths.cache_dir() / "components.lock", "it builds components"):
+    with resources.hold_lock(paths.cache_dir() / "components.lock", "it builds components"):
         done = built(components)
         if done is not None:
             return done
@@ -256,7 +256,7 @@ def run_go(command: list[str], folder: Path, name: str, run: Path | None = None)
     environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
     environment.setdefault("GOMAXPROCS", str(os.cpu_count() or 1))
     if run is not None:
-        environment = mark.environment(run, environment)
+        environment = identity.environment(run, environment)
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         reason = next((line for line in reversed(result.stderr.splitlines()) if line.strip()), "no output")

@@ -21,8 +21,8 @@ from typing import IO, Any
 from lab import paths
 from lab.components import build, jars
 from lab.errors import InputError, LabFault
-from lab.host import lock
-from lab.progress import reporting
+from lab.host import resources
+from lab.wait import reporting
 
 log = logging.getLogger("lab.build")
 
@@ -130,7 +130,7 @@ def _unpack(file: Path, tar: tarfile.TarFile, wanted: dict[str, str], target: Pa
 
 def _move(source: Path, target: Path) -> bool:
     """Move a folder to its place in the cache; False when it is there already."""
-    with lock.held(paths.cache_dir() / "components.lock", "it builds components"):
+    with resources.hold_lock(paths.cache_dir() / "components.lock", "it builds components"):
         if target.exists():
             return False
         target.parent.mkdir(parents=True, exist_ok=True)

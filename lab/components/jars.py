@@ -22,8 +22,8 @@ from xml.sax.saxutils import quoteattr
 
 from lab import paths
 from lab.errors import LabFault
-from lab.host import lock, mark, runs
-from lab.progress import reporting
+from lab.host import identity, resources, runs
+from lab.wait import reporting
 
 log = logging.getLogger("lab.components.jars")
 
@@ -58,7 +58,7 @@ def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) 
     target = folder(name, coordinates, exclude)
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
-        with lock.held(target.parent / "lock", "it fetches jars"):
+        with resources.hold_lock(target.parent / "lock", "it fetches jars"):
             if not target.exists():
                 _fetch(name, coordinates, exclude, target)
     return sorted(target.glob("*.jar"))
@@ -149,7 +149,7 @@ def _fetch(name: str, coordinates: Sequence[str], exclude: Sequence[str], target
             [java(), f"-Divy.default.ivy.user.dir={cache}", "-cp", str(ivy), "org.apache.ivy.Main",
              "-cache", str(cache / "cache"), "-ivy", str(wanted), "-confs", "default", "-types", "jar", "bundle",
              "-retrieve", f"{partial}/[artifact]-[revision](-[classifier]).[ext]"],
-            capture_output=True, text=True, check=False, env=mark.environment(scratch),
+            capture_output=True, text=True, check=False, env=identity.environment(scratch),
         )
         # fmt: on
     jars = sorted(partial.glob("*.jar"))

@@ -1,4 +1,8 @@
-"""One ScaledObject recommended out of many, and the reasons. Words and numbers come from the simulations themselves."""
+"""The outcomes of simulated variants, their front, and the one ScaledObject that is recommended, with reasons.
+
+An outcome is a variant's cost, how late it is, and how often it changes direction. Words and numbers of a recommendation come
+from the simulations themselves.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,67 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lab.foresee import fields
-from lab.foresee.fields import Variant
-from lab.foresee.grid import HEADROOM, computed_threshold
-from lab.foresee.outcome import Outcome, front, outcome, steady
-from lab.foresee.simulate import Situation
+from lab.foresee import variants
+from lab.foresee.curve import Arrivals, Curve, late, worst_age
+from lab.foresee.simulate import Situation, simulate, simulate_many
+from lab.foresee.variants import HEADROOM, Variant, computed_threshold
 from lab.spec.scaledobject import ScaledObject
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Times in s, lag in messages. ``late_s``: how long the group is behind by more than the objective."""
+
+    variant: Variant
+    late_s: float
+    pod_minutes: float
+    flips: int
+    worst_age_s: float
+    peak_lag: float
+    most_replicas: int
+    scale_events: int
+
+
+def outcomes(situation: Situation, variants: Sequence[Variant], objective_s: float) -> list[Outcome]:
+    """Simulate ``variants`` in one pass, which rounds the events between syncs."""
+    arrivals = Arrivals(situation.profile, situation.tail_s)
+    curves = simulate_many(situation, [variant.scaled for variant in variants])
+    return [_outcome(variant, curve, arrivals, objective_s) for variant, curve in zip(variants, curves, strict=True)]
+
+
+def outcome(situation: Situation, variant: Variant, objective_s: float) -> Outcome:
+    """Simulate ``variant`` alone, exactly."""
+    arrivals = Arrivals(situation.profile, situation.tail_s)
+    return _outcome(variant, simulate(situation, variant.scaled), arrivals, objective_s)
+
+
+def _outcome(variant: Variant, curve: Curve, arrivals: Arrivals, objective_s: float) -> Outcome:
+    return Outcome(
+        variant=variant,
+        late_s=late(curve, arrivals, objective_s),
+        pod_minutes=curve.pod_minutes,
+        flips=curve.flips,
+        worst_age_s=worst_age(curve, arrivals),
+        peak_lag=curve.peak_lag,
+        most_replicas=int(curve.replicas.max()),
+        scale_events=len(curve.changes),
+    )
+
+
+def steady(found: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes with the fewest flips: none, unless each of them flips."""
+    fewest = min(one.flips for one in found)
+    return [one for one in found if one.flips == fewest]
+
+
+def front(found: Iterable[Outcome]) -> list[Outcome]:
+    """The outcomes that no other beats, by rising pod-minutes; of equal ones the outcome with the fewest changed fields."""
+    best: list[Outcome] = []
+    for one in sorted(found, key=lambda one: (one.pod_minutes, one.late_s, len(one.variant.changes))):
+        if not best or one.late_s < best[-1].late_s:
+            best.append(one)
+    return best
+
 
 AS_LATE, LEAST_S = 0.05, 1.0  # variants within 5 % or 1 s of the lowest lateness count as equally late
 AS_DEAR = 0.05  # variants within 5 % of the lowest pod-minutes count as equally dear: the error of a prediction
@@ -75,7 +134,7 @@ def shortlist(found: Sequence[Outcome]) -> list[Variant]:
 
 def recommend(situation: Situation, scaled: ScaledObject, found: Sequence[Outcome], objective_s: float) -> Recommendation:
     """Choose among ``found``, the outcomes of many, and say why. Each change that brings nothing is undone."""
-    given = outcome(situation, fields.changed(scaled, {}), objective_s)
+    given = outcome(situation, variants.with_changes(scaled, {}), objective_s)
     alone = [given, *(outcome(situation, one, objective_s) for one in shortlist(found) if one.changes)]
     least = min(one.late_s for one in steady(alone))
     chosen, without = _needed(situation, scaled, ordered(alone), objective_s)
@@ -107,7 +166,7 @@ def _needed(
     least = min(one.late_s for one in best)
     while True:
         without = {
-            field: outcome(situation, fields.changed(scaled, _but(chosen, field)), objective_s)
+            field: outcome(situation, variants.with_changes(scaled, _but(chosen, field)), objective_s)
             for field in chosen.variant.changes
         }
         idle = [
@@ -120,24 +179,24 @@ def _needed(
         chosen = min(idle, key=lambda one: (one.pod_minutes, one.late_s))
 
 
-def _but(chosen: Outcome, field: str) -> fields.Changes:
+def _but(chosen: Outcome, field: str) -> variants.Changes:
     return {name: value for name, value in chosen.variant.changes.items() if name != field}
 
 
 def _reasons(
     situation: Situation, scaled: ScaledObject, chosen: Outcome, without: dict[str, Outcome], objective_s: float
 ) -> tuple[Reason, ...]:
-    given = fields.in_force(scaled)
+    given = variants.in_force(scaled)
     found = []
     for field, value in chosen.variant.changes.items():
-        why = f"with {fields.said(given[field])} {_difference(without[field], chosen)}"
-        if field == fields.SECONDS:
+        why = f"with {variants.text_of(given[field])} {_difference(without[field], chosen)}"
+        if field == variants.SECONDS:
             why += f" (objective x 0.75 = {objective_s:g} s x 0.75 = {objective_s * HEADROOM:g} s)"
-        if field == fields.THRESHOLD:
+        if field == variants.THRESHOLD:
             rate = situation.consumers.rate
             computed = computed_threshold(rate, objective_s)
             why += f" (rate of a pod x objective x 0.75 = {rate:g}/s x {objective_s:g} s x 0.75 = {computed})"
-        found.append(Reason(field, fields.said(given[field]), fields.said(value), why))
+        found.append(Reason(field, variants.text_of(given[field]), variants.text_of(value), why))
     return tuple(found)
 
 

@@ -1,4 +1,10 @@
-"""One simulated policy: curves over time, and figures read from them. Times in s from the profile's start."""
+"""One simulated policy: curves over time, and how late the group is. Times in s from the profile's start.
+
+Lateness is the age of the oldest unprocessed event. Events are taken in the order of their arrival. With A(t) arrived by t and
+lag(t) of them unprocessed, the oldest unprocessed event arrived when A passed A(t) - lag(t), and its age is
+t - A^-1(A(t) - lag(t)). Rates are constant between the points of a curve, so A and A - lag are straight there and nothing is
+rounded to a grid. It is the age of the whole group, of all partitions together; the hottest partition's may be higher.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from lab.foresee.group import Floats, Ints
+from lab.spec.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -78,3 +85,91 @@ class Curve:
 def flips(ups: Iterable[bool]) -> int:
     """How many of a sequence of changes, each up or not, are a scale-up after a scale-down."""
     return sum(later and not earlier for earlier, later in pairwise(ups))
+
+
+NOISE = 1e-6  # events: a smaller difference is a rounding of float64
+
+
+class Arrivals:
+    """The arrivals of a profile's events over time, and the inverse. The last step's rate goes on for ``tail_s``."""
+
+    def __init__(self, profile: Profile, tail_s: float = 0.0) -> None:
+        self.edges: Floats = np.array([*(step.at for step in profile.steps), profile.duration + tail_s])
+        self.rates: Floats = np.array([step.rate for step in profile.steps])
+        self.counts: Floats = np.concatenate(([0.0], np.cumsum(self.rates * np.diff(self.edges))))
+
+    def by(self, times: Floats) -> Floats:
+        """The events that have arrived by each of ``times``; none before 0."""
+        return np.interp(times, self.edges, self.counts, left=0.0)
+
+    def left(self, counts: Floats) -> Floats:
+        """The first time with more than each of ``counts`` events; the end where there never were more."""
+        step = np.searchsorted(self.counts, counts, side="right") - 1
+        return np.where(step >= len(self.rates), self.edges[-1], self._within(step, counts))
+
+    def reached(self, counts: Floats) -> Floats:
+        """The first time with as many as each of ``counts`` events: before a pause, not after it."""
+        return self._within(np.searchsorted(self.counts, counts, side="left") - 1, counts)
+
+    def _within(self, step: Ints, counts: Floats) -> Floats:
+        inside = np.clip(step, 0, len(self.rates) - 1)
+        rates = self.rates[inside]
+        more = np.divide(counts - self.counts[inside], rates, out=np.zeros_like(counts), where=rates > 0)
+        found: Floats = self.edges[inside] + more
+        return found
+
+
+def late(curve: Curve, arrivals: Arrivals, objective_s: float) -> float:
+    """The seconds in which the oldest unprocessed event is older than ``objective_s``.
+
+    It is older at t exactly when fewer events are processed at t than had arrived by t - objective_s. Both sides are straight
+    between their corners, so the stretch is where their difference is positive.
+    """
+    corners = arrivals.edges + objective_s
+    begin, end = curve.t[0], curve.t[-1]
+    times = np.union1d(curve.t, corners[(corners > begin) & (corners < end)])
+    over = arrivals.by(times - objective_s) - np.interp(times, curve.t, _processed(curve, arrivals)) - NOISE
+    part = np.maximum(over[:-1], 0) + np.maximum(over[1:], 0)
+    whole = np.abs(over[:-1]) + np.abs(over[1:])
+    return float((np.diff(times) * np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)).sum())
+
+
+def ages(curve: Curve, arrivals: Arrivals) -> tuple[Floats, Floats]:
+    """(times, age of the oldest unprocessed event in s), at the curve's points and the corners between them."""
+    times, counts = _corners(curve, arrivals)
+    waits = counts < arrivals.by(times) - NOISE  # a count within a rounding of all arrivals is all of them
+    return times, np.where(waits, np.maximum(0.0, times - arrivals.left(counts)), 0.0)
+
+
+def worst_age(curve: Curve, arrivals: Arrivals) -> float:
+    """The highest age that an unprocessed event reaches, s.
+
+    The event that is processed at a corner has reached its age just before, and the next event may be much younger.
+    """
+    times, counts = _corners(curve, arrivals)
+    rises = np.flatnonzero(np.diff(counts) > NOISE) + 1
+    before = times[rises] - arrivals.reached(np.maximum(0.0, counts[rises] - NOISE))  # on the near side of a pause
+    return float(max(0.0, ages(curve, arrivals)[1].max(), before.max(initial=0.0)))
+
+
+def _corners(curve: Curve, arrivals: Arrivals) -> tuple[Floats, Floats]:
+    """The points at which the age may have a corner: (times, events processed by then)."""
+    done = _processed(curve, arrivals)
+    times = np.union1d(curve.t, _crossings(curve.t, done, arrivals.counts))
+    return times, np.interp(times, curve.t, done)
+
+
+def _processed(curve: Curve, arrivals: Arrivals) -> Floats:
+    """A(t) - lag(t) at the curve's points. It is never below 0, because lag in flight may be counted before its arrival."""
+    return np.maximum(0.0, arrivals.by(curve.t) - curve.lag)
+
+
+def _crossings(t: Floats, done: Floats, counts: Floats) -> Floats:
+    """The times at which ``done`` passes one of ``counts`` between two points. The age has a corner there, maybe its peak."""
+    found = []
+    first = np.searchsorted(counts, np.minimum(done[:-1], done[1:]), side="right")
+    last = np.searchsorted(counts, np.maximum(done[:-1], done[1:]), side="left")
+    for at in np.flatnonzero(last > first):
+        part = (counts[first[at] : last[at]] - done[at]) / (done[at + 1] - done[at])
+        found.append(t[at] + part * (t[at + 1] - t[at]))
+    return np.concatenate(found) if found else np.empty(0)

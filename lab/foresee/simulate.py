@@ -16,8 +16,7 @@ from enum import IntEnum
 import numpy as np
 
 from lab.foresee.curve import Change, Curve
-from lab.foresee.group import Consumers, Floats, Group, Ints
-from lab.foresee.rebalance import Rebalance
+from lab.foresee.group import Consumers, Floats, Group, Ints, Rebalance
 from lab.foresee.scaler import Scaler
 from lab.model.hpa import DEFAULTS, Controller
 from lab.spec.profile import Profile

@@ -27,7 +27,7 @@ import psutil
 
 from lab import wholefile
 from lab.errors import LabFault
-from lab.host import identity, mark
+from lab.host import identity
 
 log = logging.getLogger("lab.cluster")
 
@@ -44,7 +44,7 @@ GIVE_UP_S = 30.0
 
 def remember(run: Path, pid: int, name: str) -> None:
     """Record in ``run`` that the lab started process ``pid``. Raises OSError when it can't; then nothing is half recorded."""
-    found = identity.of(pid)
+    found = identity.identify(pid)
     if found is None:
         return
     folder = run / "pids"
@@ -90,7 +90,7 @@ def living(run: Path, leaders: set[int]) -> list[psutil.Process]:
 
     ``leaders`` are the sessions seen so far, and new ones are added: a session goes on when its leader is gone.
     """
-    pids = {process.pid for process in remembered(run)} | mark.marked().get(run.resolve(), set())
+    pids = {process.pid for process in remembered(run)} | identity.marked().get(run.resolve(), set())
     pids.discard(os.getpid())
     stats = {pid: stat for pid in psutil.pids() if (stat := identity.stat(pid))}
     leaders |= {pid for pid in pids if pid in stats and stats[pid].session == pid}
@@ -214,7 +214,7 @@ def start(
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=mark.environment(run, env),
+                env=identity.environment(run, env),
                 cwd=cwd,
                 start_new_session=True,
                 pass_fds=inherited,
@@ -256,11 +256,11 @@ def port_taken(run: Path) -> str | None:
 def guard(run: Path) -> subprocess.Popen[bytes]:
     """Start a watcher that clears ``run`` when this process is gone, however it ended: the watcher sees its stdin close."""
     return subprocess.Popen(
-        [sys.executable, "-m", "lab.host.guard", str(run)],
+        [sys.executable, "-m", "lab.host.runs", str(run)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=mark.unmarked(),  # it ends marked processes, and must not end itself
+        env=identity.unmarked(),  # it ends marked processes, and must not end itself
         start_new_session=True,
     )
 

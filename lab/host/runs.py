@@ -2,6 +2,10 @@
 
 A run is a cluster, or other work whose processes and files must not outlive the session. Its folder names the session that owns
 it. A folder that names no session is a dead run, like one whose session is gone.
+
+``python -m lab.host.runs RUN`` is the guard of a run. It waits until the session that started it has ended, and then clears
+what the session left. A session that ends in order removes the run folder itself, and the guard finds nothing to do. A crash
+closes the guard's pipe all the same.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import secrets
 import shutil
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -22,7 +27,7 @@ from typing import TypeVar
 
 from lab import paths, wholefile
 from lab.errors import LabFault
-from lab.host import identity, lock, mark, processes
+from lab.host import identity, processes, resources
 
 log = logging.getLogger("lab.cluster")
 
@@ -147,7 +152,7 @@ def _clear(chosen: Callable[[dict[str, object]], bool]) -> int:
                 count = processes.clear(run)
                 log.info("cleared the leftovers of an earlier session (%s): %d processes ended", run.name, count)
                 ended += count
-        for run in mark.marked():
+        for run in identity.marked():
             if run.parent == root.resolve() and not run.exists():  # its folder was removed under it
                 ended += processes.end_all(run)
     return ended
@@ -177,7 +182,7 @@ def _is_own_folder(entry: Path) -> bool:
 
 
 def _locked(root: Path | None = None) -> AbstractContextManager[None]:
-    return lock.held((root or paths.state_dir()) / "lock", "it opens or clears a run")
+    return resources.hold_lock((root or paths.state_dir()) / "lock", "it opens or clears a run")
 
 
 def _read(run: Path) -> dict[str, object]:
@@ -200,7 +205,7 @@ def _update(run: Path, **changes: object) -> None:
 
 def _self() -> dict[str, object]:
     """An entry's owner fields when this process is the owner."""
-    own = identity.of(os.getpid())
+    own = identity.identify(os.getpid())
     if own is None:
         raise LabFault("/proc does not show this process: the lab needs it to tell its processes from others")
     return asdict(own)
@@ -214,3 +219,14 @@ def _owned(entry: dict[str, object]) -> bool:
     """Whether the session that owns the run still lives."""
     owner = identity.read(entry)
     return owner is not None and identity.lives(owner)
+
+
+def main() -> None:
+    """Block until stdin closes, then clear the run folder named on the command line."""
+    run = Path(sys.argv[1])
+    sys.stdin.read()
+    abandon(run)
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from lab.host import mark, processes
+from lab.host import identity, processes
 
 OUTPUT_KEPT = 1024
 GONE_S = 1.0
@@ -47,7 +47,7 @@ class Process:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=mark.environment(run, env),
+                env=identity.environment(run, env),
                 cwd=cwd,
                 start_new_session=True,
             )
@@ -136,7 +136,7 @@ async def run_to_end(
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env=mark.environment(run, env),
+        env=identity.environment(run, env),
         cwd=cwd,
         start_new_session=True,
     )

@@ -9,8 +9,7 @@ from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
 from lab.measure.integrity import integrity
 from lab.record.store import Record
-from lab.spec.backoff import Backoff
-from lab.spec.failures import Failures, Place
+from lab.spec.failures import Backoff, Failures, Place
 
 NAMED = 20  # messages named of each kind; totals count all
 

@@ -20,10 +20,10 @@ from lab.errors import NoData, known
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.model import hpa, hpa_log
 from lab.model.hpa import Controller, Observed
-from lab.model.replay import Disagreement, Sync, replay
+from lab.model.hpa_log import Disagreement, Sync, replay
 from lab.record.hpas import Status
 from lab.record.store import Record
-from lab.spec import hpa_quantity
+from lab.spec import hpa_spec
 
 STABILIZED = "ScaleUpStabilized"
 CPU, LAG = "cpu", "lag"
@@ -33,7 +33,7 @@ _METRIC = re.compile(r'"Proposing desired replicas".*? metric="((?:[^"\\]|\\.)*)
 class Agreement(Measure):
     """The syncs of a trial's HPA, decided by the model on the inputs that the controller saw.
 
-    The terms are those of :class:`lab.model.replay.Replay`.
+    The terms are those of :class:`lab.model.hpa_log.Replay`.
     """
 
     syncs = number("syncs", "syncs replayed")
@@ -263,7 +263,7 @@ def _seen(status: Status, replicas: int) -> tuple[dict[str, float], dict[str, in
         elif metric.source == "External":
             average = known(found.average, "average of the external metric")
             values[LAG] = float(average)
-            observed.append((hpa_quantity.milli(average) * replicas,))
+            observed.append((hpa_spec.milli(average) * replicas,))
         else:
             percent = known(found.utilization, "utilization")
             values[CPU] = float(percent)

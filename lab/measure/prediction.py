@@ -9,15 +9,15 @@ import numpy as np
 from lab.errors import InputError, NoData
 from lab.foresee.curve import Curve
 from lab.foresee.group import Floats, Ints
+from lab.foresee.scaler import only_trigger
 from lab.foresee.simulate import Situation, simulate
-from lab.foresee.sources import only
 from lab.judge.measure import Measure, detail, measure, number
 from lab.measure.calibration import Calibration
 from lab.model.hpa import DEFAULTS, Controller
 from lab.record.store import Record
 from lab.spec.events import hashed
 from lab.spec.inputs import DRAINED
-from lab.spec.placement import shares
+from lab.spec.keys import shares
 from lab.spec.scaledobject import ScaledObject
 from lab.trial.deadlines import deadlines
 
@@ -83,7 +83,7 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData("consumers that die without leaving the group are not simulated")
     scaled = replace(policy, where=record.id)
     try:
-        only(scaled)
+        only_trigger(scaled)
     except InputError as refused:
         raise NoData(f"not simulated: {refused}") from None
     curve = simulate(situation(record, known), scaled)

@@ -15,10 +15,10 @@ from lab.model.window import UNCOMMITTED, UNCOMMITTED_S, Window
 from lab.spec import scaledobject
 from lab.spec.policy import Policy
 from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers.common import Reading, ScalerError
 from lab.spec.triggers.external import PersistentLag
 from lab.spec.triggers.kafka import Kafka
 from lab.spec.triggers.parsing import Trigger
-from lab.spec.triggers.reading import Reading, ScalerError
 
 LATER_S = 10_000.0  # more than any window, policy's period or cooldown, so every wait of one decision is over at the next
 MOST_DECISIONS = 1_000

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lab.model import hpa_limits, hpa_replicas, hpa_state
+from lab.model import hpa_limits, hpa_replicas
+from lab.model.hpa_limits import State
 from lab.model.hpa_replicas import Controller, External, MetricFailed, Observed, Pod, PodUsage, Usage, external
-from lab.model.hpa_state import State
+from lab.spec.controller import LagController
 from lab.spec.hpa_spec import Behavior, HpaSpec, Metric, Policy, Rules, parse
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "State",
     "Usage",
     "decide",
+    "decide_on_lag",
     "external",
     "parse",
     "proposals",
@@ -92,9 +94,9 @@ def decide(
     """
     if len(observed) != len(spec.metrics):
         raise ValueError(f"{len(observed)} observed values for {len(spec.metrics)} metrics")
-    moment = hpa_state.nanoseconds(now)
-    through = moment if scaled_at is None else hpa_state.nanoseconds(scaled_at)
-    state = hpa_state.begun(state, current_replicas, moment)
+    moment = hpa_limits.nanoseconds(now)
+    through = moment if scaled_at is None else hpa_limits.nanoseconds(scaled_at)
+    state = hpa_limits.begun(state, current_replicas, moment)
     if current_replicas == 0:
         conditions = (GOT_SCALE, Condition("ScalingActive", False, "ScalingDisabled"))
         return Decision(0, ("replicas are 0: scaling is disabled",), conditions=conditions), state
@@ -111,6 +113,15 @@ def decide(
     return _settled(spec, state, current_replicas, asked, moment, through, controller, log)
 
 
+def decide_on_lag(policy: LagController, state: State, current_replicas: int, lag: int, now: float) -> tuple[Decision, State]:
+    """One sync of the lab's own controller at ``now`` (s on any clock, never back), at a total ``lag`` (messages).
+
+    Returns the next replicas for ``current_replicas``. A new controller's state is ``State()``. A Deployment at 0 stays there,
+    as with the HPA. A sync that could not read its lag does not call this, and the state stays.
+    """
+    return decide(policy.spec, state, current_replicas, [external(lag)], now)
+
+
 def settle(
     spec: HpaSpec,
     state: State,
@@ -122,9 +133,9 @@ def settle(
     scaled_at: float | None = None,
 ) -> tuple[Decision, State]:
     """:func:`decide` for known proposals: the replicas that each metric asks for, None for one that failed."""
-    moment = hpa_state.nanoseconds(now)
-    through = moment if scaled_at is None else hpa_state.nanoseconds(scaled_at)
-    state = hpa_state.begun(state, current_replicas, moment)
+    moment = hpa_limits.nanoseconds(now)
+    through = moment if scaled_at is None else hpa_limits.nanoseconds(scaled_at)
+    state = hpa_limits.begun(state, current_replicas, moment)
     return _settled(spec, state, current_replicas, tuple(proposals), moment, through, controller, [])
 
 
@@ -142,7 +153,7 @@ def proposals(
     The other arguments are those of :func:`decide`.
     """
     target = hpa_replicas.Target(replicas, replicas, pods)
-    return _proposals(spec, observed, target, hpa_state.nanoseconds(now), controller, [])
+    return _proposals(spec, observed, target, hpa_limits.nanoseconds(now), controller, [])
 
 
 def _settled(
@@ -219,4 +230,4 @@ def _stored(spec: HpaSpec, state: State, before: int, after: int, now: int) -> S
     if spec.behavior is None:
         return state
     rules = spec.behavior.up if after > before else spec.behavior.down
-    return hpa_state.scaled(state, before, after, now, max(policy.period_s for policy in rules.policies))
+    return hpa_limits.scaled(state, before, after, now, max(policy.period_s for policy in rules.policies))

@@ -1,6 +1,9 @@
-"""The HPA controller's log of its syncs at ``--vmodule=horizontal=4``, from which decisions are replayed.
+"""The HPA controller's log of its syncs at ``--vmodule=horizontal=4``, and their replay through the model.
 
-The source is ``reconcileAutoscaler`` in ``pkg/controller/podautoscaler/horizontal.go`` of Kubernetes 1.36.
+The source is ``reconcileAutoscaler`` in ``pkg/controller/podautoscaler/horizontal.go`` of Kubernetes 1.36. A replay must decide
+what the controller decided. A real sync leaves behind its time, the replicas that it found, its metrics' proposals and its
+decision. From External metrics the model works out the proposal itself. The proposal of a Resource metric depends on samples of
+pods that nobody keeps, so there the real proposal goes in, and the steps after it are checked.
 """
 
 from __future__ import annotations
@@ -9,6 +12,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from lab.model import hpa
+from lab.model.hpa import Controller, HpaSpec, Observed, State
 
 PROPOSED, KEPT, RESCALED = "Proposing desired replicas", "Decided not to scale", "Successfully rescaled"
 FAILED = "failed to compute desired number of replicas"  # said within an "Unhandled Error"
@@ -74,3 +80,149 @@ def syncs(lines: Sequence[Line], outcomes: Collection[str] = DECIDED) -> Iterato
         # A rescale always changes the status: without a line about the write, it was not written.
         lost = bool(said & {NOT_UPDATED, FAILED}) or (lines[index].words == RESCALED and UPDATED not in said)
         yield Logged(proposal, lines[index], before, after, lost)
+
+
+# The controller logs a proposal just before it reads the clock for its windows; a goroutine may be preempted in between.
+CLOCK_S = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The possible input of one sync: the replicas that existed, and the value of each metric; None where it can't be known."""
+
+    existing: int
+    observed: tuple[Observed, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """One sync of a real HPA. Times in s on one clock.
+
+    ``at`` is when its metrics were read, ``scaled_at`` when the scale was updated, None if it wasn't. ``proposed`` is the
+    proposal of the winning metric, None when no metric was asked. ``seen`` holds its possible inputs, likeliest first: more
+    than one where the replicas changed at that very moment. ``until`` is the latest time at which it can have read its clock
+    for its windows, ``CLOCK_S`` after ``at`` where that isn't known. ``since`` is the earliest time at which an HPA's first
+    sync can have begun, None for a later one: its first recommendation is dated before its metrics are read.
+    """
+
+    at: float
+    spec: HpaSpec
+    current: int
+    desired: int
+    proposed: int | None
+    seen: tuple[Seen, ...]
+    scaled_at: float | None = None
+    until: float | None = None
+    since: float | None = None
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A sync that the model decides otherwise: its input, both decisions, and the model's reasons."""
+
+    index: int
+    sync: Sync
+    proposed: int | None
+    desired: int
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        real = f"real {self.sync.current} -> {self.sync.desired} (proposed {self.sync.proposed})"
+        model = f"model {self.sync.current} -> {self.desired} (proposed {self.proposed})"
+        return f"sync {self.index} at {self.sync.at:.6f}: {real}, {model}: {'; '.join(self.reasons)}; seen {self.sync.seen}"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Counts of syncs.
+
+    ``computed``: the proposal was worked out too, not only its limits. ``at_an_edge``: agreed only if the clock is off, within
+    its known uncertainty. ``alternatives``: agreed on a possible input that is not the likeliest.
+    """
+
+    syncs: int
+    computed: int
+    rescaled: int
+    at_an_edge: int
+    alternatives: int
+    disagreements: tuple[Disagreement, ...]
+
+    @property
+    def agreement(self) -> float:
+        """Percent of the syncs that the model decides as the real controller did."""
+        return 100 * (1 - len(self.disagreements) / self.syncs) if self.syncs else 0.0
+
+
+def may_exist(existing: Sequence[tuple[float, int]], before: float, at: float, late_s: float) -> list[int]:
+    """The numbers of replicas that a sync may have seen: those that existed from ``before`` to ``at``, the last number first.
+
+    ``existing`` holds (time, replicas from then on) as a watch saw it, which may be ``late_s`` late. The controller reads the
+    scale some time after the sync ``before``, and then asks for the metrics, which takes a loaded machine seconds.
+    """
+    known = [(t, count) for t, count in existing if t <= at + late_s]
+    begun = max((index for index, (t, _) in enumerate(known) if t <= before), default=0)
+    at_once = [count for t, count in known if t <= at][-1:]
+    return list(dict.fromkeys([*at_once, *(count for _, count in reversed(known[begun:]))])) or [0]
+
+
+def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
+    """Decide each of ``syncs`` anew, in order, from a new HPA's state; after a disagreement the model goes on as it decided."""
+    state = State()
+    edges = alternatives = 0
+    wrong = []
+    unknown_s = CLOCK_S
+    for index, sync in enumerate(syncs):
+        unknown_s = max(unknown_s, (sync.until or sync.at) - sync.at, sync.at - (sync.since or sync.at))
+        trials = [(choice, shift) for shift in _shifts(unknown_s) for choice in range(len(sync.seen))]
+        outcomes = (_decided(sync, sync.seen[choice], state, sync.at + shift, controller) for choice, shift in trials)
+        first = None
+        for (choice, shift), outcome in zip(trials, outcomes, strict=True):
+            first = first or outcome
+            if _agree(sync, outcome[0]):
+                state = outcome[1]
+                edges += shift != 0
+                alternatives += choice != 0
+                break
+        else:
+            if first is None:  # no whole number of messages gives that average: nothing to decide on
+                first = hpa.settle(sync.spec, state, sync.current, [None] * len(sync.spec.metrics), sync.at)
+            decision, state = first
+            wrong.append(Disagreement(index, sync, _largest(decision), decision.desired, decision.reasons))
+    computed = sum(any(one.observed is not None for one in sync.seen) for sync in syncs)
+    rescaled = sum(sync.current != sync.desired for sync in syncs)
+    return Replay(len(syncs), computed, rescaled, edges, alternatives, tuple(wrong))
+
+
+def _shifts(unknown_s: float) -> list[float]:
+    """The possible errors of a sync's time, s: the delays, of this sync or of one it remembers, between the log and the clock.
+
+    The smallest comes first, because a large one may cross another edge.
+    """
+    steps = [CLOCK_S]
+    while steps[-1] < unknown_s:
+        steps.append(min(2 * steps[-1], unknown_s))
+    return [0.0, *(signed for step in steps for signed in (step, -step))]
+
+
+def _decided(sync: Sync, seen: Seen, state: State, now: float, controller: Controller) -> tuple[hpa.Decision, State]:
+    if seen.observed is not None:
+        return hpa.decide(
+            sync.spec,
+            state,
+            sync.current,
+            seen.observed,
+            now,
+            status_replicas=seen.existing,
+            controller=controller,
+            scaled_at=sync.scaled_at,
+        )
+    proposals = [sync.proposed] * len(sync.spec.metrics)
+    return hpa.settle(sync.spec, state, sync.current, proposals, now, controller=controller, scaled_at=sync.scaled_at)
+
+
+def _agree(sync: Sync, decision: hpa.Decision) -> bool:
+    return decision.desired == sync.desired and (sync.proposed is None or _largest(decision) == sync.proposed)
+
+
+def _largest(decision: hpa.Decision) -> int | None:
+    return max((count for count in decision.proposals if count is not None), default=None)

@@ -9,9 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.model.hpa_state import nanoseconds
-from lab.spec.hpa_quantity import MAX_INT64
-from lab.spec.hpa_spec import DOWNSCALE_STABILIZATION_S, Metric
+from lab.model.hpa_limits import nanoseconds
+from lab.spec.hpa_spec import DOWNSCALE_STABILIZATION_S, MAX_INT64, Metric
 
 MAX_INT32 = 2**31 - 1
 MIN_INT32 = -(2**31)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers.common import Reading, ScalerError
 from lab.spec.triggers.external import External
-from lab.spec.triggers.reading import Reading, ScalerError
 from lab.spec.triggers.resource import Resource
 
 OWNER = "scaledobject.keda.sh/name"
@@ -136,19 +136,6 @@ def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> S
     if all(isinstance(trigger, Resource) for trigger in scaled.triggers):
         return State(True, False, ("every trigger is cpu or memory: always active",))
     return State(bool(active), bool(failed), tuple(reasons))
-
-
-def paused_at(scaled: ScaledObject, replicas: int) -> Decision | None:
-    """The replicas under a pause by annotation; None without a pause. KEDA stops its loop and deletes the HPA meanwhile.
-
-    Source: ``handlePause`` and ``scaleTargetToPausedCount`` in ``controllers/keda/scaledobject_controller.go``.
-    """
-    switches = scaled.switches
-    if not switches.paused:
-        return None
-    if switches.replicas is None or switches.replicas == replicas:
-        return Decision(None, None, (f"paused at {replicas}",))
-    return Decision(switches.replicas, None, (f"paused: {replicas} to {switches.replicas} by paused-replicas",))
 
 
 def scale(

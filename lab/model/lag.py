@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lab.spec.triggers.common import Reading, ScalerError, exposed
 from lab.spec.triggers.kafka import Kafka
-from lab.spec.triggers.reading import Reading, ScalerError, exposed
 
 Offsets = Mapping[tuple[str, int], int]
 

@@ -14,12 +14,63 @@ most d changes H by at most P * d, and between samples H moves no faster than th
 from __future__ import annotations
 
 import math
+from array import array
+from bisect import bisect_right
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from lab.model.signal import Signal
+from lab.spec.triggers.common import Reading, ScalerError, exposed
 from lab.spec.triggers.persistent_lag import Rule
-from lab.spec.triggers.reading import Reading, ScalerError, exposed
+
+
+class Ends:
+    """The log's end of one partition over the last ``horizon_s`` seconds."""
+
+    __slots__ = ("_ends", "_horizon", "_times")
+
+    def __init__(self, horizon_s: float) -> None:
+        self._horizon = horizon_s
+        self._times, self._ends = array("d"), array("q")
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def add(self, at: float, end: int) -> None:
+        """Take a sample. An end before the last one is of another log: the samples of the old log are dropped."""
+        if self._times and at <= self._times[-1]:
+            return
+        if self._ends and end < self._ends[-1]:
+            del self._times[:], self._ends[:]
+        self._times.append(at)
+        self._ends.append(end)
+        spent = bisect_right(self._times, at - self._horizon) - 1
+        if spent > 0:
+            del self._times[:spent], self._ends[:spent]
+
+    def adopt(self, other: Ends) -> None:
+        """Begin with the samples of ``other``, which may have another horizon."""
+        for at, end in zip(other._times, other._ends, strict=True):
+            self.add(at, end)
+
+    def age(self, committed: int) -> float:
+        """The age at the last sample of the record at ``committed``, s; 0 when there is no such record yet.
+
+        Between two samples the log is assumed to have grown evenly. A record from before the first sample is as old as that
+        sample, and as much older as the log needs to grow by the difference at its mean rate; without growth, no older. Raises
+        ``IndexError`` without any sample.
+        """
+        now, end = self._times[-1], self._ends[-1]
+        if committed >= end:
+            return 0.0
+        index = bisect_right(self._ends, committed)
+        if index:
+            before, after = self._ends[index - 1], self._ends[index]
+            begin, over = self._times[index - 1], self._times[index]
+            return now - (begin + (over - begin) * (committed - before) / (after - before))
+        seen, grown = now - self._times[0], end - self._ends[0]
+        return seen + ((self._ends[0] - committed) * seen / grown if grown else 0.0)
+
 
 UNCOMMITTED = 1.0  # as KEDA counts a partition without a commit under offsetResetPolicy latest: enough to wake the group
 UNCOMMITTED_S = 1e-6  # the same for ages: it wakes the group and asks for no replica, however many partitions there are

@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from lab.flags import Flags
 from lab.kafka.lag import LagReader
-from lab.kafka.settings import kafka_flags
+from lab.kafka.login import kafka_flags
 
 
 class LagCollector(Collector):

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 
 from lab.model import hpa, hpa_log
 from lab.model.hpa import HpaSpec
-from lab.model.hpa_log import Logged
-from lab.model.replay import Seen, Sync, may_exist
+from lab.model.hpa_log import Logged, Seen, Sync, may_exist
 from lab.record.tables import Watched
-from lab.spec import hpa_quantity
+from lab.spec import hpa_spec
 
 EXTERNAL, RESOURCE = "external", "resource"
 
@@ -105,8 +104,8 @@ def _current(metric: dict[str, Any], kind: str) -> Current:
     return Current(
         kind=kind,
         name=str(content.get("name") or content.get("metric", {}).get("name")),
-        average=None if average is None else hpa_quantity.parse(average),
-        value=None if value is None else hpa_quantity.parse(value),
+        average=None if average is None else hpa_spec.parse_quantity(average),
+        value=None if value is None else hpa_spec.parse_quantity(value),
         utilization=None if current.get("averageUtilization") is None else int(current["averageUtilization"]),
     )
 
@@ -181,7 +180,7 @@ def _totals(status: Status | None, name: str, existing: int) -> list[tuple[int, 
     metric = status.metric(EXTERNAL, name) if status else None
     if metric is None or metric.average is None:
         return [None]
-    average = hpa_quantity.milli(metric.average)
+    average = hpa_spec.milli(metric.average)
     most, below = average * existing, (average - 1) * existing
     if average == 0:
         return [(0,)]

@@ -23,6 +23,7 @@ from lab import wholefile
 from lab.errors import InputError
 from lab.host.machine import Machine
 from lab.model.baseline import Baseline
+from lab.spec.fidelity import Compressed
 from lab.spec.inputs import Inputs
 
 SCHEMA = 1
@@ -136,7 +137,8 @@ class Trial(Strict):
     record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
     ``topic_ids`` has the id of the trial's topic when it was made and when the trial was over; records of before have none.
     ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
-    the ledger took, ``clock_moved_s`` how far the wall clock moved.
+    the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` has each time of the policy as it was
+    written and as it was applied.
     """
 
     id: str
@@ -160,6 +162,7 @@ class Trial(Strict):
     watch_gaps: tuple[WatchGap, ...] = ()
     finished: float | None = None
     clock_moved_s: float = 0.0
+    policy_times: tuple[Compressed, ...] = ()
     files: dict[str, str] | None = None
     schema: Literal[1] = 1
 

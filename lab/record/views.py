@@ -13,7 +13,7 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.model import hpa_log
-from lab.model.replay import Sync
+from lab.model.hpa_log import Sync
 from lab.record import hpas, pods, reports
 from lab.record.hpas import Status
 from lab.record.pods import Change, Pod

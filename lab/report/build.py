@@ -21,7 +21,7 @@ from filelock import FileLock
 
 from lab import paths
 from lab.errors import InputError, LabFault
-from lab.progress import reporting
+from lab.wait import reporting
 
 log = logging.getLogger("lab.report")
 

@@ -13,8 +13,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.foresee.curve import Curve
-from lab.foresee.lateness import Arrivals, ages
+from lab.foresee.curve import Arrivals, Curve, ages
 from lab.report import drawing
 from lab.report.drawing import ASKED, DELIVERED, DOWN, INK, QUIET, UP, WIDTH, Layer, records, styled
 from lab.spec.profile import Profile

@@ -1,7 +1,7 @@
 """A user's own ScaledObject in a trial: what ties it to their cluster is replaced by what ties it to the lab's.
 
 Replaced are the scale target, the triggers' servers, group and topic as far as they name them (plain or FromEnv), how they log
-in (authenticationRef and :mod:`lab.spec.triggers.login`), the namespace, and what only an API server, kubectl or KEDA
+in (authenticationRef and :mod:`lab.spec.triggers.common`), the namespace, and what only an API server, kubectl or KEDA
 writes. Everything else stays as it was written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches
 are what is on trial. Where a scaler or a Prometheus is, a trial says when it applies the object (:mod:`lab.trial.located`).
 """
@@ -16,10 +16,10 @@ from typing import Any
 from lab.errors import InputError
 from lab.spec import scaledobject
 from lab.spec.scaledobject import ScaledObject
-from lab.spec.triggers import login
+from lab.spec.triggers import common
+from lab.spec.triggers.common import without_login
 from lab.spec.triggers.external import External, PersistentLag
 from lab.spec.triggers.kafka import Kafka
-from lab.spec.triggers.login import without_login
 
 TARGET = {"name": "consumer"}
 _PAUSES = ("autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused")
@@ -64,7 +64,7 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
 
     def take(place: dict[str, Any], field: str, prefix: str, ours: Any = None) -> None:
         if field in place:
-            found.append(Replaced(f"{prefix}{field}", login.printable(field, place.pop(field)), ours))
+            found.append(Replaced(f"{prefix}{field}", common.printable(field, place.pop(field)), ours))
 
     metadata = content["metadata"]
     take(metadata, "namespace", "metadata.")
@@ -85,7 +85,7 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
         prefix = f"spec.triggers[{index}]."
         take(trigger, "authenticationRef", prefix)
         metadata, prefix = trigger["metadata"], f"{prefix}metadata."
-        for field in login.FIELDS:
+        for field in common.LOGIN_FIELDS:
             take(metadata, field, prefix)
         address = metadata.get("serverAddress", "")
         if (bare := without_login(address)) != address:  # it may hold a password, which no record may keep

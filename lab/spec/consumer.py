@@ -10,10 +10,9 @@ from functools import cached_property
 
 from lab.errors import InputError
 from lab.flags import ANY, SEED, SWITCH, Flags, Kind, choice, number, whole
-from lab.kafka.settings import kafka_flags
+from lab.kafka.login import kafka_flags
 from lab.spec import settings as declarations
-from lab.spec.backoff import MOST_DELAY_MS, MOST_DELAYS, Backoff
-from lab.spec.failures import Failures, Place
+from lab.spec.failures import MOST_DELAY_MS, MOST_DELAYS, Backoff, Failures, Place
 from lab.spec.settings import Scaling, setting
 
 BALANCERS = ("cooperative-sticky", "range", "consumer")

@@ -1,4 +1,4 @@
-"""The policy of the lab's own controller; :mod:`lab.model.controller` has its decision. Pure.
+"""The policy of the lab's own controller; :func:`lab.model.hpa.decide_on_lag` is its decision. Pure.
 
 Windows, policies and the arithmetic are the HPA's (:mod:`lab.model.hpa`), which is proved against Kubernetes' own code.
 What is the controller's own is its hysteresis. With ratio = lag / (lagThreshold x replicas asked for) it asks for

@@ -2,10 +2,14 @@
 
 Names, defaults and bounds are those of ``pkg/apis/autoscaling/v2/defaults.go`` and ``validation/validation.go`` of Kubernetes
 1.36. What the API server would refuse, the controller would ignore, or the model doesn't know is refused here, by name.
+Quantities are read as the HPA reads them (``k8s.io/apimachinery/pkg/api/resource/quantity.go``): in whole milli-units, or as
+the nearest float.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,8 +17,46 @@ from typing import Any
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import hpa_quantity
 from lab.spec.scale import Scale
+
+MAX_INT64 = 2**63 - 1
+_NUMBER = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d{1,3})?")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+def parse_quantity(text: object) -> Fraction:
+    """The number that ``text`` ("1500m", "2Ki", 0.1) writes, rounded up to nano like ``ParseQuantity``.
+
+    Raises :class:`ValueError` when it is not a quantity.
+    """
+    found = None if isinstance(text, bool) or not isinstance(text, str | int | float) else _NUMBER.fullmatch(str(text))
+    if found is None:
+        raise ValueError(f"{text!r} is not a quantity")
+    sign, digits, suffix = found[1], Fraction(found[2].rstrip(".")), found[3] or ""
+    if suffix in _BINARY:
+        digits *= 2 ** _BINARY[suffix]
+    elif suffix in _DECIMAL:
+        digits *= Fraction(10) ** _DECIMAL[suffix]
+    elif suffix:
+        digits *= Fraction(10) ** int(suffix[1:])
+    rounded = Fraction(math.ceil(digits * 10**9), 10**9)
+    return -rounded if sign == "-" else rounded
+
+
+def milli(value: Fraction) -> int:
+    """``value`` in milli-units, rounded up (``Quantity.MilliValue``)."""
+    return math.ceil(value * 1000)
+
+
+def approximate(value: Fraction) -> float:
+    """``value`` as the controller computes it from the canonical form ("300m" is 300 x 1e-3; ``AsApproximateFloat64``)."""
+    for exponent in (0, -3, -6, -9):
+        scaled = value / Fraction(10) ** exponent
+        if scaled.denominator == 1:
+            break
+    return float(scaled.numerator) * float(f"1e{exponent}")
+
 
 MAX_REPLICAS = 100_000  # so that no formula leaves int32
 DOWNSCALE_STABILIZATION_S = 300  # of kube-controller-manager, for a scale-down without a window of its own
@@ -143,7 +185,7 @@ def _target(content: Mapping[str, Any], source: str, name: str, where: object, p
     yamlfile.known(content, ("type", field), where, prefix)
     if kind == "Utilization":
         return Metric(source, name, kind, yamlfile.whole(content, field, where, 1, 1_000_000, prefix=prefix))
-    amount = hpa_quantity.milli(_quantity(content, field, where, prefix, "a positive quantity, at most 1P"))
+    amount = milli(_quantity(content, field, where, prefix, "a positive quantity, at most 1P"))
     if not 0 < amount <= 10**18:
         raise InputError(where, f"{prefix}{field}", content[field], "a positive quantity, at most 1P")
     return Metric(source, name, str(kind), amount)
@@ -173,7 +215,7 @@ def _rules(behavior: Mapping[str, Any], direction: str, default: Rules, where: o
         exact = _quantity(content, "tolerance", where, prefix, allowed)
         if not 0 <= exact <= 1000:
             raise InputError(where, f"{prefix}tolerance", content["tolerance"], allowed)
-        tolerance = hpa_quantity.approximate(exact)
+        tolerance = approximate(exact)
     return Rules(window, select, policies, tolerance)
 
 
@@ -190,7 +232,7 @@ def _policy(content: Mapping[str, Any], where: object, prefix: str) -> Policy:
 
 def _quantity(content: Mapping[str, Any], field: str, where: object, prefix: str, allowed: str) -> Fraction:
     try:
-        return hpa_quantity.parse(content.get(field))
+        return parse_quantity(content.get(field))
     except ValueError:
         raise InputError(where, f"{prefix}{field}", content.get(field), allowed) from None
 

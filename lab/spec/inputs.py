@@ -15,14 +15,14 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.errors import InputError
-from lab.spec import declarations, events, plain, profile, scaledobject
+from lab.spec import events, fidelity, manifests, profile, scaledobject
 from lab.spec import policy as policies
+from lab.spec import scale as scales
 from lab.spec.adopt import Replaced, adopt
-from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
-from lab.spec.declarations import Declarations
 from lab.spec.events import Context, During, Event
-from lab.spec.library import COMMITTED, Library
+from lab.spec.fidelity import Compressed
+from lab.spec.manifests import COMMITTED, Declarations, Library, bystander, lag_scaler
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
 from lab.spec.scale import Scale
@@ -56,7 +56,8 @@ class Inputs:
     steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
-    ``library`` is where the manifests are looked up; it is no part of the identity.
+    ``library`` is where the manifests are looked up, and ``policy_times`` has the policy's times as they are written and as
+    they are applied; neither is part of the identity.
     """
 
     profile_name: str
@@ -75,6 +76,7 @@ class Inputs:
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
     library: Library = field(default=COMMITTED, compare=False)
+    policy_times: tuple[Compressed, ...] = field(default=(), compare=False)
 
     @property
     def partitions_after(self) -> int | None:
@@ -117,17 +119,17 @@ class Inputs:
         yamlfile.known(content, (*_KINDS, *_OPTIONAL, *_EVENTS), where, "inputs.")
         for name, kind in _EVENTS.items():
             if content.get(name) is not None:
-                plain.value(content, name, kind, where, "inputs.")
+                yamlfile.field_value(content, name, kind, where, "inputs.")
         given = {name: kind for name, kind in _OPTIONAL.items() if content.get(name) is not None}
         read: dict[str, Any] = {
-            name: plain.value(content, name, kind, where, "inputs.") for name, kind in (_KINDS | given).items()
+            name: yamlfile.field_value(content, name, kind, where, "inputs.") for name, kind in (_KINDS | given).items()
         }
         read["profile"] = profile.build(read["profile"], where)
         read["policy"] = policies.parse(read["policy"], where)
         read["workload"] = Workload.of(read["workload"], where)
-        read["scale"] = Scale(**plain.fields_of(Scale, read["scale"], where, "inputs.scale"))
+        read["scale"] = Scale(**yamlfile.exact_fields(Scale, read["scale"], where, "inputs.scale"))
         replaced = read.get("replaced", ())
-        read["replaced"] = tuple(Replaced(**plain.fields_of(Replaced, one, where, "inputs.replaced")) for one in replaced)
+        read["replaced"] = tuple(Replaced(**yamlfile.exact_fields(Replaced, one, where, "inputs.replaced")) for one in replaced)
         read["beside"] = tuple(read.get("beside", ()))
         read["during"] = events.stored(content, read["profile"], where)
         return cls(**read)
@@ -196,7 +198,7 @@ class Inputs:
     def producer(self) -> dict[str, Any]:
         """The Job that replays the profile."""
         file = self.library.manifest(self.driver)
-        return declarations.with_programs(yamlfile.read(file), file)
+        return manifests.with_programs(yamlfile.read(file), file)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -239,12 +241,14 @@ def read(
         policy, replaced = _adopted(policy_name, partitions)
     else:
         policy, replaced = policies.load(library.policy(policy_name)), ()
+    policy_file = policy_name if isinstance(policy_name, Path) else library.policy(policy_name)
+    policy_times = fidelity.check(policy, scale, policy_file, scales.declared())
     library.manifest(driver)
     for name in beside:
         _beside(library.manifest(name), scale)
     for what, name in (("driver", driver), *(("beside", name) for name in beside)):
         if any(one.programs for one in _declarations(library.manifest(name))) and runtime != "binary":
-            words = f"on kind none with programs of its own ({declarations.PYTHONPATH}), which the image of pods lacks"
+            words = f"on kind none with programs of its own ({manifests.PYTHONPATH}), which the image of pods lacks"
             raise InputError("trial", what, name, words)
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
@@ -266,6 +270,7 @@ def read(
         beside=tuple(beside),
         driver=driver,
         library=library,
+        policy_times=policy_times,
     )
 
 
@@ -291,13 +296,18 @@ def _label(name: str | Path) -> str:
 def _beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
     """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own."""
     return [
-        policies.parse(item, file).compressed(scale).content
+        _compressed(policies.parse(item, file), scale, file)
         if item.get("kind") in policies.KINDS
-        else declarations.with_programs(item, file)
+        else manifests.with_programs(item, file)
         for item in yamlfile.documents(file)
     ]
 
 
+def _compressed(policy: Policy, scale: Scale, file: Path) -> dict[str, Any]:
+    fidelity.check(policy, scale, file, scales.declared())
+    return policy.compressed(scale).content
+
+
 def _declarations(file: Path) -> list[Declarations]:
     """What the objects in the manifest ``file`` declare for the lab, one each."""
-    return [declarations.read(item, file) for item in yamlfile.documents(file)]
+    return [manifests.read(item, file) for item in yamlfile.documents(file)]

@@ -2,15 +2,61 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import controller, hpa_spec, plainhpa, scaledobject, steps
+from lab.spec import controller, hpa_spec, scaledobject, steps
 from lab.spec.hpa_spec import Behavior
 from lab.spec.scale import Scale
+
+
+@dataclass(frozen=True)
+class PlainHpa:
+    """An HPA on the CPU of the consumers, in percent of what they request."""
+
+    name: str
+    min_replicas: int
+    max_replicas: int
+    utilization: int
+    content: dict[str, Any]
+
+    lag_threshold = None  # it scales on CPU
+
+    @property
+    def start(self) -> int:
+        """Replicas a trial begins with."""
+        return self.min_replicas
+
+    @property
+    def hpa(self) -> str:
+        """The HPA's own name."""
+        return self.name
+
+    def compressed(self, scale: Scale) -> PlainHpa:
+        """The same policy with its times divided as ``scale`` declares."""
+        content = copy.deepcopy(self.content)
+        content["spec"]["behavior"] = hpa_spec.compressed_behavior(content["spec"].get("behavior"), scale)
+        return parse_hpa(content, f"{self.name} at scale {scale.name}")
+
+
+def parse_hpa(content: Mapping[str, Any], where: object) -> PlainHpa:
+    """The HPA in ``content``; ``where`` names its source. Raises :class:`InputError` naming the field that can't be used."""
+    spec = hpa_spec.parse(content, where)
+    metric = spec.metrics[0]
+    if len(spec.metrics) > 1 or metric.target != "Utilization":
+        raise InputError(where, "spec.metrics", content["spec"]["metrics"], "one metric, Resource cpu by Utilization")
+    return PlainHpa(
+        name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),
+        min_replicas=spec.min_replicas,
+        max_replicas=spec.max_replicas,
+        utilization=metric.amount,
+        content=copy.deepcopy(dict(content)),
+    )
 
 
 class Policy(Protocol):
@@ -39,7 +85,7 @@ class Policy(Protocol):
 
 KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
     "ScaledObject": scaledobject.parse,
-    "HorizontalPodAutoscaler": plainhpa.parse,
+    "HorizontalPodAutoscaler": parse_hpa,
     "LagController": controller.parse,
     "ReplicaSteps": steps.parse,
 }
@@ -49,7 +95,7 @@ def behavior(policy: Policy) -> Behavior | None:
     """The ``behavior`` of the HPA or controller that acts for ``policy``, None where its YAML has none."""
     if isinstance(policy, controller.LagController):
         return policy.spec.behavior
-    if isinstance(policy, plainhpa.PlainHpa):
+    if isinstance(policy, PlainHpa):
         return hpa_spec.parse(policy.content, policy.name).behavior
     if isinstance(policy, scaledobject.ScaledObject):
         advanced = policy.content["spec"].get("advanced") or {}

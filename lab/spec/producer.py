@@ -10,11 +10,11 @@ from typing import Any
 
 from lab import yamlfile
 from lab.flags import ANY, SEED, Flags, number, whole
-from lab.kafka.settings import kafka_flags
+from lab.kafka.login import kafka_flags
 from lab.spec import settings as declarations
+from lab.spec.keys import ENTITIES
 from lab.spec.profile import KINDS, Profile, build, load
 from lab.spec.settings import setting
-from lab.spec.zipf import ENTITIES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from lab import paths, yamlfile
 from lab.errors import InputError
 
+QUICK = "quick"  # the scale of a session that names none
 HPA_SYNC_S = 15.0  # kube-controller-manager's default; the factor divides it like every other time
 
 
@@ -37,6 +40,17 @@ def load(name: str) -> Scale:
     scales = yamlfile.read(file)
     if name not in scales:
         raise InputError(file, "scale", name, f"one of {', '.join(map(str, scales))}")
+    return _scale(scales, name, file)
+
+
+def declared() -> tuple[Scale, ...]:
+    """Every scale of ``profiles/scales.yaml``, the most compressed first."""
+    file = paths.PROFILES / "scales.yaml"
+    scales = yamlfile.read(file)
+    return tuple(sorted((_scale(scales, name, file) for name in scales), key=lambda one: (-one.time, one.rate)))
+
+
+def _scale(scales: dict[str, Any], name: str, file: Path) -> Scale:
     chosen = yamlfile.mapping(scales, name, file)
     yamlfile.known(chosen, ("time", "rate"), file, f"{name}.")
     time = yamlfile.number(chosen, "time", file, 1, 100, prefix=f"{name}.")

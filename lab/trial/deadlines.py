@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from lab.model.hpa_replicas import Controller
 from lab.record.trial import Deadlines
 from lab.spec import hpa_spec
-from lab.spec.backoff import Backoff
 from lab.spec.controller import LagController
+from lab.spec.failures import Backoff
 from lab.spec.inputs import Inputs
 from lab.spec.policy import Policy, behavior
 from lab.spec.scale import Scale

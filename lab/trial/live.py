@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from lab import paths
 from lab.cluster import Cluster
-from lab.host import disk
+from lab.host import resources
 from lab.record.store import Record
 from lab.spec.inputs import Inputs
 from lab.trial import runner
@@ -20,5 +20,5 @@ def execute(chosen: Inputs, cluster: Callable[[], Cluster], spark: Callable[[], 
 
     ``cluster`` is called after the disk has been checked: a disk that is too full starts no cluster.
     """
-    disk.check(chosen.profile.total, paths.state_dir(), results)
+    resources.check_disk(chosen.profile.total, paths.state_dir(), results)
     return runner.run(cluster(), chosen, results, spark)

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from lab.model.baseline import baseline
-from lab.spec import workload
+from lab.spec import fidelity, workload
+from lab.spec import policy as policies
+from lab.spec import scale as scales
 from lab.spec.inputs import Inputs
 from lab.spec.profile import BASELINE, RELIEF
+from lab.spec.scale import Scale
 from lab.spec.workload import PARTITIONS, Workload
 
 PROFILE, POLICY = "step-10x", "lag"
@@ -35,6 +38,18 @@ class Own:
             "workload": chosen,
             "partitions": partitions,
         }
+
+    def scale(self) -> Scale:
+        """The scale for a session that names none: quick, or the most compressed one that keeps the ScaledObject's times.
+
+        Real time keeps all of them. Raises :class:`InputError` for a ScaledObject that can't be used.
+        """
+        quick = scales.load(scales.QUICK)
+        if self.scaledobject is None:
+            return quick
+        policy = policies.load(self.scaledobject)
+        slower = (one for one in scales.declared() if one.time <= quick.time and one.rate == quick.rate)
+        return next(one for one in slower if fidelity.is_faithful(policy, one))
 
 
 def told(inputs: Inputs) -> list[str]:

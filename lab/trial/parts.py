@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from lab import clock
 from lab.errors import LabFault
-from lab.progress import reporting
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
@@ -20,6 +19,7 @@ from lab.record.store import lines_to_parquet
 from lab.trial import samples
 from lab.trial.closing import Part
 from lab.trial.stage import GONE_S, OFFSETS_S, Stage
+from lab.wait import reporting
 
 log = logging.getLogger("lab.trial")
 

@@ -15,7 +15,6 @@ from lab.cluster import Cluster
 from lab.errors import LabFault
 from lab.host import machine
 from lab.model.baseline import baseline
-from lab.progress import reporting
 from lab.record.store import Record
 from lab.record.trial import Fault, Step, Trial
 from lab.spec.inputs import DRAINED, Inputs
@@ -24,7 +23,7 @@ from lab.trial.events import happen
 from lab.trial.located import asks_scaler
 from lab.trial.parts import parts
 from lab.trial.stage import CONSUMER, Stage
-from lab.wait import until
+from lab.wait import reporting, until
 
 log = logging.getLogger("lab.trial")
 
@@ -50,6 +49,7 @@ def run(cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], Spa
         versions={**cluster.versions, **machine.packages()},
         machine=machine.describe(),
         begun=clock.now(),
+        policy_times=inputs.policy_times,
     )
     head.write(folder)
     try:

@@ -13,7 +13,7 @@ from lab.record import store
 from lab.record.store import Record
 from lab.spec import inputs
 from lab.spec.inputs import Inputs
-from lab.spec.library import COMMITTED, Library
+from lab.spec.manifests import COMMITTED, Library
 from lab.spec.scale import Scale
 from lab.spec.workload import Workload
 

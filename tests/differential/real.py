@@ -10,7 +10,7 @@ from kubernetes import client
 
 from lab.cluster import apply
 from lab.model import hpa, hpa_log
-from lab.model.replay import Seen, Sync, may_exist
+from lab.model.hpa_log import Seen, Sync, may_exist
 from lab.trial.watch import Transitions
 from tests.differential.source import Source
 

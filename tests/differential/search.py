@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
-from lab.model.replay import Replay, replay
+from lab.model.hpa_log import Replay, replay
 from tests.differential.walks import walks
 
 log = logging.getLogger("lab.differential")

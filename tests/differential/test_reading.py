@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lab.model import hpa, hpa_log
-from lab.model.replay import Seen
+from lab.model.hpa_log import Seen
 from tests.differential.real import Past, by_walk, events, syncs
 from tests.differential.walks import Walk
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lab.model import hpa
-from lab.model.replay import Seen, Sync
+from lab.model.hpa_log import Seen, Sync
 from tests.differential.search import SHRINKING_PARALLEL, SHRINKING_RUNS, Judge, agree
 
 CONTROLLER = hpa.Controller(downscale_stabilization_s=10)

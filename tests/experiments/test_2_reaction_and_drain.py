@@ -13,8 +13,8 @@ pollingInterval is tried with profile ``plateau`` and an interval of a minute, o
 useCachedMetrics. How often the metric that the HPA sees is fresh is the time between two changes of it in the HPA's status.
 
 The longest part is the cold start, from a created pod to one at work: eight Python interpreters start at once on two cores.
-``lag-150-stream`` asks for as many pods in small portions, so that each has the cores almost to itself. The median pod of the
-scale-out is compared.
+``lag-150-stream`` asks for 2 pods every 30 s where ``lag-150`` asks for 8, so that each has the cores almost to itself. It also
+asks for fewer in all. The median pod of the scale-out is compared.
 """
 
 import itertools
@@ -105,7 +105,7 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
 
 @allure.story("The longest part, attacked: pods in small portions")
 def test_the_cold_start_is_shortened(trials, evidence):
-    """As many pods, asked for a few at a time, start sooner each."""
+    """Pods that are asked for a few at a time start sooner each."""
     plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
     found = trials.interleaved({"8 at once": plan, "2 at a time": plan | {"policy": "lag-150-stream"}})
     start = {name: median(cold_start(run).start for run in runs) for name, runs in found.items()}

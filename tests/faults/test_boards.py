@@ -16,7 +16,7 @@ from lab.board.app import Board
 from lab.board.figures import SLACK_S
 from lab.board.panels import MARKS, PANELS
 from lab.board.source import Source, Window
-from lab.cluster.kind import grafana
+from lab.cluster.kind import install
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.inputs import REPLAYED
@@ -111,9 +111,9 @@ def admit(cluster):
 
 def test_kubernetes_takes_every_object_of_grafana(admit):
     """The API server admits each as it is, and would not admit a misspelt one."""
-    for item in grafana.objects():
+    for item in install.grafana_objects():
         assert admit(item).kind == item["kind"]
-    service = next(item for item in grafana.objects() if item["kind"] == "Service")
+    service = next(item for item in install.grafana_objects() if item["kind"] == "Service")
     with pytest.raises(DynamicApiError, match="nodeport"):
         admit(service | {"spec": service["spec"] | {"nodeport": 30030}})
 

@@ -15,7 +15,7 @@ import pytest
 from lab import paths
 from lab.__main__ import main
 from lab.errors import InputError
-from lab.host import identity, mark, processes, runs
+from lab.host import identity, processes, runs
 from lab.record.store import find, opened
 from lab.wait import until
 from tests.suite import experiments
@@ -47,12 +47,12 @@ class Session:
 
     def marked(self) -> set[int]:
         """The processes with a mark of the session's."""
-        return {pid for run, pids in mark.marked().items() if run.name.startswith(f"{self.process.pid}-") for pid in pids}
+        return {pid for run, pids in identity.marked().items() if run.name.startswith(f"{self.process.pid}-") for pid in pids}
 
     def guards(self) -> list[psutil.Process]:
         """The session's guards."""
         children = psutil.Process(self.process.pid).children()
-        return [child for child in children if identity.of(child.pid) and "lab.host.guard" in child.cmdline()]
+        return [child for child in children if identity.identify(child.pid) and "lab.host.runs" in child.cmdline()]
 
     def kill(self) -> None:
         """SIGKILL: it has no chance to do anything."""
@@ -95,7 +95,7 @@ def networks():
 
 def gone(found):
     """Whether none of these processes runs."""
-    return not any(one.is_running() and identity.of(one.pid) for one in found)
+    return not any(one.is_running() and identity.identify(one.pid) for one in found)
 
 
 def ports_of(found):
@@ -294,7 +294,7 @@ def test_an_interrupted_trial_leaves_its_partial_record(tmp_path, capsys):
 
 def test_a_reused_pid_is_left_alone(tmp_path):
     """A pid whose start is not the recorded one belongs to someone else; so does one from before the machine was started."""
-    own = identity.of(os.getpid())
+    own = identity.identify(os.getpid())
     (tmp_path / "pids").mkdir()
     for change in ({"ticks": own.ticks - 1}, {"boot": "another"}):
         (tmp_path / "pids" / str(own.pid)).write_text(json.dumps({"name": "x", **vars(own), **change}))

@@ -8,9 +8,9 @@ import pytest
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from lab.cluster import controlplane, wait_api
+from lab.cluster import apply, controlplane
 from lab.components import build
-from lab.host import podnetwork, processes, runs
+from lab.host import processes, resources, runs
 from lab.spec import scale as scales
 from lab.trial.watch import Transitions
 
@@ -23,7 +23,7 @@ DEADLINE_S = 60
 @pytest.fixture
 def plane():
     """A control plane of this test's own; ended with it."""
-    with runs.guarded() as run, contextlib.closing(podnetwork.claim()) as pods:
+    with runs.guarded() as run, contextlib.closing(resources.claim_pod_network()) as pods:
         yield controlplane.start(run, build.ensure(), scales.load("quick"), pods)
 
 
@@ -32,7 +32,7 @@ def start(plane, name, command):
     daemon = processes.start(plane.run, name, command)
     (port,) = (part.split("=")[1] for part in command if part.startswith("--secure-port="))
     server = f"https://127.0.0.1:{port}"
-    wait_api.ready(server, plane.authority.cert, plane.admin, DEADLINE_S, daemon.check)
+    apply.wait_for_apiserver(server, plane.authority.cert, plane.admin, DEADLINE_S, daemon.check)
     return server
 
 

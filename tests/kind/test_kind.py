@@ -31,7 +31,7 @@ sys.exit(sender.connect_ex(("{ELSEWHERE}", 9)))
 """
 SESSION = f"""
 import sys
-from lab import scale
+from lab.spec import scale
 from lab.cluster import kind
 kind.up(scale.load("quick"), name="{OTHER}")
 """
@@ -104,7 +104,7 @@ def test_a_kept_cluster_of_another_scale_is_not_taken(ours):
 def test_an_image_that_can_not_be_had_is_named(ours, monkeypatch):
     """No registry answers: the image and the way out are named, and nothing is begun."""
     monkeypatch.setattr("lab.cluster.kind.make.current", lambda wanted: None)
-    monkeypatch.setattr(kind.settings, "infrastructure", lambda: [pod_of("localhost:1/none:1.0")])
+    monkeypatch.setattr(state, "infrastructure", lambda: [pod_of("localhost:1/none:1.0")])
     before = runs.all_runs()
     with pytest.raises(LabFault, match=r"image localhost:1/none:1\.0 is not here and can't be pulled .* python -m lab images"):
         kind.up(ours_scale(ours), name=OTHER)

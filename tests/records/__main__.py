@@ -25,17 +25,16 @@ def main(arguments: list[str] | None = None) -> int:
     """Returns 0, 2 on bad input, 3 where small records give other verdicts than whole ones, or no session can be run."""
     parser = Flags("python -m tests.records", "keep small records of sessions, with the verdicts they give", environment=False)
     parser.add_argument("results", nargs="*", type=Path, help="sessions' results; none: judge the kept records anew")
-    parser.flag("scale", str, "quick", "the scale of the sessions")
     options = parser.parse_args(arguments)
     try:
-        keep(options.results, options.scale) if options.results else again()
+        keep(options.results) if options.results else again()
     except (InputError, LabFault) as error:
         print(f"tests.records: {error}", file=sys.stderr)
         return FAULT if isinstance(error, LabFault) else 2
     return HELD
 
 
-def keep(results: list[Path], scale: str) -> None:
+def keep(results: list[Path]) -> None:
     """Put small records of ``results`` and their verdicts in the place of those that are kept."""
     with tempfile.TemporaryDirectory(prefix="elastic-lab-records-") as scratch:
         whole, small = Path(scratch, "whole"), Path(scratch, "small")
@@ -47,7 +46,7 @@ def keep(results: list[Path], scale: str) -> None:
             for name, path in there.items():
                 (whole / "records" / name).unlink(missing_ok=True)  # the last one that is named counts
                 (whole / "records" / name).symlink_to(path.resolve())
-        said = {session: judgeable(judge(session, whole, scale=scale)) for session in SESSIONS}
+        said = {session: judgeable(judge(session, whole)) for session in SESSIONS}
         sizes = _shrink(said, whole / "records", small / "records")
         chosen = choose({test: set(one.trials) for tests in said.values() for test, one in tests.items()}, sizes)
         kept = {session: {test: tests[test].rows for test in chosen.tests if test in tests} for session, tests in said.items()}
@@ -55,14 +54,11 @@ def keep(results: list[Path], scale: str) -> None:
             if spare.name not in chosen.records:
                 shutil.rmtree(spare)
         wrong = [
-            line
-            for session, rows in kept.items()
-            if rows
-            for line in differences(rows, judge(session, small, list(rows), scale))
+            line for session, rows in kept.items() if rows for line in differences(rows, judge(session, small, list(rows)))
         ]
         if wrong:
             raise LabFault(f"the small records don't give the same verdicts: {'; '.join(wrong)}")
-        write_json(small / VERDICTS, {"scale": scale, "sessions": kept})
+        write_json(small / VERDICTS, {"sessions": kept})
         shutil.rmtree(FOLDER, ignore_errors=True)
         shutil.copytree(small, FOLDER)
     for module, why in chosen.without.items():
@@ -78,7 +74,7 @@ def again() -> None:
     stored = json.loads((FOLDER / VERDICTS).read_text())
     for session, tests in stored["sessions"].items():
         if tests:
-            now = judge(session, FOLDER, list(tests), stored["scale"])
+            now = judge(session, FOLDER, list(tests))
             for line in differences(tests, now):
                 print(line)
             stored["sessions"][session] = {test: now[test].rows for test in tests if now[test].whole}

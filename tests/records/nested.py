@@ -18,8 +18,8 @@ TIMEOUT_S = 900
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
 # The kinds of session there are: what each takes beside its tests, and where these are.
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {
-    "experiments": ((), "tests/experiments"),
-    "scenarios": ((), "tests/scenarios"),
+    "experiments": (["--scale=quick"], "tests/experiments"),
+    "scenarios": (["--scale=medium"], "tests/scenarios"),
     "acceptance": (
         [
             f"--scaledobject={_EXAMPLES / 'orders.yaml'}",
@@ -40,7 +40,7 @@ class Said:
     whole: bool
 
 
-def judge(session: str, records: Path, tests: Sequence[str] = (), scale: str = "quick") -> Mapping[str, Said]:
+def judge(session: str, records: Path, tests: Sequence[str] = ()) -> Mapping[str, Said]:
     """What ``tests`` of ``session`` (all of them by default) say of the records under ``records``.
 
     Raises :class:`LabFault` when the session itself can't be run.
@@ -49,7 +49,7 @@ def judge(session: str, records: Path, tests: Sequence[str] = (), scale: str = "
     with tempfile.TemporaryDirectory(prefix="elastic-lab-judged-") as folder:
         notes = Path(folder, "notes.json")
         command = [sys.executable, "-m", "pytest", "-p", "tests.records.plugin", f"--note={notes}", "-p", "no:cacheprovider"]
-        command += [f"--from-records={records}", f"--results={folder}", f"--scale={scale}", *options, *(tests or [everything])]
+        command += [f"--from-records={records}", f"--results={folder}", *options, *(tests or [everything])]
         ran = subprocess.run(
             command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
         )

@@ -22,7 +22,7 @@ ROW |= {"operator": "<=", "bound": 2.0, "why": "the group is calm"}
 
 @pytest.fixture(scope="module")
 def kept():
-    """What is committed: the scale, and the rows by session and test."""
+    """What is committed: the rows by session and test."""
     return SimpleNamespace(**json.loads((FOLDER / VERDICTS).read_text()))
 
 
@@ -32,7 +32,7 @@ def test_committed_records_give_the_same_verdicts(kept, session):
     rows = kept.sessions[session]
     if not rows:
         pytest.skip(f"no record of {session} is committed")
-    assert differences(rows, judge(session, FOLDER, list(rows), kept.scale)) == []
+    assert differences(rows, judge(session, FOLDER, list(rows))) == []
 
 
 def test_every_experiment_is_among_them(kept):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lab import paths, yamlfile
 from lab.__main__ import main
-from lab.foresee.grid import computed_threshold
+from lab.foresee.variants import computed_threshold
 
 
 def test_the_authors_threshold_is_the_formulas(capsys):

@@ -23,7 +23,7 @@ from lab.cluster import docker
 from lab.cluster.images import catalog, debian
 from lab.components import build, jars
 from lab.errors import LabFault
-from lab.progress import reporting
+from lab.wait import reporting
 
 log = logging.getLogger("lab.images")
 

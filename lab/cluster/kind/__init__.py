@@ -23,14 +23,14 @@ from lab.cluster import docker, fit
 from lab.cluster.controlplane import CONTROLLERS
 from lab.cluster.fit import Fit
 from lab.cluster.images import catalog, make
-from lab.cluster.kind import cni, grafana, network, settings, state
-from lab.cluster.kind.install import install, wait_ready
+from lab.cluster.kind import network, state
+from lab.cluster.kind.install import grafana_objects, install_components, wait_ready
 from lab.cluster.kind.state import State
 from lab.components import build
 from lab.errors import LabFault
 from lab.host import processes, runs
-from lab.progress import reporting
 from lab.spec.scale import Scale
+from lab.wait import reporting
 
 log = logging.getLogger("lab.cluster")
 
@@ -56,7 +56,7 @@ class Kind:
     @property
     def pod_bootstrap(self) -> str:
         """Kafka's internal listener."""
-        return settings.POD_BOOTSTRAP
+        return state.POD_BOOTSTRAP
 
     @property
     def kafka_settings(self) -> dict[str, str]:
@@ -71,7 +71,7 @@ class Kind:
     @property
     def pod_prometheus_url(self) -> str:
         """Prometheus's Service."""
-        return settings.POD_PROMETHEUS
+        return state.POD_PROMETHEUS
 
     @property
     def versions(self) -> dict[str, str]:
@@ -118,13 +118,13 @@ def up(scale: Scale, name: str = NAME, node_image: str | None = None, kind_comma
     """
     docker.check()
     runs.sweep()
-    objects = settings.infrastructure()
+    objects = state.infrastructure()
     made = make.current(catalog.named(objects))
     found = docker.inspect(f"{name}-control-plane")
     if found is not None:
         return _again(name, found, scale, made, objects)
     if made is None:
-        objects += grafana.objects()
+        objects += grafana_objects()
     images = made or _pulled([*catalog.named(objects), catalog.NODE, catalog.PYTHON])
     pods = make.make_pods(images[catalog.PYTHON])
     command = kind_command or build.ensure(build.KIND_TOOL).binary("kind")
@@ -154,7 +154,7 @@ def _create(
         network.create()
         if planned.closed:
             network.close()
-        told = settings.cluster_settings(scale, planned.closed, planned.ports)
+        told = state.cluster_settings(scale, planned.closed, planned.ports)
         (run / "kind.yaml").write_text(yaml.safe_dump(told, sort_keys=False))
         image = node_image or planned.images[catalog.NODE]
         cluster = KindCluster(planned.name, run / "kubeconfig", image=image, kind_path=run / "kind")
@@ -166,13 +166,13 @@ def _create(
         created.write(run)
         phase = "images to be loaded"
         if created.closed:
-            cni.connect(state.api(run))
+            network.connect(state.api(run))
         loaded = [created.images[part] for part in catalog.named(objects)]
         _load(run, created, "control-plane", *loaded)
         _load(run, created, "worker", created.pods)
         phase = "KEDA, Kafka and Prometheus"
         running = Kind(run, created, _nodes(created.name), watcher)
-        install(run, created, objects, running.fit)
+        install_components(run, created, objects, running.fit)
         wait_ready(run, created, objects, running.check)
         if created.closed:
             _stayed_inside()

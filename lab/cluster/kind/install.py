@@ -1,4 +1,4 @@
-"""Puts Kafka, KEDA and the metrics stack on a kind cluster, and waits until all of it answers."""
+"""Puts Kafka, KEDA, the metrics stack and Grafana on a kind cluster, and waits until all of it answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from lab.cluster import aggregated, apply, broker, keda, metrics, wait_api
+from lab import paths, yamlfile
+from lab.cluster import apply, broker, keda, metrics
 from lab.cluster.certs import Authority
 from lab.cluster.fit import Fit
-from lab.cluster.kind.settings import CONTROL_PLANE, beside_control_plane, config_map, kafka_settings
-from lab.cluster.kind.state import State, api
+from lab.cluster.kind.state import CONTROL_PLANE, State, api, beside_control_plane, config_map, kafka_settings
 from lab.components import build
 from lab.errors import LabFault
 from lab.wait import until
@@ -24,7 +24,7 @@ ADDRESSES = {"kube-state-metrics": "kube-state-metrics.monitoring.svc:8080", "ke
 READY_DEADLINE_S = 180  # 30 s on a quiet machine, once the images are loaded
 
 
-def install(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) -> None:
+def install_components(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) -> None:
     """Apply CRDs, certificates, settings and ``objects``."""
     plane = api(run)
     _quiet_dns(plane)
@@ -37,8 +37,8 @@ def install(run: Path, state: State, objects: list[dict[str, Any]], fit: Fit) ->
     settings = [
         _certificate(authority, "kedaorg-certs", keda.NAMESPACE, hosts),
         _certificate(authority, "metrics-server-certs", "kube-system", ("metrics-server.kube-system.svc",)),
-        aggregated.api_service(keda.EXTERNAL_METRICS, "keda-metrics-apiserver", keda.NAMESPACE, 443, authority.cert),
-        aggregated.api_service(metrics.RESOURCE_METRICS, "metrics-server", "kube-system", 443, authority.cert),
+        apply.api_service(keda.EXTERNAL_METRICS, "keda-metrics-apiserver", keda.NAMESPACE, 443, authority.cert),
+        apply.api_service(metrics.RESOURCE_METRICS, "metrics-server", "kube-system", 443, authority.cert),
         config_map("prometheus", "monitoring", {"prometheus.yml": metrics.prometheus_settings(ADDRESSES)}),
         *kafka_settings(state.bootstrap),
     ]
@@ -75,7 +75,7 @@ def wait_ready(run: Path, state: State, objects: list[dict[str, Any]], check: Ca
     except LabFault as fault:
         raise LabFault(f"{fault}: {', '.join(_lacking(apps, objects)) or 'none'} not there") from None
     for name in (keda.EXTERNAL_METRICS, metrics.RESOURCE_METRICS):
-        wait_api.api_service_available(plane, name, READY_DEADLINE_S, check)
+        apply.wait_for_api_service(plane, name, READY_DEADLINE_S, check)
     broker.wait_for(state.bootstrap, check)
     until(lambda: metrics.prometheus_ready(state.prometheus), READY_DEADLINE_S, "Prometheus's /-/ready", check)
 
@@ -99,3 +99,22 @@ def _lacking(apps: client.AppsV1Api, objects: list[dict[str, Any]]) -> list[str]
         ) < found.spec.replicas or found.status.observed_generation != found.metadata.generation:
             lacking.append(named["name"])
     return lacking
+
+
+FOLDER = paths.MANIFESTS / "grafana"
+CONFIG_MAP = "grafana-dashboards"
+
+
+def grafana_objects() -> list[dict[str, Any]]:
+    """Everything to apply for Grafana with its dashboards, in order: the committed YAML, and the JSON as a ConfigMap."""
+    committed = [item for file in sorted(FOLDER.glob("*.yaml")) for item in yamlfile.documents(file)]
+    namespace = next(item["metadata"]["namespace"] for item in committed if item["kind"] == "Deployment")
+    files = {file.name: file.read_text() for file in sorted((FOLDER / "dashboards").glob("*.json"))}
+    boards = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": namespace, "labels": {"app": "grafana"}},
+        "data": files,
+    }
+    order = {"Namespace": 0, "ConfigMap": 1, "Deployment": 2, "Service": 3}
+    return sorted([*committed, boards], key=lambda item: order[item["kind"]])

@@ -1,1 +1,1 @@
-"""The consumer of group ``enrich``: process, then a durable receipt, then commit."""
+"""The consumer of group ``enrich``: it processes a batch, makes a receipt durable, and then commits."""

@@ -1,4 +1,7 @@
-"""``python -m lab.programs.consumer``: consume, process, make the receipt durable, commit; on SIGTERM drain and leave."""
+"""``python -m lab.programs.consumer``: the consumer's program.
+
+It consumes, processes, makes the receipt durable and commits. On SIGTERM it drains and leaves the group.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,18 @@ from lab import clock
 from lab.errors import InputError
 from lab.kafka import deadletter
 from lab.kafka.deadletter import Reason
-from lab.kafka.reports import Reports, process_started
-from lab.programs.consumer.batch import summarize
-from lab.programs.consumer.downstream import Slots, Store
+from lab.programs.consumer.downstream import Slots, Store, summarize
 from lab.programs.consumer.member import Member
 from lab.programs.consumer.metrics import Metrics
 from lab.programs.consumer.retries import Consumed, Retries, seq_of
-from lab.programs.serve import serve
+from lab.programs.telemetry import Reports, process_started, serve
 from lab.spec.consumer import Settings, flags, settings
 
 log = logging.getLogger("lab.programs.consumer")
 
 
 class Program:
-    """The consumer's one loop, and the state its probes and signals share."""
+    """The consumer's one loop, and the state that its probes and signals share."""
 
     def __init__(self, chosen: Settings) -> None:
         self._settings = chosen
@@ -71,11 +72,11 @@ class Program:
             self._metrics.rebalance_duration.observe(seconds)
 
     def healthy(self) -> bool:
-        """Whether the loop has turned within the last minute, or is in a batch that takes that long."""
+        """Return whether the loop has turned within the last minute. A batch that takes longer than that extends the limit."""
         return time.monotonic() - self._alive_at < 60 + self._settings.cost.high / 1000
 
     def terminate(self, *_: object) -> None:
-        """SIGTERM with drain on: stop polling; give up work in flight only after the drain timeout."""
+        """Begin the drain on SIGTERM: polling stops, and work in flight is given up only after the drain timeout."""
         self._signalled = self._signalled or clock.now()
         self._stopping.set()
         self._drained_by = time.monotonic() + self._settings.drain_timeout
@@ -84,11 +85,11 @@ class Program:
         timer.start()
 
     def ready(self) -> bool:
-        """Whether the member has asked to join the group and is not leaving it."""
+        """Return whether the member has asked to join the group and is not leaving it."""
         return self._subscribed
 
     def run(self) -> None:
-        """Consume until told to stop."""
+        """Consume until SIGTERM, and then drain and leave."""
         self._say("started", created=process_started())
         if self._settings.join == "off":
             self._stand_by()
@@ -113,16 +114,17 @@ class Program:
         self._producer.flush(10)
 
     def _stand_by(self) -> None:
-        """Be there, ready and idle, until told to stop: the control for what a starting pod costs its neighbours."""
+        """Stay ready and idle until SIGTERM. Such a pod is the control for the cost of a starting pod to its neighbours."""
         self._subscribed = True
         while not self._stopping.wait(1.0):
             self._alive_at = time.monotonic()
         self._producer.flush(10)
 
     def _process(self, messages: Sequence[Consumed]) -> bool:
-        """Process one batch, whose failing messages take their time too.
+        """Process one batch. A message that fails takes its processing time too.
 
-        False when the drain timeout gave it up: no receipt, no commit, someone else's work now.
+        Returns False when the drain timeout gave the batch up. It then has no receipt and no commit, and another member
+        processes it again.
         """
         started = clock.now()
         self._metrics.inflight.set(len(messages))
@@ -149,7 +151,7 @@ class Program:
         return True
 
     def _fail(self, message: Consumed) -> None:
-        """Let a message that failed wait for its next attempt, or make it a dead letter: durable, then committed past."""
+        """Let a message that failed wait for its next attempt, or bury it as a durable dead letter and commit past it."""
         partition, offset = message.partition(), message.offset()
         failed = self._retries.failed(message, time.monotonic(), clock.now())
         self._metrics.failed.inc()
@@ -167,7 +169,7 @@ class Program:
 
 
 def main() -> int:
-    """Run the consumer; exit 0 after an orderly leave."""
+    """Run the consumer. The exit code is 0 after an orderly leave."""
     parser = flags()
     try:
         chosen = settings(parser.parse_args())
@@ -179,7 +181,7 @@ def main() -> int:
         signal.signal(signal.SIGTERM, program.terminate)
         signal.signal(signal.SIGINT, program.terminate)
     else:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as a consumer without a handler: dies where it stands
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a consumer without a handler dies where it stands
     with parser.listening(chosen.metrics_port):
         serve(chosen.pod_ip, chosen.metrics_port, program.ready, program.healthy)
     program.run()

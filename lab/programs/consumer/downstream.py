@@ -1,4 +1,7 @@
-"""The downstream store: a simulated write that takes time, receipts that are made durable, and so are dead letters."""
+"""The downstream store: a simulated write takes time, and then receipts or dead letters are made durable.
+
+A receipt is summed up from the messages of a batch, by pure arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,67 @@ import json
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from confluent_kafka import KafkaError, Producer
 
-from lab.kafka import deadletter
+from lab.kafka import deadletter, event
 from lab.kafka.deadletter import Reason
-from lab.programs.consumer.batch import Receipt
 from lab.programs.consumer.retries import Consumed
-from lab.spec.consumer import SLACK_S
+from lab.spec.consumer import SLACK_S, Cost
 
-_BLOCK = bytes(65_536)  # what is computed on: large enough that zlib lets other threads run
+
+@dataclass
+class Receipt:
+    """The downstream store's record of a batch, one for each partition in it. Times are epoch seconds."""
+
+    pod: str
+    partition: int
+    first: int
+    last: int
+    count: int = 0
+    checksum: int = 0
+    start: float = 0.0
+    end: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the receipt as it goes over the wire."""
+        return asdict(self)
+
+
+def summarize(messages: Iterable[tuple[int, int, bytes]], cost: Cost, pod: str) -> tuple[float, list[Receipt]]:
+    """Return the total processing time in ms and the receipts of ``messages``: (partition, offset, value), by offset."""
+    total = 0.0
+    receipts: dict[int, Receipt] = {}
+    unpack, check, of = event.HEADER.unpack_from, event.check, cost.of
+    for partition, offset, value in messages:
+        _, seq, _ = unpack(value)
+        total += of(seq)
+        receipt = receipts.get(partition)
+        if receipt is None:
+            receipt = receipts[partition] = Receipt(pod, partition, offset, offset)
+        receipt.last = offset
+        receipt.count += 1
+        receipt.checksum += check(value)
+    return total, list(receipts.values())
+
+
+_BLOCK = bytes(65_536)  # the input of the computation: zlib lets other threads run while it works on so many bytes
 
 
 class NotDurable(RuntimeError):
-    """A write was not acknowledged: what it is about is neither processed nor dead, and must not be committed."""
+    """A write was not acknowledged. Its messages are neither processed nor dead, and their offsets must not be committed."""
 
 
 class Slots:
     """``concurrency`` slots that are busy for the batch's processing time.
 
-    While receipts are acknowledged and the next batch is fetched, a pod with work to do would keep its slots busy; so when
-    the next batch comes within :data:`lab.spec.consumer.SLACK_S` its time is counted from the end of the last one. A saturated
-    pod then processes concurrency / process-ms. Of that time ``burn_percent`` is spent computing, on one core; the rest waits
-    for the store.
+    A pod with work to do keeps its slots busy while receipts are acknowledged and the next batch is fetched. So the time of
+    a batch that comes within :data:`lab.spec.consumer.SLACK_S` is counted from the end of the batch before it. A saturated
+    pod then processes concurrency / process-ms messages. Of the time, ``burn_percent`` is spent computing on one core, and
+    the rest waits for the store.
     """
 
     def __init__(self, concurrency: int, burn_percent: int = 0) -> None:
@@ -37,7 +77,7 @@ class Slots:
         self._free_at = 0.0
 
     def work(self, cost_ms: float, abandon: threading.Event | None = None) -> bool:
-        """Take the time ``cost_ms`` of processing takes; False when ``abandon`` was set before it was over."""
+        """Take as long as ``cost_ms`` of processing. Returns False when ``abandon`` was set before the end."""
         now = time.monotonic()
         begin = self._free_at if now - self._free_at <= SLACK_S else now
         length = cost_ms / 1000 / self._concurrency
@@ -52,7 +92,7 @@ class Slots:
 
 
 def _compute(seconds: float, abandon: threading.Event) -> bool:
-    """Use ``seconds`` of this thread's CPU time; False when ``abandon`` was set before."""
+    """Use ``seconds`` of this thread's CPU time. Returns False when ``abandon`` was set before the end."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         if abandon.is_set():
@@ -62,7 +102,8 @@ def _compute(seconds: float, abandon: threading.Event) -> bool:
 
 
 class Store:
-    """Writes with acks=all, idempotent, to the topics ``receipts`` and ``dead_letters``; returns when it is durable.
+    """Writes to the topics ``receipts`` and ``dead_letters``, idempotent and with acks=all. A call returns when its write is
+    durable.
 
     Raises :class:`NotDurable` when a write was refused or not acknowledged in time.
     """
@@ -80,7 +121,7 @@ class Store:
         self._settle()
 
     def bury(self, message: Consumed, reason: Reason) -> None:
-        """Make ``message`` a durable dead letter: its key and value as they were, and why it is one."""
+        """Make ``message`` a durable dead letter, with its key and value unchanged and ``reason`` in its headers."""
         headers: list[tuple[str, str | bytes | None]] = [*deadletter.stamped(message.headers(), reason)]
         self._producer.produce(
             self._dead_letters, key=message.key(), value=message.value(), headers=headers, on_delivery=self._delivered

@@ -1,4 +1,4 @@
-"""A member of the consumer group: subscribes, keeps what it owns, commits what is processed, leaves."""
+"""A member of the consumer group: it subscribes, fetches, commits processed offsets, follows rebalances and leaves."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from lab.spec.settings import client
 
 log = logging.getLogger("lab.programs.consumer")
 
-# Offsets to commit may be none, and a generation may be over by the time they are sent: neither is an error of ours.
+# A commit without offsets is no error.
 _HARMLESS = {KafkaError._NO_OFFSET}
-# 31 MB a process instead of 60; with the default back-off of 1 s a small queue would cap the rate.
+# A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate.
 LEAN: dict[str, Any] = {"fetch.wait.max.ms": 100, "queued.max.messages.kbytes": 4096, "fetch.queue.backoff.ms": 20}
 
 
 def configuration(settings: Settings) -> dict[str, Any]:
-    """librdkafka settings for the balancer and commit mode; a stock client has hardly any other."""
+    """Return librdkafka's settings for the balancer and the commit mode. A stock client has hardly any other."""
     stock = settings.client_settings == STOCK
     common: dict[str, Any] = client(settings) | {
         "bootstrap.servers": settings.bootstrap_servers,
@@ -65,7 +65,7 @@ class Member:
 
     @property
     def owned(self) -> int:
-        """How many partitions this member owns."""
+        """The number of partitions that this member owns."""
         return len(self._owned)
 
     def subscribe(self) -> None:
@@ -74,7 +74,7 @@ class Member:
         self._consumer.subscribe([self._settings.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
 
     def fetch(self, count: int, timeout_s: float) -> list[Message]:
-        """Up to ``count`` messages, waiting at most ``timeout_s``; serves rebalances meanwhile. Raises on a fatal error."""
+        """Return up to ``count`` messages within ``timeout_s``, and serve rebalances meanwhile. Raises on a fatal error."""
         good = []
         for message in self._consumer.consume(count, timeout_s):
             error = message.error()
@@ -87,23 +87,23 @@ class Member:
         return good
 
     def processed(self, partition: int, last: int) -> None:
-        """Everything up to offset ``last`` has its receipt."""
+        """Note that every message of ``partition`` up to offset ``last`` has its receipt."""
         if partition in self._owned:
             self._processed[partition] = last + 1
             self._uncommitted = True
 
     def hold(self, partitions: Collection[int]) -> None:
-        """Take no messages of ``partitions`` until a call without them; of all others, take them."""
+        """Pause ``partitions``, and resume every other partition that was paused."""
         wanted = self._owned.intersection(partitions)
         if begin := wanted - self._held:
             self._consumer.pause([TopicPartition(self._settings.topic, partition) for partition in begin])
         if end := self._held - wanted:
             self._consumer.resume([TopicPartition(self._settings.topic, partition) for partition in end])
-            self._wake(sorted(end))  # without it a resumed partition's next receipt came after 0.5 s (median of 2,249)
+            self._wake(sorted(end))  # without this, a resumed partition's next receipt came after 0.5 s (median of 2,249)
         self._held = wanted
 
     def commit_if_due(self) -> None:
-        """Commit processed offsets, without waiting, when the commit interval has passed."""
+        """Commit processed offsets when the commit interval has passed, without waiting for the answer."""
         now = time.monotonic()
         if self._uncommitted and now - self._last_commit >= self._settings.commit_interval_ms / 1000:
             self._last_commit = now
@@ -111,29 +111,29 @@ class Member:
             self._commit(list(self._processed), wait=False)
 
     def leave(self, deadline_s: float) -> bool:
-        """Commit what is processed, then leave the group; False when ``deadline_s`` passed without the commit.
+        """Commit the processed offsets and leave the group. Returns False when ``deadline_s`` passed without the commit.
 
-        A commit made while the group rebalances is refused, and scale-downs come in rows: each leaver's rebalance would
-        cost the next one its last commit. So the member takes no more messages, stays until the rebalance is through,
-        and leaves when its offsets are safe.
+        Kafka refuses a commit while the group rebalances. Scale-downs come in rows, so each leaver's rebalance would cost
+        the next leaver its last commit. So the member takes no more messages, stays until the rebalance is through, and
+        leaves when its offsets are safe.
         """
         end = time.monotonic() + deadline_s
         self._leaving = True
         self._consumer.pause([TopicPartition(self._settings.topic, partition) for partition in self._owned])
         while not (safe := self._commit(list(self._processed), wait=True)) and time.monotonic() < end:
-            self._consumer.poll(0.05)  # serves the rebalance; everything is paused
+            self._consumer.poll(0.05)  # serves the rebalance; every partition is paused
         if safe:
             self._processed.clear()
             self._say("committed")
         if not self._owned:
-            # close() alone sends no LeaveGroup for a member without partitions (docs/upstream), and a new member has none
-            # between the two rounds of a rebalance: the others would wait for it until its session is over.
+            # close() alone sends no LeaveGroup for a member without partitions (docs/upstream). A new member has none between
+            # the two rounds of a rebalance, and the others would wait for it until its session is over.
             self._consumer.unsubscribe()
         self._consumer.close()
         return safe
 
     def _commit(self, partitions: Sequence[int], wait: bool) -> bool:
-        """Commit the processed offsets of ``partitions``; False when a commit that was waited for was refused."""
+        """Commit the processed offsets of ``partitions``. Returns False when ``wait`` is set and the commit was refused."""
         if self._settings.commit == "auto":
             return True
         offsets = [
@@ -156,7 +156,7 @@ class Member:
         good = error is None or error.code() in _HARMLESS
         self.on_commit(good)
         if error is not None and not good:
-            # Not lost: the next commit of a kept partition carries it, and a revoked one is committed again, waiting.
+            # The offset is not lost. The next commit of a kept partition carries it, and a revoked one is committed again.
             self._uncommitted = True
             self._say("commit_failed", error=error.str(), partitions=sorted(part.partition for part in offsets))
         return good
@@ -182,7 +182,7 @@ class Member:
         began = time.monotonic()
         self._rebalance_began = self._rebalance_began or began
         gone = [part.partition for part in parts]
-        self._commit(gone, wait=True)  # without it 17,000 to 21,000 messages are processed twice at every step
+        self._commit(gone, wait=True)  # without this, 17,000 to 21,000 messages are processed twice at every step
         self._let_go(gone)
         if self._eager:
             consumer.unassign()
@@ -202,7 +202,7 @@ class Member:
         self._tell("lost", parts, began)
 
     def _let_go(self, gone: Sequence[int]) -> None:
-        """Forget ``gone``: whoever owns them next begins at what is committed. One that was held must not come back so."""
+        """Forget ``gone``: their next owner begins at the committed offsets. A paused partition must not come back paused."""
         if held := self._held.intersection(gone):
             self._consumer.resume([TopicPartition(self._settings.topic, partition) for partition in sorted(held)])
         self._held -= held
@@ -212,9 +212,10 @@ class Member:
         self.on_gone(gone)
 
     def _warm_up(self, partitions: int) -> None:
-        """Take the time that loading ``partitions`` partitions' state takes; the member processes nothing meanwhile.
+        """Take as long as loading the state of ``partitions`` partitions. The member processes nothing meanwhile.
 
-        An eager protocol hands over every partition anew at each rebalance, so its members pay for those they kept as well.
+        An eager protocol assigns every partition anew at each rebalance, so its members also pay for partitions that they
+        keep.
         """
         if self._settings.partition_warmup_ms:
             threading.Event().wait(partitions * self._settings.partition_warmup_ms / 1000)  # the simulated load itself
@@ -222,9 +223,9 @@ class Member:
     def _wake(self, kept: Sequence[int]) -> None:
         """Send a request to the leader of a partition that was resumed, so that its broker thread looks at the fetchers again.
 
-        librdkafka pauses every kept partition for an incremental rebalance and, when it resumes them, wakes no one: a broker
-        thread may sleep on for a second. It takes a low fetch.queue.backoff.ms as well (docs/upstream). With several brokers
-        every leader would need a request.
+        librdkafka pauses every kept partition for an incremental rebalance. It wakes no thread when it resumes them, so a
+        broker thread may sleep on for a second. The cure also needs a low fetch.queue.backoff.ms (docs/upstream). With
+        several brokers every leader would need a request.
         """
         if not (self._settings.wake == "on" and kept):
             return

@@ -12,7 +12,7 @@ RATE_WINDOW_S = 1.0
 
 
 class Metrics:
-    """The metrics of one consumer; names are those of the interface contract, with Prometheus's own beside them."""
+    """The metrics of one consumer, by the names that docs, boards and records use."""
 
     def __init__(self) -> None:
         self._recent: deque[tuple[float, int]] = deque()
@@ -43,7 +43,7 @@ class Metrics:
             self._forget()
 
     def rate(self) -> float:
-        """Messages/s over the last second."""
+        """Return the messages/s over the last second."""
         with self._lock:
             self._forget()
             return sum(count for _, count in self._recent) / RATE_WINDOW_S

@@ -1,8 +1,8 @@
-"""What waits for another attempt. Pure bookkeeping: the caller hands in messages and times, and does what it is told.
+"""The messages that wait for another attempt. Pure: the caller hands in messages and times.
 
-A partition whose head failed stands still until the head is through: it succeeded, or it is a dead letter. What was fetched
-behind the head waits behind it, so order within a partition is kept, and no offset is committed past a message that is
-neither processed nor dead. Other partitions know nothing of it.
+A partition whose head failed stands still until the head has succeeded or is a dead letter. Messages fetched behind the head
+wait behind it. So order within a partition holds, and no offset is committed past a message that is neither processed nor
+dead. Other partitions go on.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lab.kafka import event
-from lab.spec.backoff import Backoff
-from lab.spec.failures import Failures
+from lab.spec.failures import Backoff, Failures
 
 
 class Consumed(Protocol):
-    """What is asked of a message. Of one that was consumed none is missing, which confluent_kafka's own types don't say."""
+    """A consumed message. It has every field, which confluent_kafka's own types don't say."""
 
     def partition(self) -> Any: ...  # noqa: D102
     def offset(self) -> Any: ...  # noqa: D102
@@ -28,9 +27,10 @@ class Consumed(Protocol):
 
 @dataclass(frozen=True)
 class Failed:
-    """An attempt that failed: the ``attempts`` so far, when the first failed (epoch s), and the delay until the next, s.
+    """An attempt that failed.
 
-    ``retry_in_s`` is None when there is no next: the message is a dead letter.
+    ``attempts``: the attempts so far. ``first_failure``: the time at which the first failed, epoch s. ``retry_in_s``: the
+    delay until the next attempt, s. It is None when there is no next attempt: the message is then a dead letter.
     """
 
     attempts: int
@@ -40,7 +40,7 @@ class Failed:
 
 @dataclass
 class Stall:
-    """A partition that stands still: what waits, its head first; ``due`` is when the head may be tried again, monotonic s."""
+    """A partition that stands still. ``waiting`` begins with its head, which is tried again at ``due`` (monotonic s)."""
 
     waiting: list[Consumed]
     attempts: int = 0
@@ -50,7 +50,7 @@ class Stall:
 
 @dataclass
 class Attempted:
-    """A batch's messages by what becomes of them; ``recovered`` are those in ``good`` that failed before, with how often."""
+    """A batch's messages by outcome. ``recovered``: those in ``good`` that failed before, each with its failures."""
 
     good: list[Consumed] = field(default_factory=list)
     bad: list[Consumed] = field(default_factory=list)
@@ -58,12 +58,12 @@ class Attempted:
 
 
 class Retries:
-    """The partitions that stand still, and how often their heads were tried."""
+    """The partitions that stand still, and the number of attempts at their heads."""
 
     def __init__(self, failures: Failures, backoff: Backoff, dead_letters: bool) -> None:
         self._failures, self._backoff, self._dead_letters = failures, backoff, dead_letters
         self._stalls: dict[int, Stall] = {}
-        self._again: dict[int, Stall] = {}  # those whose time has come, by partition: their heads are being tried
+        self._again: dict[int, Stall] = {}  # by partition: stalls that are due, whose heads are being tried
 
     @property
     def stalled(self) -> frozenset[int]:
@@ -71,12 +71,15 @@ class Retries:
         return frozenset(self._stalls)
 
     def wait_s(self, now: float, most: float) -> float:
-        """How long to wait for messages, at ``most``, so that no head is late."""
+        """Return the wait for messages, s, at ``most``, that makes no head late."""
         return max(0.0, min([most, *(stall.due - now for stall in self._stalls.values())]))
 
     def take(self, fetched: Sequence[Consumed], now: float) -> Sequence[Consumed]:
-        """What may be tried at ``now``, in order of offset: what waits on partitions whose time has come, and of ``fetched``
-        what belongs to partitions that don't stand still; the rest of it waits as well."""
+        """Return the messages to try at ``now``, in order of offset by partition.
+
+        These are the waiting messages of partitions that are due, and the ``fetched`` ones of partitions that don't stand
+        still. The other fetched messages wait.
+        """
         if not self._stalls:
             return fetched
         ready: list[Consumed] = []
@@ -89,7 +92,7 @@ class Retries:
         return ready
 
     def attempt(self, batch: Sequence[Consumed]) -> Attempted:
-        """What becomes of each message of ``batch``. What lies behind one that fails, in its partition, waits."""
+        """Return the outcome of each message of ``batch``. Messages behind a failed one wait in its partition."""
         if not self._failures.any:
             return Attempted(good=list(batch))
         found: Attempted = Attempted()
@@ -110,7 +113,7 @@ class Retries:
         return found
 
     def failed(self, message: Consumed, now: float, wall: float) -> Failed:
-        """Count the failure of ``message``, which :meth:`attempt` called bad; ``now`` is monotonic s, ``wall`` epoch s."""
+        """Count the failure of ``message``, which :meth:`attempt` called bad. ``now`` is monotonic s, ``wall`` epoch s."""
         stall = self._stalls[message.partition()]
         stall.attempts += 1
         stall.first_failure = stall.first_failure or wall
@@ -121,18 +124,18 @@ class Retries:
         return Failed(stall.attempts, stall.first_failure, delay)
 
     def buried(self, message: Consumed, now: float) -> None:
-        """``message`` is a dead letter, durably: what waits behind it is due."""
+        """Note that ``message`` is a durable dead letter. The messages that wait behind it are due."""
         behind = self._stalls.pop(message.partition()).waiting[1:]
         if behind:
             self._stalls[message.partition()] = Stall(behind, due=now)
 
     def forget(self, partitions: Collection[int]) -> None:
-        """``partitions`` are another member's now, which begins with their heads anew: none was committed."""
+        """Drop ``partitions``, which another member owns now. It begins with their heads anew, because none was committed."""
         for partition in partitions:
             self._stalls.pop(partition, None)
             self._again.pop(partition, None)
 
 
 def seq_of(message: Consumed) -> int:
-    """The seq of the event in ``message``."""
+    """Return the seq of the event in ``message``."""
     return int(event.HEADER.unpack_from(message.value())[1])

@@ -15,12 +15,9 @@ from lab import yamlfile
 from lab.errors import InputError
 from lab.flags import Flags, whole
 from lab.kafka.lag import LagReader
-from lab.kafka.reports import Reports, reporter
-from lab.kafka.settings import kafka_flags
-from lab.programs.controller.loop import Loop, Outside
-from lab.programs.controller.metrics import Metrics
-from lab.programs.controller.scale import DeploymentScale
-from lab.programs.serve import serve
+from lab.kafka.login import kafka_flags
+from lab.programs.controller.loop import DeploymentScale, Loop, Metrics, Outside
+from lab.programs.telemetry import Reports, reporter, serve
 from lab.spec import controller
 from lab.spec.controller import LagController
 

@@ -1,8 +1,16 @@
-"""One sync after the other: read lag, read replicas, decide, patch. On an error nothing is changed."""
+"""One sync after the other: read lag, read replicas, decide, patch. On an error nothing is changed.
+
+The replicas are read and patched by two requests on one path, over the Kubernetes API as a pod reaches it. The Kubernetes
+client and all it depends on would make up most of the image and of the pod's start.
+"""
 
 from __future__ import annotations
 
+import http.client
+import json
 import logging
+import math
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -10,13 +18,77 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaException
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
 
 from lab.errors import LabFault
 from lab.kafka.lag import PartitionLag
-from lab.model.controller import decide
-from lab.model.hpa import Decision, State
-from lab.programs.controller.metrics import Metrics
+from lab.model.hpa import Decision, State, decide_on_lag
 from lab.spec.controller import LagController
+
+PATCH = "application/merge-patch+json"
+TIMEOUT_S = 5.0  # 5 ms on a quiet machine
+
+
+class DeploymentScale:
+    """Reads and patches the replicas of Deployment ``name`` with a service account's ``token``.
+
+    ``ca`` are the certificates, as PEM, of whom the API's must be. ``ValueError`` or ``SSLError`` when they are none.
+    """
+
+    def __init__(self, host: str, port: int, token: str, ca: str, namespace: str, name: str) -> None:
+        self._path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"
+        self._token = token
+        trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # and no one of the machine's own, as a default context would
+        trusted.load_verify_locations(cadata=ca)
+        self._connection = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=trusted)
+
+    def read(self) -> int:
+        """The replicas asked for. Raises :class:`LabFault` when the API can't be asked or refuses."""
+        return int((self._ask("GET").get("spec") or {}).get("replicas", 0))  # a Scale leaves a 0 out
+
+    def write(self, replicas: int) -> None:
+        """Ask for ``replicas``. Raises :class:`LabFault` like :meth:`read`."""
+        self._ask("PATCH", {"spec": {"replicas": replicas}})
+
+    def _ask(self, method: str, body: dict[str, Any] | None = None) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "Content-Type": PATCH}
+        try:
+            self._connection.request(method, self._path, None if body is None else json.dumps(body), headers)
+            answer = self._connection.getresponse()
+            text = answer.read()
+            content = json.loads(text)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self._connection.close()  # the next request opens it again
+            raise LabFault(f"{method} {self._path}: no answer: {str(error) or type(error).__name__}") from None
+        if answer.status != http.client.OK:
+            raise LabFault(f"{method} {self._path}: {answer.status}: {content.get('message', text)}")
+        return content
+
+
+class Metrics:
+    """What the last sync saw and asked for, and how many there were."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self._lag = Gauge("controller_lag", "Total lag that the last sync read, messages", registry=registry)
+        self._replicas = Gauge("controller_current_replicas", "Replicas that the last sync found", registry=registry)
+        self._desired = Gauge("controller_desired_replicas", "Replicas that the last sync asked for", registry=registry)
+        self._syncs = Counter("controller_syncs", "Syncs by what became of them", ["outcome"], registry=registry)
+
+    def synced(self, lag: int, current: int, desired: int) -> None:
+        """Show a sync that was carried out."""
+        self._show(lag, current, desired)
+        self._syncs.labels("kept" if desired == current else "scaled").inc()
+
+    def failed(self) -> None:
+        """Show a sync that changed nothing because something could not be asked."""
+        self._show(math.nan, math.nan, math.nan)
+        self._syncs.labels("failed").inc()
+
+    def _show(self, lag: float, current: float, desired: float) -> None:
+        self._lag.set(lag)
+        self._replicas.set(current)
+        self._desired.set(desired)
+
 
 log = logging.getLogger("lab.programs.controller")
 
@@ -78,7 +150,7 @@ class Loop:
         try:
             lag = sum(part.lag for part in outside.lag().values())
             current = outside.scale.read()
-            decision, state = decide(self._policy, self._state, current, lag, now)
+            decision, state = decide_on_lag(self._policy, self._state, current, lag, now)
             if decision.desired != current:
                 outside.scale.write(decision.desired)
         except (LabFault, KafkaException) as error:

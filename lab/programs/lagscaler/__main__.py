@@ -18,12 +18,12 @@ from prometheus_client import REGISTRY
 from lab.errors import InputError
 from lab.flags import Flags, number, whole
 from lab.kafka.lag import GroupsReader
-from lab.kafka.settings import client_settings
-from lab.programs.lagscaler import service, tls
+from lab.kafka.login import client_settings
+from lab.programs.lagscaler import service
 from lab.programs.lagscaler.metrics import Metrics, Triggers
 from lab.programs.lagscaler.registry import Registry
 from lab.programs.lagscaler.sampler import Sampler
-from lab.programs.serve import serve
+from lab.programs.telemetry import serve
 from lab.spec.triggers.persistent_lag import cluster
 
 log = logging.getLogger("lab.programs.lagscaler")
@@ -139,7 +139,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
-        credentials = tls.credentials(options.tls_cert, options.tls_key, options.tls_client_ca)
+        credentials = service.credentials(options.tls_cert, options.tls_key, options.tls_client_ca)
         settings = kafka_settings(options.kafka_settings, options.clusters)
     except InputError as error:
         print(f"python -m lab.programs.lagscaler: {error}", file=sys.stderr)

@@ -11,8 +11,7 @@ from typing import Protocol
 from confluent_kafka import KafkaException
 
 from lab.kafka.lag import BATCH, Answer
-from lab.programs.lagscaler.registry import Registry
-from lab.programs.lagscaler.state import State
+from lab.programs.lagscaler.registry import Registry, State
 
 log = logging.getLogger("lab.programs.lagscaler")
 LONGEST_WAIT_S = 60.0

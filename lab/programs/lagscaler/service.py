@@ -1,7 +1,7 @@
 """KEDA's ExternalScaler, complete: every answer is from memory. An unknown value is an error, on which KEDA and the HPA hold.
 
 KEDA's use of it is in ``pkg/scalers/external_scaler.go`` of KEDA 2.21. It takes the float fields where they are above 0 and the
-whole ones otherwise, so the scaler sends both.
+whole ones otherwise, so the scaler sends both. With TLS, the scaler answers only clients of the authority that it is given.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import grpc
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from lab.errors import InputError
 from lab.programs.lagscaler import externalscaler_pb2 as pb
 from lab.programs.lagscaler.metrics import Metrics
-from lab.programs.lagscaler.registry import Full, Registry
-from lab.programs.lagscaler.state import State
+from lab.programs.lagscaler.registry import Full, Registry, State
+from lab.spec.triggers.common import ScalerError
 from lab.spec.triggers.persistent_lag import Settings
-from lab.spec.triggers.reading import ScalerError
 
 log = logging.getLogger("lab.programs.lagscaler")
 
@@ -163,3 +165,51 @@ def _refused(error: Exception) -> grpc.StatusCode:
         log.warning("%s", error)
         return grpc.StatusCode.INVALID_ARGUMENT
     return grpc.StatusCode.RESOURCE_EXHAUSTED if isinstance(error, Full) else grpc.StatusCode.UNAVAILABLE
+
+
+_WHERE = "command line"
+
+
+def credentials(cert: str, key: str, client_ca: str) -> grpc.ServerCredentials | None:
+    """The server's credentials; None, for plaintext, where nothing is given. Each value is PEM, or the name of a file of it.
+
+    With ``client_ca`` a client must hold a certificate of that authority. Raises :class:`InputError` naming the flag.
+    """
+    given = {"--tls-cert": cert, "--tls-key": key}
+    if not any((*given.values(), client_ca)):
+        return None
+    for flag, value in given.items():
+        if not value:
+            raise InputError(_WHERE, flag, value, "PEM or a file of it, where another --tls flag is given")
+    chain, secret = _pem("--tls-cert", cert), _pem("--tls-key", key)
+    try:
+        public = x509.load_pem_x509_certificates(chain)[0].public_key()
+    except ValueError:
+        raise InputError(_WHERE, "--tls-cert", _shortened(cert), "a certificate, PEM") from None
+    try:
+        matches = load_pem_private_key(secret, None).public_key() == public
+    except (ValueError, TypeError):
+        raise InputError(_WHERE, "--tls-key", "(not shown)", "a private key without a password, PEM") from None
+    if not matches:
+        raise InputError(_WHERE, "--tls-key", "(not shown)", "the key of --tls-cert")
+    authority = _pem("--tls-client-ca", client_ca) if client_ca else None
+    if authority is not None:
+        try:
+            x509.load_pem_x509_certificates(authority)
+        except ValueError:
+            raise InputError(_WHERE, "--tls-client-ca", _shortened(client_ca), "certificates, PEM") from None
+    return grpc.ssl_server_credentials([(secret, chain)], authority, require_client_auth=authority is not None)
+
+
+def _pem(flag: str, value: str) -> bytes:
+    if value.lstrip().startswith("-----BEGIN"):
+        return value.encode()
+    try:
+        return Path(value).read_bytes()
+    except OSError as error:
+        raise InputError(_WHERE, flag, value, f"PEM or a readable file of it ({error.strerror})") from None
+
+
+def _shortened(value: str) -> str:
+    """Return ``value``, cut to fit in one line."""
+    return value if len(value) < 100 else f"{value[:27]}..."

@@ -1,1 +1,1 @@
-"""The load generator: replays a profile onto the topic, open loop, deterministic by seed."""
+"""The load generator: it replays a profile onto the topic in an open loop, deterministic by seed."""

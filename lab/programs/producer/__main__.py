@@ -1,4 +1,4 @@
-"""``python -m lab.programs.producer``: replay a traffic profile onto the topic and say what became of every event."""
+"""``python -m lab.programs.producer``: replay a traffic profile onto the topic, and report the fate of every event."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from prometheus_client import start_http_server
 
 from lab.errors import InputError
 from lab.kafka import event
-from lab.kafka.reports import Reports, process_started, reporter
 from lab.programs.producer.send import Tally, configuration, replay
+from lab.programs.telemetry import Reports, process_started, reporter
+from lab.spec.keys import Entities
 from lab.spec.producer import flags, settings
-from lab.spec.zipf import Entities
 
 log = logging.getLogger("lab.programs.producer")
 
 
 def main() -> int:
-    """Replay the profile; exit 0 when every event was acknowledged, 1 when not or when it was stopped early, 2 on bad input."""
+    """Replay the profile. The exit code is 0 when every event was sent and acknowledged, 1 when not, and 2 on bad input."""
     parser = flags()
     chosen = settings(parser.parse_args())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def _metrics(tally: Tally, port: int, address: str) -> None:
-    """Serve what the tally says as Prometheus counters, read when scraped."""
+    """Serve the tally as Prometheus counters, which are read when Prometheus scrapes."""
     from prometheus_client import REGISTRY
     from prometheus_client.core import CounterMetricFamily
     from prometheus_client.registry import Collector

@@ -1,4 +1,4 @@
-"""Sends the schedule: open loop, every event acknowledged or accounted for."""
+"""Sends the events of a profile in an open loop, and tallies the fate of each."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from confluent_kafka import KafkaError, Producer
 
 from lab.kafka import event
+from lab.spec.keys import Entities
 from lab.spec.profile import Profile
-from lab.spec.zipf import Entities
 
 log = logging.getLogger("lab.programs.producer")
 
 TICK_S = 0.005
 MOST_AT_ONCE = 2_000
-# The broker may have written these although no acknowledgement came back: neither produced nor lost, kept apart.
+# After these errors the broker may have written the event although no acknowledgement came back. They are counted apart.
 _UNKNOWN = {
     KafkaError._MSG_TIMED_OUT,
     KafkaError._PURGE_INFLIGHT,
@@ -33,7 +33,7 @@ _UNKNOWN = {
 
 @dataclass
 class Tally:
-    """What became of the events: acknowledged, failed for certain, or of unknown fate; and how late they were sent."""
+    """The events by fate (acknowledged, failed for certain, unknown), and how late they were sent."""
 
     sent: int = 0
     acked: int = 0
@@ -51,16 +51,16 @@ class Tally:
         return self.completed and self.acked == self.sent
 
     def delivered(self, error: KafkaError | None, _message: object) -> None:
-        """Delivery callback: exactly one call for each event."""
+        """Count one event. The client calls this exactly once for each."""
         became = fate(error)
         setattr(self, became, getattr(self, became) + 1)
 
     def sent_late(self, seconds: float) -> None:
-        """Record how long after its due time the oldest event of a tick was handed to the client."""
+        """Record the time, s, from the due time of a tick's oldest event until the client took it."""
         self._late.append(seconds * 1000)
 
     def summary(self) -> dict[str, Any]:
-        """The counts and the lateness in ms, over ticks."""
+        """Return the counts, and the percentiles of the lateness over ticks, ms."""
         if self._late:
             self.late_p50_ms, self.late_p99_ms, self.late_max_ms = (
                 round(float(value), 3) for value in np.percentile(self._late, [50, 99, 100])
@@ -69,14 +69,14 @@ class Tally:
 
 
 def fate(error: KafkaError | None) -> str:
-    """What became of an event by its delivery callback: acked, failed for certain, or unknown."""
+    """Return the fate of an event by its delivery callback: acked, failed (for certain) or unknown."""
     if error is None:
         return "acked"
     return "unknown" if error.code() in _UNKNOWN else "failed"
 
 
 def configuration(bootstrap: str, client_id: str, settings: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """librdkafka settings: acks=all and idempotent, keys placed as Java's default partitioner would; ``settings`` log in."""
+    """Return librdkafka's settings: idempotent, acks=all, Java's default partitioner. ``settings`` log in."""
     return {
         "bootstrap.servers": bootstrap,
         "client.id": client_id,
@@ -87,7 +87,7 @@ def configuration(bootstrap: str, client_id: str, settings: Mapping[str, str] | 
         "batch.num.messages": 10_000,
         "queue.buffering.max.messages": 1_000_000,
         "delivery.timeout.ms": 60_000,
-        # Partitions added under load get their share within a second; with the stock five minutes a trial would not see them.
+        # A partition added under load gets its share within a second. With the stock five minutes a trial would not see it.
         "topic.metadata.refresh.interval.ms": 1_000,
         **(settings or {}),
     }
@@ -104,13 +104,13 @@ def replay(
     tally: Tally,
     start: float,
 ) -> None:
-    """Send every event of ``profile`` at its time; a late one is caught up, never skipped.
+    """Send every event of ``profile`` at its time. A late event is sent as soon as possible, and none is skipped.
 
-    ``started(phase, at)`` is called when the first event of a phase is handed over, with that phase's due time (epoch
-    seconds). ``start`` is when the profile begins, epoch seconds. Ends at the profile's end, which may be long after its last
-    event, or when ``stop`` is set.
+    ``started(phase, at)`` is called when a phase begins, with its due time (epoch s). ``start`` is the time at which the
+    profile begins (epoch s). The call returns at the profile's end, which may be long after its last event, or when ``stop``
+    is set. It raises ``RuntimeError`` when the client refuses an event.
     """
-    zero = time.monotonic() + (start - time.time())  # the profile's start on the clock that never jumps
+    zero = time.monotonic() + (start - time.time())  # the profile's start on the monotonic clock, which never jumps
     clock = time.monotonic
     phases = profile.phases()
     while not stop.is_set() and ((now := clock() - zero) < profile.duration or tally.sent < profile.total):

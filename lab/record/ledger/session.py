@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from lab.components import jars
 from lab.errors import LabFault
-from lab.host import mark, processes, runs
+from lab.host import identity, processes, runs
 
 # A ledger is short stages of new code: when there were 150, on 800,000 events, C2 cost more than it saved (31 s against 14 s).
 # G1's own threads cost a tenth more CPU than one collector without any.
@@ -80,7 +80,7 @@ def _start(master: str, heap: str, log_level: str) -> SparkSession:
         builder = builder.config(name, value)
     interrupt = signal.getsignal(signal.SIGINT)
     try:
-        with mark.inherited(scratch):  # PySpark takes no other environment for its JVM
+        with identity.inherited(scratch):  # PySpark takes no other environment for its JVM
             return builder.getOrCreate()
     except Exception as error:
         raise LabFault(f"Spark on {master} did not start: {str(error).splitlines()[0]}") from error

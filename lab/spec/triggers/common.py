@@ -1,14 +1,43 @@
-"""What every trigger has besides its metadata, and the metric that an HPA is given for it."""
+"""What every trigger has besides its metadata: its common fields, those of a login, and the answer of one query.
+
+The fields with which a trigger logs in mean nothing on a broker and a Prometheus of the lab's own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from lab import yamlfile
 from lab.errors import InputError
+
+
+class ScalerError(Exception):
+    """The query failed. KEDA counts it for fallback and builds the scaler anew, which forgets what the old one remembered."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One answered query: the metric the HPA is given, whether the trigger is active, and why, in sentences."""
+
+    metric: float
+    active: bool
+    reasons: tuple[str, ...]
+
+
+def exposed(value: float) -> float:
+    """The metric as it leaves KEDA: thousandths, and 0 for what is negative or no number.
+
+    Source: ``quantityFromFloat64`` in ``pkg/scalers/scaler.go``.
+    """
+    if math.isnan(value) or math.isinf(value) or value < 0:
+        return 0.0
+    return float(f"{value:.3f}")
+
 
 _FIELDS = ("type", "name", "metadata", "metricType", "useCachedMetrics", "authenticationRef")
 _SECRETS = ("TriggerAuthentication", "ClusterTriggerAuthentication")
@@ -80,3 +109,37 @@ def external(index: int, name: str, metric_type: str, target: float) -> dict[str
 def normalized(name: str) -> str:
     """``name`` without the characters a metric can't have. Source: ``NormalizeString`` in ``pkg/util/normalize_string.go``."""
     return name.translate(str.maketrans("/.:%()", "------"))
+
+
+AWS_LOGIN = ("awsRegion", "identityOwner", "awsAccessKeyID", "awsAccessKeyIDFromEnv", "awsSecretAccessKeyFromEnv")
+CLOUD_LOGIN = (*AWS_LOGIN, "cloud", "azureManagedPrometheusResourceURL", "credentialsFromEnv", "credentialsFromEnvFile")
+HTTP_LOGIN = ("authModes", "authMode", "apiKey", "method", "keyParamName", "customHeaders")
+KAFKA_LOGIN = ("sasl", "tls", "unsafeSsl", "saslTokenProvider")
+GRPC_LOGIN = ("enableTLS", "unsafeSsl")
+LOGIN_FIELDS = tuple(dict.fromkeys((*KAFKA_LOGIN, *GRPC_LOGIN, *HTTP_LOGIN, *CLOUD_LOGIN)))
+FROM_REFERENCE = "nothing: KEDA takes it from the TriggerAuthentication of an authenticationRef, and not from here"
+MASK = "(not shown)"
+_SECRET_FIELDS = ("apiKey", "awsAccessKeyID", "customHeaders")
+
+
+def only_by_reference(*fields: str) -> dict[str, str]:
+    """Why each of ``fields`` is refused in metadata: only a TriggerAuthentication has it."""
+    return dict.fromkeys(fields, FROM_REFERENCE)
+
+
+def printable(field: str, value: object, secrets: Iterable[str] = _SECRET_FIELDS) -> object:
+    """``value`` as it may be printed and kept; what may be a secret is neither."""
+    return MASK if value is not None and field in secrets else value
+
+
+def without_login(url: str) -> str:
+    """``url`` without user, password, query and fragment, any of which may be a secret; one that has none as it is.
+
+    What can't be taken apart is cut before its last "@", so that nothing of a login is left.
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError for one that is no number
+    except ValueError:
+        return url.rpartition("@")[2].partition("?")[0].partition("#")[0]
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

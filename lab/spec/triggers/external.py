@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lab.spec.triggers import common, login, persistent_lag
+from lab.spec.triggers import common, persistent_lag
 from lab.spec.triggers.common import Common
 from lab.spec.triggers.metadata import Metadata
 from lab.spec.triggers.persistent_lag import Settings
 
 MARK = "sustainSeconds"
-FIELDS = ("scalerAddress", *login.GRPC)  # KEDA's own; whatever else is written is for the service
-REFUSALS = login.of_reference("caCert", "tlsClientCert", "tlsClientKey")
+FIELDS = ("scalerAddress", *common.GRPC_LOGIN)  # KEDA's own; whatever else is written is for the service
+REFUSALS = common.only_by_reference("caCert", "tlsClientCert", "tlsClientKey")
 _SCHEME = re.compile(r"[a-z]+://")
 _GRPC_SCHEMES = ("dns:///", "passthrough:///", "unix://")
 
@@ -54,7 +54,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
     address = metadata.text("scalerAddress", "HOST:PORT of a gRPC service")
     if _SCHEME.match(address) and not address.startswith(_GRPC_SCHEMES):
         raise metadata.error("scalerAddress", "HOST:PORT of a gRPC service, without http://")
-    for field in login.GRPC:
+    for field in common.GRPC_LOGIN:
         metadata.flag(field)
     sent = dict(metadata.content)
     if MARK in sent:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lab.spec.triggers import common, login
+from lab.spec.triggers import common
 from lab.spec.triggers.common import Common
 from lab.spec.triggers.metadata import Metadata, Named
 
@@ -33,15 +33,15 @@ _SHARED = (
     "partitionLimitation",
     "sasl",
     "tls",
-    *login.AWS,
+    *common.AWS_LOGIN,
 )
 FIELDS = {KAFKA: (*_SHARED, "fullMetadata", "version", "unsafeSsl", "saslTokenProvider"), APACHE: _SHARED}
 _SECRETS = ("username", "password", "ca", "cert", "key", "keyPassword")
 _TOKENS = ("scopes", "oauthTokenEndpointUri", "oauthExtensions")
 _KERBEROS = ("keytab", "ccacheName", "realm", "kerberosConfig", "kerberosServiceName", "kerberosDisableFAST")
 REFUSALS = {
-    KAFKA: login.of_reference(*_SECRETS, *_TOKENS, *_KERBEROS),
-    APACHE: login.of_reference(*_SECRETS),
+    KAFKA: common.only_by_reference(*_SECRETS, *_TOKENS, *_KERBEROS),
+    APACHE: common.only_by_reference(*_SECRETS),
 }
 _REFUSED_PAIRS = (
     ("allowIdleConsumers", "limitToPartitionsWithLag"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec.triggers import login
+from lab.spec.triggers import common
 
 MOST = 2**63 - 1
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
@@ -55,20 +55,20 @@ class Metadata:
             if not isinstance(field, str):
                 raise InputError(where, f"{prefix}{field}", value, "a field whose name is a string: quote it")
             if not isinstance(value, str):
-                raise InputError(where, f"{prefix}{field}", login.printable(field, value), "a string: quote it")
+                raise InputError(where, f"{prefix}{field}", common.printable(field, value), "a string: quote it")
         return cls({field: value.strip() for field, value in content.items()}, where, prefix)
 
     def known(self, allowed: Iterable[str], mistaken: Mapping[str, str] | None = None) -> None:
         """Refuse the first field that is not ``allowed``; ``mistaken`` says what to write instead of a common error."""
         for field in self.content:
             if mistaken and field in mistaken:
-                value = login.MASK if mistaken[field] == login.FROM_REFERENCE else self.content[field]
+                value = common.MASK if mistaken[field] == common.FROM_REFERENCE else self.content[field]
                 raise InputError(self.where, f"{self.prefix}{field}", value, mistaken[field])
         yamlfile.known(self.content, allowed, self.where, self.prefix)
 
     def error(self, field: str, allowed: str) -> InputError:
         """The error that says that what ``field`` holds is not ``allowed``."""
-        return InputError(self.where, f"{self.prefix}{field}", login.printable(field, self.content.get(field)), allowed)
+        return InputError(self.where, f"{self.prefix}{field}", common.printable(field, self.content.get(field)), allowed)
 
     def text(self, field: str, allowed: str) -> str:
         """The words in ``field``, which must be there."""

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lab.spec.triggers import common, login
-from lab.spec.triggers.common import Common
+from lab.spec.triggers import common
+from lab.spec.triggers.common import Common, Reading, ScalerError, exposed
 from lab.spec.triggers.metadata import Metadata
-from lab.spec.triggers.reading import Reading, ScalerError, exposed
 
 _PAIRS = ("queryParameters", "customHeaders")
 FIELDS = (
@@ -24,12 +23,12 @@ FIELDS = (
     "timeout",
     "unsafeSsl",
     "queryParameters",
-    *login.HTTP,
-    *login.CLOUDS,
+    *common.HTTP_LOGIN,
+    *common.CLOUD_LOGIN,
 )
 _PASSWORDS = ("bearerToken", "token", "username", "password", "cert", "key", "ca", "customAuthHeader", "customAuthValue")
 _OAUTH = ("oauthTokenURI", "scopes", "scope", "clientID", "clientSecret", "endpointParams")
-REFUSALS = login.of_reference(*_PASSWORDS, *_OAUTH) | {
+REFUSALS = common.only_by_reference(*_PASSWORDS, *_OAUTH) | {
     "metricName": "nothing: KEDA ignores metricName, and calls the metric s<index>-prometheus"
 }
 _MODES = ("apiKey", "basic", "tls", "bearer", "custom", "oauth")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab.model.hpa import Controller, Observed, Pod
-from lab.model.hpa_state import nanoseconds
+from lab.model.hpa_limits import nanoseconds
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from lab.measure.lag import growth, moments, simulated_moments
 from lab.measure.scaling import scale_events
 from lab.spec import profile, scaledobject
 from lab.spec.inputs import REPLAYED
-from lab.spec.placement import shares
+from lab.spec.keys import shares
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor
 from tests.scenarios.ride_hailing.programs.shape import rate_at

@@ -66,7 +66,7 @@ def test_what_was_noted_outlives_being_kept():
     assert watcher.returncode is not None
     entry = json.loads((run / "owner.json").read_text())
     assert (entry["kept"], entry["prometheus"], entry["pid"]) == (True, "http://127.0.0.1:1", os.getpid())
-    assert identity.read(entry) == identity.of(os.getpid())
+    assert identity.read(entry) == identity.identify(os.getpid())
 
 
 def test_a_prometheus_that_does_not_answer_is_one_line(capsys):

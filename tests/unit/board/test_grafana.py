@@ -6,7 +6,7 @@ import yaml
 
 from lab.board import grafana
 from lab.board.panels import MARKS, PANELS
-from lab.cluster.kind import grafana as deployed
+from lab.cluster.kind.install import CONFIG_MAP, grafana_objects
 
 
 def test_the_committed_dashboard_is_current():
@@ -32,12 +32,12 @@ def test_the_dashboard_holds_every_panel_and_mark():
 
 def by_kind(kind):
     """The objects of ``kind`` by name."""
-    return {item["metadata"]["name"]: item for item in deployed.objects() if item["kind"] == kind}
+    return {item["metadata"]["name"]: item for item in grafana_objects() if item["kind"] == kind}
 
 
 def test_the_objects_fit_together():
     """Every ConfigMap that is mounted is applied, and before the Deployment; the datasource is the one panels ask."""
-    kinds = [item["kind"] for item in deployed.objects()]
+    kinds = [item["kind"] for item in grafana_objects()]
     assert kinds[0] == "Namespace"
     assert kinds.index("Deployment") > max(place for place, kind in enumerate(kinds) if kind == "ConfigMap")
     maps = by_kind("ConfigMap")
@@ -47,7 +47,7 @@ def test_the_objects_fit_together():
     (source,) = yaml.safe_load(maps["grafana-datasources"]["data"]["prometheus.yaml"])["datasources"]
     assert source["uid"] == grafana.DATASOURCE.uid
     assert source["url"] == "http://prometheus.monitoring.svc:9090"
-    assert maps[deployed.CONFIG_MAP]["data"] == {grafana.FILE.name: grafana.FILE.read_text()}
+    assert maps[CONFIG_MAP]["data"] == {grafana.FILE.name: grafana.FILE.read_text()}
     mounts = {mount["name"]: mount["mountPath"] for mount in container(deployment)["volumeMounts"]}
     (provider,) = yaml.safe_load(maps["grafana-dashboard-providers"]["data"]["elastic-lab.yaml"])["providers"]
     assert provider["options"]["path"] == mounts["dashboards"]

@@ -9,9 +9,9 @@ from lab import paths, yamlfile
 from lab.cluster import broker, fit, metrics
 from lab.cluster.controlplane import CLIENT_RATE, hpa_flags
 from lab.cluster.images import catalog, make
-from lab.cluster.kind import settings
+from lab.cluster.kind import state
 from lab.components import build
-from lab.spec import declarations, inputs
+from lab.spec import inputs, manifests
 from lab.spec import scale as scales
 from lab.spec.workload import Workload
 
@@ -23,7 +23,7 @@ PINS = {
     "kube-state-metrics": build.KUBE_STATE_METRICS,
     "prometheus": build.PROMETHEUS,
 }
-OBJECTS = settings.infrastructure()
+OBJECTS = state.infrastructure()
 WORKLOADS = [item for item in OBJECTS if list(catalog.containers(item))]
 
 
@@ -64,7 +64,7 @@ def test_the_image_of_pods_has_the_programs_of_every_manifest_but_the_refused(fi
     for item in yamlfile.documents(file):
         held = [one for one in catalog.containers(item) if catalog.is_lab(one["image"])]
         modules = [word.split(".") for one in held for word in one["command"][2:3]]
-        if declarations.read(item, file).programs:
+        if manifests.read(item, file).programs:
             assert {package for package, *_ in modules}.isdisjoint({"lab"})
         else:
             assert {part for _, part, *_ in modules} <= set(make.POD_PARTS)
@@ -106,7 +106,7 @@ def test_upstream_names_become_ours_only_where_images_are_made_here():
 def test_the_cluster_is_told_the_scale_and_listens_on_loopback(scale, made_here):
     """The controller-manager's flags are those of the binary runtime; every port of the host's is on loopback."""
     chosen = scales.load(scale)
-    told = settings.cluster_settings(chosen, made_here, {30090: 20001, 30092: 20002})
+    told = state.cluster_settings(chosen, made_here, {30090: 20001, 30092: 20002})
     mapped = [port for node in told["nodes"] for port in node.get("extraPortMappings", ())]
     assert [port["hostPort"] for port in mapped] == [20001, 20002]
     assert all(ipaddress.ip_address(port["listenAddress"]).is_loopback for port in mapped)
@@ -133,7 +133,7 @@ def test_prometheus_scrapes_the_same_on_both_runtimes():
 def test_what_serves_the_cluster_stands_beside_its_control_plane():
     """Its pods go to that node and bear its taint; what has no pods is left as it is, and so is the manifest."""
     for item in OBJECTS:
-        placed = settings.beside_control_plane(item)
+        placed = state.beside_control_plane(item)
         if item not in WORKLOADS:
             assert placed == item
             continue

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.errors import InputError
-from lab.foresee import lateness
-from lab.foresee.curve import Curve
-from lab.foresee.group import NOBODY, Consumers, Group
-from lab.foresee.rebalance import Rebalance, assigned
+from lab.foresee.curve import Arrivals, Curve, ages
+from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, assigned
 from lab.foresee.simulate import Situation, simulate, simulate_many
 from lab.spec import policy, scaledobject
 from lab.spec.profile import Profile, Step
@@ -263,8 +261,8 @@ def test_in_seconds_the_oldest_record_decides():
     assert curve.changes[0][0] > 330
     assert curve.replicas.max() >= 22  # 24 to the HPA's tolerance
     assert curve.replicas[-1] == 4
-    ages = lateness.ages(curve, lateness.Arrivals(here.profile))
-    age = float(np.interp(curve.changes[0][0] - 30, *ages))  # P x age / lagSeconds against the pods there are
+    points = ages(curve, Arrivals(here.profile))
+    age = float(np.interp(curve.changes[0][0] - 30, *points))  # P x age / lagSeconds against the pods there are
     assert 24 * age / 30 > 4.4
 
 

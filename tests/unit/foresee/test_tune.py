@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 
 from lab import paths, yamlfile
 from lab.errors import InputError
-from lab.foresee import fields, grid
-from lab.foresee.choice import AS_DEAR, ordered, recommend, tolerance
-from lab.foresee.curve import Curve
-from lab.foresee.fields import Variant, changed
+from lab.foresee import variants
+from lab.foresee.choice import AS_DEAR, Outcome, front, ordered, outcome, outcomes, recommend, steady, tolerance
+from lab.foresee.curve import Arrivals, Curve, ages, late, worst_age
 from lab.foresee.group import Consumers
-from lab.foresee.lateness import Arrivals, ages, late, worst_age
-from lab.foresee.outcome import Outcome, front, outcome, outcomes, steady
 from lab.foresee.simulate import Situation
+from lab.foresee.variants import Variant, with_changes
 from lab.spec import scaledobject
 from lab.spec.hpa_spec import Policy
 from lab.spec.profile import Profile, Step
@@ -129,6 +127,12 @@ def made(late_s, pod_minutes, flips=0, changes=0):
 figures = st.builds(made, st.integers(0, 5), st.integers(1, 6), st.integers(0, 2), st.integers(0, 3))
 
 
+def beats(one, other):
+    """Whether ``one`` is no later and no dearer than ``other``, and not equal in both: Pareto's dominance."""
+    ours, theirs = (one.late_s, one.pod_minutes), (other.late_s, other.pod_minutes)
+    return ours != theirs and ours[0] <= theirs[0] and ours[1] <= theirs[1]
+
+
 class TestFront:
     """Which outcomes no other beats."""
 
@@ -136,10 +140,10 @@ class TestFront:
     def test_no_point_of_it_is_beaten_and_each_other_is(self, found):
         """By any that was tried; one that is not on the front is beaten by one that is, or has its figures."""
         best = front(found)
-        assert not any(one.beats(other) for one in found for other in best)
+        assert not any(beats(one, other) for one in found for other in best)
         for one in found:
             same = any((one.late_s, one.pod_minutes) == (other.late_s, other.pod_minutes) for other in best)
-            assert same or any(other.beats(one) for other in best)
+            assert same or any(beats(other, one) for other in best)
 
     @given(st.lists(figures, min_size=1, max_size=30))
     def test_it_falls_from_left_to_right(self, found):
@@ -166,8 +170,8 @@ class TestVariants:
 
     def test_the_given_one_is_first_and_none_comes_twice(self):
         """At most as many as asked for, the same in every run, each within bounds that KEDA takes."""
-        tried = grid.variants(orders(), situation(), 2.0, 300)
-        again = grid.variants(orders(), situation(), 2.0, 300)
+        tried = variants.variants(orders(), situation(), 2.0, 300)
+        again = variants.variants(orders(), situation(), 2.0, 300)
         assert len(tried) == 300
         assert tried[0].changes == {}
         assert [one.changes for one in tried] == [one.changes for one in again]
@@ -176,27 +180,27 @@ class TestVariants:
 
     def test_the_threshold_of_the_formula_and_what_the_peak_needs_are_tried(self):
         """200/s x 2 s x 0.75 = 300; 2,000/s need 10 pods of 200/s."""
-        tried = grid.variants(orders(), situation(), 2.0, 1000)
-        assert {fields.THRESHOLD: 300} in [one.changes for one in tried]
-        assert {fields.MOST: 10} in [one.changes for one in tried]
+        tried = variants.variants(orders(), situation(), 2.0, 1000)
+        assert {variants.THRESHOLD: 300} in [one.changes for one in tried]
+        assert {variants.MOST: 10} in [one.changes for one in tried]
 
     def test_a_window_that_outlasts_lull_and_burst_is_tried(self):
         """Bursts of 120 s every 420 s: from the end of one to the end of the next it is 420 s, and a minute more."""
         bursts = [step for at in (120, 540, 960) for step in (Step(at, 2000, "burst"), Step(at + 120, 200, "lull"))]
-        tried = grid.variants(orders(), situation((Step(0, 200, "baseline"), *bursts), 1500), 2.0, 1000)
-        assert {fields.DOWN_WINDOW: 480} in [one.changes for one in tried]
+        tried = variants.variants(orders(), situation((Step(0, 200, "baseline"), *bursts), 1500), 2.0, 1000)
+        assert {variants.DOWN_WINDOW: 480} in [one.changes for one in tried]
 
     def test_a_direction_that_is_disabled_is_left_alone(self):
         """Its window and policies would change nothing."""
         settings = {"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}}
-        tried = grid.variants(orders(advanced={"horizontalPodAutoscalerConfig": settings}), situation(), 2.0, 1000)
+        tried = variants.variants(orders(advanced={"horizontalPodAutoscalerConfig": settings}), situation(), 2.0, 1000)
         assert not any(field.startswith("scaleDown") for one in tried for field in one.changes)
 
     def test_only_the_changed_fields_change(self):
         """The user's own YAML, with two values and a block that was not there."""
         given = orders(advanced={})
         before = copy.deepcopy(given.content)
-        made = changed(given, {fields.THRESHOLD: 300, fields.UP_POLICIES: (Policy("Pods", 2, 30),)}).scaled.content
+        made = with_changes(given, {variants.THRESHOLD: 300, variants.UP_POLICIES: (Policy("Pods", 2, 30),)}).scaled.content
         assert given.content == before
         before["spec"]["triggers"][0]["metadata"]["lagThreshold"] = "300"
         written = {"scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 30}]}}
@@ -207,7 +211,7 @@ class TestVariants:
         """There is no lagThreshold to tune."""
         cpu = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
         with pytest.raises(InputError, match=r"spec.triggers: \['cpu'\]"):
-            grid.variants(orders(triggers=[cpu]), situation(), 2.0)
+            variants.variants(orders(triggers=[cpu]), situation(), 2.0)
 
 
 LASTING = {
@@ -231,36 +235,38 @@ class TestPersistentLag:
     def test_its_fields_are_in_force_and_are_tried(self):
         """Beside those every ScaledObject has; what a window of 20 samples doesn't reach is not tried."""
         given = lasting(lagThreshold="500", samplingInterval="5", windowSize="20", scaleDownStabilization="90")
-        force = fields.in_force(given)
-        assert list(force)[:1] == [fields.THRESHOLD]
-        assert {field: force[field] for field in (fields.THRESHOLD, fields.SUSTAIN, fields.LEAST_OF, fields.GREATEST_OF)} == {
+        force = variants.in_force(given)
+        assert list(force)[:1] == [variants.THRESHOLD]
+        assert {
+            field: force[field] for field in (variants.THRESHOLD, variants.SUSTAIN, variants.LEAST_OF, variants.GREATEST_OF)
+        } == {
             "lagThreshold": 500,
             "sustainSeconds": 60,
             "scaleUpStabilization": 0,
             "scaleDownStabilization": 90,
         }
-        tried = [one.changes for one in grid.variants(given, situation(), 2.0, 1000)]
-        assert sorted(one[fields.SUSTAIN] for one in tried if list(one) == [fields.SUSTAIN]) == [0, 30]
-        assert {fields.GREATEST_OF: 300} in tried
-        assert {fields.LEAST_OF: 60} in tried
-        assert {fields.THRESHOLD: 300} in tried
+        tried = [one.changes for one in variants.variants(given, situation(), 2.0, 1000)]
+        assert sorted(one[variants.SUSTAIN] for one in tried if list(one) == [variants.SUSTAIN]) == [0, 30]
+        assert {variants.GREATEST_OF: 300} in tried
+        assert {variants.LEAST_OF: 60} in tried
+        assert {variants.THRESHOLD: 300} in tried
 
     def test_a_disabled_direction_leaves_its_stabilization(self):
         """They are the scaler's, not the HPA's: their names begin alike."""
         settings = {"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}}
         content = lasting(lagThreshold="500").content
         content["spec"]["advanced"] = {"horizontalPodAutoscalerConfig": settings}
-        tried = grid.variants(scaledobject.parse(content, "orders.yaml"), situation(), 2.0, 1000)
-        assert {fields.GREATEST_OF: 300} in [one.changes for one in tried]
+        tried = variants.variants(scaledobject.parse(content, "orders.yaml"), situation(), 2.0, 1000)
+        assert {variants.GREATEST_OF: 300} in [one.changes for one in tried]
         assert not any(field.startswith("scaleDown.") for one in tried for field in one.changes)
 
     def test_a_threshold_in_seconds_is_tuned_in_seconds(self):
         """Around three quarters of the objective, whatever a pod's rate; written as KEDA takes it, a string."""
         given = lasting(lagSeconds="30")
-        assert fields.THRESHOLD not in fields.in_force(given)
-        tried = [one.changes for one in grid.variants(given, situation(), 10.0, 1000)]
-        assert {fields.SECONDS: 7.5} in tried
-        made = changed(given, {fields.SECONDS: 7.5, fields.SUSTAIN: 120}).scaled
+        assert variants.THRESHOLD not in variants.in_force(given)
+        tried = [one.changes for one in variants.variants(given, situation(), 10.0, 1000)]
+        assert {variants.SECONDS: 7.5} in tried
+        made = with_changes(given, {variants.SECONDS: 7.5, variants.SUSTAIN: 120}).scaled
         assert made.content["spec"]["triggers"][0]["metadata"] == LASTING | {"lagSeconds": "7.5", "sustainSeconds": "120"}
 
     def test_where_spikes_do_no_harm_waiting_costs_less(self):
@@ -268,7 +274,7 @@ class TestPersistentLag:
         bursts = [step for at in (300, 900, 1500) for step in (Step(at, 1500, "burst"), Step(at + 60, 200, "lull"))]
         here = situation((Step(0, 200, "baseline"), *bursts), 2100)
         given = lasting(lagThreshold="300", sustainSeconds="0")
-        advice = recommend(here, given, outcomes(here, grid.variants(given, here, 120.0, 60), 120.0), 120.0)
+        advice = recommend(here, given, outcomes(here, variants.variants(given, here, 120.0, 60), 120.0), 120.0)
         assert advice.chosen.pod_minutes < advice.given.pod_minutes
         assert advice.chosen.late_s == advice.given.late_s == 0
 
@@ -281,7 +287,7 @@ class TestRecommendation:
         slow = {"scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]}}
         given = orders(advanced={"horizontalPodAutoscalerConfig": {"behavior": slow}})
         here = situation()
-        found = outcomes(here, grid.variants(given, here, 2.0, 60), 2.0)
+        found = outcomes(here, variants.variants(given, here, 2.0, 60), 2.0)
         advice = recommend(here, given, found, 2.0)
         least = min(one.late_s for one in advice.front)
         assert advice.chosen.late_s <= least + tolerance(least)
@@ -289,11 +295,11 @@ class TestRecommendation:
         assert advice.chosen.flips == 0
         as_late = [one.pod_minutes for one in advice.front if one.late_s <= least + tolerance(least)]
         assert advice.chosen.pod_minutes <= min(as_late) * (1 + AS_DEAR)
-        assert fields.UP_POLICIES in advice.chosen.variant.changes
+        assert variants.UP_POLICIES in advice.chosen.variant.changes
         assert [reason.field for reason in advice.reasons] == list(advice.chosen.variant.changes)
         for reason in advice.reasons:
             back = {name: value for name, value in advice.chosen.variant.changes.items() if name != reason.field}
-            without = outcome(here, changed(given, back), 2.0)
+            without = outcome(here, with_changes(given, back), 2.0)
             later, dearer = without.late_s - advice.chosen.late_s, without.pod_minutes - advice.chosen.pod_minutes
             assert abs(later) > 0 or abs(dearer) > 0
             assert f"behind for {abs(later):.1f} s" in reason.why or abs(later) < 0.05
@@ -303,7 +309,7 @@ class TestRecommendation:
         """Traffic that never leaves the floor: nothing is late, nothing is dearer, nothing changes."""
         here = situation((Step(0, 100, "baseline"),), 300)
         given = orders()
-        advice = recommend(here, given, outcomes(here, grid.variants(given, here, 2.0, 40), 2.0), 2.0)
+        advice = recommend(here, given, outcomes(here, variants.variants(given, here, 2.0, 40), 2.0), 2.0)
         assert advice.chosen.variant.changes == {}
         assert advice.reasons == ()
         assert advice.chosen.late_s == 0

@@ -42,7 +42,7 @@ def bystander():
 
 def running(pid):
     """Whether a process runs; one that has ended and is not fetched yet does not."""
-    return identity.of(pid) is not None
+    return identity.identify(pid) is not None
 
 
 def child(run):

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from lab.cluster.kind import state
-from lab.host import mark, processes, runs
+from lab.host import identity, processes, runs
 from lab.wait import until
 
 from .run_harness import SLEEP, bystander, child, dead, register, running
@@ -24,7 +24,7 @@ def test_what_no_file_names_is_found_by_its_mark(dead, bystander):
     run = dead()
     processes.forget(run, child(run))
     script = "setsid sleep 301 & env -i sleep 302 & exec sleep 303"
-    shell = subprocess.Popen(["sh", "-c", script], env=mark.environment(run), start_new_session=True)
+    shell = subprocess.Popen(["sh", "-c", script], env=identity.environment(run), start_new_session=True)
     until(lambda: len(family(shell.pid)) == 3, 10, "the shell's children")
     pids = family(shell.pid)
     try:
@@ -65,7 +65,7 @@ def test_a_process_that_changes_its_program_is_found(monkeypatch):
         return b"" if answers[asked] >= 0 else read(path)
 
     monkeypatch.setattr(Path, "read_bytes", empty_at_first)
-    assert pid in mark.marked()[run.resolve()]
+    assert pid in identity.marked()[run.resolve()]
     monkeypatch.undo()
     processes.clear(run)
 
@@ -91,7 +91,7 @@ def test_a_node_has_its_time_to_stop_and_what_it_starts_meanwhile_is_ended(tmp_p
     until(lambda: b"ready" in daemon.log.read_bytes(), 10, "the node's handler")
     assert processes.clear(run) == 5
     assert (tmp_path / "stopped").exists()
-    assert run.resolve() not in mark.marked()
+    assert run.resolve() not in identity.marked()
 
 
 def full_disk(work):
@@ -131,7 +131,7 @@ except (LabFault, OSError) as error:
 def test_with_a_full_disk_nothing_runs_that_is_not_recorded(register, work, fault):
     """What can't be recorded is ended; the next start finds an owner's file that is whole."""
     assert full_disk(work).startswith(fault)
-    assert not mark.marked().keys() & {run.resolve() for run in runs.all_runs()}
+    assert not identity.marked().keys() & {run.resolve() for run in runs.all_runs()}
     assert [list((run / "pids").iterdir()) for run in runs.all_runs()] == [[]]
     assert runs.sweep() == 0
     assert not list(register.glob("*-*"))
@@ -150,7 +150,7 @@ def test_what_kind_starts_is_marked():
     run = runs.open_run()
     state.leave_commands(run, "/usr/bin/env")
     printed = subprocess.run([str(run / "kind")], capture_output=True, text=True, check=True).stdout
-    assert f"{mark.VARIABLE}={run.resolve()}\n" in printed
+    assert f"{identity.VARIABLE}={run.resolve()}\n" in printed
 
 
 @pytest.mark.parametrize(("code", "there"), [(0, False), (1, True)])

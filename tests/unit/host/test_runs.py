@@ -14,7 +14,7 @@ import pytest
 from lab import wholefile
 from lab.cluster.kind import state
 from lab.errors import LabFault
-from lab.host import identity, podnetwork, processes, runs
+from lab.host import identity, processes, resources, runs
 
 from .run_harness import SLEEP, child, dead, register, running
 
@@ -117,7 +117,7 @@ def test_a_kept_run_outlives_sweeps_until_it_is_cleared(dead):
 
 def test_two_caches_share_no_pod_network(tmp_path):
     """Whoever else runs a lab on this machine, from whatever folder, has other addresses."""
-    code = "from lab.host import podnetwork; claim = podnetwork.claim(); print(claim.prefix, flush=True); input()"
+    code = "from lab.host import resources; claim = resources.claim_pod_network(); print(claim.prefix, flush=True); input()"
     with contextlib.ExitStack() as others:
         prefixes = []
         for number in range(3):
@@ -131,14 +131,14 @@ def test_two_caches_share_no_pod_network(tmp_path):
 
 def test_a_pod_network_is_held_by_what_inherits_it():
     """The session's end does not give it back while the node runs; the node's end does."""
-    run, claim = runs.open_run(), podnetwork.claim()
+    run, claim = runs.open_run(), resources.claim_pod_network()
     processes.start(run, processes.NODE, SLEEP, inherited=(claim.fileno,))
     claim.close()
-    other = podnetwork.claim()
+    other = resources.claim_pod_network()
     assert other.prefix != claim.prefix
     other.close()
     processes.clear(run)
-    again = podnetwork.claim()
+    again = resources.claim_pod_network()
     assert again.prefix == claim.prefix
     again.close()
 
@@ -204,7 +204,7 @@ def test_a_disk_that_fills_meanwhile_is_one_line(register):
 def test_an_entry_says_what_the_owner_is(register):
     """Pid, ticks and boot: no wall clock in it."""
     entry = json.loads((runs.open_run() / runs.OWNER).read_text())
-    assert identity.read(entry) == identity.of(os.getpid())
+    assert identity.read(entry) == identity.identify(os.getpid())
     assert set(entry) == {"kept", "pid", "ticks", "boot"}
 
 

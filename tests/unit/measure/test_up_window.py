@@ -8,7 +8,7 @@ from lab.errors import NoData
 from lab.measure.hpa_decisions import count_syncs, period_factor
 from lab.model import hpa
 from lab.model.hpa import Behavior, HpaSpec, Metric, Policy, Rules, State
-from lab.model.replay import Seen, Sync
+from lab.model.hpa_log import Seen, Sync
 
 WINDOW = 60
 UP = Rules(WINDOW, "Max", (Policy("Percent", 200, 30), Policy("Pods", 5, 30)))

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lab import paths, yamlfile
 from lab.errors import InputError
 from lab.model import hpa, keda
-from lab.model.controller import decide
-from lab.model.hpa import State
+from lab.model.hpa import State, decide_on_lag
 from lab.spec import controller, policy
 from lab.spec import scale as scales
 from lab.spec.controller import LagController
@@ -32,7 +31,7 @@ def walk(chosen, replicas, lags, every=15.0):
     """(replicas before, lag, replicas after) of each sync of a walk."""
     state, steps = State(), []
     for index, lag in enumerate(lags):
-        decision, state = decide(chosen, state, replicas, lag, index * every)
+        decision, state = decide_on_lag(chosen, state, replicas, lag, index * every)
         steps.append((replicas, lag, decision.desired))
         replicas = decision.desired
     return steps
@@ -43,7 +42,7 @@ class TestDecision:
 
     def test_it_scales_up_by_the_policies_and_says_why(self):
         """24 are wanted; the larger of 200 % and 8 pods from 4 allows 12, and the reasons say each step."""
-        decision, _ = decide(parsed(), State(), 4, 24 * 150, 0.0)
+        decision, _ = decide_on_lag(parsed(), State(), 4, 24 * 150, 0.0)
         assert decision.desired == 12
         assert decision.limited == "ScaleUpLimit"
         text = "; ".join(decision.reasons)
@@ -64,12 +63,12 @@ class TestDecision:
 
     def test_a_deployment_at_0_is_left_there(self):
         """Whoever set it to 0 meant it; the HPA leaves it alone too."""
-        assert decide(parsed(), State(), 0, 10_000, 0.0)[0].desired == 0
+        assert decide_on_lag(parsed(), State(), 0, 10_000, 0.0)[0].desired == 0
 
     @pytest.mark.parametrize(("replicas", "desired"), [(30, 24), (2, 4)])
     def test_replicas_out_of_bounds_are_brought_back(self, replicas, desired):
         """Another hand's change is brought within minReplicas and maxReplicas at once."""
-        assert decide(parsed(), State(), replicas, 10 * 150, 0.0)[0].desired == desired
+        assert decide_on_lag(parsed(), State(), replicas, 10 * 150, 0.0)[0].desired == desired
 
 
 class TestProperties:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lab.errors import InputError
 from lab.model import hpa
-from lab.spec import hpa_quantity
+from lab.spec import hpa_spec
 
 T = 100  # lagThreshold
 LAG = {"type": "External", "external": {"metric": {"name": "lag"}, "target": {"type": "AverageValue", "averageValue": str(T)}}}
@@ -243,13 +243,13 @@ class TestParsing:
     )
     def test_quantities(self, text, milli):
         """In milli-units, rounded up."""
-        assert hpa_quantity.milli(hpa_quantity.parse(text)) == milli
+        assert hpa_spec.milli(hpa_spec.parse_quantity(text)) == milli
 
     @pytest.mark.parametrize("text", ["", "ten", "1 k", "0x10", "1K", None, True, math.inf])
     def test_no_quantities(self, text):
         """What the API server can't parse either ("1K" is Ki or k)."""
         with pytest.raises(ValueError, match="not a quantity"):
-            hpa_quantity.parse(text)
+            hpa_spec.parse_quantity(text)
 
     def test_too_few_values_are_a_mistake_of_the_caller(self):
         """As are a Resource metric without pods."""

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.model import keda
-from lab.model.keda import Decision, Observation, State
+from lab.model.keda import Observation, State
 from lab.spec.policy import load
 from lab.spec.scaledobject import parse
-from lab.spec.triggers.reading import Reading, ScalerError
+from lab.spec.triggers.common import Reading, ScalerError
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topicFromEnv": "TOPIC"}}
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "75"}}
@@ -107,11 +107,7 @@ def test_pauses_of_one_direction():
 
 def test_a_pause_ends_the_loop_and_the_hpa():
     """As it stands, or at a number."""
-    assert keda.paused_at(scaled(), 5) is None
-    assert keda.paused_at(scaled(annotations={f"{PREFIX}paused": "true"}), 5) == Decision(None, None, ("paused at 5",))
     held = scaled(annotations={f"{PREFIX}paused-replicas": "3"})
-    assert keda.paused_at(held, 5).replicas == 3
-    assert keda.paused_at(held, 3).replicas is None
     assert decided(held, ACTIVE, 0) == (None, None)
     assert keda.hpa(held) is None
 

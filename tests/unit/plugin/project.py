@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from lab import paths
 from lab.spec import inputs
 from lab.spec import scale as scales
-from lab.spec.library import Library
+from lab.spec.manifests import Library
 from lab.spec.workload import Workload
 from tests.records import FOLDER
 

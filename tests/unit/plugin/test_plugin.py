@@ -10,7 +10,7 @@ from lab.errors import InputError
 from lab.plugin import MARKERS
 from lab.spec import inputs
 from lab.spec import scale as scales
-from lab.spec.library import Library
+from lab.spec.manifests import Library
 from lab.spec.workload import Workload
 
 from . import project

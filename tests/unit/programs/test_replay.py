@@ -7,8 +7,8 @@ import pytest
 from confluent_kafka import Producer
 
 from lab.programs.producer.send import Tally, configuration, replay
+from lab.spec.keys import Entities
 from lab.spec.profile import build
-from lab.spec.zipf import Entities
 
 ONE = {
     "kind": "steps",

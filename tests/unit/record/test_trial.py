@@ -46,7 +46,9 @@ def test_the_published_schema_is_that_of_the_types():
     published = json.loads(SCHEMA.read_text())
     assert published == json.loads(json.dumps(trial.json_schema()))
     inputs = published["properties"]["inputs"]
-    assert set(inputs["properties"]) == {field.name for field in fields(Inputs)} - {"during", "library"} | EVENTS
+    assert (
+        set(inputs["properties"]) == {field.name for field in fields(Inputs)} - {"during", "library", "policy_times"} | EVENTS
+    )
     assert set(FULL.to_json()) == set(published["properties"])
 
 
@@ -64,7 +66,7 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
     assert read.inputs.id == read.id == written["id"]
     content = read.to_json()
     assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
-    assert content == written | {"events": [], "topic_ids": []}
+    assert content == written | {"events": [], "topic_ids": [], "policy_times": []}
 
 
 @pytest.mark.parametrize(

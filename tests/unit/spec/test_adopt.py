@@ -12,7 +12,7 @@ from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.scaledobject import parse
-from lab.spec.triggers.login import without_login
+from lab.spec.triggers.common import without_login
 from lab.spec.workload import Workload
 from lab.trial import own
 
@@ -242,7 +242,7 @@ def test_a_password_in_an_address_is_not_kept(login, tmp_path):
     content["spec"]["triggers"].append(prometheus)
     file = tmp_path / "orders.yaml"
     file.write_text(yaml.safe_dump(content))
-    chosen = inputs.read("step-10x", file, Workload(), 1, scales.load("quick"), "binary")
+    chosen = inputs.read("step-10x", file, Workload(), 1, scales.load("medium"), "binary")
     for kept in (json.dumps(chosen.to_dict()), yaml.safe_dump(chosen.policy.content), "\n".join(own.told(chosen))):
         assert "s3cr" not in kept
         assert "reader" not in kept

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from lab.errors import InputError
-from lab.foresee import sources
+from lab.foresee import scaler
 from lab.spec import scaledobject
 from lab.spec.adopt import adopt
 from lab.spec.scale import Scale
@@ -31,7 +31,7 @@ def answers(content):
     if found["read"] == TAKEN:
         read = scaledobject.parse(content, "example.yaml")
         found["trial"] = answer(lambda: adopt(read)[0].compressed(Scale("quick", 30, 1)))
-        found["simulate"] = answer(lambda: sources.only(read))
+        found["simulate"] = answer(lambda: scaler.only_trigger(read))
     return found
 
 

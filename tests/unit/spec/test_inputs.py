@@ -18,10 +18,10 @@ from lab.spec.inputs import Inputs
 from lab.spec.workload import Workload
 
 
-def read(**changes):
+def read(size="quick", **changes):
     """Inputs of experiment 2 with something changed."""
     given = {"profile_name": "step-10x", "policy_name": "lag", "workload": Workload(), "seed": 1}
-    return inputs.read(**(given | changes), scale=scales.load("quick"), runtime="binary")
+    return inputs.read(**(given | changes), scale=scales.load(size), runtime="binary")
 
 
 def test_equal_inputs_have_equal_ids_and_others_do_not():
@@ -80,7 +80,9 @@ def test_bad_inputs_are_one_clear_line(changes, line):
 
 def test_a_scale_that_is_not_declared_is_refused():
     """The scales are those of scales.yaml."""
-    with pytest.raises(InputError, match="scale: 'huge' is not allowed; allowed: one of quick, standard, full"):
+    with pytest.raises(
+        InputError, match="scale: 'huge' is not allowed; allowed: one of quick, medium, standard, close, real, full"
+    ):
         scales.load("huge")
 
 
@@ -183,7 +185,7 @@ def test_inputs_come_back_from_plain_data_with_their_id(name, policy, workload, 
 def test_inputs_of_a_users_own_come_back_with_what_was_replaced():
     """Events too: those with a field of their own, and the others."""
     orders = paths.PROJECT / "docs" / "examples" / "orders.yaml"
-    struck = read(profile_name="zero-loss", policy_name=orders, during={"sigkill": Kill()})
+    struck = read("medium", profile_name="zero-loss", policy_name=orders, during={"sigkill": Kill()})
     grown = read(profile_name="repartition", during={"repartition": Grow(48)})
     paused = read(during={"spike": [Pause(), Resume(), Kill()]})
     for chosen in (struck, grown, paused):
@@ -206,7 +208,7 @@ def test_what_the_image_of_pods_lacks_is_not_for_kind(how):
 def test_manifests_declare_what_else_is_recorded():
     """Of all that stand beside and of the driver, each once; a trial without them records what every trial does."""
     assert read().metrics == ()
-    chosen = read(beside=("ridehailing/ingestion", "ridehailing/driver-matching"), driver="ridehailing/locust")
+    chosen = read("medium", beside=("ridehailing/ingestion", "ridehailing/driver-matching"), driver="ridehailing/locust")
     assert chosen.metrics == ("ingestion_events_total", "matching_pending_requests")
 
 
@@ -230,10 +232,10 @@ def test_what_stands_beside_and_who_drives_are_part_of_the_identity():
 
 def test_what_decides_beside_is_compressed_like_the_trials_own():
     """A ScaledObject beside is checked and scaled; a Deployment stays as it is."""
-    made = read(beside=("lagscaler/scaledobject", "kafka/lag-exporter")).manifests({"TOPIC": "t"})
+    made = read("medium", beside=("lagscaler/scaledobject", "kafka/lag-exporter")).manifests({"TOPIC": "t"})
     (scaled,) = (item for item in made[:-1] if item["kind"] == "ScaledObject")
-    assert scaled["spec"]["pollingInterval"] == 1
-    assert scaled["spec"]["triggers"][0]["metadata"]["sustainSeconds"] == "4"
+    assert scaled["spec"]["pollingInterval"] == 2
+    assert scaled["spec"]["triggers"][0]["metadata"]["sustainSeconds"] == "8"
     (exporter, again) = (item for item in made if item["metadata"]["name"] == "lag-exporter")
     assert exporter == again
 

@@ -9,8 +9,8 @@ from lab import paths
 from lab.errors import InputError
 from lab.spec import policy
 from lab.spec import scale as scales
-from lab.spec.plainhpa import PlainHpa
-from lab.spec.plainhpa import parse as parse_hpa
+from lab.spec.policy import PlainHpa
+from lab.spec.policy import parse_hpa as parse_hpa
 from lab.spec.scaledobject import parse
 from lab.spec.steps import ReplicaSteps, Step
 from lab.spec.steps import parse as parse_steps

@@ -22,10 +22,10 @@ ORDERS, PEAK, ENRICHER = (EXAMPLES / f"{name}.yaml" for name in ("orders", "even
 
 
 def read(chosen):
-    """The inputs of an acceptance of these files at quick scale."""
+    """The inputs of an acceptance of these files at the scale that fits them."""
     plan = chosen.plan()
     traffic, policy, work = (plan.pop(name) for name in ("profile", "policy", "workload"))
-    return inputs.read(traffic, policy, work, 1, scales.load("quick"), "binary", **plan)
+    return inputs.read(traffic, policy, work, 1, chosen.scale(), "binary", **plan)
 
 
 def written(folder, name, content):

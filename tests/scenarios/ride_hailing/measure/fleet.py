@@ -11,7 +11,7 @@ from lab.judge.measure import Measure, measure, number, quantity
 from lab.model import hpa
 from lab.record.hpas import Condition
 from lab.record.store import Record
-from lab.spec import hpa_quantity
+from lab.spec import hpa_spec
 
 AMBIGUOUS = "AmbiguousSelector"  # two HPAs claim the same pods
 
@@ -67,7 +67,7 @@ def statuses(record: Record, name: str) -> list[Status]:
         for metric in status.metrics:
             if metric.average is None or not current or desired is None:
                 continue
-            spec, total = hpa.parse(status.object, name), hpa_quantity.milli(metric.average) * current
+            spec, total = hpa.parse(status.object, name), hpa_spec.milli(metric.average) * current
             asked = known(hpa.proposals(spec, current, [(total,)])[0], f"proposal of {name}")
             bounded = max(spec.min_replicas, min(spec.max_replicas, asked))
             found.append(Status(status.t, current, desired, total / 1000, bounded))

@@ -35,9 +35,8 @@ from lab.errors import InputError
 from lab.flags import Flags, number, whole
 from lab.kafka import event
 from lab.kafka import login as logins
-from lab.kafka.reports import Reports, process_started, reporter
-from lab.kafka.settings import kafka_flags
-from lab.programs.serve import serve
+from lab.kafka.login import kafka_flags
+from lab.programs.telemetry import Reports, process_started, reporter, serve
 from lab.record.ledger import session
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP
 

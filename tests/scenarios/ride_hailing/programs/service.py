@@ -14,9 +14,8 @@ from typing import Any
 from aiohttp import web
 
 from lab.flags import Flags, whole
-from lab.kafka.reports import Reports, process_started, reporter
-from lab.kafka.settings import kafka_flags
-from lab.programs.serve import serve
+from lab.kafka.login import kafka_flags
+from lab.programs.telemetry import Reports, process_started, reporter, serve
 from tests.scenarios.ride_hailing.programs.addresses import LEAVING, LISTENING, LOOK_S
 
 log = logging.getLogger("ride_hailing")

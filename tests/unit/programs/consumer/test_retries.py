@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.programs.consumer.retries import Retries
-from lab.spec.backoff import Backoff
-from lab.spec.failures import Failures, Place
+from lab.spec.failures import Backoff, Failures, Place
 
 from .messages import Message
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lab.model.age import Ends
+from lab.model.window import Ends
 
 
 def sampled(ends, every_s=10, horizon_s=300):

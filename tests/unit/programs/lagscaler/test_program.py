@@ -17,7 +17,7 @@ from lab.cluster import broker as brokers
 from lab.errors import InputError
 from lab.host import processes, runs
 from lab.kafka import topics
-from lab.programs.lagscaler import tls
+from lab.programs.lagscaler import service
 from lab.programs.lagscaler.service import NAME
 from lab.wait import until
 from tests.unit.programs.lagscaler.client import Client
@@ -106,9 +106,9 @@ def test_certificates_that_cant_be_used_are_refused_by_flag(authority, tmp_path)
     ]
     for given, line in cases:
         with pytest.raises(InputError) as refused:
-            tls.credentials(*given)
+            service.credentials(*given)
         assert line in str(refused.value)
-    assert tls.credentials("", "", "") is None
+    assert service.credentials("", "", "") is None
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,12 @@
-"""From Kafka's answers to what is handed over, and what happens to it when something breaks."""
-
-import gc
-import weakref
+"""From Kafka's answers to the scaler's metric, and what becomes of the metric when something breaks."""
 
 import pytest
 from confluent_kafka import KafkaError
 
-from lab.errors import InputError
 from lab.kafka.lag import PartitionLag
-from lab.programs.lagscaler.__main__ import settle
-from lab.programs.lagscaler.registry import Full
 from lab.programs.lagscaler.sampler import Sampler
-from lab.spec.triggers.reading import ScalerError
-from lab.wait import until
+from lab.spec.triggers.common import ScalerError
 from tests.unit.programs.lagscaler.fakes import METADATA, Scaled, error
-
-
-@pytest.fixture
-def lagging():
-    """A trigger whose two partitions have been 300 and 200 behind for longer than sustainSeconds."""
-    scaled = Scaled()
-    scaled.kafka.lags(300, 200)
-    state = scaled.state()
-    for _ in range(5):
-        scaled.after(10)
-    assert scaled.metric(state) == 500
-    return scaled, state
 
 
 def test_kafka_that_cant_be_reached_is_an_error_and_never_a_zero(lagging):
@@ -294,56 +275,6 @@ def test_two_replicas_read_at_the_same_moments_and_answer_the_same():
             assert one.metric(first) == pytest.approx(two.metric(second), abs=260 / 10 * 1.5)
 
 
-def test_a_trigger_that_is_edited_keeps_what_was_seen(lagging):
-    """Another threshold, the same source: no blind window; another topic is another source."""
-    scaled, state = lagging
-    edited = scaled.state(lagThreshold="50")
-    assert edited is not state
-    assert scaled.metric(edited) == 500
-    with pytest.raises(ScalerError, match="no sample yet"):
-        scaled.state(topic="payments").read(scaled.clock())
-
-
-def test_what_keda_no_longer_asks_for_is_forgotten(lagging):
-    """After --forget-after; an open stream is a question. Without triggers the cluster is let go."""
-    scaled, state = lagging
-    for _ in range(3):  # asked for again and again it stays for ever
-        scaled.after(600)
-        assert scaled.state() is state
-    other = scaled.state("other")
-    other.streams += 1
-    scaled.after(901)
-    assert [name for _, name, _ in scaled.registry.all()] == ["other"]
-    other.streams -= 1
-    scaled.after(901)
-    assert scaled.registry.all() == []
-
-
-def test_the_number_of_triggers_is_bounded():
-    """One more is refused, and those that are there are served."""
-    scaled = Scaled(limit=2)
-    kept = scaled.state("a"), scaled.state("b")
-    with pytest.raises(Full, match="2 triggers are served already"):
-        scaled.state("c")
-    assert (scaled.state("a"), scaled.state("b")) == kept
-    with pytest.raises(InputError, match=r"ScaledObject shop/a: metadata.lagThreshold: '-1'"):
-        scaled.state("a", lagThreshold="-1")
-
-
-def test_a_variables_value_is_checked_as_a_name():
-    """KEDA sends the value, whatever the target's container has there."""
-    with pytest.raises(InputError, match=r"metadata.topicFromEnv: 'a\\x00b' is not allowed; allowed: a topic's name"):
-        Scaled().state(topic="", topicFromEnv="a\0b")
-
-
-def test_only_the_clusters_of_this_process_may_be_named():
-    """In any order of their addresses; another is refused by name."""
-    scaled = Scaled(clusters={"b1:9092,b2:9092"})
-    assert scaled.state(bootstrapServers="b2:9092, b1:9092")
-    with pytest.raises(InputError, match=r"metadata.bootstrapServers: 'evil:9092' is not allowed; allowed: of --clusters: b1"):
-        scaled.state(bootstrapServers="evil:9092")
-
-
 def test_only_the_chosen_partitions_count():
     """partitionLimitation; none of them there is an error."""
     scaled = Scaled()
@@ -381,91 +312,3 @@ def test_in_seconds_the_oldest_record_of_any_partition_counts():
     assert read.metric == pytest.approx(2 * 30)
     edited = in_seconds(scaled, lagSeconds="6", offsetResetPolicy="latest")
     assert edited.read(scaled.clock()).metric == read.metric
-
-
-def test_all_that_is_due_is_one_reading_of_each_group_and_topic(lagging):
-    """Three triggers on the same group: asked once."""
-    scaled, _ = lagging
-    scaled.state(lagThreshold="50")
-    scaled.state("other")
-    assert scaled.after(10) == 3
-    assert scaled.kafka.asked[-1] == [("enrich", "orders")]
-
-
-def test_a_long_reading_is_spread_over_the_interval_and_a_new_trigger_is_not_made_to_wait():
-    """Ten topics are ten batches here: with pauses between them, none when one of them has never been read, or one is added."""
-    scaled = Scaled(limit=20)
-    for number in range(10):
-        scaled.kafka.lags(300, topic=f"t{number}")
-        scaled.state(topic=f"t{number}")
-    pauses = []
-    scaled.sampler._woken.wait = lambda seconds: bool(pauses.append(seconds)) or len(pauses) == 13
-    assert scaled.after(10) == 10
-    assert pauses == []
-    scaled.after(10)
-    assert pauses == [0.1] * 9
-    scaled.after(10)
-    assert pauses == [0.1] * 13
-    assert len({state.is_active(scaled.clock()) for _, _, state in scaled.registry.all()}) == 1
-
-
-def test_the_thread_reads_a_new_trigger_at_once_and_ends_with_the_last():
-    """No interval is waited for; when nothing is asked for any more the thread is gone, and comes again when something is."""
-    scaled = Scaled()
-    scaled.kafka.lags(300, 200)
-    started = []
-
-    def start(servers):
-        started.append(Sampler(servers, scaled.registry, lambda _: scaled.kafka, lambda *_: None, scaled.clock.wall))
-        started[-1].start()
-        return started[-1]
-
-    scaled.registry.sampled_by(start)
-    first = scaled.state()
-    until(lambda: first.tried, 10, "the first reading")
-    second = scaled.state("second")
-    until(lambda: second.tried, 10, "the second's first reading")
-    assert len(started) == 1
-    assert scaled.registry.healthy()
-    scaled.clock.now += 901
-    started[0].wake()
-    until(lambda: not started[0].alive(), 10, "the thread to end")
-    assert scaled.registry.healthy()
-    third = scaled.state()
-    until(lambda: third.tried, 10, "the first reading after")
-    scaled.registry.stop()
-    until(lambda: not started[1].alive(), 10, "the thread to end")
-    assert (len(started), scaled.registry.healthy()) == (2, False)
-
-
-def test_a_first_reading_is_told_and_a_failed_one_too():
-    """How many triggers a reading was for, failed for, and read for the first time."""
-    scaled, told = Scaled(), []
-    scaled.sampler = Sampler(
-        "b:9092", scaled.registry, lambda _: scaled.kafka, lambda *given: told.append(given[1:]), scaled.clock.wall
-    )
-    scaled.kafka.lags(300, 200)
-    scaled.state()
-    scaled.after(10)
-    scaled.state(topic="payments")
-    scaled.after(10)
-    scaled.after(10)
-    assert told == [(1, 0, 1), (2, 1, 1), (2, 1, 0)]
-
-
-def test_what_is_forgotten_is_freed_without_the_collector():
-    """What a trigger needs has no cycles, so it may be frozen out of the collector's rounds and is no leak for it."""
-    scaled = Scaled()
-    scaled.kafka.lags(300, 200)
-    gone = weakref.ref(scaled.state())
-    scaled.after(10)
-    before = gc.get_freeze_count()
-    settle()
-    try:
-        assert gc.get_freeze_count() > before
-        gc.disable()
-        scaled.after(901)
-        assert gone() is None
-    finally:
-        gc.enable()
-        gc.unfreeze()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lab.model.signal import Signal
 from lab.model.window import Window
+from lab.spec.triggers.common import ScalerError
 from lab.spec.triggers.persistent_lag import Rule
-from lab.spec.triggers.reading import ScalerError
 
 INTERVAL, SIZE, SUSTAIN = 10, 30, 120
 

@@ -14,7 +14,7 @@ from lab.cluster import apply, keda
 from lab.cluster.certs import Authority
 from lab.errors import LabFault
 from lab.kafka import topics
-from lab.spec import hpa_quantity
+from lab.spec import hpa_spec
 from lab.wait import until
 from tests.unit.programs.lagscaler.client import Client
 from tests.unit.programs.lagscaler.names import named
@@ -130,7 +130,7 @@ class Scaled:
         """The metric per replica in the HPA's status; None while it has none."""
         listed = client.AutoscalingV2Api(self.api).list_namespaced_horizontal_pod_autoscaler(self.namespace)
         current = [metric.external for item in listed.items for metric in item.status.current_metrics or () if metric.external]
-        return float(hpa_quantity.parse(current[0].current.average_value)) if current else None
+        return float(hpa_spec.parse_quantity(current[0].current.average_value)) if current else None
 
     def conditions(self):
         """The conditions of the ScaledObject, by type."""

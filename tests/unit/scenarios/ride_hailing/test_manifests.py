@@ -10,7 +10,7 @@ from lab.errors import InputError
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.model import lag
-from lab.spec import declarations, inputs, scaledobject
+from lab.spec import inputs, manifests, scaledobject
 from lab.spec import scale as scales
 from lab.spec.adopt import adopt
 from lab.spec.workload import Workload
@@ -32,7 +32,7 @@ def documents():
 )
 def test_the_process_node_runs_every_pod(name, item, tmp_path):
     """No field of theirs is refused, and from any folder the container finds the program of its command."""
-    template = declarations.with_programs(item, FOLDER / f"{name}.yaml")["spec"]["template"]
+    template = manifests.with_programs(item, FOLDER / f"{name}.yaml")["spec"]["template"]
     assert [str(one) for one in refusals(template, Images({"elastic-lab": tmp_path}))] == []
     container = template["spec"]["containers"][0]
     given = {one["name"]: one["value"] for one in container["env"] if "value" in one}
@@ -59,7 +59,7 @@ def test_a_shutdown_outlasts_the_queue_of_a_matching_pod():
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_trial_adopts_the_authors_scaledobject(name):
     """And can name its namespace."""
-    chosen = inputs.read("trips", FOLDER / f"{name}.yaml", Workload(), 1, scales.load("quick"), "binary", partitions=20)
+    chosen = inputs.read("trips", FOLDER / f"{name}.yaml", Workload(), 1, scales.load("medium"), "binary", partitions=20)
     assert {one.field for one in chosen.replaced} >= {"metadata.namespace", "spec.scaleTargetRef"}
     assert len(f"trial-{chosen.id}-abcd") <= LONGEST
 
@@ -71,7 +71,7 @@ def test_what_stands_beside_is_read_with_the_trial():
         FOLDER / "trip-analytics.yaml",
         Workload(),
         1,
-        scales.load("quick"),
+        scales.load("medium"),
         "binary",
         partitions=20,
         beside=tuple(f"ridehailing/{name}" for name in BESIDE),

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from lab import paths
 from lab.host.processes import free_ports
 from lab.kafka import event, topics
-from lab.kafka.reports import Reports
+from lab.programs.telemetry import Reports
 from lab.wait import until
 from tests.scenarios.ride_hailing.programs import message, traffic
 from tests.scenarios.ride_hailing.programs.addresses import LISTENING, Follower

@@ -1,0 +1,108 @@
+"""``elastic-lab demo``: one trial in a folder of your own, watched on the live board, with its report at the end."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab import paths
+from lab.cluster import binary
+from lab.errors import BAD_INPUT, FAULT, InputError
+from lab.flags import Flags
+from lab.host import runs
+from lab.wait import until
+
+FOLDER = Path("elastic-lab-demo")
+RESULTS = "results"
+UP_S = 600  # for the session to bring its cluster up
+END_S = 10  # for the board to end
+# What the folder has: its name there, and the file that it is a copy of.
+FILES = {
+    "pytest.ini": Path(__file__).with_name("demo_files") / "pytest.ini",
+    "test_spike.py": Path(__file__).with_name("demo_files") / "test_spike.py.txt",
+    "profiles/spike.yaml": paths.PROFILES / "plateau.yaml",
+    "manifests/scaledobjects/scaler.yaml": paths.MANIFESTS / "scaledobjects" / "lag-150.yaml",
+}
+
+
+def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
+    """Run the demo; returns the exit code of its session: 0, 1 for a breached objective, 2 for bad input, 3 for a fault."""
+    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"where the files and the results go (default: {FOLDER})")
+    parser.add_argument("--no-board", action="store_true", help="do not serve the live board during the trial")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    begun = time.monotonic()
+    folder: Path = options.folder
+    prepare(folder)
+    binary.prepare()  # here, so that the time below is of a machine on which everything is built
+    built = time.monotonic()
+    code = _session(folder, board=not options.no_board)
+    if code not in (BAD_INPUT, FAULT):
+        _python(folder, "-m", "lab.report", f"--results={RESULTS}")
+    now = time.monotonic()
+    print(f"the demo took {now - built:.0f} s, and {built - begun:.0f} s of preparing before it")
+    print(f"files to change: {folder / 'test_spike.py'}, {folder / 'profiles'}, {folder / 'manifests'}")
+    print(f"again: cd {folder} && pytest -m spike")
+    return code
+
+
+def prepare(folder: Path) -> None:
+    """Copy the demo's files into ``folder``; one that is there already stays as it is.
+
+    Raises :class:`InputError` for a folder with other files, none of which is the demo's.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError("command line", "--folder", str(folder), "a folder")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "test_spike.py").exists():
+        raise InputError("command line", "--folder", str(folder), "a new folder, an empty one, or the demo's own")
+    for name, source in FILES.items():
+        target = folder / name
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+
+def _session(folder: Path, *, board: bool) -> int:
+    """Run the folder's experiment, with the board beside it; returns the session's exit code."""
+    before = runs.prometheus()
+    session = _start(folder, "-m", "pytest", "-m", "spike", f"--results={RESULTS}")
+    try:
+        if board:
+            until(lambda: session.poll() is not None or runs.prometheus() not in (None, before), UP_S, "the demo's cluster up")
+            if session.poll() is None:
+                with _board(folder, str(runs.prometheus())):
+                    return session.wait()
+        return session.wait()
+    finally:
+        if session.poll() is None:
+            session.terminate()
+            session.wait()
+
+
+@contextmanager
+def _board(folder: Path, prometheus: str) -> Iterator[None]:
+    """Serve the live board of the cluster with this Prometheus; it says where it is."""
+    server = _start(folder, "-m", "lab.board", f"--prometheus={prometheus}", "--port=0")
+    try:
+        yield
+    finally:
+        server.terminate()
+        try:
+            server.wait(END_S)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, *arguments], cwd=folder, stdin=subprocess.DEVNULL)
+
+
+def _python(folder: Path, *arguments: str) -> None:
+    subprocess.run([sys.executable, *arguments], cwd=folder, stdin=subprocess.DEVNULL, check=False)

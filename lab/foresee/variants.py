@@ -1,0 +1,211 @@
+"""The variants that tune tries: a grid over the fields of the given ScaledObject. Times in s, lag in messages.
+
+The fields are those of its bounds and behavior, the threshold of its trigger, and the persistent-lag scaler's sustain and
+stabilizations.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from lab.foresee.scaler import only_trigger
+from lab.foresee.simulate import Situation
+from lab.model import hpa
+from lab.spec import hpa_spec, scaledobject
+from lab.spec.hpa_spec import Policy, Rules
+from lab.spec.profile import Profile
+from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers.external import PersistentLag
+from lab.spec.triggers.kafka import Kafka
+from lab.spec.triggers.persistent_lag import SHORTEST_S
+
+THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
+DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"
+UP_WINDOW, UP_POLICIES = "scaleUp.stabilizationWindowSeconds", "scaleUp.policies"
+SUSTAIN, LEAST_OF, GREATEST_OF = "sustainSeconds", "scaleUpStabilization", "scaleDownStabilization"
+_METADATA = (THRESHOLD, SECONDS, SUSTAIN, LEAST_OF, GREATEST_OF)
+
+Value = float | tuple[Policy, ...]
+Changes = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A ScaledObject that differs from the given one in ``changes``, field by field."""
+
+    changes: Changes
+    scaled: ScaledObject
+
+
+def in_force(scaled: ScaledObject) -> dict[str, Value]:
+    """The value of each tuned field, with the API server's and the controller's defaults where nothing is written.
+
+    Raises :class:`InputError` for a trigger that is not simulated.
+    """
+    trigger = only_trigger(scaled)
+    up, down = rules_of(scaled)
+    window = hpa.DEFAULTS.downscale_stabilization_s if down.window_s is None else down.window_s
+    return {
+        **_threshold(trigger),
+        MOST: scaled.max_replicas,
+        DOWN_WINDOW: window,
+        DOWN_POLICIES: down.policies,
+        UP_WINDOW: up.window_s or 0,
+        UP_POLICIES: up.policies,
+        **_lasting(trigger),
+    }
+
+
+def _threshold(trigger: Kafka | PersistentLag) -> dict[str, Value]:
+    if isinstance(trigger, Kafka):
+        return {THRESHOLD: trigger.lag_threshold}
+    rule = trigger.settings.rule
+    return {SECONDS: rule.target} if rule.ages else {THRESHOLD: int(rule.target)}
+
+
+def _lasting(trigger: Kafka | PersistentLag) -> dict[str, Value]:
+    if isinstance(trigger, Kafka):
+        return {}
+    rule = trigger.settings.rule
+    return {SUSTAIN: int(rule.sustain_s), LEAST_OF: int(rule.up_s), GREATEST_OF: int(rule.down_s)}
+
+
+def rules_of(scaled: ScaledObject) -> tuple[Rules, Rules]:
+    """The rules up and down; the API server's defaults where there is no ``behavior``."""
+    advanced = scaled.content["spec"].get("advanced") or {}
+    settings = advanced.get("horizontalPodAutoscalerConfig") or {}
+    behavior = hpa_spec.behavior_of(settings, scaled.where, "spec.advanced.horizontalPodAutoscalerConfig.")
+    return (behavior.up, behavior.down) if behavior else (hpa_spec.UP, hpa_spec.DOWN)
+
+
+def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
+    """``scaled`` with ``changes`` and nothing else; the given object stays as it is."""
+    content = copy.deepcopy(scaled.content)
+    spec = content["spec"]
+    for field, value in changes.items():
+        if field in _METADATA:
+            spec["triggers"][0]["metadata"][field] = text_of(value)
+        elif field == MOST:
+            spec["maxReplicaCount"] = value
+        else:
+            direction, name = field.split(".")
+            written = [_written(policy) for policy in value] if isinstance(value, tuple) else value
+            _direction(spec, direction)[name] = written
+    return Variant(dict(changes), scaledobject.parse(content, scaled.where) if changes else scaled)
+
+
+def text_of(value: Value) -> str:
+    """A value as people write it: policies as ``8 pods or 200 % / 30 s``."""
+    if not isinstance(value, tuple):
+        return str(value) if isinstance(value, int) else f"{value:g}"
+    periods = {policy.period_s for policy in value}
+    if len(periods) == 1:
+        return f"{' or '.join(map(_amount, value))} / {periods.pop()} s"
+    return " or ".join(f"{_amount(one)} / {one.period_s} s" for one in value)
+
+
+def _amount(policy: Policy) -> str:
+    return f"{policy.value} {'pods' if policy.type == 'Pods' else '%'}"
+
+
+def _direction(spec: dict[str, Any], direction: str) -> dict[str, Any]:
+    """The block of one direction, made where it is not written. null counts as not written, as for the API server."""
+    place = spec
+    for name in ("advanced", "horizontalPodAutoscalerConfig", "behavior", direction):
+        place[name] = place.get(name) or {}
+        place = place[name]
+    return place
+
+
+def _written(policy: Policy) -> dict[str, Any]:
+    return {"type": policy.type, "value": policy.value, "periodSeconds": policy.period_s}
+
+
+HEADROOM = 0.75  # the share of the objective for lagThreshold / rate, the time by which a group at rest is behind
+AROUND = (0.25, 0.35, 0.5, 0.71, 1, 1.41, 2, 2.83, 4)
+WINDOWS_DOWN, WINDOWS_UP = (120, 300, 600, 900), (0, 60)
+SUSTAINED = (0, 30, 60, 120, 300)  # sustainSeconds of the persistent-lag scaler, s, as far as its window reaches
+LEAST_OVER_S, GREATEST_OVER_S = (0, 60), (0, 300)  # its stabilizations
+WINDOW_STEP_S = 60  # a computed window is a multiple of it, and longer by it than the time that it must outlast
+LONGEST_WINDOW = 1800  # s: a simulation goes on for so long after its profile, so that the cost of a window is seen
+UP = ((Policy("Pods", 4, 15), Policy("Percent", 100, 15)), (Policy("Percent", 900, 30),))
+DOWN = ((Policy("Percent", 50, 60),), (Policy("Percent", 10, 60),), (Policy("Percent", 100, 15),))
+ALWAYS = 2  # a variant with as few changes as this is never left out
+CANDIDATES = 1000
+
+
+def variants(scaled: ScaledObject, situation: Situation, objective_s: float, most: int = CANDIDATES) -> list[Variant]:
+    """The given ScaledObject first, then its variants, at most ``most`` in all.
+
+    Of a larger grid the variants with one or two changes stay, as far as there is room. Of the others as many as fit are drawn,
+    the same in every run. Raises :class:`InputError` for a trigger that is not tuned.
+    """
+    given = in_force(scaled)
+    values = _values(scaled, situation, objective_s)
+    every = []
+    for combination in itertools.product(*values.values()):
+        found = {field: value for field, value in zip(values, combination, strict=True) if value != given[field]}
+        every.append(found)
+    every.sort(key=len)
+    if len(every) > most:
+        few = [one for one in every if len(one) <= ALWAYS][:most]
+        every = few + random.Random(0).sample(every[len(few) :], most - len(few))
+    return [with_changes(scaled, found) for found in every]
+
+
+def computed_threshold(rate: float, objective_s: float) -> int:
+    """lagThreshold = rate x objective x 0.75, in messages: the lag that a pod at rest may have, with a quarter spare."""
+    return max(1, round(rate * objective_s * HEADROOM))
+
+
+def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> dict[str, list[Value]]:
+    """The values of each field, the current one first. A direction that is disabled has no other."""
+    given = in_force(scaled)
+    up, down = rules_of(scaled)
+    rate, partitions = situation.consumers.rate, len(situation.shares)
+    centre = rate * objective_s * HEADROOM
+    needed = math.ceil(max(step.rate for step in situation.profile.steps) / rate)
+    least = max(1, scaled.min_replicas)
+    values: dict[str, list[Value]] = {
+        THRESHOLD: [max(1, round(centre * factor)) for factor in AROUND],
+        SECONDS: [max(SHORTEST_S, round(objective_s * HEADROOM * factor, 2)) for factor in AROUND],
+        MOST: [most for most in (partitions, min(needed, partitions)) if most >= least],
+        DOWN_WINDOW: [*WINDOWS_DOWN, *_outlasting(situation.profile)],
+        DOWN_POLICIES: list(DOWN),
+        UP_WINDOW: list(WINDOWS_UP),
+        UP_POLICIES: list(UP),
+        SUSTAIN: [sustain for sustain in SUSTAINED if sustain <= _reach(scaled)],
+        LEAST_OF: list(LEAST_OVER_S),
+        GREATEST_OF: list(GREATEST_OVER_S),
+    }
+    for direction, rules in (("scaleUp", up), ("scaleDown", down)):
+        if rules.select == "Disabled":
+            values |= {field: [] for field in given if field.startswith(f"{direction}.")}
+    return {field: list(dict.fromkeys([value, *values[field]])) for field, value in given.items()}
+
+
+def _reach(scaled: ScaledObject) -> float:
+    """How far back the trigger's samples go, s."""
+    trigger = only_trigger(scaled)
+    if isinstance(trigger, Kafka):
+        return 0
+    return trigger.settings.rule.size * trigger.settings.rule.interval_s
+
+
+def _outlasting(profile: Profile) -> list[int]:
+    """A window that outlasts the profile's longest lull and the burst after it, s; none for a profile of one burst.
+
+    A burst that the pods take without a backlog does not renew the window, so a window that outlasts only the lull ends in the
+    burst.
+    """
+    falls = [later.at for earlier, later in pairwise(profile.steps) if later.rate < earlier.rate]
+    longest = max((later - earlier for earlier, later in pairwise(falls)), default=0.0)
+    window = math.ceil(longest / WINDOW_STEP_S + 1) * WINDOW_STEP_S
+    return [window] if longest > 0 and window <= LONGEST_WINDOW else []

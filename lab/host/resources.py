@@ -1,0 +1,113 @@
+"""What the sessions of one machine share: locks, the disk, and the loopback addresses of pods.
+
+A pod network is a /16 of loopback addresses that no other run on this machine has, of any user and with any cache.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lab.errors import LabFault
+
+log = logging.getLogger("lab")
+
+
+@contextmanager
+def hold_lock(file: Path, work: str) -> Iterator[None]:
+    """Hold the lock ``file``. When another session holds it, log once that ``work`` is waited for, and wait.
+
+    Raises :class:`LabFault` when the file can't be made.
+    """
+    lock = FileLock(file)
+    try:
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            log.info("waiting for another session: %s (it holds %s)", work, file)
+            lock.acquire()
+    except OSError as error:
+        raise LabFault(f"the lock {file} can't be taken: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+# Measured: an event with a value of 256 B takes 278 B in the broker's log, and a receipt of some 16 events takes 100 B there.
+# The record of 774,400 events took 19.4 MB, most of it the ledger of events.
+LOG_BYTES, RECORD_BYTES = 285, 26
+BASE_BYTES = 100_000_000  # logs of the components, etcd, Spark's scratch
+
+
+def needed_bytes(events: int) -> tuple[int, int]:
+    """The bytes that a trial of so many ``events`` needs: in the folder of the broker's log, and in that of the record."""
+    return BASE_BYTES + LOG_BYTES * events, RECORD_BYTES * events
+
+
+def shortage(wanted: Mapping[Path, int]) -> str | None:
+    """One line for the first folder with fewer free bytes than ``wanted``; None when all have enough.
+
+    Folders on one file system share its free space.
+    """
+    systems: dict[int, dict[Path, int]] = {}
+    for folder, amount in wanted.items():
+        systems.setdefault(folder.stat().st_dev, {})[folder] = amount
+    for folders in systems.values():
+        total, first = sum(folders.values()), next(iter(folders))
+        if (free := shutil.disk_usage(first).free) < total:
+            return f"disk: {' and '.join(map(str, folders))}: {total:,} bytes are needed, {free:,} are free"
+    return None
+
+
+def check_disk(events: int, log: Path, results: Path) -> None:
+    """Raise :class:`LabFault` when a trial of ``events`` would fill the disk of the broker's ``log`` or of ``results``."""
+    for_log, for_record = needed_bytes(events)
+    if line := shortage({log: for_log, results: for_record} if log != results else {log: for_log + for_record}):
+        raise LabFault(f"{line}; this trial sends {events:,} events")
+
+
+FIRST, LAST = 16, 249
+SOCKET = "\0elastic-lab-pods-{}"
+
+
+@dataclass(frozen=True)
+class PodNetwork:
+    """A claimed network: the first two octets of its addresses, and the socket that holds it.
+
+    An abstract socket's name belongs to one network namespace, as the loopback addresses do. The kernel gives it to one socket,
+    of any user, and takes it back when the last process that has the socket open is gone. So there is nothing to clean up.
+    """
+
+    prefix: str
+    holder: socket.socket
+
+    @property
+    def fileno(self) -> int:
+        """The descriptor by which another process holds the network as well: the node, which lives as long as its pods."""
+        return self.holder.fileno()
+
+    def close(self) -> None:
+        """Release the network here; a process that has inherited it goes on holding it."""
+        self.holder.close()
+
+
+def claim_pod_network() -> PodNetwork:
+    """The first network that nobody holds. Raises :class:`LabFault` when there is none."""
+    for octet in range(FIRST, LAST + 1):
+        prefix = f"127.{octet}"
+        holder = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            holder.bind(SOCKET.format(prefix))
+        except OSError:
+            holder.close()
+            continue
+        return PodNetwork(prefix, holder)
+    raise LabFault(f"no free pod network: clusters hold all of 127.{FIRST} to 127.{LAST}; python -m lab down ends those kept")

@@ -1,0 +1,164 @@
+"""The lag of a topic counts as it does in KEDA: by partition, and under a cap."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.model import lag
+from lab.model.lag import Partition
+from lab.spec.triggers.common import ScalerError
+from tests.unit.spec.written import KAFKA, one
+
+
+@pytest.mark.parametrize(
+    ("settings", "partition", "previous", "scaling", "activation"),
+    [
+        ({}, Partition(100, 40), None, 60, 60),
+        ({}, Partition(100, None), None, 1, 1),
+        ({"scaleToZeroOnInvalidOffset": "true"}, Partition(100, None), None, 0, 0),
+        ({"offsetResetPolicy": "earliest"}, Partition(100, None, 30), None, 70, 70),
+        ({"offsetResetPolicy": "earliest"}, Partition(100, None, None), None, 100, 100),
+        ({"offsetResetPolicy": "earliest"}, Partition(100, None, 130), None, 0, 0),
+        ({"offsetResetPolicy": "earliest", "scaleToZeroOnInvalidOffset": "true"}, Partition(100, None, 30), None, 0, 0),
+        ({}, Partition(None, 40), None, 0, 0),
+        ({}, Partition(None, None), None, 1, 1),
+        ({"excludePersistentLag": "true"}, Partition(100, 40), None, 60, 60),
+        ({"excludePersistentLag": "true"}, Partition(100, 40), 39, 60, 60),
+        ({"excludePersistentLag": "true"}, Partition(100, 40), 40, 0, 60),
+        ({}, Partition(100, 40), 40, 60, 60),
+    ],
+)
+def test_the_lag_of_a_partition(settings, partition, previous, scaling, activation):
+    """Committed or not, each reset policy, persistent or not, answered or not."""
+    found = lag.of_partition(one(KAFKA, **settings), partition, previous)
+    assert (found.scaling, found.activation) == (scaling, activation)
+    assert str(scaling) in found.reason
+
+
+def topic(*lags):
+    """A topic whose partitions have these lags."""
+    return {"events": {number: Partition(1000 + value, 1000) for number, value in enumerate(lags)}}
+
+
+def test_persistent_lag_is_told_by_the_previous_call_whoever_made_it():
+    """The second of two calls within one commit interval finds every partition stuck; activation still sees the lag."""
+    trigger = one(KAFKA, excludePersistentLag="true", allowIdleConsumers="true")
+    first = lag.read(trigger, topic(50, 70), {})
+    second = lag.read(trigger, topic(50, 70), first.previous)
+    assert (first.metric, first.active) == (120, True)
+    assert (second.metric, second.active, second.activation_lag) == (0, True, 120)
+    assert "and 120 persistent" in second.reasons[0]
+
+
+def test_a_partition_that_cannot_be_answered_for_fails_the_query():
+    """And a limitation that leaves no partition."""
+    with pytest.raises(ScalerError, match="not a coordinator"):
+        lag.read(one(KAFKA), {"events": {0: Partition(10, 5, error="not a coordinator")}}, {})
+    with pytest.raises(ScalerError, match="no partition of topic events"):
+        lag.read(one(KAFKA, partitionLimitation="7-9"), topic(1, 2), {})
+
+
+def test_only_the_partitions_that_are_wanted_count():
+    """partitionLimitation counts in the lag and in the cap."""
+    found = lag.read(one(KAFKA, partitionLimitation="0,2-3", lagThreshold="10"), topic(100, 100, 100, 100, 100), {})
+    assert (found.lag, found.partitions, found.metric) == (300, 3, 30)
+
+
+def test_a_partition_without_an_answer_lowers_the_cap():
+    """KEDA counts the partitions of the answer, not those of the topic."""
+    answered = topic(100, 100)
+    answered["events"][2] = Partition(None, 5)
+    found = lag.read(one(KAFKA, lagThreshold="10"), answered, {})
+    assert (found.partitions, found.metric) == (2, 20)
+
+
+@pytest.mark.parametrize(
+    ("settings", "total", "partitions", "lagging", "metric"),
+    [
+        ({}, 240, 24, 24, 240),
+        ({}, 249, 24, 24, 249),  # 249 // 10 = 24 is not above 24
+        ({}, 250, 24, 24, 240),
+        ({"allowIdleConsumers": "true"}, 250, 24, 24, 250),
+        ({"limitToPartitionsWithLag": "true"}, 250, 24, 3, 30),
+        ({"ensureEvenDistributionOfPartitions": "true"}, 41, 24, 24, 60),
+        ({"ensureEvenDistributionOfPartitions": "true"}, 0, 24, 0, 10),
+        ({"ensureEvenDistributionOfPartitions": "true", "allowIdleConsumers": "true"}, 999, 24, 24, 240),
+        ({}, -15, 24, 0, -15),
+        ({}, 10, 0, 0, 0),
+    ],
+)
+def test_the_cap(settings, total, partitions, lagging, metric):
+    """The division is of whole numbers; an even distribution replaces the lag by a factor's share, whatever is idle."""
+    found, reason = lag.capped(one(KAFKA, lagThreshold="10", **settings), total, partitions, lagging)
+    assert found == metric
+    assert str(metric) in reason
+
+
+@pytest.mark.parametrize(("partitions", "stuck"), [(24, (22, 23)), (48, (44, 45, 46, 47))])
+def test_at_the_cap_the_tolerance_of_the_hpa_holds_fewer_replicas_than_partitions(partitions, stuck):
+    """The metric never exceeds P * T by a full T, so from 10/11 of P on the ratio is within 10 % whatever the lag."""
+    trigger = one(KAFKA, lagThreshold="100")
+    metric = lag.read(trigger, topic(*[1_000_000] * partitions), {}).metric
+    assert metric == partitions * 100
+    kept = [replicas for replicas in range(1, partitions) if abs(metric / (100 * replicas) - 1) <= 0.1]
+    assert tuple(kept) == stuck
+
+
+def test_between_p_and_p_plus_one_thresholds_no_cap_acts():
+    """The HPA then asks for P + 1, and its tolerance keeps the idle pod."""
+    trigger = one(KAFKA, lagThreshold="100")
+    metric = lag.read(trigger, topic(*[100] * 23, 150), {}).metric
+    assert metric == 2450
+    assert math.ceil(metric / 100) == 25
+    assert abs(2400 / (100 * 25) - 1) <= 0.1
+
+
+offsets = st.integers(0, 10**12)
+partition = st.builds(Partition, end=st.none() | offsets, committed=st.none() | offsets, start=st.none() | offsets)
+settings = st.fixed_dictionaries(
+    {
+        "lagThreshold": st.integers(1, 10**6).map(str),
+        "offsetResetPolicy": st.sampled_from(["latest", "earliest"]),
+        "excludePersistentLag": st.sampled_from(["true", "false"]),
+        "scaleToZeroOnInvalidOffset": st.sampled_from(["true", "false"]),
+    }
+)
+caps = st.sampled_from([{}, {"limitToPartitionsWithLag": "true"}, {"ensureEvenDistributionOfPartitions": "true"}])
+events = st.dictionaries(st.integers(0, 50), partition, min_size=1, max_size=12)
+
+
+@given(settings, caps | st.just({"allowIdleConsumers": "true"}), events)
+def test_the_metric_is_never_negative(plain, cap, found):
+    """Though lag can be: an offset committed after the log's end was asked for."""
+    assert lag.read(one(KAFKA, **plain, **cap), {"events": found}, {}).metric >= 0
+
+
+@given(settings, caps, events)
+def test_the_cap_never_leaves_more_than_a_bound_and_a_bit(plain, cap, found):
+    """Less than (bound + 1) thresholds, and with an even distribution at most P of them."""
+    trigger = one(KAFKA, **plain, **cap)
+    read = lag.read(trigger, {"events": found}, {})
+    bound = read.lagging if trigger.limit_to_lagging else read.partitions
+    assert read.metric < (bound + 1) * trigger.lag_threshold
+    if trigger.even:
+        assert read.metric <= bound * trigger.lag_threshold
+
+
+@given(settings, caps, st.lists(st.integers(0, 10**6), min_size=1, max_size=12), st.data())
+def test_more_lag_is_never_a_smaller_bound_than_the_cap(plain, cap, lags, data):
+    """The replicas asked for, in whole thresholds, never fall when a lagging partition's lag grows."""
+    trigger = one(KAFKA, **plain, **cap)
+    place = data.draw(st.integers(0, len(lags) - 1))
+    grown = [value + data.draw(st.integers(0, 10**6)) * (index == place) for index, value in enumerate(lags)]
+    before, after = (lag.read(trigger, topic(*values), {}).metric // trigger.lag_threshold for values in (lags, grown))
+    assert before <= after
+
+
+@given(settings, events)
+def test_without_a_cap_every_message_counts(plain, found):
+    """The metric is the lag, and activation compares the lag with the persistent one included."""
+    read = lag.read(one(KAFKA, allowIdleConsumers="true", **plain), {"events": found}, {})
+    assert read.metric == max(0, read.lag)
+    assert read.active == (read.activation_lag > 0)

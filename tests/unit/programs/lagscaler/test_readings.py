@@ -1,0 +1,97 @@
+"""One thread reads all that is due, when it is due, and no more."""
+
+import gc
+import weakref
+
+from lab.programs.lagscaler.__main__ import settle
+from lab.programs.lagscaler.sampler import Sampler
+from lab.wait import until
+from tests.unit.programs.lagscaler.fakes import Scaled
+
+
+def test_all_that_is_due_is_one_reading_of_each_group_and_topic(lagging):
+    """Three triggers on the same group: asked once."""
+    scaled, _ = lagging
+    scaled.state(lagThreshold="50")
+    scaled.state("other")
+    assert scaled.after(10) == 3
+    assert scaled.kafka.asked[-1] == [("enrich", "orders")]
+
+
+def test_a_long_reading_is_spread_over_the_interval_and_a_new_trigger_is_not_made_to_wait():
+    """Ten topics are ten batches here: with pauses between them, none when one of them has never been read, or one is added."""
+    scaled = Scaled(limit=20)
+    for number in range(10):
+        scaled.kafka.lags(300, topic=f"t{number}")
+        scaled.state(topic=f"t{number}")
+    pauses = []
+    scaled.sampler._woken.wait = lambda seconds: bool(pauses.append(seconds)) or len(pauses) == 13
+    assert scaled.after(10) == 10
+    assert pauses == []
+    scaled.after(10)
+    assert pauses == [0.1] * 9
+    scaled.after(10)
+    assert pauses == [0.1] * 13
+    assert len({state.is_active(scaled.clock()) for _, _, state in scaled.registry.all()}) == 1
+
+
+def test_the_thread_reads_a_new_trigger_at_once_and_ends_with_the_last():
+    """No interval is waited for; when nothing is asked for any more the thread is gone, and comes again when something is."""
+    scaled = Scaled()
+    scaled.kafka.lags(300, 200)
+    started = []
+
+    def start(servers):
+        started.append(Sampler(servers, scaled.registry, lambda _: scaled.kafka, lambda *_: None, scaled.clock.wall))
+        started[-1].start()
+        return started[-1]
+
+    scaled.registry.sampled_by(start)
+    first = scaled.state()
+    until(lambda: first.tried, 10, "the first reading")
+    second = scaled.state("second")
+    until(lambda: second.tried, 10, "the second's first reading")
+    assert len(started) == 1
+    assert scaled.registry.healthy()
+    scaled.clock.now += 901
+    started[0].wake()
+    until(lambda: not started[0].alive(), 10, "the thread to end")
+    assert scaled.registry.healthy()
+    third = scaled.state()
+    until(lambda: third.tried, 10, "the first reading after")
+    scaled.registry.stop()
+    until(lambda: not started[1].alive(), 10, "the thread to end")
+    assert (len(started), scaled.registry.healthy()) == (2, False)
+
+
+def test_a_first_reading_is_told_and_a_failed_one_too():
+    """How many triggers a reading was for, failed for, and read for the first time."""
+    scaled, told = Scaled(), []
+    scaled.sampler = Sampler(
+        "b:9092", scaled.registry, lambda _: scaled.kafka, lambda *given: told.append(given[1:]), scaled.clock.wall
+    )
+    scaled.kafka.lags(300, 200)
+    scaled.state()
+    scaled.after(10)
+    scaled.state(topic="payments")
+    scaled.after(10)
+    scaled.after(10)
+    assert told == [(1, 0, 1), (2, 1, 1), (2, 1, 0)]
+
+
+def test_what_is_forgotten_is_freed_without_the_collector():
+    """What a trigger needs has no cycles, so it may be frozen out of the collector's rounds and is no leak for it."""
+    scaled = Scaled()
+    scaled.kafka.lags(300, 200)
+    gone = weakref.ref(scaled.state())
+    scaled.after(10)
+    before = gc.get_freeze_count()
+    settle()
+    try:
+        assert gc.get_freeze_count() > before
+        gc.disable()
+        scaled.after(901)
+        assert gone() is None
+    finally:
+        gc.enable()
+        gc.unfreeze()

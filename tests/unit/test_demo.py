@@ -1,0 +1,47 @@
+"""The demo's folder: what is put into it, what is left alone, and that its experiment is one."""
+
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from lab import __main__ as command
+from lab.commands import demo
+from lab.errors import InputError
+
+
+def test_the_folder_has_an_experiment_its_profile_and_its_policy(tmp_path):
+    """The files that a newcomer changes."""
+    demo.prepare(tmp_path / "new")
+    assert {str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*.*")} == set(demo.FILES)
+    policy = yaml.safe_load((tmp_path / "new" / "manifests" / "scaledobjects" / "scaler.yaml").read_text())
+    assert policy["kind"] == "ScaledObject"
+
+
+def test_what_was_changed_in_the_folder_stays(tmp_path):
+    """A second demo is one of the changed files."""
+    demo.prepare(tmp_path)
+    profile = tmp_path / "profiles" / "spike.yaml"
+    profile.write_text("kind: steady\n")
+    demo.prepare(tmp_path)
+    assert profile.read_text() == "kind: steady\n"
+
+
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
+    """Nobody's repository gets files that were not asked for."""
+    (tmp_path / "theirs.txt").write_text("theirs")
+    with pytest.raises(InputError, match=r"--folder: .* is not allowed; allowed: a new folder, an empty one"):
+        demo.prepare(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs.txt"]
+    assert command.main(["demo", f"--folder={tmp_path / 'theirs.txt'}"]) == 2
+
+
+def test_its_experiment_is_collected(tmp_path):
+    """In the folder alone: what it imports is there, and the plugin knows its mark and its fixtures."""
+    demo.prepare(tmp_path)
+    words = [sys.executable, "-m", "pytest", "-m", "spike", "--setup-plan", "-p", "no:cacheprovider", "--results=results"]
+    planned = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    assert "test_the_group_keeps_up" in planned.stdout
+    assert "rootdir: " + str(tmp_path.resolve()) in planned.stdout
