@@ -14,6 +14,8 @@ KINDS = ("claim", "control", "invariant")
 class Verdict:
     """What the record says of one claim; ``measured`` is None when there was no number, and ``note`` then says why.
 
+    The ``note`` of a number says what it leaves out, where the record holds too little for a part of it.
+
     ``objective`` names the quantity, ``why`` is the claim's sentence, ``kind`` its class, ``source`` that of its bound.
     """
 
@@ -32,7 +34,8 @@ class Verdict:
         wanted, shows = f"wanted {self.operator} {self.bound:g} {self.unit}", f": {self.why}" if self.why else ""
         if self.measured is None:
             return f"{self.objective}: no data ({self.note}); {wanted}{shows}"
-        return f"{self.objective}: {self.measured:g} {self.unit}, {wanted}: {self.verdict}{shows}"
+        but = f" ({self.note})" if self.note else ""
+        return f"{self.objective}: {self.measured:g} {self.unit}, {wanted}: {self.verdict}{but}{shows}"
 
 
 def judge(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> Verdict:

@@ -60,7 +60,10 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """``value`` in ``unit``, or None and ``why``; ``name`` says in words what was measured."""
+    """``value`` in ``unit``, or None and ``why``; ``name`` says in words what was measured.
+
+    Beside a value, ``why`` says what could not be measured of it.
+    """
 
     name: str
     unit: str

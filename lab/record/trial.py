@@ -135,6 +135,7 @@ class Trial(Strict):
     over or given up. ``events`` has what the lab did to the group, as :func:`lab.trial.events.happen` describes each;
     ``steps`` and ``faults`` are the decreed steps and the kills among them. ``missing`` has the reason for each part of the
     record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
+    ``topic_ids`` has the id of the trial's topic when it was made and when the trial was over; records of before have none.
     ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
     the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` has each time of the policy as it was
     written and as it was applied.
@@ -152,6 +153,7 @@ class Trial(Strict):
     times: dict[str, float] = field(default_factory=dict)
     ledger_s: float | None = None
     offsets: dict[int, Offsets] = field(default_factory=dict)
+    topic_ids: tuple[str, ...] = ()
     events: tuple[dict[str, Any], ...] = ()
     steps: tuple[Step, ...] = ()
     faults: tuple[Fault, ...] = ()

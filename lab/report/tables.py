@@ -103,8 +103,9 @@ def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
 
 
 def claim(verdict: Mapping[str, Any]) -> str:
-    """The sentence of a verdict, with where its bound is from and why there is no number."""
-    remarks = {"bound": verdict.get("source"), "no data": verdict["note"]}
+    """The sentence of a verdict, with where its bound is from, and why there is no number or what the number leaves out."""
+    word = "no data" if verdict["measured"] is None else "but"
+    remarks = {"bound": verdict.get("source"), word: verdict["note"]}
     return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
 
 

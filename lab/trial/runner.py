@@ -83,6 +83,7 @@ def _close(folder: Path, head: Trial, stage: Stage | None, ended: str, spark: Ca
                 times=stage.times,
                 ledger_s=stage.ledger_s,
                 offsets=stage.offsets,
+                topic_ids=tuple(stage.topic_ids),
                 events=tuple(stage.events),
                 steps=tuple(Step(**one) for one in stage.steps),
                 faults=tuple(Fault(**one) for one in stage.faults),

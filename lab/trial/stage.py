@@ -60,6 +60,7 @@ class Stage:
             {self.names["TOPIC"]: inputs.partitions} | {self.names[key]: 1 for key in self._single},
             cluster.kafka_settings,
         )
+        self.topic_ids = [self._topic_id()]
         self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"], settings=cluster.kafka_settings)
         apply.objects(
             self.api,
@@ -113,7 +114,10 @@ class Stage:
             return None
 
     def read_offsets(self) -> None:
-        """Keep log end and committed offset of each partition. Raises :class:`LabFault` after OFFSETS_S without an answer."""
+        """Keep log end and committed offset of each partition, and the topic's id.
+
+        Raises :class:`LabFault` after OFFSETS_S without an answer.
+        """
         found: list[dict[int, PartitionLag]] = []
 
         def answered() -> bool:
@@ -122,6 +126,10 @@ class Stage:
 
         until(answered, OFFSETS_S, "the group's offsets", every_s=0.5)
         self.offsets = {number: Offsets(part.end, part.committed) for number, part in found[0].items()}
+        self.topic_ids.append(self._topic_id())
+
+    def _topic_id(self) -> str:
+        return topics.identity(self.cluster.bootstrap, self.names["TOPIC"], self.cluster.kafka_settings)
 
     def line(self) -> str:
         """The live line: phase, lag and replicas."""

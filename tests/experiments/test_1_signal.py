@@ -14,6 +14,7 @@ over by then, and the peak is at most half.
 import allure
 import pytest
 
+from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.lag import hold
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
@@ -37,3 +38,4 @@ def test_cpu_does_not_see_a_backlog(trials, evidence):
         claim(hold(cpu).growth > 500, "without a reaction lag grows without bound", kind="control")
         claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end")
         claim(ratio >= 2, "the right signal at least halves the peak")
+        claim(unaccounted(cpu, lag) == 0, DELIVERED, kind="invariant")

@@ -40,8 +40,7 @@ class Notes:
         patch.setattr(evidence, "attach", lambda *_: None)
         patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
         patch.setattr(overview, "write_measures", lambda record: record)  # what is judged here stays as it is
-        cached: Any = Tables.__dict__["produced"]
-        produced, run = cached.func, Trials.run
+        events, run = Tables.events, Trials.run
 
         def running(trials: Any, *given: Any, **how: Any) -> Any:
             self._done, self._opening = trials.done, True
@@ -52,12 +51,12 @@ class Notes:
             self._trials.setdefault(record.folder.name, set())
             return record
 
-        def listed(record: Any) -> Any:
+        def listed(record: Any, *columns: str) -> Any:
             self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
-            return produced(record)
+            return events(record, *columns)
 
         patch.setattr(Trials, "run", running)
-        patch.setattr(cached, "func", listed)
+        patch.setattr(Tables, "events", listed)
         sys.addaudithook(self._opened)
 
     def _opened(self, event: str, given: tuple[Any, ...]) -> None:

@@ -50,6 +50,7 @@ class Program:
         self._store = Store(self._producer, chosen.receipts_topic, chosen.dlq_topic)
         self._retries = Retries(chosen.failures, chosen.backoff, chosen.dlq == "on")
         self._member = Member(chosen, self._say)
+        self._member.on_owned = self._metrics.assigned.set
         self._member.on_rebalanced = self._rebalanced
         self._member.on_commit = lambda good: self._metrics.commits.labels("ok" if good else "failed").inc()
         self._member.on_gone = self._retries.forget
@@ -65,10 +66,9 @@ class Program:
         self._reports.say(event, **fields)
         self._producer.poll(0)
 
-    def _rebalanced(self, owned: int, seconds: float) -> None:
-        self._metrics.assigned.set(owned)
-        if seconds > 0:
-            self._metrics.rebalances.inc()
+    def _rebalanced(self, seconds: float | None) -> None:
+        self._metrics.rebalances.inc()
+        if seconds is not None:
             self._metrics.rebalance_duration.observe(seconds)
 
     def healthy(self) -> bool:

@@ -66,7 +66,7 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
     assert read.inputs.id == read.id == written["id"]
     content = read.to_json()
     assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
-    assert content == written | {"events": [], "policy_times": []}
+    assert content == written | {"events": [], "topic_ids": [], "policy_times": []}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def stage(broker, folder=None, end_s=20.0):
     made.inputs = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
     made.deadlines = Deadlines(1, 1, end_s, 1)
     made.folder, made.lag, made.lag_unanswered, made.offsets = folder, broker, 0, {}
+    made.topic_ids, made._topic_id = ["9Qk"], lambda: "7fL"
     made.times, made.events, made.paused, made.ledger_s = {"settling": 1.0}, [], {}, None
     made.namespace = "trial-x"
     made.transitions = SimpleNamespace(field=lambda *_: 4, pods=lambda _: [0] * 4, gaps=[], fault=None)
@@ -67,10 +68,11 @@ def test_a_broker_that_never_answers_reaches_the_deadline():
 
 
 def test_offsets_are_asked_for_again():
-    """They are what integrity is judged by."""
+    """They are what integrity is judged by; the topic's id is beside that of when it was made."""
     made = stage(Broker(1, [0, 3]))
     made.read_offsets()
     assert made.offsets == {0: Offsets(5, 5), 1: Offsets(8, 5)}
+    assert made.topic_ids == ["9Qk", "7fL"]
 
 
 class Dying(Stage):
@@ -124,6 +126,7 @@ def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_p
     assert set(record.trial.missing) == {"samples", "rest", "ledger"}
     assert len(record.transitions) == len(record.group_events) == 1
     assert record.offsets[0] == Offsets(12, 5)
+    assert record.trial.topic_ids == ("9Qk", "7fL")
     with pytest.raises(NoData, match=r"no reconciliation.json: "):
         _ = record.reconciliation
 
