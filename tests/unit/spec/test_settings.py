@@ -87,7 +87,7 @@ def test_a_setting_that_is_added_is_everything_else_too():
 
 
 def test_a_declared_cold_start_is_compressed_and_changes_no_id_at_its_default():
-    """Six seconds at real time are 0.2 s at a thirtieth, and a workload that declares none is hashed as before there was one."""
+    """Six seconds at real time are 0.2 s at a thirtieth; a workload that declares none has the id that it had before."""
     assert float(Workload.of({"start_s": 6}, "my.yaml").environment(QUICK)["START_S"]) == 6 / QUICK.time == 0.2
     assert "start_s" not in Workload().to_dict()
     assert Workload(start_s=6.0).to_dict() == Workload().to_dict() | {"start_s": 6.0}
