@@ -20,8 +20,9 @@ import pytest
 from lab import paths
 from lab.host import identity, mark, processes
 from lab.kubelet.forking import Zygote
+from lab.kubelet.pod import Pod
 
-from .harness import IMAGES, Node, alone, container, node, pod
+from .harness import DEADLINE_S, IMAGES, Node, alone, container, node, pod
 from .test_lifecycle import alive
 
 FOLDER = IMAGES.folders["elastic-lab"]
@@ -119,6 +120,14 @@ def none_executed(n: Node) -> bool:
     return "ForkFailed" not in n.api.reasons()
 
 
+async def up(n: Node, made: Pod) -> None:
+    """Wait until the pod's program says that it is up, and the node knows its process."""
+    await n.said(made, "up")
+    async with asyncio.timeout(DEADLINE_S):
+        while made.containers[0].pid is None:
+            await asyncio.sleep(0.005)
+
+
 async def end_of(n: Node, obj: Any) -> dict[str, Any]:
     """The state in which the container of a pod that is not restarted ended, once it did."""
     await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] in ("Succeeded", "Failed"))
@@ -145,7 +154,7 @@ def facts(run: Path, work: Path, made: Zygote | None) -> dict[str, Any]:
 
 def test_a_forked_program_sees_what_an_executed_one_sees(run: Path, work: Path) -> None:
     """Session, group, environment, limits, signals, descriptors, folder, arguments, import path: all of it is the same."""
-    forked = facts(run, work, zygote(run, work))
+    forked = facts(run, work, Zygote(run, FOLDER, ["work"], {"PYTHONPATH": str(work), "ITS_OWN": "x"}))
     assert forked == facts(run, work, None)
     assert forked["leads"]
     assert (forked["environment"]["COLOUR"], forked["environment"][mark.VARIABLE]) == ("blue", str(run))
@@ -161,7 +170,7 @@ def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(run: P
             began = identity.of(n.zygote.pid).ticks
             await asyncio.sleep(0.05)
             made = n.apply(pod(python(work, "drain")))
-            await n.said(made, "up")
+            await up(n, made)
             pid = made.containers[0].pid
             assert psutil.Process(pid).cmdline() == ["python", "-m", "work", "drain"]
             assert psutil.Process(pid).ppid() == os.getpid()
@@ -208,8 +217,8 @@ def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Path) ->
             obj = pod(python(work, "drain"))
             made = n.apply(obj)
             other = n.apply(pod(python(work, "drain"), metadata={"name": "other", "uid": "other"}))
-            await n.said(made, "up")
-            await n.said(other, "up")
+            await up(n, made)
+            await up(n, other)
             n.delete(obj, 30)
             last = await n.removed(obj)
             assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
@@ -230,13 +239,13 @@ def test_forked_processes_share_no_limit_and_no_random_number(run: Path, work: P
     async def body() -> None:
         async with forking(run, work) as n:
             limited = n.apply(pod(python(work, "limit"), metadata={"name": "limited", "uid": "limited"}))
-            await n.said(limited, "up")
+            await up(n, limited)
             drawn = [n.apply(pod(python(work, "random"), policy="Never")) for _ in range(3)]
             for one in drawn:
                 await n.said(one, "\n")
             assert len({n.text(one) for one in drawn}) == 3
             free = n.apply(pod(python(work, "wait"), metadata={"name": "free", "uid": "free"}))
-            await n.said(free, "up")
+            await up(n, free)
             limits = [psutil.Process(one.containers[0].pid).rlimit(psutil.RLIMIT_NOFILE) for one in (limited, free)]
             assert limits[0] == (64, 64) != limits[1] == psutil.Process().rlimit(psutil.RLIMIT_NOFILE)
 
@@ -250,7 +259,7 @@ def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zombie(run
         async with forking(run, work) as n:
             obj = pod(python(work, "child"))
             made = n.apply(obj)
-            await n.said(made, "up")
+            await up(n, made)
             family = psutil.Process(made.containers[0].pid).children(recursive=True)
             assert len(family) >= 1
             n.delete(obj, 30)
@@ -268,10 +277,10 @@ def test_a_dead_zygote_costs_no_running_pod_anything_and_new_pods_are_executed(r
         async with forking(run, work) as n:
             obj = pod(python(work, "drain"), metadata={"name": "old", "uid": "old"})
             old = n.apply(obj)
-            await n.said(old, "up")
+            await up(n, old)
             os.kill(n.zygote.pid, signal.SIGKILL)
             new = n.apply(pod(python(work, "drain"), metadata={"name": "new", "uid": "new"}))
-            await n.said(new, "up")
+            await up(n, new)
             assert not none_executed(n)
             assert "the zygote" in next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed")
             assert alive(old.containers[0].pid)
@@ -292,7 +301,7 @@ def test_a_zygote_that_does_not_answer_is_killed_and_the_pod_executed(
         async with forking(run, work) as n:
             os.kill(n.zygote.pid, signal.SIGSTOP)
             made = n.apply(pod(python(work, "drain")))
-            await n.said(made, "up")
+            await up(n, made)
             assert not none_executed(n)
             assert not alive(n.zygote.pid)
 
@@ -327,7 +336,7 @@ def test_a_zygote_that_is_not_sound_forks_nothing(
         async with node(run, zygote=zygote(run, work, "work", "other")) as n:
             if then:
                 first = pod(python(work, "wait"), metadata={"name": "first", "uid": "first"})
-                await n.said(n.apply(first), "up")
+                await up(n, n.apply(first))
                 assert none_executed(n)
                 then(work)
             obj = pod(python(work, "exit", "4"), policy="Never")
@@ -406,6 +415,7 @@ NODE = """
 import asyncio, sys
 from pathlib import Path
 from lab.kubelet.forking import Zygote
+from lab.kubelet.pod import Pod
 from lab.kubelet.process import Process
 
 async def main(run, folder, work):
