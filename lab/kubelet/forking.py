@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.errors import LabFault
-from lab.host import processes
+from lab.host import mark, processes
 from lab.kubelet import zygote
 from lab.kubelet.environment import SYSTEM_PATH
 
@@ -85,7 +85,14 @@ class Zygote:
             _adopt_orphans(True)
             with its:
                 command: list[str | Path] = [self._python, "-P", zygote.__file__, str(its.fileno()), *self._modules]
-                self._daemon = processes.start(self._run, NAME, command, env=self._env, cwd=self._run, inherited=[its.fileno()])
+                self._daemon = processes.start(
+                    self._run,
+                    NAME,
+                    command,
+                    env=self._env | {zygote.ROOM: " " * zygote.ROOM_BYTES},
+                    cwd=self._run,
+                    inherited=[its.fileno()],
+                )
         except (LabFault, OSError) as fault:
             ours.close()
             log.warning("pods are executed, not forked: %s", fault)
@@ -117,7 +124,9 @@ class Zygote:
 
         Raises :class:`ForkError`, and OSError when the process itself can't be set up; nothing runs then.
         """
-        text = await self._ask({"module": command[2], "command": list(command), "env": dict(env), "cwd": str(cwd)}, output)
+        # Where there is room for some only: the mark, by which the process is found, and then the short ones.
+        ordered = dict(sorted(env.items(), key=lambda one: (one[0] != mark.VARIABLE, len(one[1]))))
+        text = await self._ask({"module": command[2], "command": list(command), "env": ordered, "cwd": str(cwd)}, output)
         pid, _, outcome = text.strip().partition("\n")
         if not int(pid or 0):
             raise ForkError(outcome or "the zygote has ended")

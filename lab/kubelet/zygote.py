@@ -19,12 +19,13 @@ import runpy
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 Job = dict[str, Any]  # module, command, env, cwd
 READY = "ready"
+ROOM, ROOM_BYTES = "ROOM", 16_384  # a variable of the zygote that makes room for those of a pod
 
 
 def load(modules: Sequence[str]) -> None:
@@ -99,18 +100,17 @@ def _begin(content: int, log: int, answer: int) -> Job:
         os.chdir(job["cwd"])
         os.dup2(log, 1)
         os.dup2(log, 2)
+        os.environ.clear()
+        os.environ.update(job["env"])
+        _show(job["command"], job["env"])
     except OSError as error:
         os.write(answer, f"{error}\n".encode())
         os._exit(1)
-    os.environ.clear()
-    os.environ.update(job["env"])
     time.tzset()
     sys.orig_argv = list(job["command"])
     sys.argv = ["-m", *job["command"][3:]]
     sys.path.insert(0, str(Path.cwd()))  # where ``python -m`` looks first
     gc.enable()
-    with contextlib.suppress(OSError):
-        _entitle(job["command"])
     os.write(answer, f"{READY}\n".encode())
     for entry in Path("/proc/self/fd").iterdir():
         if (descriptor := int(entry.name)) > 2:
@@ -119,16 +119,22 @@ def _begin(content: int, log: int, answer: int) -> Job:
     return job
 
 
-def _entitle(command: Sequence[str]) -> None:
-    """Show ``command``, as far as it fits, where ``ps`` looks for the command line. The environment behind it stays as it is.
+def _show(command: Sequence[str], env: Mapping[str, str]) -> None:
+    """Show ``command`` and ``env`` where ``/proc`` shows a process's: in the memory with which the zygote was started.
 
-    The kernel takes a last byte that is not 0 as the sign of a title, which ends at its first 0 (fs/proc/base.c).
+    A variable for which no room is left is left out. Nothing else reads this memory once ``os.environ`` was set anew. The kernel takes a last byte that is not 0 as the sign that a title ends at its first 0 (fs/proc/base.c). Raises OSError.
     """
-    begin, end = (int(field) for field in Path("/proc/self/stat").read_text().rpartition(")")[2].split()[45:47])
-    title = " ".join(command).encode()[: end - begin - 2]
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    begin, end, env_begin, env_end = map(int, fields[45:49])
+    title = " ".join(command).encode()[: end - begin - 2].ljust(end - begin - 1, b"\0") + b"\1"
+    shown = b""
+    for variable in (f"{name}={value}\0".encode() for name, value in env.items()):
+        if len(shown) + len(variable) < env_end - env_begin:
+            shown += variable
     with Path("/proc/self/mem").open("r+b", buffering=0) as memory:
-        memory.seek(begin)
-        memory.write(title.ljust(end - begin - 1, b"\0") + b"\1")
+        for address, content in ((begin, title), (env_begin, shown.ljust(env_end - env_begin, b"\0"))):
+            memory.seek(address)
+            memory.write(content)
 
 
 def main() -> None:

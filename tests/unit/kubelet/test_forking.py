@@ -40,6 +40,7 @@ def facts():
     return {
         "leads": os.getpid() == os.getsid(0) == os.getpgid(0),
         "environment": dict(os.environ),
+        "shown": dict(one.split("=", 1) for one in open("/proc/self/environ").read().split("\\0") if one),
         "limits": {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")},
         "handlers": {one.name: str(signal.getsignal(one)) for one in signal.Signals},
         "masks": {name: status[name] for name in ("SigBlk", "SigIgn", "SigCgt")},
@@ -157,6 +158,7 @@ def test_a_forked_program_sees_what_an_executed_one_sees(run: Path, work: Path) 
     forked = facts(run, work, Zygote(run, FOLDER, ["work"], {"PYTHONPATH": str(work), "ITS_OWN": "x"}))
     assert forked == facts(run, work, None)
     assert forked["leads"]
+    assert forked["shown"] == forked["environment"]
     assert (forked["environment"]["COLOUR"], forked["environment"][mark.VARIABLE]) == ("blue", str(run))
     assert forked["files"] == {"0": "/dev/null", "1": "/pod/main.log", "2": "/pod/main.log"}
     assert forked["zone"] == ["JST", "JST"]
@@ -169,7 +171,7 @@ def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(run: P
         async with forking(run, work) as n:
             began = identity.of(n.zygote.pid).ticks
             await asyncio.sleep(0.05)
-            made = n.apply(pod(python(work, "drain")))
+            made = n.apply(pod(python(work, "drain", LONG="x" * 20_000)))
             await up(n, made)
             pid = made.containers[0].pid
             assert psutil.Process(pid).cmdline() == ["python", "-m", "work", "drain"]
@@ -177,6 +179,9 @@ def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(run: P
             assert identity.of(pid).ticks > began
             assert pid in mark.marked()[run]
             assert str(run) in n.text(made)
+            shown = psutil.Process(pid).environ()
+            assert (shown["HOSTNAME"], shown[mark.VARIABLE]) == ("pod", str(run))
+            assert "LONG" not in shown
             assert [process.pid for process in processes.remembered(run, "pod/")] == [pid]
 
     alone(body())
