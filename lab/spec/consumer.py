@@ -50,6 +50,7 @@ _COST = Kind(Cost.parse, "6 or 2-10, 0.001 to 600,000")
 _PLACE = Kind(Place.parse, "PARTITION:OFFSET")
 _DELAYS = Kind(Backoff.parse, f"1 to {MOST_DELAYS} delays of 0 to {MOST_DELAY_MS:,}, with commas")
 _TIMES_RATE = Scaling("multiplied by the scale's rate", lambda value, scale: round(value * scale.rate))
+_SECONDS = Scaling("divided by the scale's time", lambda value, scale: value / scale.time)
 _BY_TIME = Scaling("divided by the scale's time", lambda value, scale: str(Backoff.parse(value).compressed(scale.time)))
 
 
@@ -87,6 +88,13 @@ class TrialSettings:
         "where a new group starts",
         client="auto.offset.reset",
         hashed_at_default=True,
+    )
+    start_s: float = setting(
+        0.0,
+        number(0, 3600),
+        "least time from the process's start until it joins: image pull, JVM, cache",
+        "s",
+        scaling=_SECONDS,
     )
     partition_warmup_ms: int = setting(
         0, whole(0, 600_000), "work per newly assigned partition (a cache, state)", "ms", hashed_at_default=True

@@ -90,13 +90,16 @@ class Program:
 
     def run(self) -> None:
         """Consume until SIGTERM, and then drain and leave."""
-        self._say("started", created=process_started())
+        created = process_started()
+        self._say("started", created=created)
+        self._start_up(created + self._settings.start_s)
         if self._settings.join == "off":
             self._stand_by()
             return
-        self._member.subscribe()
-        self._subscribed = True
-        self._say("subscribed")
+        if not self._stopping.is_set():
+            self._member.subscribe()
+            self._subscribed = True
+            self._say("subscribed")
         abandoned = False
         while not self._stopping.is_set() and not abandoned:
             self._alive_at = time.monotonic()
@@ -112,6 +115,11 @@ class Program:
         committed = self._member.leave(max(1.0, self._drained_by - time.monotonic()))
         self._say("left", committed=committed)
         self._producer.flush(10)
+
+    def _start_up(self, until: float) -> None:
+        """Be alive and not ready until ``until``, epoch seconds, or until told to stop: the cold start that is declared."""
+        while (left_s := until - clock.now()) > 0 and not self._stopping.wait(min(left_s, 1.0)):
+            self._alive_at = time.monotonic()
 
     def _stand_by(self) -> None:
         """Stay ready and idle until SIGTERM. Such a pod is the control for the cost of a starting pod to its neighbours."""

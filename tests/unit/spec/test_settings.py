@@ -87,6 +87,15 @@ def test_a_setting_that_is_added_is_everything_else_too():
     assert settings.client(Longer(pause_ms=9))["a.pause.ms"] == 9
 
 
+def test_a_declared_cold_start_is_compressed_and_changes_no_id_at_its_default():
+    """Six seconds at real time are 0.2 s at a thirtieth; a workload that declares none has the id that it had before."""
+    assert float(Workload.of({"start_s": 6}, "my.yaml").environment(QUICK)["START_S"]) == 6 / QUICK.time == 0.2
+    assert "start_s" not in Workload().to_dict()
+    assert Workload(start_s=6.0).to_dict() == Workload().to_dict() | {"start_s": 6.0}
+    with pytest.raises(InputError, match=r"my.yaml: start_s: -1 is not allowed; allowed: 0 to 3,600"):
+        Workload.of({"start_s": -1}, "my.yaml")
+
+
 def test_librdkafka_is_given_what_the_declaration_names():
     """Value as it is, under the property's name."""
     options = ["--bootstrap-servers=x", "--auto-offset-reset=latest", "--metadata-refresh-ms=1000"]
