@@ -9,7 +9,8 @@ A measure is declared as a class and computed by a function:
     def hold(record: Record) -> Hold:
         return Hold(growth=...)  # a float, or None where there is none
 
-Where the function raises :class:`NoData`, ``hold(record).growth`` is a quantity without a value that says why.
+Where the function raises :class:`NoData`, ``hold(record).growth`` is a quantity without a value that says why. Of the runs of a
+repeated trial, ``hold(runs).growth`` is the quantity of each run (:mod:`lab.judge.runs`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, Self, TypeVar, get_type_hints, overload
 
 from lab.errors import NoData
+from lab.judge import runs
 from lab.judge.quantity import Quantity
 
 T = TypeVar("T")
@@ -135,6 +137,7 @@ M = TypeVar("M", bound=Measure)
 def measure(compute: Callable[P, M]) -> Callable[P, M]:
     """Make the :class:`NoData` that ``compute`` raises the reason of a measure without values."""
 
+    @runs.lifted
     @functools.wraps(compute)
     def measured(*given: P.args, **named: P.kwargs) -> M:
         try:
@@ -150,6 +153,7 @@ def quantity(unit: str, name: str) -> Callable[[Callable[P, float]], Callable[P,
     """Make a function that returns one number, or raises :class:`NoData`, return a :class:`Quantity`."""
 
     def decorate(compute: Callable[P, float]) -> Callable[P, Quantity]:
+        @runs.lifted
         @functools.wraps(compute)
         def measured(*given: P.args, **named: P.kwargs) -> Quantity:
             try:

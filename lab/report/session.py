@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import BAD_INPUT, FAULT, InputError
-from lab.judge.claim import Verdict
+from lab.judge.claim import Repeats, Verdict
 from lab.report import summary
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
@@ -54,7 +54,8 @@ class Session:
         for row in self.rows:
             number = "no data" if row["measured"] is None else f"{row['measured']:,.4g} {row['unit']}"
             wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
-            lines.append(f"{row['verdict']:>8}  {row['objective']}: {number} (wanted {wanted})")
+            runs = f"; {Repeats(**row['repeats'])}" if row.get("repeats") else ""
+            lines.append(f"{row['verdict']:>8}  {row['objective']}: {number} (wanted {wanted}){runs}")
         return lines
 
     def environment(self) -> str:

@@ -32,7 +32,7 @@ from lab.measure.integrity import integrity
 from lab.measure.lateness import behind
 from lab.measure.reaction import POLICY, reaction
 from lab.measure.signal import unanswered
-from lab.measure.spread import spread
+from lab.judge.spread import spread
 from lab.measure.timeline import moments, peak_lag
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light

@@ -29,7 +29,7 @@ from lab.measure.hold import hold
 from lab.measure.integrity import integrity
 from lab.measure.reaction import PARTS, POLICY, reaction
 from lab.measure.signal import signal
-from lab.measure.spread import spread
+from lab.judge.spread import spread
 from lab.report.evidence import breakdown_of
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light

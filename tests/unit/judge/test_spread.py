@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.judge.quantity import Quantity
-from lab.measure.spread import Spread, spread
+from lab.judge.spread import Spread, spread
 
 
 @pytest.mark.parametrize("n", range(1, 16))

@@ -1,0 +1,66 @@
+"""The runs of one trial that was repeated. A measure takes them like a single record, and measures each.
+
+cpu = trials.blocks({"CPU": …})["CPU"]        # six records
+claim(hold(cpu).growth > 500, "…")            # held only where it holds in each of the six
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from lab.judge.quantity import Quantity, repeated
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Runs(tuple[T, ...]):
+    """What each run left, in the order of the blocks: records, or what was measured of them."""
+
+
+class Several(Generic[T]):
+    """What was measured of several runs: ``growth`` of it is the quantity in each run, made by :func:`repeated`.
+
+    Anything else that the runs have is a :class:`Runs` of it, and a method is called of each.
+    """
+
+    def __init__(self, each: tuple[T, ...]) -> None:
+        self.each = each
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _together([getattr(one, name) for one in self.each])
+
+
+def lifted(compute: Callable[P, T]) -> Callable[P, T]:
+    """Make ``compute``, which is of one run, take :class:`Runs` in the place of any argument, as many of each."""
+
+    @functools.wraps(compute)
+    def of_each(*given: P.args, **named: P.kwargs) -> T:
+        lengths = {len(one) for one in (*given, *named.values()) if isinstance(one, Runs)}
+        if not lengths:
+            return compute(*given, **named)
+        if len(lengths) > 1 or 0 in lengths:
+            raise ValueError(f"{compute.__name__}: the runs are {' and '.join(map(str, sorted(lengths)))} in number")
+        results = []
+        for number in range(lengths.pop()):
+            one = [value[number] if isinstance(value, Runs) else value for value in given]
+            more = {name: value[number] if isinstance(value, Runs) else value for name, value in named.items()}
+            results.append(compute(*one, **more))  # type: ignore[arg-type]
+        together: T = _together(results)
+        return together
+
+    return of_each
+
+
+def _together(results: list[Any]) -> Any:
+    if all(isinstance(one, Quantity) for one in results):
+        return repeated(results)
+    if all(callable(one) for one in results):
+        return lambda *given, **named: _together([one(*given, **named) for one in results])
+    if all(isinstance(one, str | int | float | tuple | list | dict | None) for one in results):
+        return Runs(results)
+    return Several(tuple(results))
