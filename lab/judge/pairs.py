@@ -23,10 +23,10 @@ WANTED = 0.95
 class Paired:
     """The ``differences`` of ``n`` pairs, first side less second, and what they come to.
 
-    ``estimate`` is the Hodges-Lehmann estimate; ``low`` to ``high`` holds the true difference with ``confidence`` (0 to 1). That
-    reaches 95 % from 6 pairs on; below, the interval is the widest there is and ``confidence`` says what it is worth. ``above``
-    and ``below`` count the pairs in which the first side is above or below the second; ``p`` is the exact two-sided sign test's.
-    None of the quantities has a number when any pair lacks one.
+    ``estimate`` is the Hodges-Lehmann estimate; ``low`` to ``high`` holds the true difference with ``confidence`` (0 to 1).
+    That reaches 95 % from 6 pairs on; below, the interval is the widest there is and ``confidence`` says what it is worth.
+    ``above`` and ``below`` count the pairs in which the first side is above or below the second; ``p`` is that of the exact
+    two-sided sign test. None of the quantities has a number when any pair lacks one.
     """
 
     differences: tuple[Quantity, ...]
@@ -118,7 +118,7 @@ def signed_rank(n: int) -> list[int]:
 
 
 def sign_test(above: int, below: int) -> float:
-    """The exact two-sided probability of signs at least as uneven, were either equally likely; pairs without one are left out."""
+    """The exact two-sided probability of signs at least as uneven, were both as likely; a pair without one is left out."""
     n, fewer = above + below, min(above, below)
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / (1 << n))
 

@@ -21,6 +21,7 @@ from lab.spec.adopt import Replaced, adopt
 from lab.spec.companions import bystander, lag_scaler
 from lab.spec.controller import LagController
 from lab.spec.declarations import Declarations
+from lab.spec.duet import Side
 from lab.spec.events import Context, During, Event
 from lab.spec.library import COMMITTED, Library
 from lab.spec.policy import Policy
@@ -45,6 +46,7 @@ _OPTIONAL: dict[str, type] = {
     **dict.fromkeys(("until", "driver"), str),
     "repetition": int,
     **dict.fromkeys(("replaced", "beside"), list),
+    "side": dict,
 }
 
 
@@ -56,6 +58,7 @@ class Inputs:
     steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
+    ``side`` says which side of a duet it is, None of a trial by itself.
     ``library`` is where the manifests are looked up; it is no part of the identity.
     """
 
@@ -74,6 +77,7 @@ class Inputs:
     replaced: tuple[Replaced, ...] = ()
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
+    side: Side | None = None
     library: Library = field(default=COMMITTED, compare=False)
 
     @property
@@ -109,6 +113,8 @@ class Inputs:
             content["beside"] = list(self.beside)
         if self.driver != PRODUCER:
             content["driver"] = self.driver
+        if self.side is not None:
+            content["side"] = asdict(self.side)
         return content
 
     @classmethod
@@ -129,6 +135,8 @@ class Inputs:
         replaced = read.get("replaced", ())
         read["replaced"] = tuple(Replaced(**plain.fields_of(Replaced, one, where, "inputs.replaced")) for one in replaced)
         read["beside"] = tuple(read.get("beside", ()))
+        if "side" in read:
+            read["side"] = Side(**plain.fields_of(Side, read["side"], where, "inputs.side"))
         read["during"] = events.stored(content, read["profile"], where)
         return cls(**read)
 

@@ -25,6 +25,7 @@ import pytest
 
 from lab.judge.aggregate import largest, median, smallest, total
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
+from lab.judge.spread import spread
 from lab.measure.churn import churn
 from lab.measure.cost import cost
 from lab.measure.flips import stability
@@ -32,7 +33,6 @@ from lab.measure.integrity import integrity
 from lab.measure.lateness import behind
 from lab.measure.reaction import POLICY, reaction
 from lab.measure.signal import unanswered
-from lab.judge.spread import spread
 from lab.measure.timeline import moments, peak_lag
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
@@ -108,7 +108,7 @@ def test_transient_spikes_scale_nothing(trials, evidence):
 def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
     """70-90 % fewer scaling events and 20-40 % less compute: measured, beside the lateness they are bought with."""
     plan = {"profile": profile, "workload": light(), "until": REPLAYED}
-    found = trials.interleaved({name: plan | {"policy": policy} for name, policy in POLICIES.items()})
+    found = trials.blocks({name: plan | {"policy": policy} for name, policy in POLICIES.items()})
 
     for name, runs in found.items():
         evidence.report(name, {figure: median(map(of, runs)) for figure, of in FIGURES.items()} | {"runs": len(runs)})

@@ -22,6 +22,7 @@ import pytest
 
 from lab.judge.aggregate import median
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
+from lab.judge.spread import spread
 from lab.measure.coldstart import cold_start
 from lab.measure.drain import drain
 from lab.measure.flips import stability
@@ -29,7 +30,6 @@ from lab.measure.hold import hold
 from lab.measure.integrity import integrity
 from lab.measure.reaction import PARTS, POLICY, reaction
 from lab.measure.signal import signal
-from lab.judge.spread import spread
 from lab.report.evidence import breakdown_of
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
@@ -69,7 +69,7 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
 def test_a_reaction_is_known_with_its_spread(trials, evidence):
     """Median and interval of each part over ``--repeat`` runs of the same step; the bound holds for the median."""
     plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
-    runs = trials.interleaved({"step": plan})["step"]
+    runs = trials.blocks({"step": plan})["step"]
     found = [reaction(run) for run in runs]
     total = median(one.total_s for one in found)
 
@@ -110,7 +110,7 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
 def test_the_cold_start_is_shortened(trials, evidence):
     """As many pods, asked for a few at a time, start sooner each."""
     plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
-    found = trials.interleaved({"8 at once": plan, "2 at a time": plan | {"policy": "lag-150-stream"}})
+    found = trials.blocks({"8 at once": plan, "2 at a time": plan | {"policy": "lag-150-stream"}})
     start = {name: median(cold_start(run).start for run in runs) for name, runs in found.items()}
     shortened = (start["2 at a time"] / start["8 at once"]).named("time from created to subscribed, in portions over at once")
 

@@ -41,22 +41,23 @@ class Notes:
         patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
         patch.setattr(summary, "keep", lambda record: record)  # what is judged here stays as it is
         cached: Any = Tables.__dict__["produced"]
-        produced, run = cached.func, Trials.run
+        produced, records = cached.func, Trials._records
 
-        def running(trials: Any, *given: Any, **how: Any) -> Any:
+        def running(trials: Any, *given: Any) -> Any:
             self._done, self._opening = trials.done, True
             try:
-                record = run(trials, *given, **how)
+                found = records(trials, *given)
             finally:
                 self._opening = False
-            self._trials.setdefault(record.folder.name, set())
-            return record
+            for record in found:
+                self._trials.setdefault(record.folder.name, set())
+            return found
 
         def listed(record: Any) -> Any:
             self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
             return produced(record)
 
-        patch.setattr(Trials, "run", running)
+        patch.setattr(Trials, "_records", running)
         patch.setattr(cached, "func", listed)
         sys.addaudithook(self._opened)
 

@@ -19,8 +19,8 @@ from lab.judge.pairs import (
 )
 from lab.judge.quantity import Quantity, repeated
 
-# Critical values of Wilcoxon's signed rank, two-sided, 5 %: the largest T with 2 P(sum <= T) <= 0.05. Source: the table in every
-# textbook (Siegel, Nonparametric Statistics, table G; Hollander and Wolfe, A.4).
+# Critical values of Wilcoxon's signed rank, two-sided, 5 %: the largest T with 2 P(sum <= T) <= 0.05, of the printed tables
+# (Siegel, Nonparametric Statistics, table G; Hollander and Wolfe, A.4).
 CRITICAL = {6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 11: 10, 12: 13, 13: 17, 14: 21, 15: 25, 16: 29, 20: 52, 25: 89}
 
 
@@ -45,7 +45,7 @@ def test_the_signed_rank_counts_every_outcome(n):
 
 
 def test_the_estimate_and_interval_of_a_printed_example():
-    """Hollander and Wolfe's depression scores (Hamilton factor IV of nine patients): -0.46, and 95.3 % from -0.786 to -0.010."""
+    """Hollander and Wolfe's depression scores (Hamilton factor IV of nine patients): -0.46, and from -0.786 to -0.010."""
     before = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]
     after = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29]
     differences = [later - earlier for earlier, later in zip(before, after, strict=True)]
