@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Self
 
 from lab.judge.quantity import Bound, Comparison, Quantity
-from lab.judge.spread import spread
+from lab.judge.spread import interval
 
 HELD, BREACHED, NO_DATA = "held", "breached", "no data"
 KINDS = ("claim", "control", "invariant")
@@ -31,11 +30,9 @@ class Repeats:
     def of(cls, comparison: Comparison) -> Self:
         """The repeats of ``comparison``, whose quantity was repeated."""
         runs, held = comparison.quantity.runs, comparison.each.count(True)
-        values = [one.value for one in runs if one.value is not None]
-        if len(values) < len(runs) or any(map(math.isnan, values)):
-            return cls(len(runs), held)
-        wide = spread(runs)
-        return cls(len(runs), held, _worst(comparison, values), wide.low.value, wide.high.value, wide.confidence)
+        low, high, confidence = interval(runs)
+        worst = None if low is None else _worst(comparison, [one.number for one in runs])
+        return cls(len(runs), held, worst, low, high, confidence)
 
     def __str__(self) -> str:
         counted = f"held in {self.held} of {self.n}"

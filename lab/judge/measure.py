@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, Self, TypeVar, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast, get_type_hints, overload
 
 from lab.errors import NoData
 from lab.judge import runs
@@ -137,9 +137,10 @@ M = TypeVar("M", bound=Measure)
 def measure(compute: Callable[P, M]) -> Callable[P, M]:
     """Make the :class:`NoData` that ``compute`` raises the reason of a measure without values."""
 
-    @runs.lifted
     @functools.wraps(compute)
     def measured(*given: P.args, **named: P.kwargs) -> M:
+        if count := runs.count(given, named):
+            return cast(M, runs.each(measured, count, given, named))
         try:
             return compute(*given, **named)
         except NoData as missing:
@@ -153,9 +154,10 @@ def quantity(unit: str, name: str) -> Callable[[Callable[P, float]], Callable[P,
     """Make a function that returns one number, or raises :class:`NoData`, return a :class:`Quantity`."""
 
     def decorate(compute: Callable[P, float]) -> Callable[P, Quantity]:
-        @runs.lifted
         @functools.wraps(compute)
         def measured(*given: P.args, **named: P.kwargs) -> Quantity:
+            if count := runs.count(given, named):
+                return cast(Quantity, runs.each(measured, count, given, named))
             try:
                 return Quantity(name, unit, compute(*given, **named))
             except NoData as missing:

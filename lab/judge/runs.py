@@ -6,14 +6,12 @@ claim(hold(cpu).growth > 500, "…")            # held only where it holds in ea
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from lab.judge.quantity import Quantity, repeated
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
 class Runs(tuple[T, ...]):
@@ -35,25 +33,25 @@ class Several(Generic[T]):
         return _together([getattr(one, name) for one in self.each])
 
 
-def lifted(compute: Callable[P, T]) -> Callable[P, T]:
-    """Make ``compute``, which is of one run, take :class:`Runs` in the place of any argument, as many of each."""
+def count(given: Sequence[Any], named: Mapping[str, Any]) -> int:
+    """How many runs there are among the arguments of a measure; 0 where no argument is :class:`Runs`.
 
-    @functools.wraps(compute)
-    def of_each(*given: P.args, **named: P.kwargs) -> T:
-        lengths = {len(one) for one in (*given, *named.values()) if isinstance(one, Runs)}
-        if not lengths:
-            return compute(*given, **named)
-        if len(lengths) > 1 or 0 in lengths:
-            raise ValueError(f"{compute.__name__}: the runs are {' and '.join(map(str, sorted(lengths)))} in number")
-        results = []
-        for number in range(lengths.pop()):
-            one = [value[number] if isinstance(value, Runs) else value for value in given]
-            more = {name: value[number] if isinstance(value, Runs) else value for name, value in named.items()}
-            results.append(compute(*one, **more))  # type: ignore[arg-type]
-        together: T = _together(results)
-        return together
+    Raises ``ValueError`` for runs that are not as many in each.
+    """
+    lengths = {len(one) for one in (*given, *named.values()) if isinstance(one, Runs)}
+    if len(lengths) > 1 or 0 in lengths:
+        raise ValueError(f"the runs to measure are {' and '.join(map(str, sorted(lengths)))} in number: they must be as many")
+    return next(iter(lengths), 0)
 
-    return of_each
+
+def each(compute: Callable[..., Any], runs: int, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What ``compute`` measures in each of so many ``runs``, together: a quantity of all, or :class:`Several`."""
+    results = []
+    for number in range(runs):
+        one = [value[number] if isinstance(value, Runs) else value for value in given]
+        more = {name: value[number] if isinstance(value, Runs) else value for name, value in named.items()}
+        results.append(compute(*one, **more))
+    return _together(results)
 
 
 def _together(results: list[Any]) -> Any:

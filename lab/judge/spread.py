@@ -60,3 +60,12 @@ def spread(values: Sequence[Quantity | float]) -> Spread:
 def _confidence(n: int, k: int) -> float:
     """That at least ``k`` of ``n`` values lie on either side of the median."""
     return max(0.0, 1 - 2 * sum(math.comb(n, below) for below in range(k)) / (1 << n))
+
+
+def interval(values: Sequence[Quantity]) -> tuple[float | None, float | None, float | None]:
+    """(low, high, confidence) of :func:`spread`; None for each where a value is missing or is not a number."""
+    numbers = [one.value for one in values]
+    if any(value is None or math.isnan(value) for value in numbers):
+        return None, None, None
+    wide = spread(values)
+    return wide.low.value, wide.high.value, wide.confidence

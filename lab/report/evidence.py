@@ -19,6 +19,7 @@ from lab.measure.killed import killed
 from lab.measure.overview import overview
 from lab.measure.reaction import POLICY, Reaction
 from lab.record.store import Record
+from lab.report import attempts
 from lab.report.chart import Timeline, timeline
 from lab.report.compare import comparison_chart, comparison_table
 from lab.report.look import html, png
@@ -60,6 +61,10 @@ def attach(
             yaml.safe_dump(record.policy.content, sort_keys=False), f"5 policy as applied: {name}", AttachmentType.YAML
         )
         allure.attach.file(str(record.folder / "trial.json"), f"5 trial.json: {name}", AttachmentType.JSON)
+        for other, ended in attempts.others(record):
+            allure.attach.file(
+                str(other / "trial.json"), f"5 another attempt at {name}: {other.name}, {ended}", AttachmentType.JSON
+            )
         allure.attach.file(str(record.folder / "measures.json"), f"6 measures: {name}", AttachmentType.JSON)
     if len(records) == 1:
         for file in sorted((record.folder / "inputs").glob("*.yaml")):

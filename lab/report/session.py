@@ -77,10 +77,15 @@ class SessionSummary:
         """Write summary.md and attach it to the running test; returns the ``expected`` experiments that were not judged."""
         import allure
 
+        from lab.report import attempts
+
         session = self.session
         content: dict[str, Any] = {"policy_yaml": recommended.read_text(), "expected": expected}
         text = [summary.summary_markdown(session.rows, session.conclusions, self._head(), **content), "## Before and after"]
         text += [f"### {name}\n\n{table}" for name, table in session.tables.items()]
+        if (tried := attempts.table(self.results)).rows:
+            text += ["## Attempts", "Each of these trials was begun more than once; no record was run over.", tried.markdown]
+            allure.attach(tried.html, "attempts", allure.attachment_type.HTML)
         (self.results / "summary.md").write_text("\n".join(text))
         page = summary.summary_html(session.rows, session.conclusions, self._head(), **content)
         allure.dynamic.description_html(page)

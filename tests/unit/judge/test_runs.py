@@ -66,7 +66,7 @@ def test_runs_of_different_numbers_have_no_blocks():
     """Nor measures of two of them."""
     with pytest.raises(ValueError, match="2 and 3 runs have no blocks"):
         _ = hold(Runs([1, 2])).peak - hold(Runs([1, 2, 3])).peak
-    with pytest.raises(ValueError, match="age: the runs are 1 and 2 in number"):
+    with pytest.raises(ValueError, match="1 and 2 in number: they must be as many"):
         age(Runs([1, 2]), Runs([1]))
 
 
