@@ -95,7 +95,7 @@ def judge(comparison: Comparison, sentence: str, *, kind: str = "claim", source:
         note=quantity.why,
         kind=kind,
         source=source or (bound.source if isinstance(bound, Bound) else ""),
-        repeats=Repeats.of(comparison) if quantity.runs else None,
+        repeats=Repeats.of(comparison) if len(quantity.runs) > 1 else None,
     )
 
 

@@ -18,6 +18,11 @@ class Runs(tuple[T, ...]):
     """What each run left, in the order of the blocks: records, or what was measured of them."""
 
 
+def first(found: T | Runs[T]) -> T:
+    """A single record as it is, and the first of several: for what all runs have in common, as their policy."""
+    return found[0] if isinstance(found, Runs) else found
+
+
 class Several(Generic[T]):
     """What was measured of several runs: ``growth`` of it is the quantity in each run, made by :func:`repeated`.
 

@@ -9,7 +9,7 @@ from lab.judge.aggregate import largest, median
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.quantity import Quantity, repeated
-from lab.judge.runs import Runs
+from lab.judge.runs import Runs, first
 from lab.report.tables import claim
 
 
@@ -78,7 +78,6 @@ def test_runs_of_different_numbers_have_no_blocks():
         ([9, 9, 9], BREACHED, 0),
         ([1, -1, 2], NO_DATA, 2),
         ([9, -1, 2], BREACHED, 1),
-        ([1], HELD, 1),
     ],
 )
 def test_a_breach_in_one_run_is_a_breach_with_its_rate(values, verdict, held):
@@ -111,6 +110,17 @@ def test_not_a_number_is_no_interval():
     """It is breached by every bound."""
     found = judge(hold(Runs([1, math.nan])).growth < 5, "it ends")
     assert (found.verdict, found.repeats.low) == (BREACHED, None)
+
+
+def test_a_single_run_is_judged_like_a_record():
+    """It repeats nothing."""
+    found = judge(hold(Runs([1])).growth < 5, "it ends")
+    assert (found.verdict, found.measured, found.repeats) == (HELD, 1, None)
+
+
+def test_what_runs_have_in_common_is_the_firsts():
+    """And a single record's is its own."""
+    assert first(Runs(["a", "b"])) == first("a") == "a"
 
 
 def test_no_run_is_no_quantity():
