@@ -46,8 +46,13 @@ def session(tmp_path):
         ran.executed = ran.printed.count("executed ")
         return ran
 
-    run.left = folder / "left"
     return run
+
+
+@pytest.fixture
+def left(tmp_path):
+    """What its sessions leave."""
+    return tmp_path / "ours" / "left"
 
 
 def records(left):
@@ -55,31 +60,31 @@ def records(left):
     return sorted(path.name for path in (left / "records").iterdir())
 
 
-def test_a_session_goes_on(session):
+def test_a_session_goes_on(session, left):
     """It judges again all that is finished, and executes only what is not; the earlier attempt stays."""
     first = session("--resume")
     assert (first.code, first.executed) == (1, 1), first.printed
-    (name,) = records(session.left)
+    (name,) = records(left)
     second = session("--resume")
     assert (second.code, second.executed) == (1, 0), second.printed
-    file = session.left / "records" / name / "trial.json"
+    file = left / "records" / name / "trial.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"ended": "interrupted"}))
     third = session("--resume")
     assert (third.code, third.executed) == (1, 1), third.printed
-    assert records(session.left) == [name, f"{name}.2"]
-    verdicts = json.loads((session.left / "verdicts.json").read_text())
+    assert records(left) == [name, f"{name}.2"]
+    verdicts = json.loads((left / "verdicts.json").read_text())
     assert {trial for row in verdicts for trial in row["trials"]} == {f"{name}.2"}
 
 
-def test_an_earlier_session_is_not_run_over(session):
+def test_an_earlier_session_is_not_run_over(session, left):
     """One line, exit code 2, and what the earlier one left is all there: records, verdicts and Allure's results."""
     session()
-    before = {path: path.read_bytes() for path in session.left.rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
     ran = session()
     assert (ran.code, ran.executed) == (2, 0), ran.printed
     line = "--results: 'left' is not allowed; allowed: a folder without records, as it has 1 and none is run over; --resume"
     assert line in ran.printed
-    assert {path: path.read_bytes() for path in session.left.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in left.rglob("*") if path.is_file()} == before
 
 
 def test_what_runs_no_trial_needs_no_leave(session):

@@ -103,7 +103,7 @@ def test_a_slower_trial_keeps_its_shape(work, rate):
     assert slow.policy.lag_threshold == pytest.approx(whole.policy.lag_threshold * rate, abs=0.5)
     assert (slow.policy.min_replicas, slow.policy.max_replicas) == (whole.policy.min_replicas, whole.policy.max_replicas)
     assert slow.policy.content["spec"]["advanced"] == whole.policy.content["spec"]["advanced"]
-    assert slow.policy.polling_s == whole.policy.polling_s
+    assert slow.policy.content["spec"]["pollingInterval"] == whole.policy.content["spec"]["pollingInterval"]
     assert slow.workload.burn == round(work.burn * rate)
     assert slow.workload.concurrency == work.concurrency
     assert slowed(whole, 1) is whole

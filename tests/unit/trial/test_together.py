@@ -107,7 +107,7 @@ def test_an_interruption_ends_both(monkeypatch):
                 raise KeyboardInterrupt
             super().join(timeout)
 
-    monkeypatch.setattr(module.threading, "Thread", Interrupted)
+    monkeypatch.setattr(threading, "Thread", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         together(follow, pair)
     assert sorted(ended) == ["a", "b"]
