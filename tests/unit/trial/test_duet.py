@@ -153,6 +153,17 @@ def test_a_side_that_fails_ends_both_and_both_records_stay(stages, tmp_path, bro
     assert [record.name for record in run(tmp_path, pair())] == [f"{side.id}.2" for side in pair()]
 
 
+def test_both_sides_come_to_an_event_before_it_happens(monkeypatch):
+    """Once its phase has begun, and again before the next."""
+    done = []
+    monkeypatch.setattr(runner, "_await", lambda _, phase: done.append(f"await {phase}"))
+    monkeypatch.setattr(runner, "happen", lambda _, phase, event: done.append(event))
+    chosen = SimpleNamespace(schedule=(("spike", "kill"), (None, "step")), until="replayed")
+    stage = SimpleNamespace(inputs=chosen, mark=lambda _: None)
+    assert runner._follow(stage, lambda: done.append("meet")) == "complete"
+    assert done == ["await spike", "meet", "kill", "await None", "meet", "step", "await None"]
+
+
 def test_records_are_closed_part_by_part_of_all(tmp_path):
     """So that no side still runs while Spark settles the other's ledger; one that lacks a part costs the other none."""
     order = []

@@ -51,9 +51,10 @@ def test_a_trial_by_itself_is_followed_in_this_thread():
 
 
 @pytest.mark.parametrize("waits_in", ["a wait", "a meeting"])
-def test_a_side_that_fails_ends_the_other(waits_in):
-    """What it raised is raised, and the other was told, wherever it was."""
-    pair = sides()
+def test_a_side_that_fails_ends_the_other(waits_in, monkeypatch):
+    """What it raised is raised, and the other was told, wherever it was: it waits out no deadline."""
+    monkeypatch.setattr(module, "MEET_S", 15)
+    pair, began = sides(), time.monotonic()
     ended = []
 
     def follow(stage, meet):
@@ -62,7 +63,7 @@ def test_a_side_that_fails_ends_the_other(waits_in):
         try:
             if waits_in == "a meeting":
                 meet()
-            assert stage.stop.wait(5)
+            assert stage.stop.wait(15)
             raise LabFault("the other side could not go on")
         finally:
             ended.append(stage.name)
@@ -70,6 +71,7 @@ def test_a_side_that_fails_ends_the_other(waits_in):
     with pytest.raises(LabFault, match="etcd died"):
         together(follow, pair)
     assert ended == ["b"]
+    assert time.monotonic() - began < 10
     assert all(stage.stop.is_set() for stage in pair)
 
 
