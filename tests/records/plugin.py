@@ -57,6 +57,8 @@ class Notes:
             self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
             return produced(record)
 
+        read = Trials._read
+        patch.setattr(Trials, "_read", lambda trials, block, **plan: read(trials, 1, **plan))  # one record for every block
         patch.setattr(Trials, "_records", running)
         patch.setattr(cached, "func", listed)
         sys.addaudithook(self._opened)
