@@ -43,7 +43,8 @@ class Said:
 def judge(session: str, records: Path, tests: Sequence[str] = (), scale: str = "quick", repeat: int = 1) -> Mapping[str, Said]:
     """What ``tests`` of ``session`` (all of them by default) say of the records under ``records``.
 
-    With ``repeat`` the record of each trial stands for so many runs. Raises :class:`LabFault` when the session itself can't be run.
+    With ``repeat`` the record of each trial stands for so many runs. Raises :class:`LabFault` when the session itself can't be
+    run.
     """
     options, everything = SESSIONS[session]
     with tempfile.TemporaryDirectory(prefix="elastic-lab-judged-") as folder:
