@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+from lab.judge.aggregate import interval
 from lab.judge.quantity import Bound, Comparison, Quantity
-from lab.judge.spread import interval
 
 HELD, BREACHED, NO_DATA = "held", "breached", "no data"
 KINDS = ("claim", "control", "invariant")

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from lab.errors import Breach, NoData
+from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity
-from lab.judge.spread import interval
 from lab.record.store import Record
 from lab.report import evidence as report
 from lab.report.compare import comparison_table

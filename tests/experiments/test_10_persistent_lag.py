@@ -23,10 +23,9 @@ the experiment does not assert it.
 import allure
 import pytest
 
-from lab.judge.aggregate import largest, median, smallest, total
+from lab.judge.aggregate import largest, median, smallest, spread, total
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
 from lab.judge.runs import first
-from lab.judge.spread import spread
 from lab.measure.churn import churn
 from lab.measure.cost import cost
 from lab.measure.flips import stability

@@ -20,9 +20,8 @@ scale-out is compared.
 import allure
 import pytest
 
-from lab.judge.aggregate import median
+from lab.judge.aggregate import median, spread
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
-from lab.judge.spread import spread
 from lab.measure.coldstart import cold_start
 from lab.measure.drain import drain
 from lab.measure.flips import stability

@@ -1,8 +1,13 @@
-"""Several quantities as one: a missing one is never left out of it."""
+"""Aggregates of quantities, and the interval of a median against every outcome there is."""
+
+import math
+from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lab.judge.aggregate import largest, median, smallest, total
+from lab.judge.aggregate import Spread, largest, median, smallest, spread, total
 from lab.judge.quantity import Quantity
 
 THREE = [Quantity("lag", "messages", value) for value in (4, 1, 10)]
@@ -27,3 +32,68 @@ def test_the_size_of_a_deviation_has_no_sign():
     """It keeps name and unit, and a missing one stays missing."""
     assert abs(Quantity("off", "%", -3)).value == 3
     assert (abs(NONE).value, abs(NONE).why) == (None, "no sample of c")
+
+
+@pytest.mark.parametrize("n", range(1, 16))
+def test_the_confidence_is_the_share_of_all_outcomes(n):
+    """Of the 2^n ways n values can lie about the median, the interval's ranks hold it in just that share; 95 % from n = 9."""
+    found = spread(list(range(n)))
+    low, high = int(found.low), int(found.high)  # the values are their own ranks
+    held = sum(low < sum(above) <= high for above in product((0, 1), repeat=n))  # sum(above): values below the median
+    assert found.confidence == pytest.approx(held / 2**n)
+    if n >= 9:
+        assert found.confidence >= 0.95
+        narrower = sum(low + 1 < sum(above) <= high - 1 for above in product((0, 1), repeat=n))
+        assert narrower / 2**n < 0.95
+    else:
+        assert (low, high) == (0, n - 1)
+        assert found.confidence == pytest.approx(1 - 2 ** (1 - n))
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40))
+def test_the_interval_holds_the_median_and_forgets_the_order(values):
+    """Both ends are values, the median lies between, and the order of repetitions is nothing."""
+    found = spread(values)
+    assert {found.low.value, found.high.value} <= set(values)
+    assert found.low.number <= found.median.number <= found.high.number
+    assert str(spread(sorted(values, reverse=True))) == str(found)
+
+
+@pytest.mark.parametrize("values", [[], [1.0, math.nan]])
+def test_no_value_is_refused(values):
+    """Neither an empty list nor a NaN has a median."""
+    with pytest.raises(ValueError, match="spread"):
+        spread(values)
+
+
+def test_a_recovery_that_never_came_has_a_median():
+    """Infinite seconds are a value: the worst."""
+    found = spread([1.0, 2.0, math.inf])
+    assert (found.median.value, found.high.value) == (2.0, math.inf)
+    assert str(spread([math.inf])) == "inf (inf-inf, n = 1, 0 %)"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([3.1, 4.0, 4.4, 4.6, 5.0], "4.4 (3.1-5.0, n = 5, 94 %)"),
+        ([0.161, 0.1, 0.2], "0.16 (0.10-0.20, n = 3, 75 %)"),
+        ([23_512.4, 21_000], "22,256 (21,000-23,512, n = 2, 50 %)"),
+        ([0, 0, 0], "0 (0-0, n = 3, 75 %)"),
+    ],
+)
+def test_it_reads_like_a_result(values, text):
+    """Two significant digits of the median, thousands grouped."""
+    found = spread(values)
+    assert isinstance(found, Spread)
+    assert str(found) == text
+
+
+def test_quantities_keep_their_name_and_unit():
+    """One that is missing leaves no median and no interval: the others might all lie on one side of it."""
+    seconds = [Quantity("reaction", "s", value) for value in (5, 4, 6)]
+    found = spread(seconds)
+    assert [str(one) for one in (found.low, found.median, found.high)] == ["reaction: 4 s", "reaction: 5 s", "reaction: 6 s"]
+    missing = spread([*seconds, Quantity("reaction", "s", None, "no pod")])
+    assert [one.why for one in (missing.low, missing.median, missing.high)] == ["no pod"] * 3
+    assert (missing.n, str(missing)) == (4, "no data (no pod)")
