@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from lab.errors import NoData
 from lab.judge.aggregate import total
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Quantity
+from lab.judge.runs import Runs
 from lab.record.store import Record
 from lab.spec.inputs import DRAINED, PRODUCER
 
@@ -134,8 +136,9 @@ def _remarked(found: Quantity, records: Sequence[Record]) -> Quantity:
     """``found`` with what of its ``records`` can't be judged."""
     if found.value is None:
         return found
-    remarks = dict.fromkeys(remark for record in records for remark in _remarks(record))
-    return Quantity(found.name, found.unit, found.value, "; ".join(remarks))
+    runs = (one for record in records for one in (record if isinstance(record, Runs) else [record]))
+    remarks = dict.fromkeys(remark for record in runs for remark in _remarks(record))
+    return replace(found, why="; ".join(remarks))
 
 
 def _remarks(record: Record) -> list[str]:

@@ -41,6 +41,11 @@ class Views(Tables):
         return self.trial.id
 
     @property
+    def name(self) -> str:
+        """The name of its folder: the identity, and from the second attempt on the attempt's number."""
+        return self.folder.name
+
+    @property
     def finished(self) -> bool:
         """Whether its trial went to its end."""
         return self.trial.complete

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import BAD_INPUT, FAULT, InputError
-from lab.judge.claim import Verdict
+from lab.judge.claim import Repeats, Verdict
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
     from lab.record.store import Record
@@ -59,7 +59,8 @@ class Session:
         for row in self.rows:
             number = "no data" if row["measured"] is None else f"{row['measured']:,.4g} {row['unit']}"
             wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
-            lines.append(f"{row['verdict']:>8}  {row['objective']}: {number} (wanted {wanted})")
+            runs = f"; {Repeats(**row['repeats'])}" if row.get("repeats") else ""
+            lines.append(f"{row['verdict']:>8}  {row['objective']}: {number} (wanted {wanted}){runs}")
         return lines
 
     def environment(self) -> str:
@@ -81,10 +82,15 @@ class SessionSummary:
         """Write summary.md and attach it to the running test; returns the ``expected`` experiments that were not judged."""
         import allure
 
+        from lab.report import attempts
+
         session = self.session
         content: dict[str, Any] = {"policy_yaml": recommended.read_text(), "expected": expected}
         text = [summary_markdown(session.rows, session.conclusions, self._head(), **content), "## Before and after"]
         text += [f"### {name}\n\n{table}" for name, table in session.tables.items()]
+        if (tried := attempts.table(self.results)).rows:
+            text += ["## Attempts", "Each of these trials was begun more than once; no record was run over.", tried.markdown]
+            allure.attach(tried.html, "attempts", allure.attachment_type.HTML)
         (self.results / "summary.md").write_text("\n".join(text))
         page = summary_html(session.rows, session.conclusions, self._head(), **content)
         allure.dynamic.description_html(page)

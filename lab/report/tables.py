@@ -9,6 +9,8 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from lab.judge.claim import Repeats
+
 if TYPE_CHECKING:
     import jinja2
 
@@ -103,9 +105,9 @@ def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
 
 
 def claim(verdict: Mapping[str, Any]) -> str:
-    """The sentence of a verdict, with where its bound is from, and why there is no number or what the number leaves out."""
-    word = "no data" if verdict["measured"] is None else "but"
-    remarks = {"bound": verdict.get("source"), word: verdict["note"]}
+    """The sentence of a verdict, the source of its bound, what its number leaves out, and in how many runs it held."""
+    word, repeats = "no data" if verdict["measured"] is None else "but", verdict.get("repeats")
+    remarks = {"bound": verdict.get("source"), word: verdict["note"], "runs": repeats and str(Repeats(**repeats))}
     return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
 
 

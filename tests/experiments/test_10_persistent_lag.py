@@ -27,6 +27,7 @@ import pytest
 
 from lab.judge.aggregate import largest, median, smallest, spread
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
+from lab.judge.runs import first
 from lab.measure.cost import cost
 from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.lag import moments, peak_lag
@@ -65,7 +66,7 @@ FIGURES = {
 
 def ignoring(claim, record):
     """A scaler that saw no lag would do nothing either: there was lag to scale on, and the HPA got it at every sync."""
-    lag = peak_lag(record) / (record.policy.min_replicas * record.lag_threshold)
+    lag = peak_lag(record) / (first(record).policy.min_replicas * first(record).lag_threshold)
     claim(lag.named("peak lag over the lagThresholds of the floor") > 1, "there was lag to ignore", kind="control")
     claim(syncs_without_metric(record) == 0, "the scaler answered the HPA at every sync", kind="control")
 
@@ -103,7 +104,7 @@ def test_transient_spikes_scale_nothing(trials, evidence):
 def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
     """70-90 % fewer scaling events and 20-40 % less compute: measured, beside the lateness they are bought with."""
     plan = {"profile": profile, "workload": light(), "until": REPLAYED}
-    found = trials.interleaved({name: plan | {"policy": policy} for name, policy in POLICIES.items()})
+    found = trials.blocks({name: plan | {"policy": policy} for name, policy in POLICIES.items()})
 
     for name, runs in found.items():
         evidence.report(name, {figure: median(map(of, runs)) for figure, of in FIGURES.items()} | {"runs": len(runs)})
@@ -125,7 +126,7 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
     """Where it loses: the same pods, later by sustainSeconds, with the lag that has come meanwhile."""
     found = run(trials, evidence, "plateau", POLICIES | {IN_SECONDS: "lasting-30s"})
 
-    triggers = found[LASTING].policy.content["spec"]["triggers"]
+    triggers = first(found[LASTING]).policy.content["spec"]["triggers"]
     sustain_s = float(triggers[0]["metadata"]["sustainSeconds"])
     most = {name: scale_events(record).most_replicas for name, record in found.items()}
     peak = {name: peak_lag(record) for name, record in found.items()}
@@ -177,7 +178,7 @@ def test_the_authors_table(trials, evidence):
     for name, row in seen.items():
         figures = {f"{clock} lag": moment.lag for clock, moment in row.items()}
         evidence.report(name, figures | {f"{clock} replicas": moment.wanted for clock, moment in row.items()})
-    floor = found[short].policy.min_replicas
+    floor = first(found[short]).policy.min_replicas
     # Of the group that is left alone, against the author's; both over their own lag at 12:00.
     shares = {clock: seen[long][clock].lag / seen[long]["12:00"].lag for clock in AUTHORS_LAG}
     off = largest(abs(share * AUTHORS_LAG["12:00"] / AUTHORS_LAG[clock] - 1) for clock, share in shares.items())

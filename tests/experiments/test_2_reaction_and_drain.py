@@ -64,7 +64,7 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
 def test_a_reaction_is_known_with_its_spread(trials, evidence):
     """Median and interval of each part over ``--repeat`` runs of the same step; the bound holds for the median."""
     plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
-    runs = trials.interleaved({"step": plan})["step"]
+    runs = trials.blocks({"step": plan})["step"]
     found = [reaction(run) for run in runs]
     total = median(one.total_s for one in found)
 
@@ -107,7 +107,7 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
 def test_the_cold_start_is_shortened(trials, evidence):
     """Pods that are asked for a few at a time start sooner each."""
     plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
-    found = trials.interleaved({"8 at once": plan, "2 at a time": plan | {"policy": "lag-150-stream"}})
+    found = trials.blocks({"8 at once": plan, "2 at a time": plan | {"policy": "lag-150-stream"}})
     start = {name: median(cold_start(run).start for run in runs) for name, runs in found.items()}
     shortened = (start["2 at a time"] / start["8 at once"]).named("time from created to subscribed, in portions over at once")
 

@@ -51,7 +51,7 @@ def stepped(trials):
         plans = {name: plan | {"workload": workload} for name, workload in workloads.items()}
         if control:
             plans["control: pods start, none joins"] = plan | {"policy": "bystanders", "workload": busy()}
-        records = trials.interleaved(plans)
+        records = trials.blocks(plans)
         return records, {name: [dip for record in runs for dip in dips(record)] for name, runs in records.items()}
 
     return run

@@ -41,7 +41,7 @@ KEDA, CONTROLLER = "KEDA", "controller"
 def test_the_controller_reacts_like_keda(trials, evidence):
     """The same step with either autoscaler: reaction, peak lag and pod-minutes side by side."""
     plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
-    found = trials.interleaved({KEDA: plan | {"policy": "lag-150"}, CONTROLLER: plan | {"policy": "controller-150"}})
+    found = trials.blocks({KEDA: plan | {"policy": "lag-150"}, CONTROLLER: plan | {"policy": "controller-150"}})
     decided = {name: median(reaction(record).part(POLICY) for record in records) for name, records in found.items()}
     reacted = {name: median(reaction(record).total_s for record in records) for name, records in found.items()}
     real = {name: median(reaction(record).real_s for record in records) for name, records in found.items()}

@@ -40,22 +40,25 @@ class Notes:
         patch.setattr(evidence, "attach", lambda *_: None)
         patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
         patch.setattr(overview, "write_measures", lambda record: record)  # what is judged here stays as it is
-        events, run = Tables.events, Trials.run
+        events, records = Tables.events, Trials._records
 
-        def running(trials: Any, *given: Any, **how: Any) -> Any:
+        def running(trials: Any, *given: Any) -> Any:
             self._done, self._opening = trials.done, True
             try:
-                record = run(trials, *given, **how)
+                found = records(trials, *given)
             finally:
                 self._opening = False
-            self._trials.setdefault(record.folder.name, set())
-            return record
+            for record in found:
+                self._trials.setdefault(record.folder.name, set())
+            return found
 
         def listed(record: Any, *columns: str) -> Any:
             self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
             return events(record, *columns)
 
-        patch.setattr(Trials, "run", running)
+        read = Trials._read
+        patch.setattr(Trials, "_read", lambda trials, block, **plan: read(trials, 1, **plan))  # one record for every block
+        patch.setattr(Trials, "_records", running)
         patch.setattr(Tables, "events", listed)
         sys.addaudithook(self._opened)
 

@@ -8,7 +8,7 @@ import pytest
 from lab import paths
 from lab.errors import InputError
 from lab.record import trial
-from lab.record.trial import Deadlines, Fault, Offsets, Step, WatchGap
+from lab.record.trial import Deadlines, Duet, Fault, Offsets, Step, Turn, WatchGap
 from lab.spec.inputs import Inputs
 from tests.records import FOLDER
 from tests.unit.measure import whole
@@ -26,6 +26,8 @@ FULL = whole.trial(
     faults=(Fault(4.0, "sigkill", "a", 17, 2),),
     deadlines=Deadlines(1, 2, 3, 4),
     watch_gaps=(WatchGap("Pod", 1.5, 1.75),),
+    turn=Turn(7, 2, 1, 3),
+    duet=Duet("other-00000000.2", first=True),
     files={"a": "b"},
 )
 
@@ -66,7 +68,8 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
     assert read.inputs.id == read.id == written["id"]
     content = read.to_json()
     assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
-    assert content == written | {"events": [], "topic_ids": [], "policy_times": []}
+    added = {"events": [], "topic_ids": [], "policy_times": [], "turn": None, "duet": None}
+    assert content == written | added
 
 
 @pytest.mark.parametrize(

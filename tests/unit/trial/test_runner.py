@@ -78,7 +78,7 @@ def test_offsets_are_asked_for_again():
 class Dying(Stage):
     """A trial under way whose API server died: its pods can't be taken down; watches and reports are there."""
 
-    def __init__(self, cluster, chosen, folder):
+    def __init__(self, cluster, chosen, folder, lead=None):
         self.__dict__ |= stage(Broker(0, [7]), folder).__dict__
         self.inputs, self.deadlines, self.names = chosen, deadlines(chosen), {}
         row = {"t": 1.0, "kind": "Pod", "name": "a", "event": "ADDED", "object": {"metadata": {"name": "a"}}}
@@ -118,7 +118,7 @@ def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_p
     monkeypatch.setattr(runner, "Stage", Dying)
     monkeypatch.setattr(runner, "_drive", drive)
     with pytest.raises(type(error)):
-        runner.run(SimpleNamespace(versions={}), chosen, tmp_path, spark)
+        runner.run(SimpleNamespace(versions={}), [chosen], tmp_path, spark)
     record = opened(tmp_path / "records" / chosen.id)
     assert record.trial.ended.startswith(ended)
     assert record.end > 0
@@ -170,10 +170,10 @@ def test_each_event_happens_when_its_phase_begins(phases, monkeypatch):
     made = stage(Broker(0, [0]))
     made.inputs, made.reports, made.names = replace(chosen, profile=profile, during=during), told, {}
     made.transitions, made.baseline = SimpleNamespace(wait=told.wait), SimpleNamespace(replicas=4, why="")
-    made.apply, made.ready = lambda _: None, lambda *_: True
+    made.apply, made.ready, made.produce = lambda _: None, lambda *_: True, lambda: None
     happened = {}
     monkeypatch.setattr(runner, "_decides", lambda _: True)
     monkeypatch.setattr(runner, "happen", lambda _, phase, event: happened.update({event: told.events[-1]["phase"]}))
-    assert runner._drive(made) == "complete"
+    assert runner._drive([made]) == ["complete"]
     assert happened == {Kill(): "sigkill", Grow(48): "repartition"}
     assert told.last("produced")
