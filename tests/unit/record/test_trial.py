@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +11,11 @@ from lab.errors import InputError
 from lab.record import trial
 from lab.record.trial import Deadlines, Duet, Fault, Offsets, Step, Turn, WatchGap
 from lab.spec.inputs import Inputs
-from tests.records import FOLDER
 from tests.unit.measure import whole
 
 SCHEMA = paths.PROJECT / "lab" / "record" / "trial.schema.json"
 EVENTS = {"partitions_after", "fault", "events"}  # what the events of ``Inputs.during`` are in plain inputs
-RECORDS = sorted(FOLDER.glob("records/*"))
+BEFORE = sorted(Path(__file__).with_name("before").glob("*"))  # of records that were written before there was a version
 FULL = whole.trial(
     whole.inputs(),
     times={"settling": 1.0, "ended": 9.5},
@@ -59,7 +59,7 @@ def test_the_schema_ships_with_the_package():
     assert '"lab.record" = ["trial.schema.json"]' in (paths.PROJECT / "pyproject.toml").read_text()
 
 
-@pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", BEFORE, ids=lambda folder: folder.name)
 def test_a_record_of_before_there_was_a_version_is_converted(folder):
     """Each committed one: nothing is lost, a length is no moment any more, and the id is that of the inputs."""
     written = json.loads((folder / trial.FILE).read_text())
