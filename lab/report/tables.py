@@ -9,11 +9,14 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA
+
 if TYPE_CHECKING:
     import jinja2
 
-HEAD = ("verdict", "claim", "quantity", "measured", "wanted", "unit", "experiment")
-MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
+HEAD = ("verdict", "kind", "claim", "quantity", "measured", "wanted", "unit", "source", "experiment")
+MARKS = {HELD: "✔", BREACHED: "✘", NO_DATA: "?", INVALID: "!"}
+NOT_STATED = "not stated"
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> Table:
     """The verdicts as a table.
 
     Each verdict is a row of ``verdicts.json``: {experiment, objective, measured: float | None, operator, bound: float, unit,
-    verdict: held | breached | no data, note, why, source, trials}; ``ValueError`` on any other verdict.
+    verdict: held | breached | no data | invalid, note, kind, why, source, trials}; ``ValueError`` on any other verdict.
     """
     return Table(
         HEAD, [_verdict_row(verdict) for verdict in verdicts], frozenset({HEAD.index("measured"), HEAD.index("wanted")})
@@ -93,19 +96,31 @@ def verdict_cell(verdict: Mapping[str, Any]) -> Cell:
 def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
     return [
         verdict_cell(verdict),
+        kind(verdict),
         claim(verdict),
         str(verdict["objective"]),
         number(verdict["measured"]),
         f"{verdict['operator']} {number(verdict['bound'])}",
         str(verdict["unit"]),
+        source(verdict),
         str(verdict["experiment"]),
     ]
 
 
 def claim(verdict: Mapping[str, Any]) -> str:
-    """The sentence of a verdict, with where its bound is from and why there is no number."""
-    remarks = {"bound": verdict.get("source"), "no data": verdict["note"]}
-    return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
+    """The sentence of a verdict, and why there is no number or why its trial is invalid."""
+    word = INVALID if verdict["verdict"] == INVALID else NO_DATA
+    return str(verdict["why"]) + (f" ({word}: {verdict['note']})" if verdict["note"] else "")
+
+
+def kind(verdict: Mapping[str, Any]) -> str:
+    """The class of a verdict's bound: invariant, control or claim; a row of an older session is a claim."""
+    return str(verdict.get("kind") or "claim")
+
+
+def source(verdict: Mapping[str, Any]) -> str:
+    """Where the bound of a verdict is from: an objective of a text, an SLO, a pilot; or that no one says so."""
+    return str(verdict.get("source") or NOT_STATED)
 
 
 def number(value: float | None) -> str:
