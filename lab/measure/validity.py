@@ -71,8 +71,8 @@ def _known(compute: Callable[[Record], float], record: Record) -> float | None:
 
 def _lateness(record: Record) -> float:
     tallies = record.reports("produced")
-    if not tallies:
-        raise NoData("the producer left no tally")
+    if not tallies or "late_p99_ms" not in tallies[-1].detail:
+        raise NoData("the producer left no tally of its lateness")
     return float(tallies[-1].detail["late_p99_ms"]) / 1000 / _allowed_s(record)
 
 

@@ -99,6 +99,16 @@ def test_a_record_of_before_has_no_load_and_no_times(tmp_path):
     assert gates.word(judge_validity(made)) == NO_DATA
 
 
+def test_a_producer_that_tallied_no_lateness_has_no_data(tmp_path):
+    """As a driver of a scenario's own, which is no producer of the lab's."""
+    made = built(tmp_path)
+    for told in ([], [report(30, "producer", "produced", acked=1)]):
+        pd.DataFrame(told or [report(1, "producer", "phase")]).to_parquet(tmp_path / "group_events.parquet")
+        made = sealed(tmp_path)
+        assert validity(made).lateness.value is None
+        assert validity(made).settle.value is not None
+
+
 def test_containers_and_a_kernel_without_pressure_have_no_data(tmp_path):
     """A column of nothing is no zero."""
     made = built(tmp_path, own_s=float("nan"), cpu_waiting_s=float("nan"))
