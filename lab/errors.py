@@ -25,6 +25,10 @@ class LabFault(RuntimeError):
     """The lab could not do its work (a component died, a deadline passed): the trial is broken, not failed."""
 
 
+class InvalidTrial(LabFault):
+    """A trial that failed a gate of validity: no objective is judged by it, so the test is broken and not failed."""
+
+
 class NoData(LookupError):
     """The record does not hold what a measure needs: "no data", never a pass."""
 

@@ -263,10 +263,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print every verdict with its number, bound and unit, and name what broke."""
+    """Print every verdict with its number, bound and unit, which trials are not valid, and what broke."""
+    from lab.report import validity
+
     state = config.stash[SESSION]
     sections: Sequence[tuple[str, list[str]]] = (
         ("objectives", state.lines()),
+        ("validity of the trials", validity.lines(state.validity)),
         ("faults of the lab", state.faults),
         ("bad input", state.refused),
     )

@@ -8,8 +8,8 @@ from typing import Self
 from lab.judge.aggregate import interval
 from lab.judge.quantity import Bound, Comparison, Quantity
 
-HELD, BREACHED, NO_DATA = "held", "breached", "no data"
-KINDS = ("claim", "control", "invariant")
+HELD, BREACHED, NO_DATA, INVALID = "held", "breached", "no data", "invalid"
+KINDS = ("invariant", "control", "claim")  # in the order in which reports count them
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Verdict:
 
     ``objective`` names the quantity, ``why`` is the claim's sentence, ``kind`` its class, ``source`` that of its bound. Of a
     repeated trial ``measured`` is the median of its runs, and ``repeats`` says how often the claim was held: it is breached
-    by one run that breaches it.
+    by one run that breaches it. Of an
+    invalid trial the ``verdict`` is "invalid", whatever was measured, and ``note`` says why.
     """
 
     objective: str
@@ -70,7 +71,7 @@ class Verdict:
         if self.repeats is not None:
             wanted += f" ({self.repeats})"
         if self.measured is None:
-            return f"{self.objective}: no data ({self.note}); {wanted}{shows}"
+            return f"{self.objective}: {self.verdict} ({self.note}); {wanted}{shows}"
         but = f" ({self.note})" if self.note else ""
         return f"{self.objective}: {self.measured:g} {self.unit}, {wanted}: {self.verdict}{but}{shows}"
 
@@ -78,8 +79,9 @@ class Verdict:
 def judge(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> Verdict:
     """The verdict on ``comparison``, for which ``sentence`` says what it shows.
 
-    ``kind`` is "claim" (the text or the lab says so), "control" (without it the experiment has shown nothing) or "invariant"
-    (it holds in every trial). Raises ``TypeError`` for anything but a comparison, ``ValueError`` for another kind.
+    ``kind`` is "invariant" (it must hold in every run), "control" (it shows that the method sees the effect) or "claim" (it is
+    said of the world). ``source`` says where the bound is from: an objective of a text, a user's SLO, or a pilot that it names.
+    A :class:`Bound` has its own. Raises ``TypeError`` for anything but a comparison, ``ValueError`` for another kind.
     """
     if not isinstance(comparison, Comparison):
         raise TypeError(f"claim() takes a quantity compared with a bound, as in flips(record) == 0; not {comparison!r}")

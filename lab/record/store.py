@@ -4,6 +4,7 @@
     inputs/              every object as applied, YAML
     transitions.parquet  t, kind, name, event, object (JSON): API watch events
     hpa.log              every sync of the trial's HPA, as kube-controller-manager logged it (klog, UTC)
+    load.parquet         t, busy_s, steal_s, own_s, cpu_waiting_s, io_waiting_s, memory_waiting_s: the machine's load
     samples.parquet      t, metric, pod, labels (JSON), value: Prometheus samples
     group_events.parquet t, mono, pod, event, partitions, owned, seconds, created, detail (JSON)
     receipts.parquet     pod, partition, first, last, count, checksum, start, end

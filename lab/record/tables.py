@@ -55,6 +55,11 @@ class Tables:
         return self._table("samples")
 
     @cached_property
+    def load(self) -> pd.DataFrame:
+        """The machine's load while the trial ran, in seconds that only grow; a value that could not be had is NaN."""
+        return self._table("load")
+
+    @cached_property
     def transitions(self) -> pd.DataFrame:
         """API watch events, in order of arrival."""
         return self._table("transitions")

@@ -12,11 +12,13 @@ import allure
 import yaml
 from allure_commons.types import AttachmentType
 
-from lab.errors import Breach, NoData
+from lab.errors import Breach, InvalidTrial, NoData
+from lab.judge import gates
 from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity
 from lab.measure.overview import overview
+from lab.measure.validity import judge_validity
 from lab.record.store import Record
 from lab.report import attempts
 from lab.report.compare import comparison_chart, comparison_table
@@ -25,6 +27,7 @@ from lab.report.drawing import html, png
 from lab.report.session import Session
 from lab.report.tables import verdict_table
 from lab.report.timeline import timeline
+from lab.report.validity import gate_table
 
 Chart = Callable[[], Any]
 
@@ -35,10 +38,12 @@ def attach(
     note: str,
     charts: Mapping[str, Chart],
     measured: Sequence[Mapping[str, Mapping[str, float | None]]],
+    validity: Mapping[str, Sequence[Verdict]],
 ) -> None:
     """Attach the evidence of an experiment to the running Allure test.
 
     ``records`` by what the experiment calls them, ``note`` its hypothesis and method, ``charts`` and ``measured`` its own.
+    ``validity`` has the verdicts on each record's gates.
     """
     _parameters(next(iter(records.values())))
     for name, record in records.items():
@@ -48,8 +53,10 @@ def attach(
     table = verdict_table(verdicts).html
     paragraphs = "".join(f"<p>{escape(part)}</p>" for part in note.strip().split("\n\n"))
     tables = "".join(comparison_table(one).html for one in measured)
-    allure.dynamic.description_html(paragraphs + table + tables)
+    shown = gate_table(validity).html
+    allure.dynamic.description_html(paragraphs + table + shown + tables)
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
+    allure.attach(shown, "1 validity", AttachmentType.HTML)
     allure.attach(tables, "2 before and after", AttachmentType.HTML)
     if len(records) > 1:
         _draw(lambda: comparison_chart(compared(records), "Before and after", _subtitle(records)), "2 before and after (chart)")
@@ -156,9 +163,12 @@ class Evidence:
         """Judge ``records`` inside the block, several by the names the experiment gives them, the runs of one numbered.
 
         Every claim is judged, then one :class:`Breach` names each that did not hold. The evidence is attached also when the
-        block raises.
+        block raises. Where a record is invalid, all claims of the block are, since a claim may stand on any of them; nothing
+        then held or was breached, and :class:`InvalidTrial` names the gates.
         """
         named = _named(records)
+        validity = {name: judge_validity(record) for name, record in named.items()}
+        why = "; ".join(f"{name}: {reason}" for name, each in validity.items() if (reason := gates.reason(each)))
         verdicts: list[Verdict] = []
 
         def claim(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None:
@@ -169,21 +179,26 @@ class Evidence:
         except NoData as missing:  # of what the block does beside its claims
             verdicts.append(absent(str(missing)))
         finally:
-            self._close(named, verdicts)
+            self._close(named, [gates.invalid(one, why) for one in verdicts] if why else verdicts, validity)
+        if why:
+            raise InvalidTrial(f"invalid, so nothing is judged: {why}")
         if failed := [str(verdict) for verdict in verdicts if verdict.verdict != HELD]:
             raise Breach("\n".join(failed))
 
-    def _close(self, named: Mapping[str, Record], verdicts: Sequence[Verdict]) -> None:
+    def _close(
+        self, named: Mapping[str, Record], verdicts: Sequence[Verdict], validity: Mapping[str, Sequence[Verdict]]
+    ) -> None:
         """Attach the evidence, and keep the verdicts for the session."""
         table = self._session.judged(verdicts, self._experiment, [record.name for record in named.values()])
         self._session.records.extend(named.values())
+        self._session.validity |= {record.id: validity[name] for name, record in named.items()}
         shown: list[Mapping[str, Mapping[str, float | None]]] = [
             *([self._figures] if self._figures else []),
             side_by_side(named),
         ]
         title = f"{self._experiment}: {', '.join(named)}"
         self._session.tables[title] = "\n".join(comparison_table(one).markdown for one in shown)
-        attach(named, table, self._note, self._charts, shown)
+        attach(named, table, self._note, self._charts, shown, validity)
 
 
 def _shown(figures: Figures) -> dict[str, float | None]:

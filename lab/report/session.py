@@ -17,7 +17,8 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from lab.judge.claim import BREACHED, HELD, NO_DATA
+from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA
+from lab.report import tables, validity
 from lab.report.tables import MARKS, Cell, Table, claim, number, render, verdict_cell
 
 
@@ -25,14 +26,15 @@ from lab.report.tables import MARKS, Cell, Table, claim, number, render, verdict
 class Session:
     """``rows`` are those of verdicts.json; ``tables`` the before and after of each experiment, Markdown by title.
 
-    ``faults`` and ``refused`` name the tests that broke: by a fault of the lab, or by bad input that only a test could see, as
-    a record that is not there.
+    ``validity`` has the verdicts on the gates of each trial, by its id. ``faults`` and ``refused`` name the tests that broke:
+    by a fault of the lab, or by bad input that only a test could see, as a record that is not there.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     conclusions: list[dict[str, Any]] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     tables: dict[str, str] = field(default_factory=dict)
+    validity: dict[str, Sequence[Verdict]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
@@ -54,14 +56,14 @@ class Session:
         return BAD_INPUT if self.refused else None
 
     def lines(self) -> list[str]:
-        """Each verdict with its number, bound and unit."""
+        """Each verdict with its kind, number, bound and unit, and how many of each kind held; none where nothing was judged."""
         lines = []
         for row in self.rows:
             number = "no data" if row["measured"] is None else f"{row['measured']:,.4g} {row['unit']}"
             wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
             runs = f"; {Repeats(**row['repeats'])}" if row.get("repeats") else ""
-            lines.append(f"{row['verdict']:>8}  {row['objective']}: {number} (wanted {wanted}){runs}")
-        return lines
+            lines.append(f"{row['verdict']:>8}  {tables.kind(row):<9}  {row['objective']}: {number} (wanted {wanted}){runs}")
+        return [*lines, tally(self.rows)] if lines else []
 
     def environment(self) -> str:
         """The content of Allure's environment.properties; "" without a record."""
@@ -91,6 +93,10 @@ class SessionSummary:
         if (tried := attempts.table(self.results)).rows:
             text += ["## Attempts", "Each of these trials was begun more than once; no record was run over.", tried.markdown]
             allure.attach(tried.html, "attempts", allure.attachment_type.HTML)
+        if session.validity:
+            table = validity.session_table(session.validity)
+            text += ["## Validity", table.markdown]
+            allure.attach(table.html, "validity", allure.attachment_type.HTML)
         (self.results / "summary.md").write_text("\n".join(text))
         page = summary_html(session.rows, session.conclusions, self._head(), **content)
         allure.dynamic.description_html(page)
@@ -111,9 +117,9 @@ class SessionSummary:
         }
 
 
-CLAIMS = ("experiment", "claim", "quantity", "target", "measured", "verdict", "records")
+CLAIMS = ("experiment", "kind", "claim", "quantity", "target", "source", "measured", "verdict", "records")
 SETTINGS = ("setting", "value", "because", "experiment")
-ATTENTION = {BREACHED: "Breached", NO_DATA: "No data"}
+ATTENTION = {BREACHED: "Breached", INVALID: "Invalid", NO_DATA: "No data"}
 TITLE = "Elastic Lab: summary of the session"
 NOTHING_JUDGED = "Nothing was judged."
 NOTHING_CONCLUDED = "No experiment of this session concluded anything about a setting."
@@ -179,11 +185,27 @@ def missing(verdicts: Iterable[Mapping[str, Any]], expected: Sequence[str]) -> l
 
 
 def tally(verdicts: Sequence[Mapping[str, Any]], expected: Sequence[str] = ()) -> str:
-    """How many claims held, were breached or had no data, and how many experiments were not judged at all."""
-    words = [_word(row) for row in verdicts]
-    counts = [f"{words.count(word)} {word}" for word in (HELD, BREACHED, NO_DATA)]
+    """How many bounds of each kind held, were breached or had no data, and how many experiments were not judged at all.
+
+    Kinds are never counted together: a control that shows an effect says nothing of whether a claim holds. That all held is
+    said of invariants alone, which must hold in every run.
+    """
+    counts = [f"{kind}s: {_counts([row for row in verdicts if tables.kind(row) == kind])}" for kind in KINDS]
+    invariants = [_word(row) for row in verdicts if tables.kind(row) == KINDS[0]]
     absent = len(missing(verdicts, expected))
-    return ", ".join(counts) + (f"; {absent} of {len(set(expected))} experiments missing" if absent else "")
+    if set(invariants) == {HELD} and not absent:
+        counts[0] += ", all held"
+    return "; ".join(counts) + (f"; {absent} of {len(set(expected))} experiments missing" if absent else "")
+
+
+def _counts(verdicts: Iterable[Mapping[str, Any]]) -> str:
+    """How many of ``verdicts`` have each word; "invalid" and bounds without a source are named where there are any."""
+    rows = list(verdicts)
+    words = [_word(row) for row in rows]
+    counts = [f"{words.count(word)} {word}" for word in (HELD, BREACHED, NO_DATA)]
+    counts += [f"{words.count(INVALID)} {INVALID}"] if INVALID in words else []
+    unstated = sum(not row.get("source") for row in rows)
+    return ", ".join(counts) + (f" ({unstated} without a source)" if unstated else "")
 
 
 def _word(row: Mapping[str, Any]) -> str:
@@ -223,5 +245,5 @@ def _with_unit(text: str, row: Mapping[str, Any]) -> str:
 def _claim(row: Mapping[str, Any]) -> list[str | Cell]:
     """A claim's cells, with links to its records."""
     links = tuple((str(trial), f"records/{quote(str(trial), safe='')}/") for trial in row["trials"])
-    texts = [str(row["experiment"]), claim(row), str(row["objective"]), _target(row), _measured(row)]
-    return [*texts, verdict_cell(row), Cell(links=links)]
+    texts = [str(row["experiment"]), tables.kind(row), claim(row), str(row["objective"]), _target(row), tables.source(row)]
+    return [*texts, _measured(row), verdict_cell(row), Cell(links=links)]

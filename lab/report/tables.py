@@ -9,13 +9,14 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from lab.judge.claim import Repeats
+from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA, Repeats
 
 if TYPE_CHECKING:
     import jinja2
 
-HEAD = ("verdict", "claim", "quantity", "measured", "wanted", "unit", "experiment")
-MARKS = {"held": "✔", "breached": "✘", "no data": "?"}
+HEAD = ("verdict", "kind", "claim", "quantity", "measured", "wanted", "unit", "source", "experiment")
+MARKS = {HELD: "✔", BREACHED: "✘", NO_DATA: "?", INVALID: "!"}
+NOT_STATED = "not stated"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> Table:
     """The verdicts as a table.
 
     Each verdict is a row of ``verdicts.json``: {experiment, objective, measured: float | None, operator, bound: float, unit,
-    verdict: held | breached | no data, note, why, source, trials}; ``ValueError`` on any other verdict.
+    verdict: held | breached | no data | invalid, note, kind, why, source, trials}; ``ValueError`` on any other verdict.
     """
     return Table(
         HEAD, [_verdict_row(verdict) for verdict in verdicts], frozenset({HEAD.index("measured"), HEAD.index("wanted")})
@@ -95,20 +96,33 @@ def verdict_cell(verdict: Mapping[str, Any]) -> Cell:
 def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
     return [
         verdict_cell(verdict),
+        kind(verdict),
         claim(verdict),
         str(verdict["objective"]),
         number(verdict["measured"]),
         f"{verdict['operator']} {number(verdict['bound'])}",
         str(verdict["unit"]),
+        source(verdict),
         str(verdict["experiment"]),
     ]
 
 
 def claim(verdict: Mapping[str, Any]) -> str:
-    """The sentence of a verdict, the source of its bound, what its number leaves out, and in how many runs it held."""
-    word, repeats = "no data" if verdict["measured"] is None else "but", verdict.get("repeats")
-    remarks = {"bound": verdict.get("source"), word: verdict["note"], "runs": repeats and str(Repeats(**repeats))}
+    """The sentence of a verdict, what its number leaves out or why there is none, and in how many runs it held."""
+    word = INVALID if verdict["verdict"] == INVALID else NO_DATA if verdict["measured"] is None else "but"
+    repeats = verdict.get("repeats")
+    remarks = {word: verdict["note"], "runs": repeats and str(Repeats(**repeats))}
     return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
+
+
+def kind(verdict: Mapping[str, Any]) -> str:
+    """The class of a verdict's bound: invariant, control or claim; a row of an older session is a claim."""
+    return str(verdict.get("kind") or "claim")
+
+
+def source(verdict: Mapping[str, Any]) -> str:
+    """Where the bound of a verdict is from: an objective of a text, an SLO, a pilot; or that no one says so."""
+    return str(verdict.get("source") or NOT_STATED)
 
 
 def number(value: float | None) -> str:

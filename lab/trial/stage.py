@@ -29,6 +29,7 @@ from lab.spec.steps import Decree
 from lab.trial import login
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
+from lab.trial.load import Sampler
 from lab.trial.located import located
 from lab.trial.watch import Transitions
 from lab.wait import until
@@ -94,6 +95,7 @@ class Stage:
             self.transitions.notify,
             cluster.kafka_settings,
         )
+        self.load = Sampler(own=inputs.runtime == "binary")  # processes in containers are no children of this one
 
     def mark(self, phase: str) -> None:
         """Enter ``phase``: shown in the live line, and its time is kept."""
@@ -207,6 +209,7 @@ class Stage:
         if self._halted:
             return
         self._halted = True
+        self.load.stop()
         self.transitions.close()
         self.reports.close()
         applied = [*self.inputs.manifests(self.names), *([self.inputs.producer()] if self.lead is self else [])]

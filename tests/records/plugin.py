@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lab.measure import overview
+from lab.measure.validity import judge_validity
 from lab.plugin import SESSION
 from lab.record.tables import Tables
 from lab.report import evidence
@@ -39,6 +40,7 @@ class Notes:
         patch = pytest.MonkeyPatch()
         patch.setattr(evidence, "attach", lambda *_: None)
         patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
+        patch.setattr(evidence, "judge_validity", self._unheard(judge_validity))
         patch.setattr(overview, "write_measures", lambda record: record)  # what is judged here stays as it is
         events, records = Tables.events, Trials._records
 
@@ -61,6 +63,18 @@ class Notes:
         patch.setattr(Trials, "_records", running)
         patch.setattr(Tables, "events", listed)
         sys.addaudithook(self._opened)
+
+    def _unheard(self, judge: Any) -> Any:
+        """``judge`` made to read without note: the gates of a trial are no reading of the test's."""
+
+        def judging(record: Any) -> Any:
+            self._opening = True
+            try:
+                return judge(record)
+            finally:
+                self._opening = False
+
+        return judging
 
     def _opened(self, event: str, given: tuple[Any, ...]) -> None:
         """Note a file of a record that is opened."""

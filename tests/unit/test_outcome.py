@@ -32,6 +32,7 @@ class Empty(Record):
 @pytest.fixture
 def judged(evidence, monkeypatch):
     monkeypatch.setattr("lab.report.evidence.attach", lambda *_: None)
+    monkeypatch.setattr("lab.report.evidence.judge_validity", lambda _: ())
     monkeypatch.setattr("lab.report.evidence.side_by_side", lambda *_: {"x": {"trial": 1.0}})
     return evidence
 

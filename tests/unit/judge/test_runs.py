@@ -92,7 +92,7 @@ def test_a_verdict_of_runs_says_how_often_the_worst_and_the_interval():
     assert (found.measured, found.repeats.worst, found.repeats.low, found.repeats.high) == (2.5, 6, 1, 6)
     said = "held in 5 of 6, worst 6, median within 1 to 6 (97 %)"
     assert f"wanted <= 5 messages/s ({said}): breached" in str(found)
-    row = {"measured": 2.5, "why": "it ends", "source": "", "note": "", "repeats": vars(found.repeats)}
+    row = {"measured": 2.5, "verdict": "breached", "why": "it ends", "source": "", "note": "", "repeats": vars(found.repeats)}
     assert claim(row) == f"it ends (runs: {said})"
     assert claim(row | {"repeats": None}) == "it ends"
     assert judge(hold(Runs([3, 1])).growth >= 1, "x").repeats.worst == 1

@@ -69,6 +69,46 @@ def test_no_data_is_told_and_is_no_pass(page: Page) -> None:
     assert section(text, "Breached") == section(text, "Missing") == ""
 
 
+INVALID = HELD | {"experiment": "3 dip", "objective": "dip", "verdict": "invalid", "note": "steal 0.3"}
+INVARIANT = HELD | {"kind": "invariant", "source": "text 1"}
+
+
+@pages
+def test_an_invalid_trial_is_told_and_is_neither_a_pass_nor_a_breach(page: Page) -> None:
+    """Its claims have their own heading with the reason, and their own count."""
+    text = page([HELD, INVALID], [], HEAD)
+    assert "3 dip, dip: 71.2 s, wanted < 90 s; fast enough (invalid: steal 0.3)" in section(text, "Invalid")
+    assert section(text, "Breached") == ""
+    assert "1 held, 0 breached, 0 no data, 1 invalid" in plain(text)
+
+
+@pages
+def test_each_kind_is_counted_by_itself(page: Page) -> None:
+    """A control that shows an effect adds nothing to the claims that held; a bound without a source is counted."""
+    control = HELD | {"kind": "control", "source": "a pilot"}
+    text = plain(page([INVARIANT, INVARIANT, control, HELD, BREACHED | {"source": "text 1"}], [], HEAD))
+    assert "invariants: 2 held, 0 breached, 0 no data, all held; controls: 1 held, 0 breached, 0 no data; " in text
+    assert "claims: 1 held, 1 breached, 0 no data (1 without a source)" in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected", "said"),
+    [
+        ([INVARIANT], [], True),
+        ([INVARIANT, BREACHED], [], True),  # a claim that was breached is no invariant
+        ([INVARIANT], ["5 brokers"], False),  # one that did not run did not hold
+        ([INVARIANT, INVARIANT | {"verdict": "breached"}], [], False),
+        ([INVARIANT, INVARIANT | {"verdict": "invalid"}], [], False),
+        ([INVARIANT, INVARIANT | {"verdict": "no data", "measured": None}], [], False),
+        ([HELD], [], False),
+        ([], [], False),
+    ],
+)
+def test_all_held_is_said_of_invariants_alone(rows: list[dict[str, Any]], expected: list[str], said: bool) -> None:
+    """And only where every one of them was judged and held."""
+    assert ("all held" in session.tally(rows, expected)) is said
+
+
 @pages
 def test_a_missing_experiment_is_told(page: Page) -> None:
     """An experiment that was expected and judged nothing is named and counted; one that was judged is not."""
@@ -124,9 +164,9 @@ def test_markdown_is_what_a_reader_expects() -> None:
     """The table in full, as it is written."""
     table = session.summary_markdown([BREACHED | {"trials": ["a1", "b 2"]}], [CONCLUSION], HEAD).split("\n## ")
     assert table[2].splitlines()[2:] == [
-        "| experiment | claim | quantity | target | measured | verdict | records |",
-        "|---|---|---|---|---:|---|---|",
-        "| 2 reaction | two hot \\| ones | drain | &lt; 1.5 x | 1.62 x | ✘ breached "
+        "| experiment | kind | claim | quantity | target | source | measured | verdict | records |",
+        "|---|---|---|---|---|---|---:|---|---|",
+        "| 2 reaction | claim | two hot \\| ones | drain | &lt; 1.5 x | not stated | 1.62 x | ✘ breached "
         "| [a1](records/a1/), [b 2](records/b%202/) |",
     ]
     assert table[3].splitlines()[4] == (
@@ -156,7 +196,7 @@ def test_no_text_breaks_the_markdown(rows: list[dict[str, Any]], concluded: list
         assert line.replace("\\\\", "").replace("\\|", "").count("|") == columns + 1
     assert "<" not in text
     headings = re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)
-    assert set(headings) <= {session.TITLE, "Breached", "No data", "Missing", "Claims", "Recommended policy"}
+    assert set(headings) <= {session.TITLE, "Breached", "Invalid", "No data", "Missing", "Claims", "Recommended policy"}
 
 
 class Links(Tags):
@@ -195,5 +235,5 @@ def test_the_name_of_a_record_is_text() -> None:
 @pages
 def test_an_unknown_verdict_is_refused(page: Page) -> None:
     """A new word must get a meaning before it is counted."""
-    with pytest.raises(ValueError, match="'passed' is not one of held, breached, no data"):
+    with pytest.raises(ValueError, match="'passed' is not one of held, breached, no data, invalid"):
         page([HELD | {"verdict": "passed"}], [], HEAD)

@@ -34,7 +34,7 @@ verdicts = st.fixed_dictionaries(
         "why": st.text(max_size=20),
         "note": st.text(max_size=20),
         "unit": st.text(max_size=5),
-        "verdict": st.sampled_from(["held", "breached", "no data"]),
+        "verdict": st.sampled_from(["held", "breached", "no data", "invalid"]),
         "trials": st.lists(st.text(max_size=5), max_size=3),
     }
 )
@@ -69,7 +69,7 @@ def test_no_text_becomes_a_tag(rows: list[dict[str, Any]]) -> None:
     assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
     assert seen.tags.count("tr") == len(rows) + 1
     assert seen.tags.count("td") == len(rows) * len(tables.HEAD)
-    assert [cell.replace("\r", "\n") for cell in seen.cells[2 :: len(tables.HEAD)]] == [
+    assert [cell.replace("\r", "\n") for cell in seen.cells[tables.HEAD.index("quantity") :: len(tables.HEAD)]] == [
         row["objective"].replace("\r", "\n") for row in rows
     ]
 
@@ -94,12 +94,25 @@ def test_a_status_is_a_word_not_only_a_colour() -> None:
 
 
 def test_a_claim_says_where_its_bound_is_from_and_why_it_has_no_number() -> None:
-    """Both are in the table, beside the sentence; a row of an older session has no source."""
+    """The source has a column, and the reason stands beside the sentence; a row of an older session has no source."""
     row = VERDICT | {"source": "text 1", "note": "no pod", "verdict": "no data", "measured": None}
-    assert "<td>fast enough (bound: text 1) (no data: no pod)</td>" in tables.verdict_table([row]).html
+    page = tables.verdict_table([row]).html
+    assert "<td>fast enough (no data: no pod)</td>" in page
+    assert "<td>text 1</td>" in page
     half = VERDICT | {"note": "no id is judged"}
     assert "(but: no id is judged)</td>" in tables.verdict_table([half]).html
-    assert "<td>fast enough</td>" in tables.verdict_table([VERDICT]).html
+    older = tables.verdict_table([VERDICT]).html
+    assert "<td>fast enough</td>" in older
+    assert "<td>not stated</td>" in older
+
+
+def test_a_claim_on_an_invalid_trial_keeps_its_number() -> None:
+    """It is shown with the mark and the reason, in a colour that is neither a pass's nor a breach's."""
+    page = tables.verdict_table([VERDICT | {"verdict": "invalid", "note": "steal 0.3", "kind": "invariant"}]).html
+    assert '<td class="verdict invalid">! invalid</td>' in page
+    assert "<td>fast enough (invalid: steal 0.3)</td>" in page
+    assert "<td>invariant</td>" in page
+    assert '<td class="number">71.2</td>' in page
 
 
 def test_an_unknown_verdict_is_refused() -> None:

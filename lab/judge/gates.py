@@ -1,0 +1,102 @@
+"""Gates of validity: what a trial must show of itself, and of the machine, before its numbers are evidence.
+
+A trial that fails a gate is invalid. It is neither a pass nor a breach, since what it measured may be the machine's
+(docs/decisions/40-an-invalid-trial-is-no-evidence.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from lab.judge.bounds import DIP
+from lab.judge.claim import BREACHED, INVALID, NO_DATA, Verdict, judge
+from lab.judge.quantity import Bound, Comparison, Quantity
+
+VALID = "valid"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The quantity ``name`` of a trial may be at most ``bound``, since ``why``."""
+
+    name: str
+    bound: Bound
+    why: str
+
+    def judge(self, quantity: Quantity) -> Verdict:
+        """The verdict on ``quantity``, a control: it shows that the trial can be judged, and nothing of what it is about."""
+        return judge(Comparison(quantity, "<=", self.bound), self.why, kind="control")
+
+
+QUARTER_OF_DIP = DIP / 4
+
+GATES = (
+    Gate(
+        "lateness",
+        Bound(1, "the lab's own: 100 ms at real time, and a tenth of the trial's shortest time where time is compressed"),
+        "the offered load was the profile's: an event that is sent late makes another profile",
+    ),
+    Gate(
+        "steal",
+        Bound(QUARTER_OF_DIP, "the lab's own: a quarter of the smallest dip that is judged, 20 %"),
+        "the machine had its cores: what the hypervisor takes lowers every rate",
+    ),
+    Gate(
+        "cpu_pressure",
+        Bound(0.9, "the lab's own, of no pilot yet: tasks waited in 41 % of five minutes of a session on two cores"),
+        "the cores had time left: where a task always waits, the machine's capacity is measured and not the policy",
+    ),
+    Gate(
+        "io_pressure",
+        Bound(0.2, "the lab's own: the share of time by which a dip is judged; 0.4 % in five minutes of a session"),
+        "the disk did not hold the brokers up",
+    ),
+    Gate(
+        "memory_pressure",
+        Bound(QUARTER_OF_DIP, "the lab's own: a quarter of the smallest dip that is judged; 0 % in five minutes of a session"),
+        "the memory was enough: a machine that swaps stalls every program",
+    ),
+    Gate(
+        "foreign_load",
+        Bound(0.1, "the lab's own: as much as rounding may change a time; both accounts of CPU time agree within 4 %"),
+        "the machine was the trial's: another program takes cores and caches at moments of its own",
+    ),
+    Gate(
+        "scrape_gap",
+        Bound(3, "the lab's own: a slope or a median is made of three samples at least"),
+        "no peak of lag was missed between two scrapes",
+    ),
+    Gate(
+        "rounding",
+        Bound(0.1, "lab.spec.fidelity: a scale may change a time by a tenth"),
+        "the policy that ran is the one that is written",
+    ),
+    Gate(
+        "settle",
+        Bound(0.5, "the lab's own: a baseline settles in 2 to 19 s of some 95 s on a quiet machine"),
+        "the trial began at rest: what settles late may settle still",
+    ),
+)
+
+
+def judge_gates(quantity: Callable[[str], Quantity]) -> tuple[Verdict, ...]:
+    """The verdict on every gate of a trial whose quantities ``quantity`` returns by name."""
+    return tuple(gate.judge(quantity(gate.name)) for gate in GATES)
+
+
+def word(gates: Iterable[Verdict]) -> str:
+    """Whether a trial with these verdicts on its gates is valid, invalid, or not known to be either ("no data")."""
+    words = {gate.verdict for gate in gates}
+    return INVALID if BREACHED in words else NO_DATA if NO_DATA in words else VALID
+
+
+def reason(gates: Iterable[Verdict]) -> str:
+    """Why a trial is invalid: every gate that it failed, with its number and its bound; "" for none."""
+    failed = [gate for gate in gates if gate.verdict == BREACHED]
+    return "; ".join(f"{one.objective} {one.measured:.3g} {one.unit}, at most {one.bound:g}" for one in failed)
+
+
+def invalid(verdict: Verdict, why: str) -> Verdict:
+    """The ``verdict`` of a claim on an invalid trial, and ``why``: its number stays, and it neither held nor was breached."""
+    return replace(verdict, verdict=INVALID, note="; ".join(filter(None, [verdict.note, why])))

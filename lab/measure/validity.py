@@ -1,0 +1,134 @@
+"""Validity: what a trial shows of the machine and of itself, by which it is evidence or is not (:mod:`lab.judge.gates`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from lab.errors import NoData
+from lab.judge import gates
+from lab.judge.claim import Verdict
+from lab.judge.measure import Measure, measure, number
+from lab.record.store import Record
+from lab.record.views import FEWEST
+from lab.spec import fidelity
+
+LATE_S = 0.1  # at real time
+PART = 0.1  # of the trial's shortest time
+CPU, IO, MEMORY = "cpu_waiting_s", "io_waiting_s", "memory_waiting_s"
+
+
+class Validity(Measure):
+    """One quantity for each gate; those of the machine are from when the baseline had settled to the end of the trial.
+
+    A quantity is missing where the record has not what it is made of: a record of before ``load.parquet`` was written has no
+    load, and a kernel without pressure stall information has no pressure.
+    """
+
+    lateness = number("x", "producer's lateness p99 over what the trial allows")
+    steal = number("of CPU time", "CPU time that the hypervisor took")
+    cpu_pressure = number("of the time", "time in which a task waited for CPU")
+    io_pressure = number("of the time", "time in which a task waited for a disk")
+    memory_pressure = number("of the time", "time in which a task waited for memory")
+    foreign_load = number("x", "CPU time of everything else over the trial's own")
+    scrape_gap = number("x", "longest gap between samples of lag over the median gap")
+    rounding = number("of it", "largest change of a time of the policy by rounding")
+    settle = number("of its deadline", "time until the baseline had settled")
+
+
+@measure
+def validity(record: Record) -> Validity:
+    """Every quantity by itself: one that is missing leaves the others.
+
+    A trial allows its producer a lateness of 100 ms at real time. Where time is compressed it allows a tenth of the shortest of
+    its times, which are its profile's phases, the times of its policy and the HPA's sync.
+    """
+    return Validity(
+        lateness=_known(_lateness, record),
+        steal=_known(_steal, record),
+        cpu_pressure=_known(lambda one: _share(one, CPU), record),
+        io_pressure=_known(lambda one: _share(one, IO), record),
+        memory_pressure=_known(lambda one: _share(one, MEMORY), record),
+        foreign_load=_known(_foreign_load, record),
+        scrape_gap=_known(_scrape_gap, record),
+        rounding=_known(_rounding, record),
+        settle=_known(_settle, record),
+    )
+
+
+def judge_validity(record: Record) -> tuple[Verdict, ...]:
+    """The verdict on every gate of ``record``."""
+    found = validity(record)
+    return gates.judge_gates(lambda name: getattr(found, name))
+
+
+def _known(compute: Callable[[Record], float], record: Record) -> float | None:
+    try:
+        return compute(record)
+    except NoData:
+        return None
+
+
+def _lateness(record: Record) -> float:
+    tallies = record.reports("produced")
+    if not tallies or "late_p99_ms" not in tallies[-1].detail:
+        raise NoData("the producer left no tally of its lateness")
+    return float(tallies[-1].detail["late_p99_ms"]) / 1000 / _allowed_s(record)
+
+
+def _allowed_s(record: Record) -> float:
+    if record.scale.time == 1:
+        return LATE_S
+    times = [end - start for start, end, _ in record.profile.phases()]
+    times += [one.applied_s for one in fidelity.times(record.policy, fidelity.REAL)]
+    times += [record.scale.hpa_sync_s] if record.policy.hpa else []
+    return PART * min(one for one in times if one > 0)
+
+
+def _steal(record: Record) -> float:
+    stolen_s, lasted_s = _grown(record, "steal_s", "t")
+    return stolen_s / (lasted_s * record.trial.machine.cores)
+
+
+def _share(record: Record, column: str) -> float:
+    waiting_s, lasted_s = _grown(record, column, "t")
+    return waiting_s / lasted_s
+
+
+def _foreign_load(record: Record) -> float:
+    own_s, busy_s = _grown(record, "own_s", "busy_s")
+    if own_s <= 0:
+        raise NoData("the trial's own processes took no CPU time")
+    return max(0.0, busy_s / own_s - 1)
+
+
+def _grown(record: Record, *columns: str) -> list[float]:
+    """By how much these columns of the load grew while the trial was driven. No data where one has none."""
+    seen = record.load[record.load["t"].between(record.driven, record.end)]
+    if len(seen) < 2:
+        raise NoData(f"{len(seen)} readings of the load while the trial was driven")
+    growth = [float(seen[column].iloc[-1] - seen[column].iloc[0]) for column in columns]
+    if any(map(math.isnan, growth)):
+        raise NoData(f"the load has no {', '.join(columns)}")
+    return growth
+
+
+def _scrape_gap(record: Record) -> float:
+    gaps = record.lag_within(record.driven, record.end)["t"].drop_duplicates().diff().dropna()
+    if len(gaps) < FEWEST:
+        raise NoData(f"{len(gaps)} gaps between samples of lag")
+    return float(gaps.max() / gaps.median())
+
+
+def _rounding(record: Record) -> float:
+    compressed = record.trial.policy_times
+    if not compressed and record.scale.time != 1 and fidelity.times(record.policy, fidelity.REAL):
+        raise NoData("the record does not say what the policy's times were before the scale's compression")
+    changes = [abs(one.applied_s * record.scale.time - one.written_s) / one.written_s for one in compressed if one.written_s]
+    return round(max(changes, default=0.0), 9)  # a float's last digit is no change
+
+
+def _settle(record: Record) -> float:
+    if record.trial.deadlines is None:
+        raise NoData("the record does not say by when the baseline was to settle")
+    return (record.driven - record.time("settling")) / record.trial.deadlines.settle_s

@@ -1,0 +1,69 @@
+"""Samples the load of the machine while a trial runs: what the trial's own processes take, and what everything else takes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lab import clock
+from lab.errors import LabFault
+from lab.host import load
+from lab.host.load import RESOURCES, Process, Reading
+
+EVERY_S = 2.0  # a reading takes 3 ms of CPU with 110 processes
+GONE_S = 5.0
+FILE = "load.parquet"
+COLUMNS = ["t", "busy_s", "steal_s", "own_s", *(f"{resource}_waiting_s" for resource in RESOURCES)]
+
+
+class Sampler:
+    """Reads the load every ``every_s`` seconds, from now until :meth:`write`.
+
+    The trial's own processes are this one and all that descend from it. With ``own`` False they can't be seen, as in
+    containers, and the table does not say what they took.
+    """
+
+    def __init__(self, *, own: bool, every_s: float = EVERY_S, read: Callable[[], Reading] = load.reading) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._own, self._every_s, self._read = own, every_s, read
+        self._before: Mapping[load.Key, Process] = {}
+        self._own_s = 0.0
+        self._fault = ""
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._sample, name="load", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take no further reading."""
+        self._done.set()
+        self._thread.join(GONE_S)
+
+    def write(self, into: Path) -> None:
+        """Stop, and leave the table in the folder ``into``. Raises :class:`LabFault` when the load could not be read."""
+        self.stop()
+        if self._fault:
+            raise LabFault(f"the load of the machine can't be read: {self._fault}")
+        pd.DataFrame(self.rows, columns=COLUMNS).astype(float).to_parquet(into / FILE)
+
+    def _sample(self) -> None:
+        try:
+            while True:
+                self._take()
+                if self._done.wait(self._every_s):
+                    return
+        except (OSError, ValueError) as error:
+            self._fault = str(error)
+
+    def _take(self) -> None:
+        t, now = clock.now(), self._read()
+        own = {key: now.processes[key] for key in load.descendants(now.processes, os.getpid(), self._before)}
+        if self.rows:
+            self._own_s += load.growth(self._before, own)
+        self._before = own
+        row = {"t": t, "busy_s": now.busy_s, "steal_s": now.steal_s, "own_s": self._own_s if self._own else None}
+        self.rows.append(row | {f"{name}_waiting_s": now.waiting.get(name) for name in RESOURCES})

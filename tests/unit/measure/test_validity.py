@@ -1,0 +1,116 @@
+"""Validity on records in which every number is known: each gate by itself, and "no data" where a record has nothing to say."""
+
+import pandas as pd
+import pytest
+
+from lab.judge import gates
+from lab.judge.claim import INVALID, NO_DATA
+from lab.judge.gates import GATES, VALID
+from lab.measure.validity import Validity, judge_validity, validity
+from lab.record.trial import Deadlines
+from lab.spec.fidelity import Compressed
+from lab.trial.load import COLUMNS
+
+from .built import record, sealed
+from .conftest import report
+from .whole import decreed, scaled
+
+TIMES = {"settling": 0, "driving": 10, "ended": 30}
+QUICK = {"name": "quick", "time": 30, "rate": 1}
+
+
+def load(folder, **grown):
+    """A load that grows by these seconds from the 10th to the 30th second, and by much before and after."""
+    growth = dict.fromkeys(COLUMNS[1:], 0.0) | {"busy_s": 20.0, "own_s": 20.0} | grown
+    rows = [(5, -1), (10, 0), (20, 0.5), (30, 1), (40, 9)]
+    frame = pd.DataFrame([{"t": t} | {name: 100 + part * value for name, value in growth.items()} for t, part in rows])
+    frame[COLUMNS].astype(float).to_parquet(folder / "load.parquet")
+
+
+def built(folder, late_ms=1.0, gaps=(), more=None, **grown):
+    """A trial of 20 s on two cores, sampled each half second but for ``gaps``."""
+    load(folder, **grown)
+    samples = [n / 2 for n in range(20, 61) if n / 2 not in gaps]
+    rows = [{"t": t, "metric": "kafka_consumergroup_lag_sum", "pod": "", "labels": "{}", "value": 1.0} for t in samples]
+    told = [report(30, "producer", "produced", late_p99_ms=late_ms)]
+    limits = Deadlines(settle_s=100, replay_s=1, end_s=1, ledger_s=1)
+    return record(folder, times=TIMES, samples=rows, group_events=told, deadlines=limits, **(more or {}))
+
+
+def test_a_trial_at_rest_is_valid(tmp_path):
+    """Every gate has a number, and each is held."""
+    made = built(tmp_path)
+    assert gates.word(judge_validity(made)) == VALID
+    assert set(Validity.declared()) == {gate.name for gate in GATES}
+    assert validity(made).values == {
+        "lateness": pytest.approx(0.01),
+        "steal": 0,
+        "cpu_pressure": 0,
+        "io_pressure": 0,
+        "memory_pressure": 0,
+        "foreign_load": 0,
+        "scrape_gap": 1,
+        "rounding": 0,
+        "settle": 0.1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "wanted"),
+    [
+        ("lateness", {"late_ms": 250}, 2.5),
+        ("steal", {"steal_s": 4.0}, 0.1),  # 4 of 2 x 20 s
+        ("cpu_pressure", {"cpu_waiting_s": 19.0}, 0.95),
+        ("io_pressure", {"io_waiting_s": 5.0}, 0.25),
+        ("memory_pressure", {"memory_waiting_s": 2.0}, 0.1),
+        ("foreign_load", {"busy_s": 25.0}, 0.25),
+        ("scrape_gap", {"gaps": (15.0, 15.5, 16.0)}, 4),
+        ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 15, 1),), "inputs": {"scale": QUICK}}}, 1),
+        ("settle", {"more": {"deadlines": Deadlines(15, 1, 1, 1)}}, 10 / 15),
+    ],
+)
+def test_each_gate_fails_by_its_own_cause(name, how, wanted, tmp_path):
+    """By the machine between the baseline and the end alone: what was before and after counts for nothing."""
+    limits = how.get("more", {}).pop("deadlines", None)
+    made = built(tmp_path, **how)
+    made = sealed(tmp_path, deadlines=limits) if limits else made
+    assert validity(made).values[name] == pytest.approx(wanted)
+    assert [gate.name for gate, verdict in zip(GATES, judge_validity(made), strict=True) if verdict.verdict != "held"] == [name]
+    assert gates.word(judge_validity(made)) == INVALID
+
+
+def test_lateness_is_judged_by_the_shortest_time_of_a_compressed_trial(tmp_path):
+    """At a thirtieth of the time that is the HPA's sync of half a second, and without an HPA a phase of the profile."""
+    times = (Compressed("spec.pollingInterval", 60, 2),)
+    made = built(tmp_path, 25, more={"inputs": {"scale": QUICK}, "policy_times": times})
+    assert validity(made).lateness.number == pytest.approx(0.5)
+    steps = [{"at": 0, "rate": 1, "phase": "fill"}, {"at": 8, "rate": 1, "phase": "drain"}]
+    more = {"inputs": {"scale": QUICK, "policy": decreed(1, 2), "profile": {"steps": steps, "duration": 10}}}
+    assert validity(built(tmp_path, 25, more=more)).lateness.number == pytest.approx(0.025 / 0.2)  # of 2 s
+
+
+def test_a_record_of_before_has_no_load_and_no_times(tmp_path):
+    """Those gates are "no data", and the trial is not known to be valid; the others have their numbers."""
+    made = built(tmp_path, more={"inputs": {"scale": QUICK, "policy": scaled(pollingInterval=2)}})
+    (tmp_path / "load.parquet").unlink()
+    made = sealed(tmp_path)
+    lacking = {name for name, value in validity(made).values.items() if value is None}
+    assert lacking == {"steal", "cpu_pressure", "io_pressure", "memory_pressure", "foreign_load", "rounding"}
+    assert gates.word(judge_validity(made)) == NO_DATA
+
+
+def test_a_producer_that_tallied_no_lateness_has_no_data(tmp_path):
+    """As a driver of a scenario's own, which is no producer of the lab's."""
+    made = built(tmp_path)
+    for told in ([], [report(30, "producer", "produced", acked=1)]):
+        pd.DataFrame(told or [report(1, "producer", "phase")]).to_parquet(tmp_path / "group_events.parquet")
+        made = sealed(tmp_path)
+        assert validity(made).lateness.value is None
+        assert validity(made).settle.value is not None
+
+
+def test_containers_and_a_kernel_without_pressure_have_no_data(tmp_path):
+    """A column of nothing is no zero."""
+    made = built(tmp_path, own_s=float("nan"), cpu_waiting_s=float("nan"))
+    assert validity(made).foreign_load.value is None
+    assert validity(made).cpu_pressure.value is None
