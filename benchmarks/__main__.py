@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import KafkaException
 
-from benchmarks import lagscaler, simulate
+from benchmarks import lagscaler, simulate, starts
 from lab.cluster import binary, broker, controlplane
 from lab.components import build, jars
 from lab.host import processes, resources, runs
@@ -170,7 +170,7 @@ def reconciliation(bootstrap: str) -> None:
 
 def main() -> int:
     """Run the benchmarks named on the command line, or all; 1 where an objective was breached."""
-    known = ("producer", "consumer", "up", "reconcile", "lagscaler", "simulate")
+    known = ("producer", "consumer", "up", "starts", "reconcile", "lagscaler", "simulate")
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("which", nargs="*", choices=[*known, []], help=f"of {', '.join(known)}; default: all")
     which = parser.parse_args().which or known
@@ -179,7 +179,9 @@ def main() -> int:
         simulate.main(show)
     if "up" in which:
         cluster_up()
-    if set(which) - {"up", "simulate"}:
+    if "starts" in which:
+        starts.measure(show)
+    if set(which) - {"up", "starts", "simulate"}:
         started, run, guard = runs.start(broker.start)
         try:
             if "lagscaler" in which:

@@ -7,6 +7,7 @@ Prometheus' samples, hpa.log) still follow the wall clock: :meth:`Clock.moved_s`
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
@@ -16,7 +17,11 @@ class Clock:
 
     def __init__(self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._wall, self._monotonic = wall, monotonic
-        self._anchor = wall() - monotonic()
+        self.anchor()
+
+    def anchor(self) -> None:
+        """Read the wall clock, and count from this reading on."""
+        self._anchor = self._wall() - self._monotonic()
 
     def now(self) -> float:
         """Epoch seconds by the anchor."""
@@ -28,4 +33,5 @@ class Clock:
 
 
 PROCESS = Clock()
+os.register_at_fork(after_in_child=PROCESS.anchor)  # the wall clock may have been moved since the parent read it
 now = PROCESS.now

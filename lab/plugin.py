@@ -7,6 +7,7 @@ need.
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ VERDICTS, SUMMARY = "verdicts.json", "summary.md"  # what a session writes when 
 OWN = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
 PATHS = ("results", "from-records", *OWN)  # options whose value is a path
 SESSION = pytest.StashKey[Session]()
+ORDER = pytest.StashKey[int]()
+MOST_SEED = 999_999
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +51,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
     group.addoption("--scale", metavar="NAME", help=f"quick, medium, standard, close, real or full: {text}")
     group.addoption("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
-    group.addoption("--repeat", type=int, default=1, metavar="N", help="runs of each trial that is repeated (default: 1)")
+    group.addoption("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
+    group.addoption("--order-seed", type=int, metavar="N", help="seed of the order within a block (default: a new one)")
+    group.addoption("--resume", action="store_true", help="go on in --results: run only what has no finished record there")
     group.addoption("--from-records", type=Path, metavar="DIR", help="judge stored records; starts no cluster")
     group.addoption("--recheck", action="store_true", help="with --from-records: settle each ledger again, and compare")
     for name, what in OWN.items():
@@ -81,13 +86,32 @@ def _join_paths() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's state, register the markers, and leave Allure results beside the records of every experiment."""
     config.stash[SESSION] = Session()
+    given = config.getoption("--order-seed")
+    config.stash[ORDER] = 1 + secrets.randbelow(MOST_SEED) if given is None else given
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     marks = config.getoption("markexpr", "")
     live = any(mark in marks and f"not {mark}" not in marks for mark in ("spike", "scenario"))
     if live and not config.option.collectonly and not config.getoption("allure_report_dir", "unused"):
         config.option.allure_report_dir = str(config.getoption("--results") / "allure-results")
-        config.option.clean_alluredir = True
+        config.option.clean_alluredir = earlier(config) is None  # what is refused deletes nothing
+
+
+def order_seed(config: pytest.Config) -> int:
+    """The seed of the order within each block."""
+    return config.stash[ORDER]
+
+
+def earlier(config: pytest.Config) -> InputError | None:
+    """Why no trial may run into ``--results``: it has records of an earlier session, and ``--resume`` is not given."""
+    options = config.option
+    if options.from_records or options.resume or not (options.results / "records").is_dir():
+        return None
+    from lab.record import store
+
+    count = len(store.stored(options.results))
+    allowed = f"a folder without records, as it has {count} and none is run over; --resume runs only what is not finished there"
+    return InputError("command line", "--results", str(options.results), allowed) if count else None
 
 
 def judges(item: pytest.Item) -> bool:
@@ -134,6 +158,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def _check(options: Any) -> None:
     if options.repeat < 1:
         raise InputError("command line", "--repeat", options.repeat, "a whole number from 1")
+    if options.order_seed is not None and not 0 <= options.order_seed <= MOST_SEED:
+        raise InputError("command line", "--order-seed", options.order_seed, f"a whole number from 0 to {MOST_SEED:,}")
+    if options.resume and options.from_records:
+        raise InputError("command line", "--resume", True, "without --from-records, which runs nothing")
     if options.from_records:
         from lab.record import store
 
@@ -161,10 +189,12 @@ def _inputs(config: pytest.Config) -> Any:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say what will be run of a user's files, and what was replaced in the ScaledObject."""
+    """Say what will be run of a user's files, what was replaced in the ScaledObject, and how trials are repeated."""
     from lab.trial.own import told
 
-    return told(_inputs(config)) if own(config) else []
+    repeat = config.option.repeat
+    blocks = [f"{repeat} blocks, in an order by seed {order_seed(config)} (--order-seed)"] if repeat > 1 else []
+    return [*(told(_inputs(config)) if own(config) else []), *blocks]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -177,9 +207,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Take away what an earlier session said of its trials: one that ends before it judges would leave it standing."""
+    """Refuse to run into an earlier session's records, and take away what it said of its trials before they are judged anew."""
     options = session.config.option
     if not options.collectonly and any(map(judges, session.items)):
+        if (error := earlier(session.config)) is not None:
+            refuse(error)
         for name in (VERDICTS, SUMMARY):
             (options.results / name).unlink(missing_ok=True)
 

@@ -1,7 +1,7 @@
 """One quantity made of several: their total, the largest, the smallest or the median, and the interval of a median.
 
 A total, extreme or median has the unit and the name of the first quantity. It is missing when there are no quantities, and when
-any of them is missing.
+any of them is missing. Quantities of repeated trials are aggregated block by block.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lab.judge.quantity import Quantity
+from lab.judge.quantity import Quantity, in_blocks, repeated
 
 
 def total(quantities: Iterable[Quantity]) -> Quantity:
@@ -38,6 +38,8 @@ def _aggregate(combine: Callable[[list[float]], float], quantities: Iterable[Qua
     several = list(quantities)
     if not several:
         return Quantity("aggregate of no quantities", "", None, "there is no quantity to aggregate")
+    if any(one.runs for one in several):
+        return repeated(_aggregate(combine, block) for block in zip(*in_blocks(several), strict=True))
     name, unit = several[0].name, several[0].unit
     missing = next((one for one in several if one.value is None), None)
     if missing is not None:
@@ -92,6 +94,15 @@ def spread(values: Sequence[Quantity | float]) -> Spread:
     low, high = (None, None) if middle.value is None else (ordered[k - 1], ordered[n - k])
     least, most = (Quantity(middle.name, middle.unit, end, middle.why) for end in (low, high))
     return Spread(n, middle, least, most, _confidence(n, k))
+
+
+def interval(values: Sequence[Quantity]) -> tuple[float | None, float | None, float | None]:
+    """(low, high, confidence) of :func:`spread`; None for each where a value is missing or is not a number."""
+    numbers = [one.value for one in values]
+    if any(value is None or math.isnan(value) for value in numbers):
+        return None, None, None
+    wide = spread(values)
+    return wide.low.value, wide.high.value, wide.confidence
 
 
 def _confidence(n: int, k: int) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
+from lab.judge.aggregate import interval
 from lab.judge.quantity import Bound, Comparison, Quantity
 
 HELD, BREACHED, NO_DATA, INVALID = "held", "breached", "no data", "invalid"
@@ -11,11 +13,44 @@ KINDS = ("invariant", "control", "claim")  # in the order in which reports count
 
 
 @dataclass(frozen=True)
+class Repeats:
+    """Of a claim on ``n`` runs: in how many the bound was ``held``, and the ``worst`` number of any run.
+
+    ``low`` to ``high`` holds the true median with ``confidence`` (0 to 1). They are None where a run has no number.
+    """
+
+    n: int
+    held: int
+    worst: float | None = None
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> Self:
+        """The repeats of ``comparison``, whose quantity was repeated."""
+        runs, held = comparison.quantity.runs, comparison.each.count(True)
+        low, high, confidence = interval(runs)
+        worst = None if low is None else _worst(comparison, [one.number for one in runs])
+        return cls(len(runs), held, worst, low, high, confidence)
+
+    def __str__(self) -> str:
+        counted = f"held in {self.held} of {self.n}"
+        if self.low is None or self.high is None or self.worst is None or self.confidence is None:
+            return counted
+        interval = f"median within {self.low:.4g} to {self.high:.4g} ({self.confidence:.0%})".replace("%", " %")
+        return f"{counted}, worst {self.worst:.4g}, {interval}"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What the record says of one claim; ``measured`` is None when there was no number, and ``note`` then says why.
 
-    ``objective`` names the quantity, ``why`` is the claim's sentence, ``kind`` its class, ``source`` that of its bound. Of an
-    invalid trial the ``verdict`` is "invalid", whatever was measured, and ``note`` says why.
+    The ``note`` of a number says what it leaves out, where the record holds too little for a part of it.
+
+    ``objective`` names the quantity, ``why`` is the claim's sentence, ``kind`` its class, ``source`` that of its bound. Of a
+    repeated trial ``measured`` is the median of its runs, and ``repeats`` says how often the claim was held: it is breached
+    by one run that breaches it. Of an invalid trial the ``verdict`` is "invalid", whatever was measured, and ``note`` says why.
     """
 
     objective: str
@@ -28,12 +63,16 @@ class Verdict:
     note: str = ""
     kind: str = "claim"
     source: str = ""
+    repeats: Repeats | None = None
 
     def __str__(self) -> str:
         wanted, shows = f"wanted {self.operator} {self.bound:g} {self.unit}", f": {self.why}" if self.why else ""
+        if self.repeats is not None:
+            wanted += f" ({self.repeats})"
         if self.measured is None:
             return f"{self.objective}: {self.verdict} ({self.note}); {wanted}{shows}"
-        return f"{self.objective}: {self.measured:g} {self.unit}, {wanted}: {self.verdict}{shows}"
+        but = f" ({self.note})" if self.note else ""
+        return f"{self.objective}: {self.measured:g} {self.unit}, {wanted}: {self.verdict}{but}{shows}"
 
 
 def judge(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> Verdict:
@@ -60,7 +99,17 @@ def judge(comparison: Comparison, sentence: str, *, kind: str = "claim", source:
         note=quantity.why,
         kind=kind,
         source=source or (bound.source if isinstance(bound, Bound) else ""),
+        repeats=Repeats.of(comparison) if len(quantity.runs) > 1 else None,
     )
+
+
+def _worst(comparison: Comparison, values: list[float]) -> float:
+    """The number that is furthest on the wrong side of the bound, or least far on the right one."""
+    if comparison.operator in ("<", "<="):
+        return max(values)
+    if comparison.operator in (">", ">="):
+        return min(values)
+    return max(values, key=lambda value: abs(value - comparison.bound))
 
 
 def absent(why: str) -> Verdict:

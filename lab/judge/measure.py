@@ -9,16 +9,18 @@ A measure is declared as a class and computed by a function:
     def hold(record: Record) -> Hold:
         return Hold(growth=...)  # a float, or None where there is none
 
-Where the function raises :class:`NoData`, ``hold(record).growth`` is a quantity without a value that says why.
+Where the function raises :class:`NoData`, ``hold(record).growth`` is a quantity without a value that says why. Of the runs of a
+repeated trial, ``hold(runs).growth`` is the quantity of each run (:mod:`lab.judge.runs`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, Self, TypeVar, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast, get_type_hints, overload
 
 from lab.errors import NoData
+from lab.judge import runs
 from lab.judge.quantity import Quantity
 
 T = TypeVar("T")
@@ -137,6 +139,8 @@ def measure(compute: Callable[P, M]) -> Callable[P, M]:
 
     @functools.wraps(compute)
     def measured(*given: P.args, **named: P.kwargs) -> M:
+        if count := runs.count(given, named):
+            return cast(M, runs.each(measured, count, given, named))
         try:
             return compute(*given, **named)
         except NoData as missing:
@@ -152,6 +156,8 @@ def quantity(unit: str, name: str) -> Callable[[Callable[P, float]], Callable[P,
     def decorate(compute: Callable[P, float]) -> Callable[P, Quantity]:
         @functools.wraps(compute)
         def measured(*given: P.args, **named: P.kwargs) -> Quantity:
+            if count := runs.count(given, named):
+                return cast(Quantity, runs.each(measured, count, given, named))
             try:
                 return Quantity(name, unit, compute(*given, **named))
             except NoData as missing:

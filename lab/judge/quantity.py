@@ -3,12 +3,16 @@
 Arithmetic carries a missing number on, and a comparison with a bound is no truth value but a :class:`Comparison`, which a test
 hands to ``claim``. So a test writes ``claim(hold(lag).growth <= 50, "the lag trigger brings growth to an end")``, and a record
 that holds too little makes that claim "no data" and never a pass.
+
+A quantity of a trial that was repeated has ``runs``: itself in each run, in the order of the blocks. Arithmetic of two such
+quantities is done block by block, and a bound is held only where it is held in every run.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -49,9 +53,18 @@ class Comparison:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the number stands in that relation to the bound; None when there is no number."""
-        value = self.quantity.value
-        return None if value is None else HOLDS[self.operator](value, self.bound)
+        """Whether the number stands in that relation to the bound; None when there is no number.
+
+        Of several runs: False when one breaches it, else None when one has no number.
+        """
+        each = self.each
+        return False if False in each else None if None in each else True
+
+    @property
+    def each(self) -> tuple[bool | None, ...]:
+        """:attr:`holds` of each run; of a quantity that was not repeated, its own."""
+        values = [one.value for one in self.quantity.runs or (self.quantity,)]
+        return tuple(None if value is None else HOLDS[self.operator](value, self.bound) for value in values)
 
     def __bool__(self) -> NoReturn:
         """Refuse: an ``if`` or ``assert`` on a comparison would treat "no data" as a pass. Raises ``TypeError``."""
@@ -60,12 +73,17 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """``value`` in ``unit``, or None and ``why``; ``name`` says in words what was measured."""
+    """``value`` in ``unit``, or None and ``why``; ``name`` says in words what was measured.
+
+    Beside a value, ``why`` says what could not be measured of it. Of a repeated trial ``runs`` has the quantity of each run and
+    ``value`` is their median: :func:`repeated` makes it.
+    """
 
     name: str
     unit: str
     value: float | None
     why: str = ""
+    runs: tuple[Quantity, ...] = ()
 
     @property
     def number(self) -> float:
@@ -76,7 +94,8 @@ class Quantity:
 
     def named(self, name: str, unit: str | None = None) -> Quantity:
         """The same number under another name, and in words of another unit."""
-        return Quantity(name, self.unit if unit is None else unit, self.value, self.why)
+        runs = tuple(one.named(name, unit) for one in self.runs)
+        return Quantity(name, self.unit if unit is None else unit, self.value, self.why, runs)
 
     def __float__(self) -> float:
         return float(self.number)
@@ -114,9 +133,13 @@ class Quantity:
         return _combined(self, other, operator.add, "and", self.unit)
 
     def __abs__(self) -> Quantity:
+        if self.runs:
+            return repeated(map(abs, self.runs))
         return Quantity(self.name, self.unit, None if self.value is None else abs(self.value), self.why)
 
     def __mul__(self, factor: float) -> Quantity:
+        if self.runs:
+            return repeated(one * factor for one in self.runs)
         return Quantity(self.name, self.unit, None if self.value is None else self.value * factor, self.why)
 
     def __truediv__(self, other: Quantity | float) -> Quantity:
@@ -133,9 +156,42 @@ def _ratio(value: float, divisor: float) -> float:
 def _combined(
     one: Quantity, other: Quantity | float, combine: Callable[[float, float], float], word: str, unit: str
 ) -> Quantity:
-    """``one`` combined with ``other``; missing when either is."""
+    """``one`` combined with ``other``, run by run where they were repeated; missing when either is."""
+    if one.runs or (isinstance(other, Quantity) and other.runs):
+        pairs = zip(*in_blocks([one, other if isinstance(other, Quantity) else Quantity("", "", other)]), strict=True)
+        if isinstance(other, Quantity):
+            return repeated(_combined(mine, theirs, combine, word, unit) for mine, theirs in pairs)
+        return repeated(_combined(mine, other, combine, word, unit) for mine, _ in pairs)
     name = f"{one.name} {word} {other.name if isinstance(other, Quantity) else format(other, 'g')}"
     try:
         return Quantity(name, unit, combine(one.number, other.number if isinstance(other, Quantity) else other))
     except NoData as missing:
         return Quantity(name, unit, None, str(missing))
+
+
+def repeated(quantities: Iterable[Quantity]) -> Quantity:
+    """One quantity of the same in each run: its value is the median. It is missing when it is missing in any run.
+
+    It has the name and the unit of the first. Raises ``ValueError`` for no run.
+    """
+    runs = tuple(quantities)
+    if not runs:
+        raise ValueError("repeated: there is no run")
+    name, unit = runs[0].name, runs[0].unit
+    for number, one in enumerate(runs, 1):
+        if one.value is None:
+            return Quantity(name, unit, None, f"run {number} of {len(runs)}: {one.why or f'no {one.name}'}", runs)
+    return Quantity(name, unit, statistics.median(one.number for one in runs), "", runs)
+
+
+def in_blocks(quantities: Iterable[Quantity]) -> list[tuple[Quantity, ...]]:
+    """The runs of each of ``quantities``, which were repeated equally often; one that was not is the same in every block.
+
+    Raises ``ValueError`` for quantities of different numbers of runs.
+    """
+    several = list(quantities)
+    lengths = {len(one.runs) for one in several if one.runs}
+    if len(lengths) > 1:
+        raise ValueError(f"quantities of {' and '.join(map(str, sorted(lengths)))} runs have no blocks in common")
+    length = next(iter(lengths), 1)
+    return [one.runs or (one,) * length for one in several]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from lab.errors import LabFault
@@ -20,6 +20,18 @@ def create(bootstrap: str, partitions: Mapping[str, int], settings: Mapping[str,
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise LabFault(f"topic {name} could not be created: {error.args[0].str()}") from error
+
+
+def identity(bootstrap: str, name: str, settings: Mapping[str, str] | None = None) -> str:
+    """The id that Kafka gave the topic ``name``; one of that name that is made anew has another.
+
+    Raises :class:`LabFault` when there is none, or Kafka does not tell.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
+    try:
+        return str(admin.describe_topics(TopicCollection([name]), request_timeout=10)[name].result(timeout=15).topic_id)
+    except (KafkaException, TimeoutError) as error:
+        raise LabFault(f"the id of topic {name} can't be read: {error}") from error
 
 
 def grow(bootstrap: str, name: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:

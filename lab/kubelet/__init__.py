@@ -10,5 +10,8 @@ Accepted without effect, because nothing here could give it one:
 - ``dnsPolicy`` and ``enableServiceLinks``: a process uses the machine's own resolver and gets no service variables;
 - ``imagePullPolicy`` and ``imagePullSecrets``: an image is a folder of this machine, and there is nothing to pull.
 
+``python -m`` of listed modules is not executed but forked from an interpreter that has imported what they import (see
+:mod:`lab.kubelet.zygote`). A pod can't tell the difference, but for the time that its start takes.
+
 A pod's address is its own 127.x.y.z, so its servers must bind to that address (``status.podIP``), not to 0.0.0.0.
 """

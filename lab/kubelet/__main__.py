@@ -21,6 +21,7 @@ from lab.kubelet.addresses import Addresses
 from lab.kubelet.agent import Agent, end_leftovers
 from lab.kubelet.api import ApiServer
 from lab.kubelet.events import Recorder
+from lab.kubelet.forking import Zygote
 from lab.kubelet.pod import Tools
 from lab.kubelet.podspec import Images
 from lab.kubelet.probe import Prober
@@ -42,6 +43,7 @@ class Settings:
     tls_key: Path
     client_ca: Path
     images: Images
+    fork: tuple[Path, tuple[str, ...]] | None
     backoff_base_s: float
 
 
@@ -57,6 +59,8 @@ def settings(arguments: list[str]) -> Settings:
     parser.add_argument("--tls-key", required=True, type=Path)
     parser.add_argument("--client-ca", required=True, type=Path, help="clients of the HTTPS server must be signed by it")
     parser.add_argument("--image", required=True, action="append", metavar="PREFIX=BINDIR", help="an image and its executables")
+    which = "modules whose python -m is forked from one interpreter of that image, which has imported what they import"
+    parser.add_argument("--fork", metavar="PREFIX=MODULE,MODULE", help=which)
     parser.add_argument("--backoff-base-s", type=float, default=10.0, help="first wait of CrashLoopBackOff (default 10)")
     given = parser.parse_args(arguments)
     where = "command line"
@@ -78,6 +82,13 @@ def settings(arguments: list[str]) -> Settings:
         if not prefix or not Path(folder).is_dir() or not folder:
             raise InputError(where, "--image", image, "PREFIX=BINDIR with a folder that exists")
         folders[prefix] = Path(folder).absolute()
+    fork = None
+    if given.fork is not None:
+        prefix, _, listed = given.fork.partition("=")
+        modules = tuple(listed.split(","))
+        if prefix not in folders or not all(re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module) for module in modules):
+            raise InputError(where, "--fork", given.fork, "PREFIX=MODULE,MODULE with the prefix of an --image")
+        fork = (folders[prefix], modules)
     return Settings(
         kubeconfig=given.kubeconfig,
         name=given.name,
@@ -88,6 +99,7 @@ def settings(arguments: list[str]) -> Settings:
         tls_key=given.tls_key,
         client_ca=given.client_ca,
         images=Images(folders),
+        fork=fork,
         backoff_base_s=given.backoff_base_s,
     )
 
@@ -119,7 +131,8 @@ async def run(chosen: Settings) -> None:
         events = Recorder(api, chosen.name)
         # An image contains its jars; a process finds the jars that the lab has fetched.
         prober, around = Prober(chosen.run), environment.service(address) | {"ELASTIC_LAB_CACHE": str(paths.cache_dir())}
-        tools = Tools(api, Sources(api), events, prober, chosen.images, chosen.run, chosen.backoff_base_s, around)
+        zygote = Zygote(chosen.run, *chosen.fork) if chosen.fork else None
+        tools = Tools(api, Sources(api), events, prober, chosen.images, chosen.run, chosen.backoff_base_s, around, zygote)
         agent = Agent(tools, Addresses(chosen.pod_network), finish)
         https = server.Server(agent.pods, server.tls(chosen.tls_cert, chosen.tls_key, chosen.client_ca), chosen.port)
 
@@ -129,6 +142,8 @@ async def run(chosen: Settings) -> None:
 
         tasks: list[asyncio.Task[None]] = []
         try:
+            if zygote:
+                zygote.start()
             await https.start()
             await _either(registration.register(api, chosen.name, chosen.port, since), over)
             log.info("node %s is registered; pods get addresses in %s.0.0/16", chosen.name, chosen.pod_network)
@@ -140,6 +155,8 @@ async def run(chosen: Settings) -> None:
             for task in tasks:
                 task.cancel()
             await agent.stop()
+            if zygote:
+                zygote.stop()
             await https.stop()
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from lab.kubelet import backoff, probe
 from lab.kubelet.environment import Unresolved, expand
+from lab.kubelet.forking import Zygote
 from lab.kubelet.podspec import ContainerSpec, Probe
 from lab.kubelet.process import Process
 from lab.kubelet.status import Running, State, Terminated, View, Waiting, ended, restarts
@@ -31,6 +32,7 @@ class Surroundings:
     grace_s: float
     backoff_base_s: float
     prober: probe.Prober
+    zygote: Zygote | None
     environment: Callable[[ContainerSpec], Coroutine[Any, Any, dict[str, str]]]
     changed: Callable[[], None]
     event: Callable[[Literal["Normal", "Warning"], str, str], None]
@@ -150,6 +152,8 @@ class Container:
                 log=self.log,
                 run=self._around.run,
                 name=f"pod/{self._around.pod}/{self.spec.name}",
+                zygote=self._around.zygote,
+                report=lambda why: self._around.event("Warning", "ForkFailed", f"Executed in place of forked: {why}"),
             )
         except (OSError, ValueError) as error:
             now = datetime.now(UTC)

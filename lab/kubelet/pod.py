@@ -16,6 +16,7 @@ from lab.kubelet import backoff
 from lab.kubelet.container import LOST, Container, Surroundings
 from lab.kubelet.environment import Unresolved, environment, sources
 from lab.kubelet.events import Recorder
+from lab.kubelet.forking import Zygote
 from lab.kubelet.podspec import ContainerSpec, Images, Json, parse
 from lab.kubelet.probe import Prober
 from lab.kubelet.refusal import refusals
@@ -49,6 +50,7 @@ class Tools:
     run: Path
     backoff_base_s: float = 10.0
     service: Mapping[str, str] = field(default_factory=dict)
+    zygote: Zygote | None = None
 
 
 class Pod:
@@ -147,6 +149,7 @@ class Pod:
             grace_s=spec.grace_s,
             backoff_base_s=self._tools.backoff_base_s,
             prober=self._tools.prober,
+            zygote=self._tools.zygote,
             environment=resolve,
             changed=self._dirty.set,
             event=lambda kind, reason, words: self._tools.events.record(self.obj, kind, reason, words),

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
 from lab.host import identity, processes
+from lab.kubelet.forking import ForkedProcess, ForkError, Zygote
 
 OUTPUT_KEPT = 1024
 GONE_S = 1.0
@@ -21,7 +22,7 @@ GONE_S = 1.0
 class Process:
     """One run of a command. SIGTERM goes to the command's own process; SIGKILL to its whole session."""
 
-    def __init__(self, child: asyncio.subprocess.Process, run: Path) -> None:
+    def __init__(self, child: asyncio.subprocess.Process | ForkedProcess, run: Path) -> None:
         self._child = child
         self._run = run
         self._kill: asyncio.TimerHandle | None = None
@@ -35,19 +36,36 @@ class Process:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, log: Path, run: Path, name: str
+        cls,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str | Path,
+        log: Path,
+        run: Path,
+        name: str,
+        zygote: Zygote | None = None,
+        report: Callable[[str], None] = lambda why: None,
     ) -> Process:
         """Start ``command``, marked, with its output appended to ``log``.
 
+        ``zygote`` forks it when it takes the command. When that fails, ``report`` gets the reason, and the command is executed.
         Raises OSError, and nothing runs, when it can't be executed or recorded.
         """
+        env = identity.environment(run, env)
+        child: asyncio.subprocess.Process | ForkedProcess | None = None
         with log.open("ab") as output:
-            child = await asyncio.create_subprocess_exec(
+            if zygote and zygote.takes(command, env):
+                try:
+                    child = await zygote.fork(command, env=env, cwd=cwd, output=output.fileno())
+                except ForkError as why:
+                    report(str(why))
+            child = child or await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=identity.environment(run, env),
+                env=env,
                 cwd=cwd,
                 start_new_session=True,
             )
@@ -103,12 +121,14 @@ async def end_session(session: int) -> None:
     """Send SIGKILL to the rest of a session, and return once it is gone."""
     deadline = asyncio.get_running_loop().time() + GONE_S
     left = kill_session(session)
-    # They are no children of ours, so there is no exit to wait for; the kernel takes a moment to end them.
+    # The kernel takes a moment to end them. Where there is a zygote they become this process's children, and no others' do.
     while any(_runs(pid) for pid in left) and asyncio.get_running_loop().time() < deadline:
         await asyncio.sleep(0.005)
 
 
 def _runs(pid: int) -> bool:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
@@ -148,4 +168,5 @@ async def run_to_end(
     finally:
         kill_session(child.pid)
         await child.wait()
+        await end_session(child.pid)
         processes.forget(run, child.pid)

@@ -53,15 +53,22 @@ def calibration(records: Sequence[Record]) -> Calibration:
 
 
 def calibration_from_others(record: Record, telling: Sequence[Record], *, alike: bool) -> Calibration | None:
-    """What ``telling`` says without the record itself, whose outcome must not go into its prediction; None for too little.
+    """What ``telling`` says without the record and its repetitions; None for too little.
 
-    With ``alike`` only those of the same workload, partitions and scale count.
+    Neither the record's own outcome nor that of another run of the same trial may go into its prediction. With ``alike`` only
+    those of the same workload, partitions and scale count.
     """
-    others = [other for other in telling if other.id != record.id and (not alike or _setting(other) == _setting(record))]
+    trial = _trial(record)
+    others = [other for other in telling if _trial(other) != trial and (not alike or _setting(other) == _setting(record))]
     try:
         return calibration(others)
     except NoData:
         return None
+
+
+def _trial(record: Record) -> dict[str, object]:
+    """The trial's inputs without their repetition."""
+    return record.inputs.to_dict() | {"repetition": 1}
 
 
 def _setting(record: Record) -> tuple[object, object, object]:

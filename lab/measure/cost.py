@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
 from lab.measure.rebalance import rebalance_spans
 from lab.measure.throughput import LEAST_S, Span, Throughput, clip, lagging_spans, mean_rate
 from lab.record.store import Record
+from lab.spec.consumer import SLACK_S
 
 
 class Cost(Measure):
-    """The cost of the consumer pods, with ``pod_minutes`` in compressed time. A pod is idle while it processes no batch."""
+    """The cost of the consumer pods from the profile's start to the trial's end, with ``pod_minutes`` in compressed time.
+
+    A pod is idle while it has no work: from the end of a batch to the begin of the next one, unless that follows within 20 ms.
+    In so short a time a saturated pod makes its receipts durable and fetches what it does next.
+    """
 
     pod_minutes = number("pod-minutes", "pod-minutes")
     real_pod_minutes = number("pod-minutes", "pod-minutes at real time")
@@ -23,14 +31,23 @@ def cost(record: Record) -> Cost:
     """Sum the lives of all consumer pods. There is no data when there was no pod."""
     lives = record.lives()
     seconds = sum(lives.values())
-    batches = record.receipts.drop_duplicates(["pod", "start", "end"])
-    busy = float((batches["end"] - batches["start"]).sum())
+    busy = busy_seconds(record.receipts, record.profile_start, record.end)
     return Cost(
         pod_minutes=seconds / 60,
         real_pod_minutes=seconds / 60 * record.scale.time,
         idle_ratio=1 - busy / seconds,
         pods=len(lives),
     )
+
+
+def busy_seconds(receipts: pd.DataFrame, start: float, end: float) -> float:
+    """Seconds from ``start`` to ``end`` in which a pod had work, over all pods together."""
+    batches = receipts[["pod", "start", "end"]].drop_duplicates().sort_values(["pod", "start"], ignore_index=True)
+    same_pod = (batches["pod"] == batches["pod"].shift(-1)).to_numpy()
+    begins, ends = batches["start"].to_numpy(dtype=float), batches["end"].to_numpy(dtype=float)
+    following = np.where(same_pod, np.append(begins[1:], np.inf), np.inf)
+    until = np.where(following - ends <= SLACK_S, following, ends)
+    return float(np.maximum(0.0, np.clip(until, start, end) - np.clip(begins, start, end)).sum())
 
 
 class SurplusReplicas(Measure):

@@ -40,6 +40,7 @@ class Agreement(Measure):
     computed = number("syncs", "syncs whose proposal was worked out too")
     rescaled = number("syncs", "syncs that rescaled")
     at_an_edge = number("syncs", "syncs that agree at an edge of the clock")
+    alternatives = number("syncs", "syncs that agree on an input that is possible and not the likeliest")
     agreement = number("%", "HPA decisions that the model takes too")
     disagreements = detail(tuple[Disagreement, ...], "the syncs that the model decides otherwise")
 
@@ -57,6 +58,7 @@ def agreement(record: Record) -> Agreement:
         computed=again.computed,
         rescaled=again.rescaled,
         at_an_edge=again.at_an_edge,
+        alternatives=again.alternatives,
         agreement=again.agreement,
         disagreements=again.disagreements,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
+from lab.measure.delivery import passed_over
 from lab.record.store import Record
 
 
 class Integrity(Measure):
-    """What became of every message; the words are those of :mod:`lab.record.ledger.reconcile`.
+    """What became of every message; the words are those of :mod:`lab.record.reconciliation.reconcile`.
 
+    A message below the committed offset of its partition that was never reached is lost, not unseen: nobody will come to it.
     ``named`` has a line for each range of messages that is not as it should be.
     """
 
@@ -31,15 +33,15 @@ class Integrity(Measure):
 @measure
 def integrity(record: Record) -> Integrity:
     """Read the reconciliation beside the producer's tally and the offsets; no data when any is missing."""
-    ledger = record.reconciliation
+    ledger, ahead = record.reconciliation, passed_over(record)
     told = record.reports("produced")
     if not told:
         raise NoData("the producer left no tally")
     tally = told[-1].detail
     named = [
-        f"{kind}: partition {one.partition}, {one.first}-{one.last} ({one.count}): {', '.join(one.pods)}"
+        f"{kind}: partition {item.partition}, {item.first}-{item.last} ({item.count}): {', '.join(item.pods)}"
         for kind, ranges in ledger.anomalies.items()
-        for one in ranges
+        for item in ranges
     ]
     uncommitted = sum(part.lag for part in record.offsets.values())
     return Integrity(
@@ -47,8 +49,8 @@ def integrity(record: Record) -> Integrity:
         acked=int(tally["acked"]),
         unknown_or_failed=int(tally["unknown"]) + int(tally["failed"]),
         processed=ledger.processed,
-        lost=ledger.lost_messages,
-        unseen=ledger.unseen_messages,
+        lost=ledger.lost_messages + ahead,
+        unseen=ledger.unseen_messages - ahead,
         doubled=ledger.doubled_messages,
         phantom=ledger.phantom_messages,
         mismatched=ledger.mismatched_receipts,

@@ -113,11 +113,10 @@ LAST = 1 / 3  # the part of the spike that is judged; in the rest of it the grou
 class Hold(Measure):
     """Lag and replicas over the last third of the spike. ``peak_lag`` is of the whole trial.
 
-    ``growth`` is the slope of lag (least squares). ``behind_s`` is lag / arrival rate (Little's law).
+    ``growth`` is the slope of lag (least squares). How late the group is then is :func:`lab.measure.lateness.time_behind`.
     """
 
     growth = number("messages/s", "growth of lag over the last third of the spike")
-    behind_s = number("s", "median time by which the group is behind")
     replicas = number("pods", "replicas wanted at the spike's end")
     peak_lag = number("messages", "peak lag")
 
@@ -127,12 +126,10 @@ def hold(record: Record) -> Hold:
     """Measure the spike's last third. There is no data without a spike, and for fewer than three samples of lag in it."""
     start, end = record.span("spike")
     seen = record.lag_within(end - (end - start) * LAST, end)
-    rate = max(step.rate for step in record.profile.steps)
     curve = record.replicas
     wanted = curve[curve["t"] <= end]["desired"]
     return Hold(
         growth=slope(seen),
-        behind_s=float(seen["lag"].median()) / rate,
         replicas=int(wanted.iloc[-1]),
         peak_lag=peak_lag(record).number,
     )

@@ -9,8 +9,10 @@ from lab.errors import NoData
 from lab.judge.measure import Measure
 from lab.judge.quantity import Quantity
 from lab.measure.cost import cost
+from lab.measure.delivery import delivery
 from lab.measure.drain import drain, drain_time
 from lab.measure.integrity import integrity
+from lab.measure.punctuality import punctuality
 from lab.measure.reaction import reaction
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import count_flips, scale_events
@@ -24,6 +26,8 @@ MEASURES: dict[str, Callable[[Record], Measure]] = {
     "stability": scale_events,
     "cost": cost,
     "integrity": integrity,
+    "delivery": delivery,
+    "punctuality": punctuality,
 }
 
 

@@ -16,8 +16,10 @@ from lab.measure.calibration import Calibration
 from lab.model.hpa import DEFAULTS, Controller
 from lab.record.store import Record
 from lab.spec.events import hashed
+from lab.spec.inputs import DRAINED
 from lab.spec.keys import shares
 from lab.spec.scaledobject import ScaledObject
+from lab.trial.deadlines import deadlines
 
 STEP_S = 0.05  # replicas are compared at points so far apart
 
@@ -49,7 +51,10 @@ class Comparison(Measure):
 
 
 def situation(record: Record, known: Calibration) -> Situation:
-    """The record's inputs as the simulator takes them. Of its outcome only the phase of the syncs goes in, which is luck."""
+    """The record's inputs as the simulator takes them. Of its outcome only the phase of the syncs goes in, which is luck.
+
+    Of a trial that was to drain, the simulation goes on for as long as the trial may take by its deadline.
+    """
     inputs, scale, traffic = record.inputs, record.scale, record.profile
     start = record.profile_start
     phase = next((sync.at - start for sync in record.hpa_syncs if sync.at >= start), 0.0)
@@ -61,7 +66,7 @@ def situation(record: Record, known: Calibration) -> Situation:
         sync_each_s=known.sync_more_each_s,
         phase_s=phase,
         controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
-        tail_s=max(0.0, record.end - start - traffic.duration),
+        tail_s=deadlines(inputs).end_s if inputs.until == DRAINED else 0.0,
     )
 
 
@@ -81,7 +86,18 @@ def predict(record: Record, known: Calibration) -> Curve:
         only_trigger(scaled)
     except InputError as refused:
         raise NoData(f"not simulated: {refused}") from None
-    return simulate(situation(record, known), scaled)
+    curve = simulate(situation(record, known), scaled)
+    return at_rest(curve, record.profile.duration, policy.min_replicas) if record.inputs.until == DRAINED else curve
+
+
+def at_rest(curve: Curve, end: float, floor: int) -> Curve:
+    """``curve`` until the group is back at its ``floor`` after the profile's ``end`` (s), where a trial that drains is over."""
+    over = np.flatnonzero((curve.t >= end) & (curve.replicas <= floor) & (curve.working <= floor))
+    if not len(over):
+        return curve
+    points = slice(int(over[0]) + 1)
+    log = tuple(change for change in curve.log if change.at <= curve.t[over[0]])
+    return Curve(curve.t[points], curve.lag[points], curve.replicas[points], curve.working[points], log)
 
 
 @measure

@@ -17,6 +17,7 @@ import numpy as np
 
 from lab.errors import known
 from lab.judge.measure import Measure, measure, number, quantity
+from lab.measure.delivery import passed_over
 from lab.record.reports import GIVEN, Handover
 from lab.record.store import Record
 
@@ -124,7 +125,8 @@ class Repartition(Measure):
     """The fate of partitions that were added to the topic. Times count from the addition.
 
     ``assigned_s`` is missing when a new partition was never assigned, ``consumed_s`` when one never had a receipt. A message is
-    ``skipped`` when it was not processed and a later one of its partition was, so it is lost. ``after`` is of the whole trial.
+    ``skipped`` when it was not processed, and a later one of its partition was processed or its own offset is committed: it is
+    lost. It is ``waiting`` when neither is so. ``after`` is of the whole trial.
     """
 
     added = number("partitions", "new partitions")
@@ -150,14 +152,14 @@ def repartition(record: Record) -> Repartition:
             owned.setdefault(partition, change.t)
     taken = [owned[partition] for partition in new if partition in owned]
     curve = record.replicas
-    ledger = record.reconciliation
+    ledger, ahead = record.reconciliation, passed_over(record, new)
     return Repartition(
         added=len(new),
         assigned_s=max(taken) - at if len(taken) == len(new) else None,
         consumed_s=float(first.max()) - at if len(first) == len(new) else None,
         unconsumed=len(new) - len(first),
-        skipped=sum(one.count for one in ledger.lost if one.partition in new),
-        waiting=sum(one.count for one in ledger.unseen if one.partition in new),
+        skipped=sum(one.count for one in ledger.lost if one.partition in new) + ahead,
+        waiting=sum(one.count for one in ledger.unseen if one.partition in new) - ahead,
         before=int(curve[curve["t"] < at]["desired"].max()),
         after=int(curve["desired"].max()),
     )

@@ -71,19 +71,22 @@ def syncs_without_metric(record: Record) -> int:
     return outcomes.count(hpa_log.FAILED)
 
 
-@quantity("polls", "polls of KEDA's that read the value")
-def polls_reading(record: Record, value: float) -> float:
-    """The time in which KEDA's own polls read ``value``, in polling intervals, which is about the number of those polls.
+@quantity("polling intervals", "time for which KEDA's own metric showed the value")
+def intervals_showing(record: Record, value: float) -> float:
+    """From the first to the last sample of KEDA's own metric with ``value`` before another one, in polling intervals.
 
-    There is no data when no poll did, and when the policy is not KEDA's.
+    KEDA sets the metric at each poll, and nothing counts its polls: this is a time, the longest one without another value.
+    There is no data when it never showed the value, and when the policy is not KEDA's.
     """
     samples = record.samples
-    read = samples[(samples["metric"] == "keda_scaler_metrics_value") & (samples["value"] == value)]["t"]
-    if read.empty:
-        raise NoData(f"no poll of KEDA's read {value:g}")
+    shown = samples[samples["metric"] == "keda_scaler_metrics_value"].sort_values("t", kind="stable")
+    is_it = shown["value"] == value
+    if not is_it.any():
+        raise NoData(f"KEDA's metric never showed {value:g}")
     if not isinstance(record.policy, ScaledObject):
         raise NoData("the policy is not KEDA's")
-    return float(read.max() - read.min()) / record.policy.polling_s
+    runs = shown[is_it].groupby((is_it != is_it.shift()).cumsum()[is_it])["t"]
+    return float((runs.max() - runs.min()).max()) / record.policy.polling_s
 
 
 def _seen(record: Record, kind: str) -> list[Seen]:

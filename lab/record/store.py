@@ -17,11 +17,15 @@
 All times are epoch seconds. Files that a trial did not come to are absent; asking for one raises :class:`NoData`, with the
 reason that trial.json has for it. trial.json holds the SHA-256 of every other file but measures.json, and :func:`opened` checks
 them.
+
+A session only adds records. The first attempt at a trial is in a folder of its identity, the second in "<identity>.2".
 """
 
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,21 +36,24 @@ from lab.errors import InputError
 from lab.record.trial import FILE, FINISHED, checksum, damage
 from lab.record.views import Views
 
+log = logging.getLogger("lab.record")
+
 
 class Record(Views):
     """A trial's record, read when asked for."""
 
 
 def find(folder: Path, identity: str) -> Record:
-    """The finished record of trial ``identity`` among those stored under ``folder`` (``results`` or ``results/records``).
+    """The last finished record of trial ``identity`` among those stored under ``folder`` (``results`` or ``results/records``).
 
     Raises :class:`InputError` naming what is there when it is not, for a trial that did not go to its end, and like
     :func:`opened`.
     """
-    there = stored(folder)
-    if identity not in there:
-        raise InputError(folder, "record", identity, f"a stored trial; there are: {', '.join(there) or 'none'}")
-    record = opened(there[identity])
+    tried = attempts(folder, identity)
+    if not tried:
+        raise InputError(folder, "record", identity, f"a stored trial; there are: {', '.join(stored(folder)) or 'none'}")
+    ended = [path for path in tried.values() if Record(path).finished]
+    record = opened(ended[-1] if ended else list(tried.values())[-1])
     if not record.finished:
         raise InputError(
             record.folder, "ended", record.trial.ended, f"{' or '.join(FINISHED)}: a part is not judged as the whole"
@@ -77,9 +84,62 @@ def add(folder: Path, name: str, content: object) -> None:
 
 
 def stored(folder: Path) -> dict[str, Path]:
-    """The folders of the records under ``folder`` (``results`` or ``results/records``), by identity."""
+    """The folders of the records under ``folder`` (``results`` or ``results/records``), by name: each attempt is one."""
     root = folder / "records" if (folder / "records").is_dir() else folder
     return {file.parent.name: file.parent for file in sorted(root.glob("*/trial.json"))}
+
+
+def attempts(folder: Path, identity: str) -> dict[int, Path]:
+    """The folders of all attempts at trial ``identity`` that are stored under ``folder``, by their number, in order."""
+    found = {}
+    for name, path in stored(folder).items():
+        own, dot, number = name.rpartition(".")
+        if name == identity:
+            found[1] = path
+        elif own == identity and dot and number.isdecimal():
+            found[int(number)] = path
+    return dict(sorted(found.items()))
+
+
+def begin(results: Path, identities: Sequence[str]) -> list[Path]:
+    """Make a folder for the next attempt at these trials, which are executed together, under ``results``; no other is touched.
+
+    The folders of one attempt have the same number, so that the sides of a duet are found together again.
+    """
+    records = results / "records"
+    number = 1 + max((one for identity in identities for one in _numbers(records, identity)), default=0)
+    made = [records / (identity if number == 1 else f"{identity}.{number}") for identity in identities]
+    for folder in made:
+        (folder / "inputs").mkdir(parents=True)
+    return made
+
+
+def _numbers(records: Path, identity: str) -> list[int]:
+    """The numbers that attempts have; a folder without trial.json is one too, for it is not to be overwritten."""
+    ends = [path.name.removeprefix(identity) for path in records.glob(f"{identity}*")]
+    return [int(end[1:] or 1) for end in ends if not end or (end[0] == "." and end[1:].isdecimal())]
+
+
+def whole(folder: Path, identities: Sequence[str]) -> tuple[Record, ...] | None:
+    """The records of the last attempt under ``folder`` in which all these trials went to their end; None without one.
+
+    A record that lacks a part, or is not as it was closed, is none of a trial that went to its end.
+    """
+    tried = [attempts(folder, identity) for identity in identities]
+    for number in sorted(set[int].intersection(*(set(one) for one in tried)), reverse=True):
+        records = tuple(Record(one[number]) for one in tried)
+        if all(map(_is_whole, records)):
+            return records
+    return None
+
+
+def _is_whole(record: Record) -> bool:
+    try:
+        opened(record.folder)
+    except InputError as error:
+        log.warning("%s: not taken for a finished record: %s", record.folder.name, error)
+        return False
+    return record.finished and not record.trial.missing
 
 
 def write_json(file: Path, content: object) -> None:

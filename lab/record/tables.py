@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from lab.errors import InputError, NoData
 from lab.record import trial as trials
@@ -86,10 +87,24 @@ class Tables:
     @cached_property
     def produced(self) -> pd.DataFrame:
         """What was produced: partition, offset and seq of every message."""
+        return self.events("partition", "offset", "seq")
+
+    @cached_property
+    def births(self) -> pd.DataFrame:
+        """When each message was due by the schedule: partition, offset and ``at``, epoch s, in order of time."""
+        born = self.events("partition", "offset", "ts").sort_values("ts", kind="stable", ignore_index=True)
+        return born.assign(at=born["ts"].to_numpy(dtype=float) / 1e9).drop(columns="ts")
+
+    def events(self, *columns: str) -> pd.DataFrame:
+        """These columns of the messages on the topic. An old small record may lack some."""
         folder = self.folder / "ledger" / "events"
         if not any(folder.glob("*.parquet")):
             raise self.absent("ledger")
-        return pd.read_parquet(folder, columns=["partition", "offset", "seq"])
+        table = pq.ParquetDataset(folder)
+        if lacking := [name for name in columns if name not in table.schema.names]:
+            raise NoData(f"the ledger of {self.folder.name} has no {', '.join(lacking)}")
+        found: pd.DataFrame = table.read(columns=list(columns)).to_pandas()
+        return found
 
     @cached_property
     def offsets(self) -> dict[int, Offsets]:

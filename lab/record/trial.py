@@ -97,6 +97,24 @@ class Deadlines(Strict):
     ledger_s: float
 
 
+@dataclass(frozen=True)
+class Turn(Strict):
+    """When the turn of a trial came: in ``block``, from 1, it was the ``place``-th of ``of``; ``seed`` is that of the order."""
+
+    seed: int
+    block: int
+    place: int
+    of: int
+
+
+@dataclass(frozen=True)
+class Duet(Strict):
+    """Of one side of a duet: the folder of the ``other`` side's record, and whether this side was put up ``first``."""
+
+    other: str
+    first: bool
+
+
 _TEXT, _COUNT, _OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object"}
 _INPUTS: dict[str, Any] = {
     "type": "object",
@@ -104,7 +122,7 @@ _INPUTS: dict[str, Any] = {
     "properties": {
         **dict.fromkeys(("profile_name", "policy_name", "runtime", "until", "driver", "fault"), _TEXT),
         **dict.fromkeys(("seed", "partitions", "repetition"), _COUNT),
-        **dict.fromkeys(("profile", "policy", "workload", "scale"), _OBJECT),
+        **dict.fromkeys(("profile", "policy", "workload", "scale", "side"), _OBJECT),
         "partitions_after": {"type": ["integer", "null"]},
         **{name: {"type": "array", "items": _OBJECT} for name in ("replaced", "events")},
         "beside": {"type": "array", "items": _TEXT},
@@ -135,9 +153,12 @@ class Trial(Strict):
     over or given up. ``events`` has what the lab did to the group, as :func:`lab.trial.events.happen` describes each;
     ``steps`` and ``faults`` are the decreed steps and the kills among them. ``missing`` has the reason for each part of the
     record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
+    ``topic_ids`` has the id of the trial's topic when it was made and when the trial was over; records of before have none.
     ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
     the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` has each time of the policy as it was
     written and as it was applied.
+    ``turn`` is its place in the order of the session, None in a record of before. ``duet`` names the other side of a duet, None
+    of a trial by itself.
     """
 
     id: str
@@ -152,6 +173,7 @@ class Trial(Strict):
     times: dict[str, float] = field(default_factory=dict)
     ledger_s: float | None = None
     offsets: dict[int, Offsets] = field(default_factory=dict)
+    topic_ids: tuple[str, ...] = ()
     events: tuple[dict[str, Any], ...] = ()
     steps: tuple[Step, ...] = ()
     faults: tuple[Fault, ...] = ()
@@ -161,6 +183,8 @@ class Trial(Strict):
     finished: float | None = None
     clock_moved_s: float = 0.0
     policy_times: tuple[Compressed, ...] = ()
+    turn: Turn | None = None
+    duet: Duet | None = None
     files: dict[str, str] | None = None
     schema: Literal[1] = 1
 

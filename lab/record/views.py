@@ -6,6 +6,7 @@ A measure reads these and computes; it opens no file and parses no object. Times
 from __future__ import annotations
 
 import json
+import math
 from functools import cached_property
 
 import pandas as pd
@@ -38,6 +39,11 @@ class Views(Tables):
     def id(self) -> str:
         """The trial's identity."""
         return self.trial.id
+
+    @property
+    def name(self) -> str:
+        """The name of its folder: the identity, and from the second attempt on the attempt's number."""
+        return self.folder.name
 
     @property
     def finished(self) -> bool:
@@ -179,12 +185,13 @@ class Views(Tables):
 
     @cached_property
     def replicas(self) -> pd.DataFrame:
-        """The consumer's replicas as columns t, desired, current, ready; one row at every change."""
+        """The consumer's replicas as columns t, desired, current, ready; one row at every change until the trial's end."""
         return self.replicas_of(CONSUMER)
 
     def replicas_of(self, deployment: str) -> pd.DataFrame:
         """:attr:`replicas` of another ``deployment`` of the trial."""
         curve = pods.replica_curve(self.watched("Deployment", deployment))
+        curve = curve[curve["t"] <= self.trial.times.get(ENDED, math.inf)]  # what was taken down then says nothing
         if curve.empty:
             raise NoData(f"the {deployment} Deployment was never seen")
         return curve
@@ -204,11 +211,20 @@ class Views(Tables):
         return pods.pods_of(self.watched("Pod"), app)
 
     def lives(self, app: str = CONSUMER) -> dict[str, float]:
-        """How long each pod of ``app`` was there, s: from seen to gone, or to the trial's end. No data for none."""
-        found = self.pods if app == CONSUMER else self.pods_of(app)
-        if not found:
+        """How long each pod of ``app`` was there while the profile ran and the group drained, s.
+
+        That is from the profile's start to the trial's end: setting up and taking down cost what the lab takes, not what the
+        policy asks for. No data where no pod was there then.
+        """
+        start, end = self.profile_start, self.end
+        found = {
+            name: min(end, pod.gone or end) - max(start, pod.seen)
+            for name, pod in (self.pods if app == CONSUMER else self.pods_of(app)).items()
+        }
+        lives = {name: seconds for name, seconds in found.items() if seconds > 0}
+        if not lives:
             raise NoData(f"no pod of {app} was seen")
-        return {name: (self.end if pod.gone is None else pod.gone) - pod.seen for name, pod in found.items()}
+        return lives
 
     # The group.
 

@@ -14,11 +14,13 @@ from allure_commons.types import AttachmentType
 
 from lab.errors import Breach, InvalidTrial, NoData
 from lab.judge import gates
+from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity
 from lab.measure.overview import overview
 from lab.measure.validity import judge_validity
 from lab.record.store import Record
+from lab.report import attempts
 from lab.report.compare import comparison_chart, comparison_table
 from lab.report.curves import compared, timeline_of
 from lab.report.drawing import html, png
@@ -66,6 +68,10 @@ def attach(
             yaml.safe_dump(record.policy.content, sort_keys=False), f"5 policy as applied: {name}", AttachmentType.YAML
         )
         allure.attach.file(str(record.folder / "trial.json"), f"5 trial.json: {name}", AttachmentType.JSON)
+        for other, ended in attempts.others(record):
+            allure.attach.file(
+                str(other / "trial.json"), f"5 another attempt at {name}: {other.name}, {ended}", AttachmentType.JSON
+            )
         allure.attach.file(str(record.folder / "measures.json"), f"6 measures: {name}", AttachmentType.JSON)
     if len(records) == 1:
         for file in sorted((record.folder / "inputs").glob("*.yaml")):
@@ -141,7 +147,7 @@ class Evidence:
 
     def report(self, name: str, figures: Figures) -> None:
         """Add figures to the experiment's table. They are shown and not judged; a quantity without a number is "n/a"."""
-        self._figures[name] = {key: one.value if isinstance(one, Quantity) else one for key, one in figures.items()}
+        self._figures[name] = _shown(figures)
 
     def explain(self, paragraph: str) -> None:
         """Add a paragraph to the experiment's note; none for an empty text."""
@@ -153,7 +159,7 @@ class Evidence:
         self._session.conclusions.append(row)
 
     @contextmanager
-    def of(self, records: Record | Mapping[str, Record] | Mapping[str, list[Record]]) -> Iterator[Claim]:
+    def of(self, records: Record | Sequence[Record] | Mapping[str, Record | Sequence[Record]]) -> Iterator[Claim]:
         """Judge ``records`` inside the block, several by the names the experiment gives them, the runs of one numbered.
 
         Every claim is judged, then one :class:`Breach` names each that did not hold. The evidence is attached also when the
@@ -183,9 +189,9 @@ class Evidence:
         self, named: Mapping[str, Record], verdicts: Sequence[Verdict], validity: Mapping[str, Sequence[Verdict]]
     ) -> None:
         """Attach the evidence, and keep the verdicts for the session."""
-        table = self._session.judged(verdicts, self._experiment, [record.id for record in named.values()])
+        table = self._session.judged(verdicts, self._experiment, [record.name for record in named.values()])
         self._session.records.extend(named.values())
-        self._session.validity |= {record.id: validity[name] for name, record in named.items()}
+        self._session.validity |= {record.name: validity[name] for name, record in named.items()}
         shown: list[Mapping[str, Mapping[str, float | None]]] = [
             *([self._figures] if self._figures else []),
             side_by_side(named),
@@ -195,10 +201,21 @@ class Evidence:
         attach(named, table, self._note, self._charts, shown, validity)
 
 
-def _named(records: Record | Mapping[str, Record] | Mapping[str, list[Record]]) -> dict[str, Record]:
+def _shown(figures: Figures) -> dict[str, float | None]:
+    """The number of each figure; of one that was repeated the median, its interval, and in how many runs."""
+    shown: dict[str, float | None] = {}
+    for key, one in figures.items():
+        shown[key] = one.value if isinstance(one, Quantity) else one
+        if isinstance(one, Quantity) and len(one.runs) > 1:
+            low, high, _ = interval(one.runs)
+            shown |= {f"{key}, from": low, f"{key}, to": high, "runs": len(one.runs)}
+    return shown
+
+
+def _named(records: Record | Sequence[Record] | Mapping[str, Record | Sequence[Record]]) -> dict[str, Record]:
     """Each record by its name and, where there are several of any, its run."""
-    if isinstance(records, Record):
-        return {"trial": records}
+    if not isinstance(records, Mapping):
+        records = {"trial": records}
     runs = {name: [found] if isinstance(found, Record) else found for name, found in records.items()}
     many = any(len(found) > 1 for found in runs.values())
     return {f"{name} #{n}" if many else name: run for name, found in runs.items() for n, run in enumerate(found, 1)}

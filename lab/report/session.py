@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import BAD_INPUT, FAULT, InputError
-from lab.judge.claim import Verdict
+from lab.judge.claim import Repeats, Verdict
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
     from lab.record.store import Record
@@ -26,8 +26,8 @@ from lab.report.tables import MARKS, Cell, Table, claim, number, render, verdict
 class Session:
     """``rows`` are those of verdicts.json; ``tables`` the before and after of each experiment, Markdown by title.
 
-    ``validity`` has the verdicts on the gates of each trial, by its id. ``faults`` and ``refused`` name the tests that broke:
-    by a fault of the lab, or by bad input that only a test could see, as a record that is not there.
+    ``validity`` has the verdicts on the gates of each trial, by the name of its record. ``faults`` and ``refused`` name the
+    tests that broke: by a fault of the lab, or by bad input that only a test could see, as a record that is not there.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -61,7 +61,8 @@ class Session:
         for row in self.rows:
             number = "no data" if row["measured"] is None else f"{row['measured']:,.4g} {row['unit']}"
             wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
-            lines.append(f"{row['verdict']:>8}  {tables.kind(row):<9}  {row['objective']}: {number} (wanted {wanted})")
+            runs = f"; {Repeats(**row['repeats'])}" if row.get("repeats") else ""
+            lines.append(f"{row['verdict']:>8}  {tables.kind(row):<9}  {row['objective']}: {number} (wanted {wanted}){runs}")
         return [*lines, tally(self.rows)] if lines else []
 
     def environment(self) -> str:
@@ -83,6 +84,8 @@ class SessionSummary:
         """Write summary.md and attach it to the running test; returns the ``expected`` experiments that were not judged."""
         import allure
 
+        from lab.report import attempts
+
         session = self.session
         content: dict[str, Any] = {"policy_yaml": recommended.read_text(), "expected": expected}
         text = [summary_markdown(session.rows, session.conclusions, self._head(), **content), "## Before and after"]
@@ -91,6 +94,9 @@ class SessionSummary:
             table = validity.session_table(session.validity)
             text += ["## Validity", table.markdown]
             allure.attach(table.html, "validity", allure.attachment_type.HTML)
+        if (tried := attempts.table(self.results)).rows:
+            text += ["## Attempts", "Each of these trials was begun more than once; no record was run over.", tried.markdown]
+            allure.attach(tried.html, "attempts", allure.attachment_type.HTML)
         (self.results / "summary.md").write_text("\n".join(text))
         page = summary_html(session.rows, session.conclusions, self._head(), **content)
         allure.dynamic.description_html(page)

@@ -9,7 +9,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA
+from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA, Repeats
 
 if TYPE_CHECKING:
     import jinja2
@@ -108,9 +108,10 @@ def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
 
 
 def claim(verdict: Mapping[str, Any]) -> str:
-    """The sentence of a verdict, and why there is no number or why its trial is invalid."""
-    word = INVALID if verdict["verdict"] == INVALID else NO_DATA
-    return str(verdict["why"]) + (f" ({word}: {verdict['note']})" if verdict["note"] else "")
+    """The sentence of a verdict, why it has no number or is invalid or what it leaves out, and in how many runs it held."""
+    word, repeats = "no data" if verdict["measured"] is None else "but", verdict.get("repeats")
+    remarks = {INVALID if verdict["verdict"] == INVALID else word: verdict["note"], "runs": repeats and str(Repeats(**repeats))}
+    return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
 
 
 def kind(verdict: Mapping[str, Any]) -> str:

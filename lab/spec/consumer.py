@@ -16,6 +16,8 @@ from lab.spec.failures import MOST_DELAY_MS, MOST_DELAYS, Backoff, Failures, Pla
 from lab.spec.settings import Scaling, setting
 
 BALANCERS = ("cooperative-sticky", "range", "consumer")
+SLACK_S = 0.02  # a batch that follows another one within this time is counted from its end: the pod had work all the while
+LAB, STOCK = "lab", "stock"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ _COST = Kind(Cost.parse, "6 or 2-10, 0.001 to 600,000")
 _PLACE = Kind(Place.parse, "PARTITION:OFFSET")
 _DELAYS = Kind(Backoff.parse, f"1 to {MOST_DELAYS} delays of 0 to {MOST_DELAY_MS:,}, with commas")
 _TIMES_RATE = Scaling("multiplied by the scale's rate", lambda value, scale: round(value * scale.rate))
+_SECONDS = Scaling("divided by the scale's time", lambda value, scale: value / scale.time)
 _BY_TIME = Scaling("divided by the scale's time", lambda value, scale: str(Backoff.parse(value).compressed(scale.time)))
 
 
@@ -72,6 +75,11 @@ class TrialSettings:
     drain: str = setting("on", SWITCH, "finish, commit and leave on SIGTERM, or just die", hashed_at_default=True)
     drain_timeout: int = setting(20, whole(0, 86_400), "longest wait for work in flight", "s", hashed_at_default=True)
     wake: str = setting("on", SWITCH, "wake the fetchers after an incremental rebalance; off is stock", hashed_at_default=True)
+    client_settings: str = setting(
+        LAB,
+        choice(LAB, STOCK),
+        "lab: a small queue, a short back-off, and the heartbeat and session timeout below; stock: librdkafka's own defaults",
+    )
     heartbeat_ms: int = setting(500, whole(100, 60_000), "heartbeat interval of classic members", "ms")
     session_timeout_ms: int = setting(10_000, whole(1000, 1_800_000), "session timeout of classic members", "ms")
     auto_offset_reset: str = setting(
@@ -80,6 +88,13 @@ class TrialSettings:
         "where a new group starts",
         client="auto.offset.reset",
         hashed_at_default=True,
+    )
+    start_s: float = setting(
+        0.0,
+        number(0, 3600),
+        "least time from the process's start until it joins: image pull, JVM, cache",
+        "s",
+        scaling=_SECONDS,
     )
     partition_warmup_ms: int = setting(
         0, whole(0, 600_000), "work per newly assigned partition (a cache, state)", "ms", hashed_at_default=True
@@ -112,6 +127,11 @@ class TrialSettings:
         """Raise :class:`InputError` for settings that are each allowed, but not together."""
         if self.fail_rate + self.poison_rate > 1:
             raise InputError(where, "poison_rate", self.poison_rate, f"at most 1 - fail_rate, {1 - self.fail_rate:g}")
+        for name in ("heartbeat_ms", "session_timeout_ms") if self.client_settings == STOCK else ():
+            if (value := getattr(self, name)) != (default := getattr(TrialSettings, name)):
+                raise InputError(
+                    where, name, value, f"{default}, which a stock client does not use: its default is librdkafka's"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

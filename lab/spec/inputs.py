@@ -20,6 +20,7 @@ from lab.spec import policy as policies
 from lab.spec import scale as scales
 from lab.spec.adopt import Replaced, adopt
 from lab.spec.controller import LagController
+from lab.spec.duet import Side
 from lab.spec.events import Context, During, Event
 from lab.spec.fidelity import Compressed
 from lab.spec.manifests import COMMITTED, Declarations, Library, bystander, lag_scaler
@@ -45,6 +46,7 @@ _OPTIONAL: dict[str, type] = {
     **dict.fromkeys(("until", "driver"), str),
     "repetition": int,
     **dict.fromkeys(("replaced", "beside"), list),
+    "side": dict,
 }
 
 
@@ -56,6 +58,7 @@ class Inputs:
     steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
+    ``side`` says which side of a duet it is, None of a trial by itself.
     ``library`` is where the manifests are looked up, and ``policy_times`` has the policy's times as they are written and as
     they are applied; neither is part of the identity.
     """
@@ -75,6 +78,7 @@ class Inputs:
     replaced: tuple[Replaced, ...] = ()
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
+    side: Side | None = None
     library: Library = field(default=COMMITTED, compare=False)
     policy_times: tuple[Compressed, ...] = field(default=(), compare=False)
 
@@ -111,6 +115,8 @@ class Inputs:
             content["beside"] = list(self.beside)
         if self.driver != PRODUCER:
             content["driver"] = self.driver
+        if self.side is not None:
+            content["side"] = asdict(self.side)
         return content
 
     @classmethod
@@ -131,6 +137,8 @@ class Inputs:
         replaced = read.get("replaced", ())
         read["replaced"] = tuple(Replaced(**yamlfile.exact_fields(Replaced, one, where, "inputs.replaced")) for one in replaced)
         read["beside"] = tuple(read.get("beside", ()))
+        if "side" in read:
+            read["side"] = Side(**yamlfile.exact_fields(Side, read["side"], where, "inputs.side"))
         read["during"] = events.stored(content, read["profile"], where)
         return cls(**read)
 

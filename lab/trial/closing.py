@@ -6,10 +6,11 @@ that its deadline passes over, is named in trial.json (``missing``) and the next
 
 from __future__ import annotations
 
+import itertools
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,30 +36,51 @@ class Part:
     replaces: tuple[str, ...] = ()
 
 
-def close(folder: Path, parts: Iterable[Part], missing: dict[str, str]) -> None:
-    """Write ``parts`` into the record in ``folder``, in order; ``missing`` gets the reason of each that is not there after.
+@dataclass(frozen=True)
+class Closing:
+    """The record in ``folder`` with the ``parts`` to write into it, in order.
+
+    ``missing`` gets the reason of each that is not there after.
+    """
+
+    folder: Path
+    parts: Sequence[Part]
+    missing: dict[str, str]
+
+
+def close(*records: Closing) -> None:
+    """Write the parts of ``records``: the first of each, then the second of each, so that what is over for one is for all.
 
     Raises ``KeyboardInterrupt`` when it is interrupted: the part under way and those after it are then missing.
     """
-    staging = folder / STAGING
     interrupted = False
-    for part in parts:
-        if interrupted:
-            missing[part.name] = "not tried: interrupted"
-            continue
-        try:
-            missing.pop(part.name, None)
-            _write(folder, staging / part.name, part)
-        except KeyboardInterrupt:
-            interrupted = True
-            missing[part.name] = "interrupted"
-        except Exception as error:
-            missing[part.name] = reason(error)
-        if part.name in missing:
-            log.warning("the record lacks %s: %s", part.name, missing[part.name])
-    shutil.rmtree(staging, ignore_errors=True)
+    for turn in itertools.zip_longest(*(record.parts for record in records)):
+        for record, part in zip(records, turn, strict=True):
+            if part is not None:
+                interrupted = _one(record, part, interrupted)
+    for record in records:
+        shutil.rmtree(record.folder / STAGING, ignore_errors=True)
     if interrupted:
         raise KeyboardInterrupt
+
+
+def _one(record: Closing, part: Part, interrupted: bool) -> bool:
+    """Write one part unless it is ``interrupted`` already; returns whether it is now."""
+    missing = record.missing
+    if interrupted:
+        missing[part.name] = "not tried: interrupted"
+        return True
+    try:
+        missing.pop(part.name, None)
+        _write(record.folder, record.folder / STAGING / part.name, part)
+    except KeyboardInterrupt:
+        interrupted = True
+        missing[part.name] = "interrupted"
+    except Exception as error:
+        missing[part.name] = reason(error)
+    if part.name in missing:
+        log.warning("the record %s lacks %s: %s", record.folder.name, part.name, missing[part.name])
+    return interrupted
 
 
 def bounded(do: Callable[[], object], deadline_s: float) -> None:

@@ -40,10 +40,11 @@ def deadlines(inputs: Inputs) -> Deadlines:
     sync = policy.sync_s if isinstance(policy, LagController) else inputs.scale.hpa_sync_s
     seen = _seen_s(policy) + SYNCS * sync
     scaled = _window_s(policy, inputs.scale) + _descent_s(policy, sync)
+    start = SLACK * inputs.workload.start_s / inputs.scale.time
     return Deadlines(
-        settle_s=SETTLE_S + seen,
+        settle_s=SETTLE_S + start + seen,
         replay_s=profile.duration * 1.2 + REPLAY_S,
-        end_s=END_S + inputs.workload.grace_s + seen + scaled + _backlog_s(inputs) + _retries_s(inputs),
+        end_s=END_S + start + inputs.workload.grace_s + seen + scaled + _backlog_s(inputs) + _retries_s(inputs),
         ledger_s=LEDGER_S + profile.total / LEDGER_RATE,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,18 @@ from confluent_kafka import Consumer, TopicPartition
 
 
 class Listener:
-    """Reads the trial's reports topic from its beginning into ``file`` (JSON lines) and calls ``notify`` at each.
+    """Reads the ``topics`` of reports from their beginning into ``file`` (JSON lines) and calls ``notify`` at each.
 
     ``settings`` are those with which a client logs in to Kafka, if it has to.
     """
 
     def __init__(
-        self, bootstrap: str, topic: str, file: Path, notify: Callable[[], None], settings: Mapping[str, str] | None = None
+        self,
+        bootstrap: str,
+        topics: Iterable[str],
+        file: Path,
+        notify: Callable[[], None],
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self._file = file.open("a")
         self._notify = notify
@@ -26,7 +31,7 @@ class Listener:
         self.events: list[dict[str, Any]] = []
         own: dict[str, Any] = {"group.id": "lab-recorder", "enable.auto.commit": False, "log_level": 2}
         self._consumer = Consumer({"bootstrap.servers": bootstrap, **own, **(settings or {})})
-        self._consumer.assign([TopicPartition(topic, 0, 0)])
+        self._consumer.assign([TopicPartition(topic, 0, 0) for topic in topics])
         self._thread = threading.Thread(target=self._follow, name="reports", daemon=True)
         self._thread.start()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -11,14 +11,17 @@ from lab import paths
 from lab.cluster import Cluster
 from lab.host import resources
 from lab.record.store import Record
+from lab.record.trial import Turn
 from lab.spec.inputs import Inputs
 from lab.trial import runner
 
 
-def execute(chosen: Inputs, cluster: Callable[[], Cluster], spark: Callable[[], SparkSession], results: Path) -> Record:
-    """Run the trial and leave its record under ``results``.
+def execute(
+    sides: Sequence[Inputs], cluster: Callable[[], Cluster], spark: Callable[[], SparkSession], results: Path, turn: Turn
+) -> list[Record]:
+    """Run the trial, or the two sides of a duet, and leave the records under ``results``.
 
     ``cluster`` is called after the disk has been checked: a disk that is too full starts no cluster.
     """
-    resources.check_disk(chosen.profile.total, paths.state_dir(), results)
-    return runner.run(cluster(), chosen, results, spark)
+    resources.check_disk(sum(side.profile.total for side in sides), paths.state_dir(), results)
+    return runner.run(cluster(), sides, results, spark, turn)

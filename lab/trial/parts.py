@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ HPA_LINE = " horizontal.go:"
 TRANSITIONS = ["t", "kind", "name", "event", "object"]
 GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
 REST = "rest"
+_NAMESPACE = re.compile(r"\btrial-[a-z0-9-]+")
 SHORT_S = 60  # reading a log
 LONG_S = 300  # as many events as an hour's trial has
 
@@ -66,7 +68,16 @@ def _said(stage: Stage) -> str:
     """What the HPA controller logged since the trial's HPA was first synced: its errors don't name the namespace."""
     lines = (line for line in stage.cluster.controller_log().splitlines(keepends=True) if HPA_LINE in line)
     since = itertools.dropwhile(lambda line: stage.namespace not in line, lines)
-    return "".join(line for line in since if stage.namespace in line or f" {stage.inputs.policy.hpa}:" in line)
+    return "".join(line for line in since if _concerns(line, stage.namespace, f" {stage.inputs.policy.hpa}:"))
+
+
+def _concerns(line: str, namespace: str, hpa: str) -> bool:
+    """Whether ``line`` is about the trial in ``namespace``: it names that, or no trial's and the ``hpa``.
+
+    The HPAs of a duet may have one name, so an error that names no namespace is in the records of both sides.
+    """
+    named = _NAMESPACE.findall(line)
+    return namespace in named or (not named and hpa in line)
 
 
 def _transitions(stage: Stage, lines: Path, into: Path) -> None:

@@ -1,11 +1,17 @@
-"""Runs a trial on a cluster and leaves its record: what is run and what is kept; nothing here judges."""
+"""Runs a trial on a cluster and leaves its record: what is run and what is kept; nothing here judges.
+
+A duet is run like a trial: its two sides go through the same phases, driven by one producer, and leave a record each.
+"""
 
 from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -15,14 +21,17 @@ from lab.cluster import Cluster
 from lab.errors import LabFault
 from lab.host import machine
 from lab.model.baseline import baseline
+from lab.record import store
 from lab.record.store import Record
-from lab.record.trial import Fault, Step, Trial
+from lab.record.trial import Duet, Fault, Step, Trial, Turn
 from lab.spec.inputs import DRAINED, Inputs
 from lab.trial import closing
+from lab.trial.closing import Closing
 from lab.trial.events import happen
 from lab.trial.located import asks_scaler
 from lab.trial.parts import parts
 from lab.trial.stage import CONSUMER, Stage
+from lab.trial.together import Meet, together
 from lab.wait import reporting, until
 
 log = logging.getLogger("lab.trial")
@@ -31,81 +40,122 @@ CLOSE_S = 180  # the pods of a record that was interrupted while it was closed a
 PHASE_SLACK_S = 60  # a phase may begin so much after the profile's length
 
 
-def run(cluster: Cluster, inputs: Inputs, results: Path, spark: Callable[[], SparkSession]) -> Record:
-    """Execute the trial and return its record, which is on disk even when this raises.
+def run(
+    cluster: Cluster,
+    sides: Sequence[Inputs],
+    results: Path,
+    spark: Callable[[], SparkSession],
+    turn: Turn | None = None,
+) -> list[Record]:
+    """Execute a trial, or the two ``sides`` of a duet, the first of which is put up first, and return the records.
 
-    ``spark`` is asked for a session only once the trial's last message is processed: on the trial's own two cores a JVM
-    at work would be in the measurement (docs/decisions).
+    They are on disk even when this raises; no earlier one is touched. ``turn`` is the trial's in its session. ``spark`` is
+    asked for a session only once the last message is processed: on the trial's own two cores a JVM at work would be in the
+    measurement (docs/decisions).
     """
-    folder = results / "records" / inputs.id
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "inputs").mkdir(parents=True)
-    stage: Stage | None = None
-    head = Trial(
-        id=inputs.id,
-        inputs=inputs,
-        baseline=baseline(inputs.policy, inputs.partitions),
-        scale=str(inputs.scale),
-        versions={**cluster.versions, **machine.packages()},
-        machine=machine.describe(),
-        begun=clock.now(),
-        policy_times=inputs.policy_times,
-    )
-    head.write(folder)
+    folders = store.begin(results, [side.id for side in sides])
+    heads = []
+    for inputs, folder, other in zip(sides, folders, reversed(folders), strict=True):
+        head = Trial(
+            id=inputs.id,
+            inputs=inputs,
+            baseline=baseline(inputs.policy, inputs.partitions),
+            scale=str(inputs.scale),
+            versions={**cluster.versions, **machine.packages()},
+            machine=machine.describe(),
+            begun=clock.now(),
+            policy_times=inputs.policy_times,
+            turn=turn,
+            duet=Duet(other.name, folder is folders[0]) if inputs.side else None,
+        )
+        head.write(folder)
+        heads.append(head)
+    stages: list[Stage] = []
     try:
-        stage = Stage(cluster, inputs, folder)
-        with reporting(stage.line, every_s=5):
-            ended = _drive(stage)
+        for inputs, folder in zip(sides, folders, strict=True):
+            stages.append(Stage(cluster, inputs, folder, stages[0] if stages else None))
+        with reporting(lambda: "  |  ".join(stage.line() for stage in stages), every_s=5):
+            ended = _drive(stages)
     except BaseException as error:
-        ended = "interrupted" if isinstance(error, KeyboardInterrupt) else f"fault: {closing.reason(error)}"
-        log.warning("%s: %s; its record is closed with what there is (Ctrl-C gives that up)", inputs.id, ended)
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"fault: {closing.reason(error)}"
+        log.warning("%s: %s; its record is closed with what there is (Ctrl-C gives that up)", _names(sides), why)
         try:
-            _close(folder, head, stage, ended, spark)
+            _close(folders, heads, stages, [why] * len(sides), spark)
         except Exception as second:
-            log.warning("%s: %s", inputs.id, second)  # the first one is raised
+            log.warning("%s: %s", _names(sides), second)  # the first one is raised
         raise
-    _close(folder, head, stage, ended, spark)
-    return Record(folder)
+    _close(folders, heads, stages, ended, spark)
+    return [Record(folder) for folder in folders]
 
 
-def _close(folder: Path, head: Trial, stage: Stage | None, ended: str, spark: Callable[[], SparkSession]) -> None:
-    """Leave the record with what can be had of it, sealed; then take down what the trial put up."""
-    missing: dict[str, str] = {}
-    trial = head
-    try:
-        if stage is not None:
+def _names(sides: Sequence[Inputs]) -> str:
+    return " and ".join(side.id for side in sides)
+
+
+def _close(
+    folders: Sequence[Path],
+    heads: Sequence[Trial],
+    stages: Sequence[Stage],
+    ended: Sequence[str],
+    spark: Callable[[], SparkSession],
+) -> None:
+    """Leave each record with what can be had of it, sealed; then take down what the trial put up, the lead of a duet last."""
+    missing: list[dict[str, str]] = [{} for _ in heads]
+    with ExitStack() as takedown:
+        for stage in stages:
+            takedown.callback(closing.bounded, stage.close, CLOSE_S)
             stage.times.setdefault("ended", clock.now())
-            closing.close(folder, parts(stage, spark, missing), missing)
-    finally:
-        if stage is not None:
-            trial = replace(
-                head,
-                times=stage.times,
-                ledger_s=stage.ledger_s,
-                offsets=stage.offsets,
-                events=tuple(stage.events),
-                steps=tuple(Step(**one) for one in stage.steps),
-                faults=tuple(Fault(**one) for one in stage.faults),
-                deadlines=stage.deadlines,
-                lag_unanswered=stage.lag_unanswered,
-                watch_gaps=tuple(stage.transitions.gaps),
-            )
-        moved_s = round(clock.PROCESS.moved_s(), 3)
-        trial = replace(trial, ended=ended, missing=missing, finished=clock.now(), clock_moved_s=moved_s)
-        trial.sealed(folder).write(folder)
-        if stage is not None:
-            closing.bounded(stage.close, CLOSE_S)
+        try:
+            records = zip(stages, missing, strict=False)  # what could not be put up has nothing to close
+            closing.close(*(Closing(stage.folder, parts(stage, spark, lacking), lacking) for stage, lacking in records))
+        finally:
+            for folder, head, stage, how, lacking in zip_longest(folders, heads, stages, ended, missing):
+                _seal(folder, head, stage, how, lacking)
 
 
-def _drive(stage: Stage) -> str:
-    """Put the group up, let it settle, replay the profile with its events, and wait for the end; returns how it ended."""
-    stage.mark("settling")
-    beside = _put_up(stage)
-    _settle(stage, beside)
-    stage.mark("driving")
-    _start_traffic(stage)
+def _seal(folder: Path, head: Trial, stage: Stage | None, ended: str, missing: dict[str, str]) -> None:
+    """Write what is known of the trial at its end, with the checksums of its record's files."""
+    trial = head
+    if stage is not None:
+        trial = replace(
+            head,
+            times=stage.times,
+            ledger_s=stage.ledger_s,
+            offsets=stage.offsets,
+            topic_ids=tuple(stage.topic_ids),
+            events=tuple(stage.events),
+            steps=tuple(Step(**one) for one in stage.steps),
+            faults=tuple(Fault(**one) for one in stage.faults),
+            deadlines=stage.deadlines,
+            lag_unanswered=stage.lag_unanswered,
+            watch_gaps=tuple(stage.transitions.gaps),
+        )
+    moved_s = round(clock.PROCESS.moved_s(), 3)
+    trial = replace(trial, ended=ended, missing=missing, finished=clock.now(), clock_moved_s=moved_s)
+    trial.sealed(folder).write(folder)
+
+
+def _drive(stages: Sequence[Stage]) -> list[str]:
+    """Put each group up, let it settle, replay the profile once, with the events of each, and wait for its end.
+
+    Returns how each ended. All are put up before one is waited for.
+    """
+    for stage in stages:
+        stage.mark("settling")
+    beside = [_put_up(stage) for stage in stages]
+    for stage, names in zip(stages, beside, strict=True):
+        _settle(stage, names)
+    for stage in stages:
+        stage.mark("driving")
+    _start_traffic(stages)
+    return together(_follow, stages)
+
+
+def _follow(stage: Stage, meet: Meet) -> str:
+    """Let the events of ``stage`` happen, each when the other side has come to its own, and wait for the end; returns how."""
     for phase, event in stage.inputs.schedule:
         _await(stage, phase)
+        meet()
         happen(stage, phase, event)
     _await(stage, None)
     ended = "complete"
@@ -148,12 +198,18 @@ def _settle(stage: Stage, beside: list[str]) -> None:
     stage.transitions.wait(settled, stage.deadlines.settle_s, what, stage.check)
 
 
-def _start_traffic(stage: Stage) -> None:
-    """Start the producer, and wait until it begins the profile."""
-    stage.apply([stage.inputs.producer()])
-    stage.transitions.wait(
-        lambda: stage.reports.last("profile") is not None, stage.deadlines.settle_s, "producer started", stage.check
-    )
+def _start_traffic(stages: Sequence[Stage]) -> None:
+    """Start the producer, and wait until each side has heard that it begins the profile."""
+    lead, *others = stages
+    lead.produce()
+    for stage in stages:
+        stage.transitions.wait(partial(_heard, stage), stage.deadlines.settle_s, "producer started", stage.check)
+    for other in others:  # a record is whole by itself: the producer is an input of each side
+        shutil.copy(lead.folder / "inputs" / "job-producer.yaml", other.folder / "inputs")
+
+
+def _heard(stage: Stage) -> bool:
+    return stage.reports.last("profile") is not None
 
 
 def _await(stage: Stage, phase: str | None) -> None:

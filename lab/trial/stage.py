@@ -1,9 +1,14 @@
-"""What a trial needs to run, put up, asked and taken down: its namespace, its topics, and the watches that record it."""
+"""What a trial needs to run, put up, asked and taken down: its namespace, its topics, and the watches that record it.
+
+Of a duet each side is a stage with a namespace, group, receipts and reports of its own, so that its record is that of a trial.
+Topic and producer are the ``lead``'s, which is the side that is put up first. The producer reports to a topic that both hear.
+"""
 
 from __future__ import annotations
 
 import logging
 import secrets
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +42,12 @@ GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 
 
 class Stage:
-    """A trial under way: its namespace, topics, watches and record folder."""
+    """A trial, or one side of a duet, under way: its namespace, topics, watches and record folder."""
 
-    def __init__(self, cluster: Cluster, inputs: Inputs, folder: Path) -> None:
+    def __init__(self, cluster: Cluster, inputs: Inputs, folder: Path, lead: Stage | None = None) -> None:
         self.cluster, self.inputs, self.folder = cluster, inputs, folder
+        self.lead = lead or self
+        self.stop = threading.Event()  # the other side can't go on
         run = f"{inputs.id}-{secrets.token_hex(2)}"  # an earlier run of the same trial may still be going away
         self.namespace = f"trial-{run}"
         self.names = inputs.environment(cluster.pod_bootstrap, run)
@@ -55,12 +62,18 @@ class Stage:
         self.events: list[dict[str, Any]] = []  # what happened, by lab.trial.events
         self.paused: dict[str, int] = {}  # process by pod
         self.api = cluster.api()
-        self._single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
-        topics.create(
-            cluster.bootstrap,
-            {self.names["TOPIC"]: inputs.partitions} | {self.names[key]: 1 for key in self._single},
-            cluster.kafka_settings,
-        )
+        single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
+        made = {self.names[key]: 1 for key in single}
+        if lead is None:
+            self._grown = threading.Lock()
+            self.partitions = inputs.partitions
+            self.traffic_reports = f"traffic-{run}" if inputs.side else self.names["REPORTS_TOPIC"]
+            made |= {self.traffic_reports: 1, self.names["TOPIC"]: inputs.partitions}
+        else:
+            self.names["TOPIC"], self.traffic_reports = lead.names["TOPIC"], lead.traffic_reports
+        self._topics = list(made)
+        topics.create(cluster.bootstrap, made, cluster.kafka_settings)
+        self.topic_ids = [self._topic_id()]
         self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"], settings=cluster.kafka_settings)
         apply.objects(
             self.api,
@@ -77,7 +90,7 @@ class Stage:
         self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl")
         self.reports = Listener(
             cluster.bootstrap,
-            self.names["REPORTS_TOPIC"],
+            dict.fromkeys((self.names["REPORTS_TOPIC"], self.traffic_reports)),
             folder / "group_events.jsonl",
             self.transitions.notify,
             cluster.kafka_settings,
@@ -115,7 +128,10 @@ class Stage:
             return None
 
     def read_offsets(self) -> None:
-        """Keep log end and committed offset of each partition. Raises :class:`LabFault` after OFFSETS_S without an answer."""
+        """Keep log end and committed offset of each partition, and the topic's id.
+
+        Raises :class:`LabFault` after OFFSETS_S without an answer.
+        """
         found: list[dict[int, PartitionLag]] = []
 
         def answered() -> bool:
@@ -124,6 +140,10 @@ class Stage:
 
         until(answered, OFFSETS_S, "the group's offsets", every_s=0.5)
         self.offsets = {number: Offsets(part.end, part.committed) for number, part in found[0].items()}
+        self.topic_ids.append(self._topic_id())
+
+    def _topic_id(self) -> str:
+        return topics.identity(self.cluster.bootstrap, self.names["TOPIC"], self.cluster.kafka_settings)
 
     def line(self) -> str:
         """The live line: phase, lag and replicas."""
@@ -148,9 +168,21 @@ class Stage:
             file.write_text(yaml.safe_dump(item, sort_keys=False))
         apply.objects(self.api, fitted, self.namespace)
 
+    def produce(self) -> None:
+        """Start the producer, whose reports go where each side hears them."""
+        job = self.inputs.producer()
+        if self.inputs.side:
+            container = job["spec"]["template"]["spec"]["containers"][0]
+            container["env"].append({"name": "REPORTS_TOPIC", "value": self.traffic_reports})
+        self.apply([job])
+
     def grow(self, partitions: int) -> None:
-        """Give the topic ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
-        topics.grow(self.cluster.bootstrap, self.names["TOPIC"], partitions, self.cluster.kafka_settings)
+        """Give the topic ``partitions`` partitions in all, once. Raises :class:`LabFault` when Kafka refuses."""
+        lead = self.lead
+        with lead._grown:
+            if partitions > lead.partitions:
+                topics.grow(self.cluster.bootstrap, self.names["TOPIC"], partitions, self.cluster.kafka_settings)
+                lead.partitions = partitions
 
     def ready(self, deployment: str, replicas: int | None = None) -> bool:
         """Whether ``deployment`` has as many ready pods as it asks for, and asks for ``replicas``."""
@@ -159,9 +191,13 @@ class Stage:
         return asked == (field("Deployment", deployment, "status", "readyReplicas") or 0) and replicas in (None, asked)
 
     def check(self) -> None:
-        """Raise :class:`LabFault` when the trial can't go on: a component died, or the producer did without a word."""
+        """Raise :class:`LabFault` when the trial can't go on: a component died, the producer did without a word, or the other
+        side of a duet can't.
+        """
+        if self.stop.is_set():
+            raise LabFault("the other side of the duet could not go on")
         self.cluster.check()
-        if self.transitions.field("Job", "producer", "status", "failed") and self.reports.last("produced") is None:
+        if self.lead.transitions.field("Job", "producer", "status", "failed") and self.reports.last("produced") is None:
             raise LabFault("the producer ended without its tally")
 
     def halt(self) -> None:
@@ -176,7 +212,8 @@ class Stage:
         self.load.stop()
         self.transitions.close()
         self.reports.close()
-        apply.delete(self.api, [*self.inputs.manifests(self.names), self.inputs.producer()], self.namespace)
+        applied = [*self.inputs.manifests(self.names), *([self.inputs.producer()] if self.lead is self else [])]
+        apply.delete(self.api, applied, self.namespace)
         core = client.CoreV1Api(self.api)
         until(
             lambda: not core.list_namespaced_pod(self.namespace, _request_timeout=10).items,
@@ -188,6 +225,5 @@ class Stage:
         """Take down what the trial put up. The empty namespace goes by itself."""
         self.halt()
         client.CoreV1Api(self.api).delete_namespace(self.namespace)
-        names = [self.names[key] for key in ("TOPIC", *self._single)]
-        topics.delete(self.cluster.bootstrap, names, self.cluster.kafka_settings)
+        topics.delete(self.cluster.bootstrap, self._topics, self.cluster.kafka_settings)
         self.api.close()

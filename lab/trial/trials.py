@@ -1,17 +1,25 @@
-"""Trials of one session: equal inputs run once, or are read from stored records."""
+"""Trials of one session: equal inputs run once, are read from stored records, or are gone on with; repeated, and in duets.
+
+A session of ``repeat`` runs each trial in so many blocks. The traffic's seed differs from block to block, and the order within
+a block is drawn by ``order``: what drifts, and what one trial leaves to the next, hits all plans alike.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from lab.errors import InputError, NoData
+from lab.judge.runs import Runs
 from lab.record import store
 from lab.record.store import Record
-from lab.spec import inputs
+from lab.record.trial import Turn
+from lab.spec import duet, inputs
 from lab.spec.inputs import Inputs
 from lab.spec.manifests import COMMITTED, Library
 from lab.spec.scale import Scale
@@ -19,66 +27,146 @@ from lab.spec.workload import Workload
 
 log = logging.getLogger("lab.trial")
 
+Plan = Mapping[str, Any]
+Execute = Callable[[Sequence[Inputs], Turn], Sequence[Record]]  # of a trial, or of the two sides of a duet
+Carry = Callable[[Inputs, Inputs], tuple[Inputs, Inputs]]
+
 
 def _refuse(error: InputError) -> NoReturn:
     raise error
 
 
+def _carry(a: Inputs, b: Inputs) -> tuple[Inputs, Inputs]:
+    return duet.carried(a, b, os.cpu_count() or 1)
+
+
 @dataclass
 class Trials:
-    """Runs trials by name, looked up in ``library``; ``execute`` makes or finds the record of checked inputs.
+    """Runs trials by name, looked up in ``library``; ``execute`` makes or finds the records of checked inputs.
 
     ``refuse`` is called with the error of inputs that can't be used, and must not return; by default it raises the error.
-    ``repeat`` is the number of runs of each plan of :meth:`interleaved`.
+    ``repeat`` is the number of blocks, ``order`` the seed of their order. ``carry`` makes a duet's sides, at a rate that this
+    machine carries. ``done`` has each record by the id of its inputs.
     """
 
     scale: Scale
     runtime: str
-    execute: Callable[[Inputs], Record]
+    execute: Execute
     repeat: int = 1
     library: Library = COMMITTED
     refuse: Callable[[InputError], NoReturn] = _refuse
+    order: int = 1
+    carry: Carry = _carry
     done: dict[str, Record] = field(default_factory=dict)
 
     def run(
         self, profile: str | Path, policy: str | Path, workload: Workload | None = None, seed: int = 1, **how: Any
-    ) -> Record:
-        """The record of this trial; it is executed at most once a session.
+    ) -> Record | Runs[Record]:
+        """The record of this trial, which is executed at most once a session; of a repeated one all runs.
 
         A path is a user's file. ``how`` is that of :func:`lab.spec.inputs.read`.
         """
-        how = {"library": self.library} | how
+        plan = {"profile": profile, "policy": policy, "workload": workload, "seed": seed} | how
+        runs = self.blocks({"": plan})[""]
+        return runs if self.repeat > 1 else runs[0]
+
+    def blocks(self, plans: Mapping[str, Plan]) -> dict[str, Runs[Record]]:
+        """The records of every plan, which is what :meth:`run` takes, one from each block; a block is a run of all plans."""
+        chosen = {name: [self._read(block, **plan) for block in self._blocks] for name, plan in plans.items()}
+        found: dict[str, list[Record]] = {name: [] for name in plans}
+        for block in self._blocks:
+            for place, name in enumerate(self._shuffled(plans, block), 1):
+                turn = Turn(self.order, block, place, len(plans))
+                found[name] += self._records([chosen[name][block - 1]], turn)
+        return {name: Runs(records) for name, records in found.items()}
+
+    def duet(self, a: Plan, b: Plan) -> tuple[Runs[Record], Runs[Record]]:
+        """The records of two sides that are run beside each other on one topic, one pair from each block.
+
+        ``a`` and ``b`` are what :meth:`run` takes, and may be the same (A/A). The side that is put up first swaps from block to
+        block. A rate that this machine does not carry twice is halved, and the records say so.
+        """
+        pairs = []
+        for block in self._blocks:
+            try:
+                pairs.append(self.carry(self._read(block, **a), self._read(block, **b)))
+            except InputError as error:
+                self.refuse(error)
+        found: list[Sequence[Record]] = []
+        for block, (one, other) in zip(self._blocks, pairs, strict=True):
+            turn = Turn(self.order, block, 1, 1)
+            swapped = block % 2 == 0
+            records = self._records([other, one] if swapped else [one, other], turn)
+            found.append(records[::-1] if swapped else records)
+        return Runs(first for first, _ in found), Runs(second for _, second in found)
+
+    @property
+    def _blocks(self) -> range:
+        return range(1, self.repeat + 1)
+
+    def _shuffled(self, plans: Mapping[str, Plan], block: int) -> list[str]:
+        """The plans in the order of their turn."""
+        names = list(plans)
+        random.Random(f"{self.order} {block} {names}").shuffle(names)
+        return names
+
+    def _read(
+        self, block: int, profile: str | Path, policy: str | Path, workload: Workload | None = None, seed: int = 1, **how: Any
+    ) -> Inputs:
+        """The inputs of a plan in ``block``; those of the first block are the plan's own."""
+        how = {"library": self.library, "repetition": block, **how}
+        work = workload or Workload()
         try:
-            chosen = inputs.read(profile, policy, workload or Workload(), seed, self.scale, self.runtime, **how)
+            return inputs.read(profile, policy, work, seed + block - 1, self.scale, self.runtime, **how)
         except InputError as error:
             self.refuse(error)
-        if chosen.id not in self.done:
-            self.done[chosen.id] = self.execute(chosen)
-        return self.done[chosen.id]
 
-    def interleaved(self, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Record]]:
-        """The records of every plan (what :meth:`run` takes), :attr:`repeat` of each, in turns: a drift hits all alike."""
-        found: dict[str, list[Record]] = {name: [] for name in plans}
-        for repetition in range(1, self.repeat + 1):
-            for name, plan in plans.items():
-                found[name].append(self.run(**plan, repetition=repetition))
-        return found
+    def _records(self, sides: Sequence[Inputs], turn: Turn) -> list[Record]:
+        """The records of a trial, or of the sides of a duet, which are executed together unless this session has them."""
+        if any(one.id not in self.done for one in sides):
+            records = self.execute(sides, turn)
+            self.done |= {one.id: record for one, record in zip(sides, records, strict=True)}
+        return [self.done[one.id] for one in sides]
 
 
-def stored(folder: Path, settle: Callable[[Record], None] | None = None) -> Callable[[Inputs], Record]:
-    """A function that finds the record of inputs among those stored under ``folder``, and executes nothing.
+def stored(folder: Path, settle: Callable[[Record], None] | None = None) -> Execute:
+    """A function that finds the records of inputs among those stored under ``folder``, and executes nothing.
 
     ``settle`` is called with each record that is found, and raises when its ledger settles otherwise now; a record without a
     ledger to settle is logged. The function raises :class:`InputError` like :func:`lab.record.store.find`.
     """
 
-    def find(chosen: Inputs) -> Record:
-        found = store.find(folder, chosen.id)
+    def find(sides: Sequence[Inputs], turn: Turn) -> list[Record]:
+        found = [store.find(folder, one.id) for one in sides]
         if settle is not None:
-            try:
-                settle(found)
-            except NoData as nothing:
-                log.warning("%s: not settled again: %s", found.id, nothing)
+            for record in found:
+                try:
+                    settle(record)
+                except NoData as nothing:
+                    log.warning("%s: not settled again: %s", record.id, nothing)
+        return found
+
+    return find
+
+
+def stored_rate(folder: Path) -> Carry:
+    """A function that makes the sides of a duet at the rate of those that are stored under ``folder``: another machine's."""
+
+    def carry(a: Inputs, b: Inputs) -> tuple[Inputs, Inputs]:
+        pairs = [duet.sides(a, b, rate) for rate in duet.RATES]
+        return next((pair for pair in pairs if all(store.attempts(folder, one.id) for one in pair)), pairs[0])
+
+    return carry
+
+
+def resumed(results: Path, execute: Execute) -> Execute:
+    """A function that executes only what has no finished record under ``results``; it takes the others as they are."""
+
+    def find(sides: Sequence[Inputs], turn: Turn) -> Sequence[Record]:
+        found = store.whole(results, [one.id for one in sides])
+        if found is None:
+            return execute(sides, turn)
+        log.info("%s: finished before, and taken as it is", " and ".join(record.folder.name for record in found))
         return found
 
     return find

@@ -17,6 +17,7 @@ import allure
 import pytest
 
 from lab.measure.cost import surplus_replicas
+from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.scaling import plateau, scale_events
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
@@ -44,6 +45,7 @@ def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
         claim(found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", source=TEXT)
         claim(found.messages_by_surplus == 0, "a pod without a partition does nothing", source=TEXT)
         claim(gain <= 1.05, "pods beyond P add no throughput")
+        claim(unaccounted(at_p, beyond) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude(
         "maxReplicaCount",
@@ -64,6 +66,7 @@ def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence, 
             "KEDA's cap asks for P + 1 while lag falls past it, because it rounds down",
         )
         claim(scale_events(at_p).most_replicas == 24, "maxReplicaCount = P gives all of P and no more")
+        claim(unaccounted(capped, at_p) == 0, DELIVERED, kind="invariant")
 
     found = plateau(capped)
     evidence.conclude(

@@ -16,6 +16,7 @@ lagThreshold within 10 s of the last burst, as seen. On ``bursty`` the usual win
 import allure
 import pytest
 
+from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.drain import drain_time
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
@@ -29,13 +30,15 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 @allure.story("A scale-down window longer than a lull ends the flapping")
 def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
     """The short window flips, the tuned one does not, and the backlog is drained as fast."""
-    hasty = trials.run(profile=profile, policy="lag-150-hasty", workload=light(), until=REPLAYED)
-    tuned = trials.run(profile=profile, policy="lag-150-patient", workload=light(), until=REPLAYED)
+    plan = {"profile": profile, "workload": light(), "until": REPLAYED}
+    found = trials.blocks({"15 s": plan | {"policy": "lag-150-hasty"}, "900 s": plan | {"policy": "lag-150-patient"}})
+    hasty, tuned = found["15 s"], found["900 s"]
 
-    with evidence.of({"30 s": hasty, "900 s": tuned}) as claim:
+    with evidence.of(found) as claim:
         claim(scale_events(hasty).flips > 0, "a window shorter than a lull flaps", kind="control")
         claim(scale_events(tuned).flips == 0, "a window longer than a lull ends the flapping", source="text 1, section 5")
         claim(drain_time(tuned) <= 10, "the group that no longer flaps drains as fast")
+        claim(unaccounted(hasty, tuned) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude(
         "scaleDown.stabilizationWindowSeconds",
@@ -52,3 +55,4 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
 
     with evidence.of({"300 s": usual}) as claim:
         claim(scale_events(usual).flips > 0, "a window longer than a lull is not long enough")
+        claim(unaccounted(usual) == 0, DELIVERED, kind="invariant")

@@ -25,6 +25,7 @@ import pytest
 from lab.judge.aggregate import median, smallest, total
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.calibration import calibration_from_others
+from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.hpa_decisions import agreement
 from lab.measure.lateness import behind
 from lab.measure.prediction import Comparison, compare, compare_runs
@@ -40,6 +41,7 @@ SYNCS = {
     "rescaled": lambda replay: replay.rescaled,
     "proposal worked out too": lambda replay: replay.computed,
     "agreed at an edge of the clock": lambda replay: replay.at_an_edge,
+    "agreed on a less likely input": lambda replay: replay.alternatives,
     "disagreements": lambda replay: None if replay.why else len(replay.disagreements),
 }
 PREDICTED = {
@@ -97,6 +99,7 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
     with evidence.of(shared) as claim:
         claim(total(replay.syncs for replay in found.values()) >= 50, "enough syncs were replayed", kind="control")
         claim(smallest(replay.agreement for replay in found.values()) == 100, "from the same inputs come the same replicas")
+        claim(unaccounted(*shared.values()) == 0, DELIVERED, kind="invariant")
 
 
 @allure.story("What the simulator says beforehand, beside what happened")
@@ -125,6 +128,7 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
 
     with evidence.of(again) as claim:
         claim(nearer <= 10, "the median prediction of three trials is about as near as the next run")
+        claim(unaccounted(*again.values()) == 0, DELIVERED, kind="invariant")
 
 
 @allure.story("The tuner's recommendation, confirmed")
@@ -144,6 +148,7 @@ def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
             less.named("time behind with the tuned policy over that with the given one") < 1,
             "the tuned policy is late for less time, which the tuner was asked for",
         )
+        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude(
         "tuned",

@@ -42,7 +42,7 @@ def trial(cluster: binary.Binary, folder: Path, until: str) -> None:
         say("closing")
         return made
 
-    runner.run(cluster, chosen, folder, spark)
+    runner.run(cluster, [chosen], folder, spark)
 
 
 def take_a_port() -> socket.socket:

@@ -33,7 +33,7 @@ def test_kedas_own_example_is_tried(cluster, spark, tmp_path, example, threshold
     policy.write_text(yaml.safe_dump(content))
     traffic.write_text(yaml.safe_dump(TRAFFIC))
     chosen = inputs.read(traffic, policy, slim(), 1, scales.load("quick"), "binary", until=REPLAYED)
-    record = runner.run(cluster, chosen, tmp_path, spark)
+    (record,) = runner.run(cluster, [chosen], tmp_path, spark)
     assert record.trial.ended == "complete"
     assert record.trial.baseline.replicas == replicas
     assert "lag 24 on 24 of 24 partitions" in record.trial.baseline.why

@@ -42,7 +42,8 @@ def trial(cluster, spark, source, tmp_path_factory):
     before = set(source.trials())
     read = inputs.read("short-step", "lag", Workload(), 4, scales.load("quick"), "binary", until=REPLAYED)
     profile = dataclasses.replace(read.profile, steps=SHORT, duration=SHORT_S)
-    record = runner.run(cluster, dataclasses.replace(read, profile=profile), tmp_path_factory.mktemp("results"), spark)
+    chosen = dataclasses.replace(read, profile=profile)
+    (record,) = runner.run(cluster, [chosen], tmp_path_factory.mktemp("results"), spark)
     (namespace,) = set(source.trials()) - before
     return Window.until(namespace, record.end, record.end - record.time("settling"))
 

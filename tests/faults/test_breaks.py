@@ -38,7 +38,7 @@ def broken(cluster, spark, tmp_path_factory):
 
     def run(workload, during, seed, profile="short-step"):
         chosen = inputs.read(profile, "lag", workload, seed, scales.load("quick"), "binary", during=during)
-        return runner.run(cluster, chosen, tmp_path_factory.mktemp("results"), spark)
+        return runner.run(cluster, [chosen], tmp_path_factory.mktemp("results"), spark)[0]
 
     return run
 

@@ -25,7 +25,7 @@ TWO_STEPS = {
 @pytest.fixture(scope="module")
 def run(cluster, spark, tmp_path_factory):
     """Runs inputs on the cluster; returns the record."""
-    return lambda chosen: runner.run(cluster, chosen, tmp_path_factory.mktemp("results"), spark)
+    return lambda chosen: runner.run(cluster, [chosen], tmp_path_factory.mktemp("results"), spark)[0]
 
 
 def test_a_group_is_taken_through_its_steps(run):

@@ -40,16 +40,23 @@ class Said:
     whole: bool
 
 
-def judge(session: str, records: Path, tests: Sequence[str] = ()) -> Mapping[str, Said]:
+def judge(session: str, records: Path, tests: Sequence[str] = (), repeat: int = 1) -> Mapping[str, Said]:
     """What ``tests`` of ``session`` (all of them by default) say of the records under ``records``.
 
-    Raises :class:`LabFault` when the session itself can't be run.
+    With ``repeat`` the record of each trial stands for so many runs. Raises :class:`LabFault` when the session itself can't be
+    run.
     """
     options, everything = SESSIONS[session]
     with tempfile.TemporaryDirectory(prefix="elastic-lab-judged-") as folder:
         notes = Path(folder, "notes.json")
         command = [sys.executable, "-m", "pytest", "-p", "tests.records.plugin", f"--note={notes}", "-p", "no:cacheprovider"]
-        command += [f"--from-records={records}", f"--results={folder}", *options, *(tests or [everything])]
+        command += [
+            f"--from-records={records}",
+            f"--results={folder}",
+            f"--repeat={repeat}",
+            *options,
+            *(tests or [everything]),
+        ]
         ran = subprocess.run(
             command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
         )

@@ -42,24 +42,26 @@ class Notes:
         patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
         patch.setattr(evidence, "judge_validity", self._unheard(judge_validity))
         patch.setattr(overview, "write_measures", lambda record: record)  # what is judged here stays as it is
-        cached: Any = Tables.__dict__["produced"]
-        produced, run = cached.func, Trials.run
+        events, records = Tables.events, Trials._records
 
-        def running(trials: Any, *given: Any, **how: Any) -> Any:
+        def running(trials: Any, *given: Any) -> Any:
             self._done, self._opening = trials.done, True
             try:
-                record = run(trials, *given, **how)
+                found = records(trials, *given)
             finally:
                 self._opening = False
-            self._trials.setdefault(record.folder.name, set())
-            return record
+            for record in found:
+                self._trials.setdefault(record.folder.name, set())
+            return found
 
-        def listed(record: Any) -> Any:
+        def listed(record: Any, *columns: str) -> Any:
             self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
-            return produced(record)
+            return events(record, *columns)
 
-        patch.setattr(Trials, "run", running)
-        patch.setattr(cached, "func", listed)
+        read = Trials._read
+        patch.setattr(Trials, "_read", lambda trials, block, **plan: read(trials, 1, **plan))  # one record for every block
+        patch.setattr(Trials, "_records", running)
+        patch.setattr(Tables, "events", listed)
         sys.addaudithook(self._opened)
 
     def _unheard(self, judge: Any) -> Any:

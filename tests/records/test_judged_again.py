@@ -1,6 +1,7 @@
 """The committed records give the verdicts that they gave: a measure that breaks is seen here, not after an hour's session."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -33,6 +34,16 @@ def test_committed_records_give_the_same_verdicts(kept, session):
     if not rows:
         pytest.skip(f"no record of {session} is committed")
     assert differences(rows, judge(session, FOLDER, list(rows))) == []
+
+
+def test_an_experiment_reads_the_same_for_two_runs_as_for_one(kept):
+    """With --repeat: the record of each trial stands for both runs, and each claim is held or breached as before."""
+    rows = kept.sessions["experiments"]
+    said = judge("experiments", FOLDER, list(rows), repeat=2)
+    assert any(row["repeats"] for one in said.values() for row in one.rows)
+    once = [[row | {"trials": list(dict.fromkeys(row["trials"]))} for row in one.rows] for one in said.values()]
+    found = {test: replace(one, rows=own) for (test, one), own in zip(said.items(), once, strict=True)}
+    assert differences(rows, found) == []
 
 
 def test_every_experiment_is_among_them(kept):

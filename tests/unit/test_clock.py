@@ -1,6 +1,7 @@
 """A process's time when the machine's wall clock is stepped: durations, order and receipts stay as they were."""
 
 import itertools
+import os
 import time
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.clock import Clock
+from lab.clock import PROCESS, Clock
 from lab.programs.consumer.__main__ import Program
 from lab.spec.consumer import flags, settings
 from tests.unit.programs.consumer.messages import Message
@@ -39,6 +40,23 @@ def test_a_step_of_the_wall_clock_moves_no_time():
     machine.pass_s(3)
     assert clock.now() == 1_000_005.0
     assert clock.moved_s() == -5.0
+
+
+def test_a_forked_process_reads_the_wall_clock_itself():
+    """Its parent's reading may be hours old, and the wall clock was moved since."""
+    PROCESS._wall = lambda: time.time() + 5
+    try:
+        read, write = os.pipe()
+        if (pid := os.fork()) == 0:
+            os.write(write, str(PROCESS.moved_s()).encode())
+            os._exit(0)
+        os.waitpid(pid, 0)
+        assert abs(PROCESS.moved_s() - 5) < 0.5
+        assert abs(float(os.read(read, 100))) < 0.5
+    finally:
+        PROCESS._wall = time.time
+        os.close(read)
+        os.close(write)
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(-1000, 1000))))

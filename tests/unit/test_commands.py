@@ -66,7 +66,7 @@ class TestSimulate:
         assert {one["verdict"] for one in content["objectives"]} == {"held", "breached"}
 
     def test_a_scale_compresses_the_question(self):
-        """Everything but the pods: at half the time the HPA's log has half the times, where pods start at once."""
+        """Everything but the pods, which start at once here: the profile and the sync are a fifteenth."""
         plain, half = (
             json.loads(lab("simulate", *THEIRS, "--json", "--start-s=0", f"--scale={name}")) for name in ("real", "medium")
         )

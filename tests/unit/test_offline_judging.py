@@ -64,6 +64,7 @@ def test_no_component_was_started(judged):
         ("--scale=huge", 2, "scale: 'huge' is not allowed; allowed: one of quick, medium, standard, close, real, full"),
         ("--from-records=nowhere", 2, "--from-records: 'nowhere' is not allowed; allowed: a folder of records"),
         ("--repeat=0", 2, "--repeat: 0 is not allowed; allowed: a whole number from 1"),
+        ("--order-seed=-1", 2, "--order-seed: -1 is not allowed; allowed: a whole number from 0 to 999,999"),
     ],
 )
 def test_an_option_that_can_not_work_is_one_clear_line(option, code, line, tmp_path):

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.services
 
 STALE = '[{"objective": "of last week"}]'
 TESTS = '''
+from pathlib import Path
+
 import pytest
 
 from lab.errors import InputError, LabFault
@@ -47,13 +49,13 @@ def nothing():
 @pytest.mark.spike
 def test_holds(judged):
     judged.report("figures", {"missing": quantity("x", "nothing")(nothing)()})
-    with judged.of(Empty("x")) as claim:
+    with judged.of(Empty(Path("x"))) as claim:
         claim(number(2) > 1, "it is large")
 
 
 @pytest.mark.spike
 def test_breach(judged):
-    with judged.of(Empty("x")) as claim:
+    with judged.of(Empty(Path("x"))) as claim:
         claim(number(0) > 1, "it is large")
 
 
@@ -69,7 +71,7 @@ def test_nothing_outside_of_an_objective():
 
 @pytest.mark.spike
 def test_nothing_within_the_block(judged):
-    with judged.of(Empty("x")) as claim:
+    with judged.of(Empty(Path("x"))) as claim:
         claim(number(2) > 1, "it is large")
         nothing()
 

@@ -50,6 +50,7 @@ class Program:
         self._store = Store(self._producer, chosen.receipts_topic, chosen.dlq_topic)
         self._retries = Retries(chosen.failures, chosen.backoff, chosen.dlq == "on")
         self._member = Member(chosen, self._say)
+        self._member.on_owned = self._metrics.assigned.set
         self._member.on_rebalanced = self._rebalanced
         self._member.on_commit = lambda good: self._metrics.commits.labels("ok" if good else "failed").inc()
         self._member.on_gone = self._retries.forget
@@ -65,10 +66,9 @@ class Program:
         self._reports.say(event, **fields)
         self._producer.poll(0)
 
-    def _rebalanced(self, owned: int, seconds: float) -> None:
-        self._metrics.assigned.set(owned)
-        if seconds > 0:
-            self._metrics.rebalances.inc()
+    def _rebalanced(self, seconds: float | None) -> None:
+        self._metrics.rebalances.inc()
+        if seconds is not None:
             self._metrics.rebalance_duration.observe(seconds)
 
     def healthy(self) -> bool:
@@ -90,13 +90,16 @@ class Program:
 
     def run(self) -> None:
         """Consume until SIGTERM, and then drain and leave."""
-        self._say("started", created=process_started())
+        created = process_started()
+        self._say("started", created=created)
+        self._start_up(created + self._settings.start_s)
         if self._settings.join == "off":
             self._stand_by()
             return
-        self._member.subscribe()
-        self._subscribed = True
-        self._say("subscribed")
+        if not self._stopping.is_set():
+            self._member.subscribe()
+            self._subscribed = True
+            self._say("subscribed")
         abandoned = False
         while not self._stopping.is_set() and not abandoned:
             self._alive_at = time.monotonic()
@@ -112,6 +115,11 @@ class Program:
         committed = self._member.leave(max(1.0, self._drained_by - time.monotonic()))
         self._say("left", committed=committed)
         self._producer.flush(10)
+
+    def _start_up(self, until: float) -> None:
+        """Be alive and not ready until ``until``, epoch seconds, or until told to stop: the cold start that is declared."""
+        while (left_s := until - clock.now()) > 0 and not self._stopping.wait(min(left_s, 1.0)):
+            self._alive_at = time.monotonic()
 
     def _stand_by(self) -> None:
         """Stay ready and idle until SIGTERM. Such a pod is the control for the cost of a starting pod to its neighbours."""

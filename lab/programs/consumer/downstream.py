@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, Producer
 from lab.kafka import deadletter, event
 from lab.kafka.deadletter import Reason
 from lab.programs.consumer.retries import Consumed
-from lab.spec.consumer import Cost
+from lab.spec.consumer import SLACK_S, Cost
 
 
 @dataclass
@@ -67,12 +67,10 @@ class Slots:
     """``concurrency`` slots that are busy for the batch's processing time.
 
     A pod with work to do keeps its slots busy while receipts are acknowledged and the next batch is fetched. So the time of
-    a batch that comes within ``SLACK_S`` is counted from the end of the batch before it. A saturated pod then processes
-    concurrency / process-ms messages. Of the time, ``burn_percent`` is spent computing on one core, and the rest waits for
-    the store.
+    a batch that comes within :data:`lab.spec.consumer.SLACK_S` is counted from the end of the batch before it. A saturated
+    pod then processes concurrency / process-ms messages. Of the time, ``burn_percent`` is spent computing on one core, and
+    the rest waits for the store.
     """
-
-    SLACK_S = 0.02
 
     def __init__(self, concurrency: int, burn_percent: int = 0) -> None:
         self._concurrency, self._burn = concurrency, burn_percent / 100
@@ -81,7 +79,7 @@ class Slots:
     def work(self, cost_ms: float, abandon: threading.Event | None = None) -> bool:
         """Take as long as ``cost_ms`` of processing. Returns False when ``abandon`` was set before the end."""
         now = time.monotonic()
-        begin = self._free_at if now - self._free_at <= self.SLACK_S else now
+        begin = self._free_at if now - self._free_at <= SLACK_S else now
         length = cost_ms / 1000 / self._concurrency
         self._free_at = begin + length
         given_up = abandon or threading.Event()

@@ -10,41 +10,42 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from lab.spec.consumer import Settings
+from lab.spec.consumer import STOCK, Settings
 from lab.spec.settings import client
 
 log = logging.getLogger("lab.programs.consumer")
 
 # A commit without offsets is no error.
 _HARMLESS = {KafkaError._NO_OFFSET}
+# A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate.
+LEAN: dict[str, Any] = {"fetch.wait.max.ms": 100, "queued.max.messages.kbytes": 4096, "fetch.queue.backoff.ms": 20}
 
 
 def configuration(settings: Settings) -> dict[str, Any]:
-    """Return librdkafka's settings for the balancer and the commit mode."""
+    """Return librdkafka's settings for the balancer and the commit mode. A stock client has hardly any other."""
+    stock = settings.client_settings == STOCK
     common: dict[str, Any] = client(settings) | {
         "bootstrap.servers": settings.bootstrap_servers,
         "group.id": settings.group,
         "client.id": settings.client_id,
         "enable.auto.commit": settings.commit == "auto",
-        "fetch.wait.max.ms": 100,
-        # A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate.
-        "queued.max.messages.kbytes": 4096,
-        "fetch.queue.backoff.ms": 20,
+        **({} if stock else LEAN),
         **settings.kafka_settings,
     }
     if settings.commit == "auto":
         common["auto.commit.interval.ms"] = max(1, settings.commit_interval_ms)
     if settings.balancer == "consumer":
         return common | {"group.protocol": "consumer"}
-    return common | {
-        "partition.assignment.strategy": settings.balancer,
-        "heartbeat.interval.ms": settings.heartbeat_ms,
-        "session.timeout.ms": settings.session_timeout_ms,
-    }
+    times = {"heartbeat.interval.ms": settings.heartbeat_ms, "session.timeout.ms": settings.session_timeout_ms}
+    return common | {"partition.assignment.strategy": settings.balancer, **({} if stock else times)}
 
 
 class Member:
-    """Wraps a Consumer. ``say(event, **fields)`` is told of every change of assignment."""
+    """Wraps a Consumer. ``say(event, **fields)`` is told of every change of assignment.
+
+    ``on_rebalanced`` gets the length of each rebalance that ends, in seconds: from subscribing, or from what it took first from
+    this member, to its assignment; None where neither was seen.
+    """
 
     def __init__(self, settings: Settings, say: Callable[..., None]) -> None:
         self._settings, self._say = settings, say
@@ -57,7 +58,8 @@ class Member:
         self._leaving = False
         self._last_commit = 0.0
         self._rebalance_began: float | None = None
-        self.on_rebalanced: Callable[[int, float], None] = lambda owned, seconds: None
+        self.on_owned: Callable[[int], None] = lambda owned: None
+        self.on_rebalanced: Callable[[float | None], None] = lambda seconds: None
         self.on_commit: Callable[[bool], None] = lambda good: None
         self.on_gone: Callable[[Collection[int]], None] = lambda partitions: None
 
@@ -68,6 +70,7 @@ class Member:
 
     def subscribe(self) -> None:
         """Join the group."""
+        self._rebalance_began = time.monotonic()
         self._consumer.subscribe([self._settings.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
 
     def fetch(self, count: int, timeout_s: float) -> list[Message]:
@@ -170,15 +173,14 @@ class Member:
             consumer.pause(parts)
         else:
             self._warm_up(len(parts))
-        began = self._rebalance_began if self._rebalance_began is not None else time.monotonic()
-        self._rebalance_began = None
+        # A rebalance that took nothing from this member first shows by its end: nobody can tell when it began.
+        began, self._rebalance_began = self._rebalance_began, None
         self._tell("assigned", parts, began)
-        self.on_rebalanced(len(self._owned), time.monotonic() - began)
+        self.on_rebalanced(None if began is None else time.monotonic() - began)
 
     def _revoked(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
         began = time.monotonic()
-        if self._rebalance_began is None:
-            self._rebalance_began = began
+        self._rebalance_began = self._rebalance_began or began
         gone = [part.partition for part in parts]
         self._commit(gone, wait=True)  # without this, 17,000 to 21,000 messages are processed twice at every step
         self._let_go(gone)
@@ -188,17 +190,16 @@ class Member:
             consumer.incremental_unassign(parts)
             self._wake(sorted(self._owned))
         self._tell("revoked", parts, began)
-        self.on_rebalanced(len(self._owned), 0.0)
 
     def _lost(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
         began = time.monotonic()
+        self._rebalance_began = self._rebalance_began or began
         self._let_go([part.partition for part in parts])
         if self._eager:
             consumer.unassign()
         else:
             consumer.incremental_unassign(parts)
         self._tell("lost", parts, began)
-        self.on_rebalanced(len(self._owned), 0.0)
 
     def _let_go(self, gone: Sequence[int]) -> None:
         """Forget ``gone``: their next owner begins at the committed offsets. A paused partition must not come back paused."""
@@ -233,6 +234,8 @@ class Member:
         except KafkaException as error:
             log.warning("waking the fetchers: %s", error.args[0].str())
 
-    def _tell(self, event: str, parts: list[TopicPartition], began: float) -> None:
+    def _tell(self, event: str, parts: list[TopicPartition], began: float | None) -> None:
         partitions = sorted(part.partition for part in parts)
-        self._say(event, partitions=partitions, owned=len(self._owned), seconds=time.monotonic() - began)
+        seconds = None if began is None else time.monotonic() - began
+        self._say(event, partitions=partitions, owned=len(self._owned), seconds=seconds)
+        self.on_owned(len(self._owned))

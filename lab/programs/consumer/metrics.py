@@ -23,7 +23,7 @@ class Metrics:
         self.rebalances = Counter("rebalances", "Rebalances this member took part in")
         self.rebalance_duration = Histogram(
             "rebalance_duration_seconds",
-            "From a rebalance's first callback to its assignment",
+            "From subscribing, or from what it took first, to its assignment; not counted where neither was seen",
             buckets=(0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30),
         )
         self.failed = Counter("messages_failed", "Attempts at a message that failed")

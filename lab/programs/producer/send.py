@@ -45,6 +45,11 @@ class Tally:
     completed: bool = False
     _late: list[float] = field(default_factory=list, repr=False)
 
+    @property
+    def whole(self) -> bool:
+        """Whether the profile was replayed to its end, and every event was acknowledged."""
+        return self.completed and self.acked == self.sent
+
     def delivered(self, error: KafkaError | None, _message: object) -> None:
         """Count one event. The client calls this exactly once for each."""
         became = fate(error)

@@ -5,9 +5,9 @@
 ``dead_letters/`` partition int, offset long (where the message is), topic string, attempts int, error string, first_failure
               double, failed double (s), replays int, seq long, crc long, at_partition int, at long (where its letter is)
 
-``crc`` is :func:`lab.kafka.event.check` of the message. entity_id and seq are unsigned on the wire and signed here: a value of
-2^63 or more fails the ingestion, as does an event that is not 256 bytes, a receipt that is not JSON or a dead letter without
-its headers (:mod:`lab.kafka.deadletter`). Dead letters are of trials that have a topic for them.
+``crc`` is :func:`lab.kafka.event.check` of the message, every byte of it. entity_id and seq are unsigned on the wire and
+signed here: a value of 2^63 or more fails the ingestion, as does an event that is not 256 bytes, a receipt that is not JSON or
+a dead letter without its headers (:mod:`lab.kafka.deadletter`). Dead letters are of trials that have a topic for them.
 
 The fields are decoded in the JVM, by Java's own parser of hexadecimal: SQL's conv takes twice the CPU for them, and numpy in
 a Python worker more than that.
@@ -110,7 +110,7 @@ def decode_events(records: DataFrame) -> DataFrame:
     wrong = F.format_string("partition %d, offset %d: %d bytes are no event", "partition", "offset", F.length(value))
     sized = F.when(F.length(value) == event.SIZE, value).otherwise(F.raise_error(wrong))
     fields = (_big_endian(value, at).alias(name) for at, name in ((0, "entity_id"), (8, "seq"), (16, "ts")))
-    crc = F.crc32(F.substring(value, 1, event.IDENTITY)).alias("crc")
+    crc = F.crc32(value).alias("crc")
     return records.select("partition", "offset", sized.alias("value")).select("partition", "offset", *fields, crc)
 
 
@@ -140,7 +140,7 @@ def decode_dead_letters(records: DataFrame) -> DataFrame:
         "failed": needed(deadletter.TIME).cast("double"),
         "replays": F.coalesce(header(deadletter.REPLAYS), F.lit("0")).cast("int"),
         "seq": _big_endian(F.col("value"), 8),
-        "crc": F.crc32(F.substring("value", 1, event.IDENTITY)),
+        "crc": F.crc32("value"),
         "at_partition": F.col("partition"),
         "at": F.col("offset"),
     }

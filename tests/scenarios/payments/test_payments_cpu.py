@@ -15,6 +15,7 @@ import allure
 import pytest
 
 from lab.judge.measure import quantity
+from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.hpa_decisions import CPU, LAG, winning_metric
 from tests.scenarios.payments.trials import processor, run
 
@@ -33,6 +34,7 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
         claim(found.off_largest == 0, "an HPA takes the maximum of its triggers")
         claim(found.most_by_lag <= 3, "lag asks for the floor of 3 pods while the consumers keep up")
         claim(scale_ups_since_spike(alone) == 0, "lag alone does not see a group that computes")
+        claim(unaccounted(both, alone) == 0, DELIVERED, kind="invariant")
         for step in found.steps:
             figures = {"from": step.before, "to": step.after, "CPU (%)": step.values.get(CPU)}
             figures |= {"lag per pod": step.values.get(LAG)}

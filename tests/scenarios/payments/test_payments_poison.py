@@ -17,6 +17,7 @@ import allure
 import pytest
 
 from lab.judge.aggregate import total
+from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.failures import poison_stall
 from tests.scenarios.payments.trials import processor, run
 
@@ -58,6 +59,7 @@ def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
     with evidence.of({name: record}) as claim:
         claim(poison_stall(record).progress == 0, STALL)
         claim(most_over_partitions(record) >= 1, "the group gets as many pods as can own a partition, for nothing")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
 
 
 @allure.story("Poison: allowIdleConsumers goes past the partitions")
@@ -70,6 +72,7 @@ def test_idle_consumers_are_bought_too(poisoned, evidence):
     with evidence.of(record) as claim:
         claim(poison_stall(record).progress == 0, STALL)
         claim(past > 1, "the group gets pods that can't even own a partition")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
 
 
 @pytest.mark.parametrize("name", ["retry and DLQ", "excludePersistentLag"])
@@ -80,6 +83,7 @@ def test_a_poison_pill_is_contained(poisoned, evidence, name):
 
     with evidence.of({name: record}) as claim:
         claim(poison_stall(record).scale_ups == 0, "a stalled partition buys no pods")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
         if name == "retry and DLQ":
             claim(poison_stall(record).waiting <= LAG_THRESHOLD, MOVES_ON)
         else:
@@ -92,6 +96,7 @@ def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
     record = poisoned("limitToPartitionsWithLag")
 
     with evidence.of(record) as claim:
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
         claim(poison_stall(record).progress == 0, STALL)
         claim(
             poison_stall(record).scale_ups > 0,
@@ -112,6 +117,7 @@ def test_what_contains_a_poison_pill(poisoned, evidence):
     with evidence.of(records) as claim:
         claim(total(poison_stall(one).progress for name, one in records.items() if name != "retry and DLQ") == 0, STALL)
         claim(poison_stall(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON)
+        claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant")
 
 
 def most_over_partitions(record):

@@ -18,8 +18,10 @@ import pytest
 
 from lab.judge.quantity import Bound
 from lab.measure.cost import cost
+from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.hpa_decisions import agreement, first_period_factor, steps_in_burst, up_window
 from lab.measure.lag import hold, peak_lag
+from lab.measure.lateness import time_behind
 from lab.measure.reaction import reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import scale_events
@@ -58,6 +60,7 @@ def test_inertia_ends_the_jitter(trials, evidence):
         claim(scale_events(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter")
         claim(fewer_rounds < 1, "inertia saves rebalances")
         claim(fewer_moves < 1, "inertia moves fewer partitions, each of which pauses while it moves")
+        claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant")
 
 
 @allure.story("The window up takes the smallest recent recommendation")
@@ -74,6 +77,7 @@ def test_a_spike_shorter_than_the_window_scales_nothing(trials, evidence):
         claim(found.told_apart > 0, "there are syncs at which the two rules differ", kind="control")
         claim(found.raised == 0, "the smallest recent recommendation decides, not the highest")
         claim(found.share == 100, "a step up goes no further than the smallest recommendation of the window")
+        claim(unaccounted(held, bare) == 0, DELIVERED, kind="invariant")
         claim(agreement(held).agreement == 100, "the model, which takes the smallest, decides every sync as the HPA did")
         evidence.explain(f"The controller's own reason in the HPA's status: {found.said!r}")
     assert "lowest recent recommendation" in found.said
@@ -85,6 +89,7 @@ def test_percent_200_triples(trials, evidence):
     bare = run(trials, "payments-spike", "no-inertia")
 
     with evidence.of(bare) as claim:
+        claim(unaccounted(bare) == 0, DELIVERED, kind="invariant")
         claim(first_period_factor(bare) == 3, "200 % are added to what is there: three times the replicas, not twice")
 
 
@@ -94,13 +99,14 @@ def test_the_computed_threshold_holds_the_slo(trials, evidence):
     computed, late = run(trials, "plateau"), run(trials, "plateau", "late")
 
     for name, record in {"250": computed, "2500": late}.items():
-        figures = {"behind (s)": hold(record).behind_s, "time lag p50 (s)": timelag(record).median_s}
+        figures = {"behind (s)": time_behind(record), "time lag p50 (s)": timelag(record).median_s}
         figures |= {"time lag p95 (s)": timelag(record).p95_s, "processed of those due": timelag(record).share}
         evidence.report(name, figures | {"pods": hold(record).replicas, "pod-minutes": cost(record).pod_minutes})
 
     with evidence.of({"250": computed, "2500": late}) as claim:
-        claim(hold(computed).behind_s <= SLO_S, "the computed lagThreshold keeps the group within the objective")
+        claim(time_behind(computed) <= SLO_S, "the computed lagThreshold keeps the group within the objective")
         claim(timelag(computed).p95_s <= SLO_S, "late in the spike 95 % of the messages are processed within the objective")
-        claim(hold(late).behind_s > SLO_S, "ten times the computed lagThreshold breaches the objective")
+        claim(time_behind(late) > SLO_S, "ten times the computed lagThreshold breaches the objective")
+        claim(unaccounted(computed, late) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude("lagThreshold", 250, "166.7 payments/s x 2 s x 0.75, computed by python -m lab threshold")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from lab import paths
-from lab.record.store import Record
 from lab.spec.inputs import REPLAYED
 from lab.spec.workload import Workload
 from lab.trial.trials import Trials
@@ -20,8 +19,8 @@ def processor(**settings: Any) -> Workload:
     return Workload(**ours | settings)
 
 
-def run(trials: Trials, profile: str, policy: str = "scaledobject", workload: Workload | None = None, **how: Any) -> Record:
-    """The record of ``profile`` on one of the author's ScaledObjects; ``how`` is that of :meth:`Trials.run`."""
+def run(trials: Trials, profile: str, policy: str = "scaledobject", workload: Workload | None = None, **how: Any) -> Any:
+    """The record of ``profile`` on one of the author's ScaledObjects, or its runs; ``how`` is that of :meth:`Trials.run`."""
     return trials.run(
         profile=profile, policy=FOLDER / f"{policy}.yaml", workload=workload or processor(), **{"until": REPLAYED} | how
     )

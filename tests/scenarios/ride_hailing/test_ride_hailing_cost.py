@@ -12,6 +12,7 @@ import pytest
 
 from lab.judge.measure import quantity
 from lab.measure.cost import cost
+from lab.measure.delivery import DELIVERED, unaccounted
 from tests.scenarios.ride_hailing import claims
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
@@ -27,12 +28,13 @@ def test_the_month_costs_less(evidence, evening, batch):
 
     with evidence.of({"evening": evening, "batch": batch}) as claim:
         share = (after / before).named("pod-minutes of a month over those of four fixed pods")
+        claim(unaccounted(evening, batch) == 0, DELIVERED, kind="invariant")
         claim(share <= 0.74, "the month costs 26 % less", source="text 4: monthly compute cost -26 %")
 
 
 @quantity("pod-minutes", "pod-minutes of a month")
 def month(evening, batch):
     """The floor all month, an evening a day and a batch a night, at real time."""
-    minutes = (evening.end - evening.time("settling")) / 60 * evening.scale.time
+    minutes = (evening.end - evening.profile_start) / 60 * evening.scale.time
     pod_minutes = cost(evening).real_pod_minutes.number, minutes, cost(batch).real_pod_minutes.number
     return claims.monthly(FIXED_PODS, FLOOR, *pod_minutes)[1]

@@ -22,6 +22,7 @@ from kubernetes.dynamic import DynamicClient
 from lab import yamlfile
 from lab.cluster import apply, keda
 from lab.errors import LabFault
+from lab.measure.delivery import DELIVERED, unaccounted
 from lab.measure.integrity import integrity
 from lab.spec.inputs import REPLAYED
 from lab.wait import until
@@ -75,6 +76,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
         claim(ambiguous(record, HPAS) == 2, "both HPAs of one Deployment report that they don't decide")
         claim(replicas(record, "contested").changes == 0, "two HPAs of one Deployment don't fight: they stop")
         claim(unanswered == 0, "an answer 202 means that the broker has the event", kind="invariant")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
         claim(load(record).failures == 0, "every request succeeds, quotes too")
         for hpa in HPAS:
             for kind, status, reason, text in conditions(record, hpa):

@@ -23,10 +23,19 @@ def test_an_event_survives_the_round_trip(entity_id, seq, ts, payload):
 
 @given(u64, u64, payloads)
 def test_fields_stand_where_spark_reads_them(entity_id, seq, payload):
-    """Big-endian entity_id at 0 and seq at 8; the check covers just these sixteen bytes."""
+    """Big-endian entity_id at 0 and seq at 8; Spark's crc32 of the value is the check."""
     value = event.encode(entity_id, seq, 1, payload)
     assert struct.unpack(">QQ", value[:16]) == (entity_id, seq)
-    assert event.check(value) == zlib.crc32(struct.pack(">QQ", entity_id, seq))
+    assert event.check(value) == zlib.crc32(value)
+
+
+@given(payloads, st.integers(0, 255), st.integers(1, 255))
+def test_the_check_covers_every_byte(payload, at, flipped):
+    """Another entity, seq, time or payload is another message."""
+    value = bytearray(event.encode(7, 1, 1, payload))
+    before = event.check(bytes(value))
+    value[at] ^= flipped
+    assert event.check(bytes(value)) != before
 
 
 @given(st.binary(max_size=300).filter(lambda value: len(value) != 256))

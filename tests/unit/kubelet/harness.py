@@ -18,6 +18,7 @@ from lab.kubelet.agent import Agent
 from lab.kubelet.api import Changed, Deleted
 from lab.kubelet.environment import service
 from lab.kubelet.events import Recorder
+from lab.kubelet.forking import Zygote
 from lab.kubelet.pod import Pod, Tools
 from lab.kubelet.podspec import Images, Json
 from lab.kubelet.probe import Prober
@@ -116,12 +117,14 @@ class RecordingApi:
 class Node:
     """An agent with a recording API."""
 
-    def __init__(self, run: Path, backoff_base_s: float) -> None:
+    def __init__(self, run: Path, backoff_base_s: float, zygote: Zygote | None = None) -> None:
         self.run = run
+        self.zygote = zygote
         self.api = RecordingApi()
         self.events = Recorder(self.api, "node-1")
         self.errors: list[BaseException] = []
-        tools = Tools(self.api, Sources(self.api), self.events, Prober(run), IMAGES, run, backoff_base_s, service(SERVER))
+        around = service(SERVER)
+        tools = Tools(self.api, Sources(self.api), self.events, Prober(run), IMAGES, run, backoff_base_s, around, zygote)
         self.agent = Agent(tools, Addresses("127.77"), self.errors.append)
 
     def apply(self, obj: Json) -> Pod:
@@ -158,14 +161,18 @@ class Node:
 
 
 @asynccontextmanager
-async def node(run: Path, backoff_base_s: float = 0.2) -> AsyncIterator[Node]:
+async def node(run: Path, backoff_base_s: float = 0.2, zygote: Zygote | None = None) -> AsyncIterator[Node]:
     """A node whose processes have all ended when it is left, with no pid file behind and no error swallowed."""
-    made = Node(run, backoff_base_s)
+    made = Node(run, backoff_base_s, zygote)
+    if zygote:
+        zygote.start()
     writer = asyncio.create_task(made.events.run())
     try:
         yield made
     finally:
         await made.agent.stop()
+        if zygote:
+            zygote.stop()
         writer.cancel()
     assert not made.errors
     assert not processes.remembered(run)

@@ -208,6 +208,9 @@ def arguments(tmp_path: Path) -> dict[str, str]:
         ("--image", "elastic-lab=/no/such", "PREFIX=BINDIR with a folder that exists"),
         ("--client-ca", "/no/such", "a file that exists"),
         ("--backoff-base-s", "0", "more than 0"),
+        ("--fork", "other=work", "PREFIX=MODULE,MODULE with the prefix of an --image"),
+        ("--fork", "elastic-lab=", "PREFIX=MODULE,MODULE with the prefix of an --image"),
+        ("--fork", "elastic-lab=a.b,-c", "PREFIX=MODULE,MODULE with the prefix of an --image"),
     ],
 )
 def test_a_bad_option_is_one_clear_line(arguments: dict[str, str], option: str, value: str, allowed: str) -> None:
@@ -224,6 +227,13 @@ def test_a_good_command_line_is_read(arguments: dict[str, str], tmp_path: Path) 
     chosen = settings([word for pair in arguments.items() for word in pair])
     assert (chosen.name, chosen.port, chosen.backoff_base_s) == ("node-1", 7000, 10.0)
     assert chosen.images.folder("elastic-lab/web:2") == tmp_path
+    assert chosen.fork is None
+
+
+def test_the_modules_to_fork_belong_to_an_image(arguments: dict[str, str], tmp_path: Path) -> None:
+    """Its folder is where their interpreter is."""
+    words = [word for pair in (arguments | {"--fork": "elastic-lab=lab.one,two"}).items() for word in pair]
+    assert settings(words).fork == (tmp_path, ("lab.one", "two"))
 
 
 @pytest.mark.parametrize(

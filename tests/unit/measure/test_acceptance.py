@@ -24,7 +24,8 @@ def record(folder, *, replicas=(), backlog=(0, 0), lag=None, partitions=4, after
     ]
     receipts = [built.receipt("a", 101, 102, 50, partition=number) for number in range(len(backlog))]
     transitions = built.replicas(*replicas)
-    return built.record(folder, inputs=inputs, samples=samples, receipts=receipts, group_events=told, transitions=transitions)
+    rows = {"samples": samples, "receipts": receipts, "group_events": told, "transitions": transitions}
+    return built.record(folder, inputs=inputs, times={"settling": 90, "ended": 160}, **rows)
 
 
 def test_a_policy_that_keeps_its_bounds(tmp_path):

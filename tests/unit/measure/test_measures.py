@@ -3,9 +3,10 @@
 import copy
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from lab.measure.cost import cost
+from lab.measure.cost import busy_seconds, cost
 from lab.measure.drain import drain
 from lab.measure.overview import all_measures
 from lab.measure.reaction import PARTS, cold_start, reaction
@@ -99,6 +100,21 @@ def test_cost_is_the_life_of_every_pod(record):
     assert found.idle_ratio.value == pytest.approx(1 - 0.3 / 127.5)
 
 
+def test_a_pod_that_is_behind_throughout_is_not_idle():
+    """Batches of 100 ms with 12 ms between them, for its receipts and its next fetch; after the last one it is idle."""
+    batches = [{"pod": "a", "partition": 0, "start": n * 0.112, "end": n * 0.112 + 0.1} for n in range(100)]
+    batches += [one | {"partition": 1} for one in batches]  # a batch may have a receipt for each of several partitions
+    last = batches[99]["end"]
+    assert busy_seconds(pd.DataFrame(batches), 0.0, 20.0) == pytest.approx(last)
+
+
+def test_a_pod_that_waits_for_work_is_idle():
+    """A pause of more than 20 ms is one; another pod's batch does not fill it; what is outside of the span does not count."""
+    rows = [("a", 0.0, 1.0), ("b", 1.01, 1.5), ("a", 1.05, 2.0), ("a", 9.0, 12.0)]
+    batches = pd.DataFrame(rows, columns=["pod", "start", "end"])
+    assert busy_seconds(batches, 0.5, 10.0) == pytest.approx(0.5 + 0.49 + 0.95 + 1.0)
+
+
 def test_a_missing_table_is_no_data(record):
     """A record without a reconciliation says so in measures.json and passes nothing."""
     found = all_measures(record)
@@ -109,8 +125,20 @@ def test_a_missing_table_is_no_data(record):
 def test_integrity_reads_every_count(record):
     """Lost and doubled ranges are named with their pods; uncommitted offsets are counted."""
     gap = {"partition": 0, "first": 3, "last": 5, "count": 3, "pods": ["a", "b"]}
-    counts = {"produced": 100, "processed": 97, "lost_messages": 3, "unseen_messages": 0, "doubled_messages": 0}
-    write_json(record.folder / "reconciliation.json", whole.reconciliation(**counts, lost=[gap]))
+    write_json(
+        record.folder / "reconciliation.json", whole.reconciliation(produced=100, processed=97, lost_messages=3, lost=[gap])
+    )
     found = all_measures(record)["integrity"]
     assert (found["lost"], found["acked"], found["uncommitted"]) == (3, 100, 2)
     assert found["named"] == ("lost: partition 0, 3-5 (3): a, b",)
+
+
+def test_a_tail_below_the_committed_offset_is_lost(record):
+    """98 of 100 offsets are committed and the last ten messages were never reached: eight will never be, two still may."""
+    tail = {"partition": 0, "first": 90, "last": 99, "count": 10, "pods": ["a"]}
+    write_json(
+        record.folder / "reconciliation.json",
+        whole.reconciliation(produced=100, processed=90, unseen_messages=10, unseen=[tail]),
+    )
+    found = all_measures(record)["integrity"]
+    assert (found["lost"], found["unseen"]) == (8, 2)

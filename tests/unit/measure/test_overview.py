@@ -32,7 +32,7 @@ def build(folder, *phases):
         rates=RATES,
     )
     counts = {"produced": 100, "processed": 97, "lost_messages": 3, "unseen_messages": 2, "doubled_messages": 5}
-    write_json(folder / "reconciliation.json", whole.reconciliation(**counts))
+    write_json(folder / "reconciliation.json", whole.reconciliation(**counts, unseen=[{"partition": 1, "count": 2}]))
     return record
 
 

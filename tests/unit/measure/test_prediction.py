@@ -7,9 +7,10 @@ import pytest
 
 from lab import paths
 from lab.errors import NoData
+from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
-from lab.measure import prediction
+from lab.measure import calibration, prediction
 from lab.measure.calibration import Calibration
 from lab.measure.prediction import compare
 from lab.record.store import Record
@@ -17,7 +18,7 @@ from lab.spec import policy, scale, scaledobject
 from lab.spec.profile import Profile, Step
 from lab.spec.workload import Workload
 
-from .built import lags, record, replicas
+from .built import lags, record, replicas, sealed
 from .conftest import report
 from .whole import decreed
 
@@ -96,3 +97,32 @@ def test_what_is_not_simulated_is_no_data(tmp_path, changes, reason):
     """Named, and never a figure."""
     with pytest.raises(NoData, match=reason):
         prediction.predict(record(tmp_path, inputs=inputs(**changes)), KNOWN)
+
+
+def test_nothing_of_the_outcome_but_the_syncs_goes_in(tmp_path, monkeypatch):
+    """The same trial that took longer to come to its end is predicted alike."""
+    made = built(tmp_path, monkeypatch)
+    longer = sealed(made.folder, times=made.trial.times | {"ended": made.end + 30})
+    assert prediction.situation(Record(made.folder), KNOWN).tail_s == prediction.situation(longer, KNOWN).tail_s
+
+
+def test_a_trial_that_drains_is_over_when_the_group_is_back_at_its_floor():
+    """After the profile's end, and not where it was at its floor before."""
+    t = np.array([0.0, 5.0, 10.0, 15.0, 20.0])
+    curve = Curve(t, np.zeros(5), np.array([4, 8, 8, 4, 4]), np.array([4, 4, 8, 8, 4]))
+    assert prediction.at_rest(curve, 10.0, 4).t.tolist() == t.tolist()
+    assert prediction.at_rest(curve, 0.0, 4).t.tolist() == [0.0]
+    longer = Curve(np.append(t, 25.0), np.zeros(6), np.append(curve.replicas, 4), np.append(curve.working, 4))
+    assert prediction.at_rest(longer, 10.0, 4).t.tolist() == t.tolist()
+
+
+def test_another_run_of_the_same_trial_does_not_calibrate_it(tmp_path, monkeypatch):
+    """Its outcome is the prediction's own; what another trial shows goes in."""
+    asked = []
+    monkeypatch.setattr(calibration, "calibration", lambda records: asked.append([one.folder.name for one in records]))
+    made = {}
+    for name, changes in {"one": {}, "again": {"repetition": 2}, "other": {"seed": 9}}.items():
+        (tmp_path / name).mkdir()
+        made[name] = record(tmp_path / name, inputs=inputs(**changes), id=name)
+    calibration.calibration_from_others(made["one"], list(made.values()), alike=True)
+    assert asked == [["other"]]

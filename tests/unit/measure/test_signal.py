@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from lab.measure.signal import polls_reading, signal, syncs_without_metric
+from lab.measure.signal import intervals_showing, signal, syncs_without_metric
 
 from . import built, whole
 
@@ -101,11 +101,13 @@ def test_a_trial_without_a_sync_is_no_data(tmp_path):
     assert syncs_without_metric(logged(tmp_path, (95, FAILED))).why == "no sync of an HPA in the record"
 
 
-def test_polls_of_kedas_are_counted_by_what_they_read(tmp_path):
-    """A value of 1 that is there from second 110 to 116, asked for every 2 s: three intervals; and one that never was."""
+def test_kedas_metric_is_followed_while_it_shows_a_value(tmp_path):
+    """A value of 1 from second 110 to 116 at an interval of 2 s, and once more 13 s later: three intervals, not nine."""
     policy = {"policy": whole.scaled(pollingInterval=2)}
     made = built.record(tmp_path, inputs=INPUTS | policy, group_events=REPORTS)
-    rows = [{"t": 100.0 + t, "metric": "keda_scaler_metrics_value", "value": float(10 <= t <= 16)} for t in range(30)]
+    rows = [
+        {"t": 100.0 + t, "metric": "keda_scaler_metrics_value", "value": float(10 <= t <= 16 or t == 29)} for t in range(30)
+    ]
     pd.DataFrame(rows).to_parquet(made.folder / "samples.parquet")
-    assert polls_reading(made, 1).value == 3
-    assert polls_reading(made, 7).why == "no poll of KEDA's read 7"
+    assert intervals_showing(made, 1).value == 3
+    assert intervals_showing(made, 7).why == "KEDA's metric never showed 7"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.timelag import processed_at, timelag
+from lab.measure.age import processed_at
+from lab.measure.timelag import timelag
 
 from . import built
 from .conftest import report

@@ -120,3 +120,30 @@ def test_a_drained_consumer_leaves_nothing_undone(bootstrap, produced, balancer)
         "draining",
         "left",
     ]
+
+
+@pytest.mark.parametrize("start_s", [1.5, 60])
+def test_a_declared_cold_start_comes_before_the_join_and_a_signal_ends_it(bootstrap, start_s):
+    """The join comes that long after the process's start; a pod that is taken before it leaves in order and never joins."""
+    name = uuid.uuid4().hex[:8]
+    topics.create(bootstrap, {f"events-{name}": 4, f"receipts-{name}": 1, f"reports-{name}": 1})
+    command = [sys.executable, "-m", "lab.programs.consumer", f"--bootstrap-servers={bootstrap}", f"--topic=events-{name}"]
+    command += [f"--group={name}", f"--receipts-topic=receipts-{name}", f"--reports-topic=reports-{name}"]
+    command += ["--metrics-port=0", f"--start-s={start_s}"]
+    process = subprocess.Popen(command, env=dict(os.environ, HOSTNAME=f"pod-{name}"), stderr=subprocess.DEVNULL)
+
+    def said():
+        return {row["event"]: row for row in (json.loads(value) for *_, value in read_all(bootstrap, f"reports-{name}", 1))}
+
+    try:
+        until(lambda: ("subscribed" if start_s < 10 else "started") in said(), 30, "the consumer's report")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 0
+    finally:
+        process.kill()
+    rows = said()
+    assert rows["left"]["committed"] is True
+    if start_s < 10:
+        assert start_s - 0.02 <= rows["subscribed"]["t"] - rows["started"]["created"] < start_s + 2
+    else:
+        assert "subscribed" not in rows

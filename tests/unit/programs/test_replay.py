@@ -44,3 +44,12 @@ def test_a_profile_ends_with_its_time_and_not_with_its_last_event(producer):
     assert time.time() - start >= 1.5
     assert (tally.sent, tally.acked, tally.completed) == (1, 1, True)
     assert [phase for phase, _ in phases] == ["baseline", "spike", "drain"]
+
+
+def test_a_producer_that_is_stopped_has_not_replayed_its_profile(producer):
+    """All that it sent is acknowledged, and yet it is no whole replay: its pod must not exit 0."""
+    tally, stop = Tally(), threading.Event()
+    stop.set()
+    replay(producer, "t", build(ONE, "a test"), Entities(1, 10, 0.0), b"x", stop, lambda *_: None, tally, time.time())
+    assert tally.acked == tally.sent == 0
+    assert not tally.whole

@@ -124,6 +124,22 @@ def test_work_without_a_receipt_is_lost(session: SparkSession, kafka: str, tmp_p
     assert [(each.partition, each.first, each.last, each.pods) for each in verdict.lost] == [(1, 100, 149, ("a",))]
 
 
+def test_a_receipt_about_another_payload_is_mismatched(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The same entity and number at the same offset, and not the same message: one byte of the payload is another."""
+    trial = Trial(kafka, "payload")
+    trial.produce(10)
+    value = event.encode(7, 30, 0, bytes(232))
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce(trial.topics.events, value, value[:8], partition=0)
+    assert producer.flush(30) == 0
+    other = event.encode(7, 30, 0, bytes(231) + b"1")
+    receipt = {"pod": "a", "partition": 0, "first": 10, "last": 10, "count": 1, "checksum": event.check(other)}
+    producer.produce(trial.topics.receipts, json.dumps(receipt | {"start": 1.0, "end": 2.0}).encode(), b"a")
+    assert producer.flush(30) == 0
+    verdict = settle(session, kafka, trial.topics, tmp_path)
+    assert (verdict.processed, verdict.mismatched_receipts, verdict.exact) == (31, 1, False)
+
+
 def test_dead_letters_are_settled_with_the_rest(session: SparkSession, kafka: str, tmp_path: Path) -> None:
     """A message without a receipt that has a letter is dead; its reason is in the record. One without headers is a fault."""
     trial = Trial(kafka, "dead")

@@ -2,20 +2,20 @@
 
 import json
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
 from lab import paths
 from lab.errors import InputError
 from lab.record import trial
-from lab.record.trial import Deadlines, Fault, Offsets, Step, WatchGap
+from lab.record.trial import Deadlines, Duet, Fault, Offsets, Step, Turn, WatchGap
 from lab.spec.inputs import Inputs
-from tests.records import FOLDER
 from tests.unit.measure import whole
 
 SCHEMA = paths.PROJECT / "lab" / "record" / "trial.schema.json"
 EVENTS = {"partitions_after", "fault", "events"}  # what the events of ``Inputs.during`` are in plain inputs
-RECORDS = sorted(FOLDER.glob("records/*"))
+BEFORE = sorted(Path(__file__).with_name("before").glob("*"))  # of records that were written before there was a version
 FULL = whole.trial(
     whole.inputs(),
     times={"settling": 1.0, "ended": 9.5},
@@ -26,6 +26,8 @@ FULL = whole.trial(
     faults=(Fault(4.0, "sigkill", "a", 17, 2),),
     deadlines=Deadlines(1, 2, 3, 4),
     watch_gaps=(WatchGap("Pod", 1.5, 1.75),),
+    turn=Turn(7, 2, 1, 3),
+    duet=Duet("other-00000000.2", first=True),
     files={"a": "b"},
 )
 
@@ -57,7 +59,7 @@ def test_the_schema_ships_with_the_package():
     assert '"lab.record" = ["trial.schema.json"]' in (paths.PROJECT / "pyproject.toml").read_text()
 
 
-@pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", BEFORE, ids=lambda folder: folder.name)
 def test_a_record_of_before_there_was_a_version_is_converted(folder):
     """Each committed one: nothing is lost, a length is no moment any more, and the id is that of the inputs."""
     written = json.loads((folder / trial.FILE).read_text())
@@ -66,7 +68,8 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
     assert read.inputs.id == read.id == written["id"]
     content = read.to_json()
     assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
-    assert content == written | {"events": [], "policy_times": []}
+    added = {"events": [], "topic_ids": [], "policy_times": [], "turn": None, "duet": None}
+    assert content == written | added
 
 
 @pytest.mark.parametrize(

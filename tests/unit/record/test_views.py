@@ -38,7 +38,7 @@ def test_a_pod_is_followed_from_its_first_event_to_its_last(tmp_path):
         pod(6, "DELETED", deletionTimestamp=STAMP),
         pod(7, "ADDED", app="other"),
     ]
-    made = record(tmp_path, transitions=rows)
+    made = record(tmp_path, transitions=rows, group_events=[report(0, "producer", "profile", start=0.0)])
     (found,) = made.pods.values()
     readiness = ((1.0, False), (2.0, True), (3.0, True), (4.0, False), (5.0, False), (6.0, False))
     assert found == Pod("a", 1.0, 1.0, 1577836800.0, 2.0, 4.0, 30, 5.0, 137, 6.0, readiness)
@@ -47,6 +47,22 @@ def test_a_pod_is_followed_from_its_first_event_to_its_last(tmp_path):
     assert made.lives("other") == {"a": 93.0}
     with pytest.raises(NoData, match="no pod of none was seen"):
         made.lives("none")
+
+
+def test_a_life_counts_from_the_profiles_start_to_the_trials_end(tmp_path):
+    """A pod of the baseline, one that is taken down after the end, one that was only there before, one that came after it."""
+    rows = [built.pod(t, name, what) for t, name, what in [(1, "a", "ADDED"), (2, "b", "ADDED"), (3, "c", "ADDED")]]
+    rows += [built.pod(8, "c", "DELETED"), built.pod(90, "a", "DELETED"), built.pod(105, "d", "ADDED")]
+    rows += [built.pod(112, "b", "DELETED"), built.pod(113, "d", "DELETED")]
+    made = record(tmp_path, transitions=rows, group_events=[report(9, "producer", "profile", start=10.0)])
+    assert made.lives() == {"a": 80.0, "b": 90.0}
+
+
+def test_what_is_taken_down_after_the_end_is_no_scaling(tmp_path):
+    """The trial ended at 100 s: what the Deployment asked for later was not the policy's doing."""
+    made = record(tmp_path, transitions=built.replicas((0, 4, 4), (50, 8, 4), (104, 2, 8), (106, 9, 2)))
+    assert [(change.before, change.after) for change in made.scalings] == [(4, 8)]
+    assert made.replicas["desired"].max() == 8
 
 
 def test_an_hpas_status_is_read_once_for_all(tmp_path):

@@ -99,6 +99,8 @@ def test_a_claim_says_where_its_bound_is_from_and_why_it_has_no_number() -> None
     page = tables.verdict_table([row]).html
     assert "<td>fast enough (no data: no pod)</td>" in page
     assert "<td>text 1</td>" in page
+    half = VERDICT | {"note": "no id is judged"}
+    assert "(but: no id is judged)</td>" in tables.verdict_table([half]).html
     older = tables.verdict_table([VERDICT]).html
     assert "<td>fast enough</td>" in older
     assert "<td>not stated</td>" in older

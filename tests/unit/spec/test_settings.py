@@ -23,6 +23,7 @@ OTHER = {
     "process_ms": "5-15",
     "balancer": "range",
     "commit": "auto",
+    "client_settings": "stock",
     "auto_offset_reset": "latest",
     "fail_rate": 0.25,
     "poison_rate": 0.5,
@@ -86,11 +87,40 @@ def test_a_setting_that_is_added_is_everything_else_too():
     assert settings.client(Longer(pause_ms=9))["a.pause.ms"] == 9
 
 
+def test_a_declared_cold_start_is_compressed_and_changes_no_id_at_its_default():
+    """Six seconds at real time are 0.2 s at a thirtieth; a workload that declares none has the id that it had before."""
+    assert float(Workload.of({"start_s": 6}, "my.yaml").environment(QUICK)["START_S"]) == 6 / QUICK.time == 0.2
+    assert "start_s" not in Workload().to_dict()
+    assert Workload(start_s=6.0).to_dict() == Workload().to_dict() | {"start_s": 6.0}
+    with pytest.raises(InputError, match=r"my.yaml: start_s: -1 is not allowed; allowed: 0 to 3,600"):
+        Workload.of({"start_s": -1}, "my.yaml")
+
+
 def test_librdkafka_is_given_what_the_declaration_names():
     """Value as it is, under the property's name."""
     options = ["--bootstrap-servers=x", "--auto-offset-reset=latest", "--metadata-refresh-ms=1000"]
     given = configuration(consumer.settings(consumer.flags().parse_args(options)))
     assert (given["auto.offset.reset"], given["topic.metadata.refresh.interval.ms"]) == ("latest", 1000)
+
+
+def test_a_stock_client_has_librdkafkas_defaults():
+    """Nothing is set but what makes it a member of its group, and what other settings name."""
+    options = ["--bootstrap-servers=x", "--client-settings=stock"]
+    assert set(configuration(consumer.settings(consumer.flags().parse_args(options)))) == {
+        "bootstrap.servers",
+        "group.id",
+        "client.id",
+        "enable.auto.commit",
+        "partition.assignment.strategy",
+        "auto.offset.reset",
+        "topic.metadata.refresh.interval.ms",
+    }
+
+
+def test_a_stock_client_takes_no_times_of_the_labs():
+    """A heartbeat that would not be used is refused."""
+    with pytest.raises(InputError, match=r"my.yaml: heartbeat_ms: 3000 is not allowed; allowed: 500, which a stock client"):
+        Workload(client_settings="stock", heartbeat_ms=3000).check("my.yaml")
 
 
 def test_no_two_programs_declare_the_same_setting():

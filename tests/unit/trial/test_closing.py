@@ -13,7 +13,7 @@ import pytest
 from lab.errors import LabFault, NoData
 from lab.record.store import Record, lines_to_parquet
 from lab.trial import samples
-from lab.trial.closing import Part, close
+from lab.trial.closing import Closing, Part, close
 from tests.unit.measure import whole
 
 
@@ -25,7 +25,7 @@ def writes(name, text="x"):
 def closed(folder, *parts):
     """What is missing once ``parts`` are closed into ``folder``."""
     missing = {}
-    close(folder, parts, missing)
+    close(Closing(folder, parts, missing))
     return missing
 
 
@@ -87,8 +87,9 @@ def test_an_interruption_leaves_what_was_closed_and_names_the_rest(tmp_path):
     def interrupt(into):
         raise KeyboardInterrupt
 
+    parts = [Part("a", writes("a"), 5), Part("b", interrupt, 5), Part("c", writes("c"), 5)]
     with pytest.raises(KeyboardInterrupt):
-        close(tmp_path, [Part("a", writes("a"), 5), Part("b", interrupt, 5), Part("c", writes("c"), 5)], missing)
+        close(Closing(tmp_path, parts, missing))
     assert missing == {"b": "interrupted", "c": "not tried: interrupted"}
     assert names(tmp_path) == ["a"]
 

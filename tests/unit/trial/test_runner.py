@@ -43,6 +43,7 @@ def stage(broker, folder=None, end_s=20.0):
     made.inputs = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
     made.deadlines = Deadlines(1, 1, end_s, 1)
     made.folder, made.lag, made.lag_unanswered, made.offsets = folder, broker, 0, {}
+    made.topic_ids, made._topic_id = ["9Qk"], lambda: "7fL"
     made.times, made.events, made.paused, made.ledger_s = {"settling": 1.0}, [], {}, None
     made.namespace = "trial-x"
     made.load = SimpleNamespace(write=lambda _: None)
@@ -68,16 +69,17 @@ def test_a_broker_that_never_answers_reaches_the_deadline():
 
 
 def test_offsets_are_asked_for_again():
-    """They are what integrity is judged by."""
+    """They are what integrity is judged by; the topic's id is beside that of when it was made."""
     made = stage(Broker(1, [0, 3]))
     made.read_offsets()
     assert made.offsets == {0: Offsets(5, 5), 1: Offsets(8, 5)}
+    assert made.topic_ids == ["9Qk", "7fL"]
 
 
 class Dying(Stage):
     """A trial under way whose API server died: its pods can't be taken down; watches and reports are there."""
 
-    def __init__(self, cluster, chosen, folder):
+    def __init__(self, cluster, chosen, folder, lead=None):
         self.__dict__ |= stage(Broker(0, [7]), folder).__dict__
         self.inputs, self.deadlines, self.names = chosen, deadlines(chosen), {}
         row = {"t": 1.0, "kind": "Pod", "name": "a", "event": "ADDED", "object": {"metadata": {"name": "a"}}}
@@ -117,7 +119,7 @@ def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_p
     monkeypatch.setattr(runner, "Stage", Dying)
     monkeypatch.setattr(runner, "_drive", drive)
     with pytest.raises(type(error)):
-        runner.run(SimpleNamespace(versions={}), chosen, tmp_path, spark)
+        runner.run(SimpleNamespace(versions={}), [chosen], tmp_path, spark)
     record = opened(tmp_path / "records" / chosen.id)
     assert record.trial.ended.startswith(ended)
     assert record.end > 0
@@ -125,6 +127,7 @@ def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_p
     assert set(record.trial.missing) == {"samples", "rest", "ledger"}
     assert len(record.transitions) == len(record.group_events) == 1
     assert record.offsets[0] == Offsets(12, 5)
+    assert record.trial.topic_ids == ("9Qk", "7fL")
     with pytest.raises(NoData, match=r"no reconciliation.json: "):
         _ = record.reconciliation
 
@@ -168,10 +171,10 @@ def test_each_event_happens_when_its_phase_begins(phases, monkeypatch):
     made = stage(Broker(0, [0]))
     made.inputs, made.reports, made.names = replace(chosen, profile=profile, during=during), told, {}
     made.transitions, made.baseline = SimpleNamespace(wait=told.wait), SimpleNamespace(replicas=4, why="")
-    made.apply, made.ready = lambda _: None, lambda *_: True
+    made.apply, made.ready, made.produce = lambda _: None, lambda *_: True, lambda: None
     happened = {}
     monkeypatch.setattr(runner, "_decides", lambda _: True)
     monkeypatch.setattr(runner, "happen", lambda _, phase, event: happened.update({event: told.events[-1]["phase"]}))
-    assert runner._drive(made) == "complete"
+    assert runner._drive([made]) == ["complete"]
     assert happened == {Kill(): "sigkill", Grow(48): "repartition"}
     assert told.last("produced")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
-from lab.measure.age import ledger
 from lab.record.store import Record
 from lab.spec.profile import BASELINE
 
@@ -47,7 +47,7 @@ def staleness(record: Record, phase: str | None = None) -> Staleness:
     batches = _batches(record)
     begin, end = _span(record, phase)
     end = min(end, _span(record, None)[1] - LAST_S)
-    events = ledger(record)
+    events = _events(record)
     available = np.full(len(events), np.inf)
     partition, offset = events["partition"].to_numpy(), events["offset"].to_numpy()
     for batch in batches:
@@ -100,7 +100,7 @@ def accuracy(
         told = {int(name.rpartition("-")[2]): value for name, value in batch["zones"].items()}
         row = np.array([told.get(zone, np.nan) for zone in range(zones)])
         seen[moments >= batch["available"]] = row
-    events = ledger(record)
+    events = _events(record)
     at_best = np.full(true.shape, np.nan)
     for entity_id, t in events.sort_values("at")[["entity_id", "at"]].itertuples(index=False, name=None):
         if (zone := updates(int(entity_id))) is not None:
@@ -128,3 +128,11 @@ def _span(record: Record, phase: str | None) -> tuple[float, float]:
     if traffic.empty:
         raise NoData("the profile has no phase but its baseline")
     return float(traffic["start"].iloc[0]), float(traffic["end"].iloc[-1])
+
+
+def _events(record: Record) -> pd.DataFrame:
+    """The events as produced: partition, offset, entity_id and ``at``, their time in epoch s. NoData is raised for none."""
+    events = record.events("partition", "offset", "entity_id", "ts")
+    if events.empty:
+        raise NoData("nothing was produced")
+    return events.assign(at=np.asarray(events["ts"], dtype=np.float64) / 1e9)

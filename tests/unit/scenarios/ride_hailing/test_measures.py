@@ -248,8 +248,9 @@ def test_conditions_are_told_once(tmp_path):
 
 
 def test_pod_minutes_of_another_deployment(tmp_path):
-    """From created to gone, or to the record's end."""
-    rows = [built.pod(0, "x", "ADDED"), built.pod(60, "x", "DELETED"), built.pod(40, "y", "ADDED")]
-    record = built.record(tmp_path, times={"settling": 0, "ended": 100}, transitions=rows)
+    """From the profile's start to gone, or to the trial's end."""
+    rows = [built.pod(0, "x", "ADDED"), built.pod(70, "x", "DELETED"), built.pod(40, "y", "ADDED")]
+    told = [report(5, "producer", "profile", start=10.0)]
+    record = built.record(tmp_path, times={"settling": 0, "ended": 100}, transitions=rows, group_events=told)
     assert fleet.pod_minutes(record, "consumer").value == pytest.approx(2.0)
     assert "no pod of other" in fleet.pod_minutes(record, "other").why

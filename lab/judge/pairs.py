@@ -1,0 +1,164 @@
+"""Paired differences: what duets say of two sides, without assuming a distribution, and what no duet can tell.
+
+The estimate is that of Hodges and Lehmann: the median of the Walsh averages, which are the means of every two differences, each
+also with itself. Its interval lies between two of them, counted from the null distribution of Wilcoxon's signed rank, which is
+exact for any continuous distribution that is symmetric about its centre. Ties make the interval hold at least as often.
+Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1 to 3.4.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.errors import NoData
+from lab.judge.quantity import Quantity
+
+WANTED = 0.95
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The ``differences`` of ``n`` pairs, first side less second, and what they come to.
+
+    ``estimate`` is the Hodges-Lehmann estimate; ``low`` to ``high`` holds the true difference with ``confidence`` (0 to 1).
+    That reaches 95 % from 6 pairs on; below, the interval is the widest there is and ``confidence`` says what it is worth.
+    ``above`` and ``below`` count the pairs in which the first side is above or below the second; ``p`` is that of the exact
+    two-sided sign test. None of the quantities has a number when any pair lacks one.
+    """
+
+    differences: tuple[Quantity, ...]
+    estimate: Quantity
+    low: Quantity
+    high: Quantity
+    confidence: float
+    above: int
+    below: int
+    p: float
+
+    @property
+    def n(self) -> int:
+        """How many pairs there are."""
+        return len(self.differences)
+
+    def __str__(self) -> str:
+        if self.estimate.value is None:
+            return f"no data ({self.estimate.why})"
+        interval = f"{self.low:+.3g} to {self.high:+.3g}, n = {self.n}, {self.confidence:.0%}".replace("%", " %")
+        return f"{self.estimate:+.3g} {self.estimate.unit} ({interval})"
+
+    def figures(self) -> dict[str, float | Quantity]:
+        """The comparison as figures of a report: ``evidence.report(name, paired(…).figures())``."""
+        of = f"({self.estimate.unit})" if self.estimate.unit else ""
+        return {
+            f"difference {of}".strip(): self.estimate,
+            f"at least {of}".strip(): self.low,
+            f"at most {of}".strip(): self.high,
+            "confidence": self.confidence,
+            "pairs": self.n,
+            "pairs above": self.above,
+            "pairs below": self.below,
+            "sign test, p": self.p,
+        }
+
+
+def paired(first: Quantity | Sequence[Quantity], second: Quantity | Sequence[Quantity]) -> Paired:
+    """The differences of two sides of duets, ``first`` less ``second``, pair by pair.
+
+    A side is a quantity of its runs, or one quantity for each. Raises ``ValueError`` for no pair, or sides of unequal length.
+    """
+    one, other = _runs(first), _runs(second)
+    if not one or len(one) != len(other):
+        raise ValueError(f"paired: {len(one)} runs of the first side and {len(other)} of the second are no pairs")
+    name = f"{one[0].name}, first less second"
+    differences = tuple((mine - theirs).named(name) for mine, theirs in zip(one, other, strict=True))
+    unit, values = differences[0].unit, [each.value for each in differences if each.value is not None]
+    if len(values) < len(differences) or any(map(math.isnan, values)):
+        why = next((f"pair {n}: {each.why}" for n, each in enumerate(differences, 1) if each.value is None), "not a number")
+        nothing = Quantity(name, unit, None, why)
+        return Paired(differences, nothing, nothing, nothing, 0.0, 0, 0, 1.0)
+    low, high, confidence = interval(values)
+    above, below = sum(value > 0 for value in values), sum(value < 0 for value in values)
+    estimate, least, most = (Quantity(name, unit, value) for value in (hodges_lehmann(values), low, high))
+    return Paired(differences, estimate, least, most, confidence, above, below, sign_test(above, below))
+
+
+def walsh_averages(differences: Sequence[float]) -> list[float]:
+    """The mean of every two ``differences``, each also with itself, in ascending order."""
+    return sorted((mine + other) / 2 for n, mine in enumerate(differences) for other in differences[n:])
+
+
+def hodges_lehmann(differences: Sequence[float]) -> float:
+    """The median of the Walsh averages."""
+    return statistics.median(walsh_averages(differences))
+
+
+def interval(differences: Sequence[float]) -> tuple[float, float, float]:
+    """(low, high, confidence) of the centre of ``differences``: the narrowest with 95 %, or the widest there is below 6.
+
+    The k-th smallest and the k-th largest Walsh average enclose the centre unless the signed rank is below k or above its
+    greatest value less k. k depends on the number of differences alone.
+    """
+    n, ordered = len(differences), walsh_averages(differences)
+    k = 1
+    while 2 * (k + 1) <= len(ordered) and _confidence(n, k + 1) >= WANTED:
+        k += 1
+    return ordered[k - 1], ordered[-k], _confidence(n, k)
+
+
+def signed_rank(n: int) -> list[int]:
+    """How many of the 2^n signs of the ranks 1 to n give each sum of positive ranks, from 0 to n (n + 1) / 2."""
+    counts = [1]
+    for rank in range(1, n + 1):
+        shifted = [0] * rank + counts
+        counts = [a + b for a, b in zip(counts + [0] * rank, shifted, strict=True)]
+    return counts
+
+
+def sign_test(above: int, below: int) -> float:
+    """The exact two-sided probability of signs at least as uneven, were both as likely; a pair without one is left out."""
+    n, fewer = above + below, min(above, below)
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / (1 << n))
+
+
+def least_difference(same: Paired) -> Quantity:
+    """The least difference that can be told: the largest of A/A duets, whose sides are the ``same``, in either direction.
+
+    One further A/A difference is larger with a probability of 1 / (n + 1).
+    """
+    sizes = [abs(one) for one in same.differences]
+    name = f"least difference that can be told (A/A, n = {same.n})"
+    missing = next((one for one in sizes if one.value is None), None)
+    if missing is not None:
+        return Quantity(name, missing.unit, None, missing.why)
+    return Quantity(name, sizes[0].unit, max(one.number for one in sizes))
+
+
+def discern(difference: Paired, same: Paired) -> Quantity:
+    """The estimate of ``difference``, or no data where it can't be told from the noise that A/A duets (``same``) show.
+
+    It can't where it is no larger than :func:`least_difference`, and where its interval holds 0. So a claim on it is "no data"
+    with the reason, never held by noise. Its name has interval, number of pairs, and that least difference.
+    """
+    least, name, unit = least_difference(same), difference.estimate.name, difference.estimate.unit
+    try:
+        value, low, high, floor = (one.number for one in (difference.estimate, difference.low, difference.high, least))
+    except NoData as missing:
+        return Quantity(name, unit, None, str(missing))
+    noise = f"A/A differ by up to {floor:.3g}, n = {same.n}"
+    if abs(value) <= floor:
+        return Quantity(name, unit, None, f"{difference} is within the noise: {noise}")
+    if low <= 0 <= high:
+        return Quantity(name, unit, None, f"{difference} may be 0; {noise}")
+    return Quantity(f"{name} {str(difference).partition(f' {unit} ' if unit else ' ')[2]}; {noise}", unit, value)
+
+
+def _runs(side: Quantity | Sequence[Quantity]) -> Sequence[Quantity]:
+    return (side.runs or (side,)) if isinstance(side, Quantity) else side
+
+
+def _confidence(n: int, k: int) -> float:
+    """That the signed rank of ``n`` differences is neither below ``k`` nor above its greatest value less ``k``."""
+    return max(0.0, 1 - 2 * sum(signed_rank(n)[:k]) / (1 << n))

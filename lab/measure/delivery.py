@@ -1,0 +1,149 @@
+"""Delivery: whether every event went from the profile through the topic to one receipt, judged by one invariant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from lab.errors import NoData
+from lab.judge.aggregate import total
+from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.quantity import Quantity
+from lab.judge.runs import Runs
+from lab.record.store import Record
+from lab.spec.inputs import DRAINED, PRODUCER
+
+DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
+AT_LEAST_ONCE = "each event that was due was delivered at least once: a kill may repeat work, and loses none"
+UNTOLD_ID = "the topic's id is not judged: the record is of before it was kept"
+
+
+class Delivery(Measure):
+    """The events that the profile scheduled, step by step to their receipts; ``unaccounted`` is the sum of all differences.
+
+    In a trial that was to drain, every event is due. In any other, those below the committed offsets are. ``copies`` is the
+    part of ``unaccounted`` that a killed consumer may leave, as its successor repeats what it had not committed. A topic that
+    was made anew makes every message on it unaccounted for. ``topics`` is missing in records of before the topic's id was kept.
+    ``scheduled`` is missing where another program than the lab's producer drove the traffic: its requests are not all events,
+    so what it sent is not compared.
+    """
+
+    scheduled = number("messages", "messages that the profile schedules")
+    sent = number("messages", "messages sent")
+    acked = number("messages", "messages that the broker acknowledged")
+    stored = number("messages", "messages on the topic")
+    processed = number("messages", "messages processed")
+    lost = number("messages", "messages lost")
+    copies = number("messages", "further copies of messages")
+    topics = number("topics", "topics that the events were on")
+    unaccounted = number("messages", "messages that were not delivered exactly once")
+    named = detail(tuple[str, ...], "the differences, in words")
+
+
+@measure
+def delivery(record: Record) -> Delivery:
+    """Compare each step with the one before it; no data without a ledger, committed offsets or the producer's tally."""
+    ledger, ahead = record.reconciliation, passed_over(record)
+    tallies = [one.detail for one in record.reports("produced")]
+    if not tallies:
+        raise NoData("the producer left no tally")
+    try:
+        sent, acked = (sum(int(tally[name]) for tally in tallies) for name in ("sent", "acked"))
+    except KeyError as missing:
+        raise NoData(f"the producer's tally has no {missing.args[0]}") from None
+    scheduled = record.profile.total if record.inputs.driver == PRODUCER else None
+    lost, copies = ledger.lost_messages + ahead, ledger.doubled_messages + ledger.both_messages + ledger.buried_again
+    topics = _topics(record.trial.topic_ids)
+    differences = {
+        "messages on another topic than the one that was made": ledger.produced if (topics or 1) > 1 else 0,
+        "messages on the topic a second time": ledger.resent,
+        "offsets missing in the log": ledger.holes,
+        "messages lost": lost,
+        "messages never reached": ledger.unseen_messages - ahead if record.inputs.until == DRAINED else 0,
+        "further copies of messages": copies,
+        "messages processed that were never produced": ledger.phantom_messages,
+        "receipts that disagree with the events": ledger.mismatched_receipts,
+        "dead letters about no message of the trial": ledger.stray_letters,
+    }
+    if scheduled is not None:
+        steps = {"scheduled": scheduled, "sent": sent, "acknowledged": acked, "on the topic": ledger.produced}
+        differences = _between(steps) | differences
+    return Delivery(
+        scheduled=scheduled,
+        sent=sent,
+        acked=acked,
+        stored=ledger.produced,
+        processed=ledger.processed,
+        lost=lost,
+        copies=copies,
+        topics=topics,
+        unaccounted=sum(differences.values()),
+        named=tuple(f"{count:,} {words}" for words, count in differences.items() if count),
+    )
+
+
+def unaccounted(*records: Record) -> Quantity:
+    """:attr:`Delivery.unaccounted` of all ``records`` together, for the one invariant of an experiment.
+
+    Its ``why`` says what of a record can't be judged, which a verdict shows as its note.
+    """
+    return _remarked(total(delivery(record).unaccounted for record in records), records)
+
+
+def undelivered(*records: Record) -> Quantity:
+    """:func:`unaccounted` without copies, for trials in which a killed consumer may leave some."""
+    found = [delivery(record) for record in records]
+    missing = total(one.unaccounted for one in found) - total(one.copies for one in found)
+    return _remarked(missing.named("messages that were not delivered even once"), records)
+
+
+def passed_over(record: Record, partitions: Collection[int] | None = None) -> int:
+    """The messages (of ``partitions``) below a committed offset that nobody processed, nor any later one of their partition.
+
+    They are lost: a consumer that reads on from the committed offset never comes to them. Raises :class:`NoData` when not all
+    ranges that nobody reached are named, and without committed offsets.
+    """
+    ledger, offsets = record.reconciliation, record.offsets
+    if sum(one.count for one in ledger.unseen) != ledger.unseen_messages:
+        raise NoData("more ranges were never reached than are named")
+    below = 0
+    for one in ledger.unseen:
+        if partitions is None or one.partition in partitions:
+            committed = offsets[one.partition].committed if one.partition in offsets else None
+            below += max(0, min(one.last + 1, committed or 0) - one.first)
+    return below
+
+
+def _between(steps: dict[str, int]) -> dict[str, int]:
+    """How many messages more or fewer each of ``steps`` has than the one before it, in words."""
+    found: dict[str, int] = {}
+    for before, after in pairwise(steps):
+        less = steps[before] - steps[after]
+        words = f"messages {before} and not {after}" if less >= 0 else f"messages {after} and not {before}"
+        found[words] = abs(less)
+    return found
+
+
+def _topics(ids: Sequence[str]) -> int | None:
+    """How many topics had the name of the trial's. Raises :class:`NoData` when its id could not be read at the end."""
+    if len(ids) == 1:
+        raise NoData("the topic's id could not be read when the trial was over")
+    return len(set(ids)) or None
+
+
+def _remarked(found: Quantity, records: Sequence[Record]) -> Quantity:
+    """``found`` with what of its ``records`` can't be judged."""
+    if found.value is None:
+        return found
+    runs = (one for record in records for one in (record if isinstance(record, Runs) else [record]))
+    remarks = dict.fromkeys(remark for record in runs for remark in _remarks(record))
+    return replace(found, why="; ".join(remarks))
+
+
+def _remarks(record: Record) -> list[str]:
+    """What of the record can't be judged, in words."""
+    found = [] if record.trial.topic_ids else [UNTOLD_ID]
+    if (driver := record.inputs.driver) != PRODUCER:
+        found.append(f"what was sent is not judged: {driver} drove the traffic")
+    return found

@@ -1,0 +1,120 @@
+"""The two sides of a duet as inputs, and the rate at which a machine carries both. Pure.
+
+The sides get the same events at the same moment, so all that drives them is one: profile, seed, partitions, scale, runtime.
+Policy, workload and what follows from them may differ, or nothing at all: that is an A/A duet.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lab.errors import InputError
+from lab.spec.scale import Scale
+from lab.spec.steps import ReplicaSteps
+
+if TYPE_CHECKING:  # inputs have a side
+    from lab.spec.inputs import Inputs
+
+log = logging.getLogger("lab.spec")
+
+ONE = ("profile_name", "profile", "seed", "partitions", "scale", "runtime", "until", "during", "repetition", "driver", "beside")
+RATES = (1.0, 0.5, 0.25, 0.125)  # of the traffic and of each pod
+
+# What a side costs, in cores (one AMD EPYC; recorded trials, and docs/options.md for a message).
+POD = 0.018  # of a consumer at work, whatever its rate: it polls, heartbeats, writes receipts, answers probes and scrapes
+CONSUMED, PRODUCED = 5.4e-6, 5.9e-6  # s of CPU for a message in the consumer and in the producer
+BROKERED = 4e-6  # s of CPU for a message that the broker takes or gives
+BASE = 0.5  # Kubernetes, KEDA, Prometheus and the recorder
+USED = 0.8  # of a machine's cores: beyond it what is measured is the queue for them
+
+
+@dataclass(frozen=True)
+class Side:
+    """Which side of a duet inputs are: ``name`` "a" or "b", and the id that the ``other`` side's inputs have by themselves.
+
+    ``rate`` is what traffic and pods were multiplied by so that the machine carries both sides.
+    """
+
+    name: str
+    other: str
+    rate: float = 1.0
+
+
+def sides(a: Inputs, b: Inputs, rate: float = 1.0) -> tuple[Inputs, Inputs]:
+    """The two sides of a duet of ``a`` and ``b``, which are each a trial's inputs, at ``rate``.
+
+    Raises :class:`InputError` for the first thing that the sides of one topic can't have apart, or that a duet can't have.
+    """
+    for name in ONE:
+        mine, theirs = getattr(a, name), getattr(b, name)
+        if mine != theirs:
+            raise InputError("duet", name, theirs, f"{mine}, as the other side has: both get the same events")
+    if a.workload.entities != b.workload.entities:
+        allowed = f"{a.workload.entities}, as the other side has: both get the same events"
+        raise InputError("duet", "entities", b.workload.entities, allowed)
+    if a.beside or a.driver != type(a).driver:
+        raise InputError("duet", "beside, driver", (*a.beside, a.driver), "nothing but the lab's own producer")
+    steps = [len(one.policy.decrees) if isinstance(one.policy, ReplicaSteps) else 0 for one in (a, b)]
+    if steps[0] != steps[1]:
+        raise InputError("duet", "policy", b.policy_name, f"one of {steps[0]} steps, as the other side has: they step together")
+    slow = slowed(a, rate), slowed(b, rate)
+    names = zip(slow, "ab", reversed(slow), strict=True)
+    one, two = (replace(own, side=Side(name, other.id, rate)) for own, name, other in names)
+    return one, two
+
+
+def slowed(inputs: Inputs, rate: float) -> Inputs:
+    """``inputs`` with traffic, pods and thresholds of lag at ``rate`` of theirs: the trial keeps its shape.
+
+    A message takes a pod so much longer, and of that time so much less is spent computing.
+    """
+    if rate == 1:
+        return inputs
+    work, scale = inputs.workload, Scale(inputs.scale.name, 1, rate)
+    low, high = (f"{bound / rate:g}" for bound in (work.cost.low, work.cost.high))
+    slow = replace(work, process_ms=low if low == high else f"{low}-{high}", burn=round(work.burn * rate))
+    slow.check()
+    profile, policy = inputs.profile.compressed(1, rate), inputs.policy.compressed(scale)
+    return replace(inputs, profile=profile, policy=policy, workload=slow)
+
+
+def cores(a: Inputs, b: Inputs) -> float:
+    """How many cores two sides keep busy at most: all their pods at work, at the highest rate of the traffic."""
+    peak = max(step.rate for step in a.profile.steps)
+    return BASE + peak * (PRODUCED + BROKERED) + _side(a) + _side(b)
+
+
+def _side(inputs: Inputs) -> float:
+    pods = inputs.policy.max_replicas
+    working = min(pods, inputs.partitions_after or inputs.partitions)
+    taken = working * inputs.pod_rate * (CONSUMED + BROKERED)
+    busy = min(1.0, inputs.workload.concurrency * inputs.scale.rate * inputs.workload.burn / 100)
+    return pods * POD + taken + working * busy
+
+
+def carried(a: Inputs, b: Inputs, there: float) -> tuple[Inputs, Inputs]:
+    """The sides of a duet at the highest of RATES that ``there`` cores carry; a lower one than 1 is told in one line.
+
+    Raises :class:`InputError` like :func:`sides`, and where the cores carry the two sides at none.
+    """
+    sides(a, b)  # what can't be a duet is said before what it costs
+    limit, needed = USED * there, cores(a, b)
+    for rate in RATES:
+        pair = sides(a, b, rate)
+        if cores(*pair) <= limit:
+            if rate < 1:
+                log.warning(
+                    "duet of %s and %s: both sides need %.1f cores and %.1f of %g are to be used: "
+                    "traffic and pods run at %g of their rate",
+                    *(a.id, b.id, needed, limit, there, rate),
+                )
+            return pair
+    least = cores(*sides(a, b, RATES[-1]))
+    field = f"maxReplicaCount of {a.policy_name} and {b.policy_name}"
+    value = (a.policy.max_replicas, b.policy.max_replicas)
+    allowed = (
+        f"fewer pods: at {RATES[-1]:g} of the rate they need {least:.1f} cores still, and {limit:.1f} of {there:g} are used"
+    )
+    raise InputError("duet", field, value, allowed)

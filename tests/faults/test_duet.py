@@ -1,0 +1,68 @@
+"""Duets on a real cluster: two groups get the same events at the same moment, and each leaves a record that stands alone."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from lab.measure.integrity import integrity
+from lab.record.store import opened
+from lab.spec import inputs, steps
+from lab.spec import scale as scales
+from lab.spec.duet import sides
+from lab.spec.inputs import REPLAYED
+from lab.trial import runner
+from tests.experiments.workloads import light, slim
+
+pytestmark = pytest.mark.services
+
+TWO_STEPS = {
+    "kind": "ReplicaSteps",
+    "metadata": {"name": "short"},
+    "spec": {"replicas": 2, "holdSeconds": 1, "steps": [{"replicas": 3}, {"replicas": 2}]},
+}
+
+
+@pytest.fixture(scope="module")
+def run(cluster, spark, tmp_path_factory):
+    """Runs the sides of a duet on the cluster; returns their records."""
+    return lambda pair: runner.run(cluster, pair, tmp_path_factory.mktemp("results"), spark)
+
+
+def read(policy, workload, **how):
+    """The inputs of a side on the traffic of ``plateau``."""
+    return inputs.read("plateau", policy, workload, 1, scales.load("quick"), "binary", **how)
+
+
+def test_two_clients_share_one_topic(run):
+    """Both ledgers have the same events, each settles its own receipts, and neither record needs the other."""
+    stock, woken = run(sides(read("lag-150", light(wake="off")), read("lag-150", light())))
+    assert (stock.trial.ended, woken.trial.ended) == ("complete", "complete")
+    assert (stock.trial.missing, woken.trial.missing) == ({}, {})
+    assert (stock.trial.duet.other, woken.trial.duet.other) == (woken.name, stock.name)
+    order = ["partition", "offset"]
+    events = [record.produced.sort_values(order, ignore_index=True) for record in (stock, woken)]
+    pd.testing.assert_frame_equal(*events)
+    assert len(events[0]) == stock.profile.total
+    assert stock.profile_start == woken.profile_start
+    assert stock.phases_begun == woken.phases_begun
+    assert not set(stock.receipts["pod"]) & set(woken.receipts["pod"])
+    for record in (stock, woken):
+        opened(record.folder)
+        found = integrity(record)
+        assert found.produced.number == found.processed.number == record.profile.total
+        assert found.mismatched.number == 0
+        assert record.scalings
+        assert record.hpa_syncs
+        assert not record.lag.empty
+        assert (record.folder / "inputs" / "job-producer.yaml").exists()
+
+
+def test_steps_are_taken_together(run):
+    """Each side takes its own steps, and both begin each when both have come to it."""
+    short = steps.parse(TWO_STEPS, "here")
+    pair = [dataclasses.replace(read("up-and-down", work, until=REPLAYED), policy=short) for work in (slim(), slim(wake="off"))]
+    taken = [record.trial.steps for record in run(sides(*pair))]
+    assert [[(step.before, step.after) for step in own] for own in taken] == [[(2, 3), (3, 2)]] * 2
+    for one, other in zip(*taken, strict=True):
+        assert abs(one.t - other.t) < 0.5

@@ -1,0 +1,146 @@
+"""Paired differences against printed tables, against every outcome there is, and against noise."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.judge.claim import HELD, NO_DATA, judge
+from lab.judge.pairs import (
+    discern,
+    hodges_lehmann,
+    interval,
+    least_difference,
+    paired,
+    sign_test,
+    signed_rank,
+    walsh_averages,
+)
+from lab.judge.quantity import Quantity, repeated
+
+# Critical values of Wilcoxon's signed rank, two-sided, 5 %: the largest T with 2 P(sum <= T) <= 0.05, of the printed tables
+# (Siegel, Nonparametric Statistics, table G; Hollander and Wolfe, A.4).
+CRITICAL = {6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 11: 10, 12: 13, 13: 17, 14: 21, 15: 25, 16: 29, 20: 52, 25: 89}
+
+
+def lag(*values):
+    """The lag of some runs, None where a run has no number."""
+    return repeated(Quantity("lag", "messages", value, "" if value is not None else "no sample") for value in values)
+
+
+@pytest.mark.parametrize(("n", "critical"), CRITICAL.items())
+def test_the_signed_rank_is_that_of_the_tables(n, critical):
+    """The largest sum whose two tails have 5 % at most."""
+    counts = signed_rank(n)
+    assert sum(counts) == 2**n
+    assert 2 * sum(counts[: critical + 1]) / 2**n <= 0.05 < 2 * sum(counts[: critical + 2]) / 2**n
+
+
+@pytest.mark.parametrize("n", range(1, 11))
+def test_the_signed_rank_counts_every_outcome(n):
+    """Against all 2^n signs."""
+    sums = [sum(rank for rank, sign in enumerate(signs, 1) if sign) for signs in product((0, 1), repeat=n)]
+    assert signed_rank(n) == [sums.count(total) for total in range(n * (n + 1) // 2 + 1)]
+
+
+def test_the_estimate_and_interval_of_a_printed_example():
+    """Hollander and Wolfe's depression scores (Hamilton factor IV of nine patients): -0.46, and from -0.786 to -0.010."""
+    before = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]
+    after = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29]
+    differences = [later - earlier for earlier, later in zip(before, after, strict=True)]
+    assert hodges_lehmann(differences) == pytest.approx(-0.46)
+    low, high, confidence = interval(differences)
+    assert (low, high) == (pytest.approx(-0.786), pytest.approx(-0.010))
+    assert confidence == pytest.approx(0.961, abs=0.001)
+
+
+@pytest.mark.parametrize(("n", "confidence"), [(1, 0), (2, 0.5), (3, 0.75), (5, 0.9375), (6, 0.96875)])
+def test_few_pairs_give_the_widest_interval_with_what_it_is_worth(n, confidence):
+    """95 % is reached from six pairs on."""
+    assert interval(range(1, n + 1)) == (1, n, confidence)
+
+
+@pytest.mark.parametrize("n", range(1, 11))
+def test_the_confidence_is_the_share_of_all_outcomes(n):
+    """Of all signs of these sizes, the interval moved to the true centre of 0 holds it in just that share."""
+    sizes = [2**rank for rank in range(n)]  # no two Walsh averages are equal
+    held = 0
+    for signs in product((-1, 1), repeat=n):
+        low, high, confidence = interval([size * sign for size, sign in zip(sizes, signs, strict=True)])
+        held += low <= 0 <= high
+    assert confidence == pytest.approx(held / 2**n)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "p"),
+    [(0, 0, 1), (1, 0, 1), (5, 0, 1 / 16), (6, 0, 1 / 32), (8, 1, 20 / 512), (3, 3, 1), (9, 1, 22 / 1024)],
+)
+def test_the_sign_test_is_the_binomial(above, below, p):
+    """Both tails, and a difference of 0 is left out."""
+    assert sign_test(above, below) == sign_test(below, above) == pytest.approx(p)
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=20), st.integers(-500, 500))
+def test_a_shift_moves_estimate_and_interval(differences, shift):
+    """And the estimate lies within its interval, whatever the order."""
+    low, high, confidence = interval(differences)
+    assert low <= hodges_lehmann(differences) <= high
+    moved = [one + shift for one in reversed(differences)]
+    assert hodges_lehmann(moved) == pytest.approx(hodges_lehmann(differences) + shift)
+    assert interval(moved) == (pytest.approx(low + shift), pytest.approx(high + shift), confidence)
+    assert len(walsh_averages(differences)) == len(differences) * (len(differences) + 1) // 2
+
+
+def test_sides_are_compared_pair_by_pair():
+    """The differences, what they come to, and in what they are counted."""
+    found = paired(lag(5, 7, 9, 10, 12, 20), lag(4, 5, 6, 6, 7, 20))
+    assert [one.value for one in found.differences] == [1, 2, 3, 4, 5, 0]
+    assert (found.n, found.above, found.below, found.p) == (6, 5, 0, 1 / 16)
+    assert (found.estimate.value, found.low.value, found.high.value) == (2.5, 0, 5)
+    assert found.estimate.unit == "messages"
+    assert str(found) == "+2.5 messages (+0 to +5, n = 6, 97 %)"
+    assert found.figures()["pairs"] == 6
+
+
+def test_a_pair_without_a_number_is_no_data():
+    """Which pair, and why; nothing is estimated from the others."""
+    found = paired(lag(5, None, 9), lag(4, 5, 6))
+    assert (found.estimate.value, found.n) == (None, 3)
+    assert "pair 2: no sample" in found.estimate.why
+    assert discern(found, paired(lag(1), lag(1))).value is None
+    assert discern(paired(lag(9), lag(1)), found).why == "no sample"
+
+
+@pytest.mark.parametrize(("one", "other"), [([], []), (lag(1, 2), lag(1, 2, 3))])
+def test_unequal_sides_are_no_pairs(one, other):
+    """Nor is nothing."""
+    with pytest.raises(ValueError, match="are no pairs"):
+        paired(one, other)
+
+
+SAME = paired(lag(10, 11, 9, 10, 12, 10), lag(10, 10, 11, 10, 11, 9))  # up to 2 apart
+FAR = paired(lag(15, 16, 17, 15, 18, 16), lag(10, 10, 11, 10, 11, 9))
+NEAR = paired(lag(11, 12, 12, 11, 12, 10), lag(10, 10, 11, 10, 11, 9))
+UNEVEN = paired(lag(30, 10, 10, 10, 30, 10), lag(10, 11, 10, 9, 10, 10))
+
+
+def test_a_difference_beyond_the_noise_can_be_claimed():
+    """The least difference that can be told stands beside it."""
+    assert (least_difference(SAME).value, least_difference(SAME).unit) == (2, "messages")
+    found = discern(FAR, SAME)
+    assert found.value == FAR.estimate.value > 2
+    assert "n = 6, 97 %" in found.name
+    assert "A/A differ by up to 2, n = 6" in found.name
+    assert judge(found > 0, "the first is behind").verdict == HELD
+
+
+@pytest.mark.parametrize(
+    ("difference", "why"),
+    [(NEAR, "is within the noise: A/A differ by up to 2, n = 6"), (UNEVEN, "may be 0; A/A differ by up to 2")],
+)
+def test_a_difference_that_noise_makes_too_is_no_data(difference, why):
+    """Whatever it is compared with: neither "is larger" nor "is not larger" is held."""
+    found = discern(difference, SAME)
+    assert why in found.why
+    assert {judge(one, "x").verdict for one in (found > 0, found <= 0, found < 100)} == {NO_DATA}

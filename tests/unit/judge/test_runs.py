@@ -1,0 +1,129 @@
+"""A repeated trial: measures take its runs like a record, and a claim is held only where each run holds it."""
+
+import math
+
+import pytest
+
+from lab.errors import NoData
+from lab.judge.aggregate import largest, median
+from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
+from lab.judge.measure import Measure, detail, measure, number, quantity
+from lab.judge.quantity import Quantity, repeated
+from lab.judge.runs import Runs, first
+from lab.report.tables import claim
+
+
+class Hold(Measure):
+    """Two numbers and a detail."""
+
+    growth = number("messages/s", "growth of lag")
+    peak = number("messages", "peak lag")
+    pods = detail(list, "the pods")
+
+    def part(self, name):
+        """One part of the growth."""
+        return Quantity(name, "s", self.growth.number)
+
+
+@measure
+def hold(record: float) -> Hold:
+    """Of a "record" that is a number; below 0 it holds nothing."""
+    if record < 0:
+        raise NoData("no sample")
+    return Hold(growth=record, peak=10 * record, pods=[record])
+
+
+@quantity("s", "age")
+def age(record: float, objective: float) -> float:
+    """A function of one number."""
+    return record / objective
+
+
+def test_a_measure_of_runs_is_measured_in_each():
+    """Numbers, details and methods; the value of several is their median."""
+    found = hold(Runs([3, 1, 5]))
+    assert (found.growth.value, found.growth.unit, found.growth.name) == (3, "messages/s", "growth of lag")
+    assert [one.value for one in found.growth.runs] == [3, 1, 5]
+    assert found.pods == Runs([[3], [1], [5]])
+    assert [one.value for one in found.part("a").runs] == [3, 1, 5]
+    assert [one.value for one in age(Runs([4, 8]), 2).runs] == [2, 4]
+    assert hold(3).growth.runs == ()
+
+
+def test_arithmetic_goes_block_by_block():
+    """The ratio of two sides is that of each block, not that of the medians."""
+    one, other = hold(Runs([4, 9, 8])), hold(Runs([2, 3, 1]))
+    assert [each.value for each in (one.peak / other.peak).runs] == [2, 3, 8]
+    assert [each.value for each in (one.peak - 10).runs] == [30, 80, 70]
+    assert [each.value for each in (hold(6).peak - one.peak).runs] == [20, -30, -20]
+    assert [each.value for each in abs((one.growth - 8) * 2).runs] == [8, 2, 0]
+    assert [each.name for each in (one.peak / other.peak).named("ratio").runs] == ["ratio"] * 3
+    assert [each.value for each in largest([one.growth, other.growth, hold(5).growth]).runs] == [5, 9, 8]
+    assert [each.value for each in median([one.growth]).runs] == [4, 9, 8]
+
+
+def test_runs_of_different_numbers_have_no_blocks():
+    """Nor measures of two of them."""
+    with pytest.raises(ValueError, match="2 and 3 runs have no blocks"):
+        _ = hold(Runs([1, 2])).peak - hold(Runs([1, 2, 3])).peak
+    with pytest.raises(ValueError, match="1 and 2 in number: they must be as many"):
+        age(Runs([1, 2]), Runs([1]))
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict", "held"),
+    [
+        ([1, 2, 3], HELD, 3),
+        ([1, 2, 9], BREACHED, 2),
+        ([9, 9, 9], BREACHED, 0),
+        ([1, -1, 2], NO_DATA, 2),
+        ([9, -1, 2], BREACHED, 1),
+    ],
+)
+def test_a_breach_in_one_run_is_a_breach_with_its_rate(values, verdict, held):
+    """It is no pass because the median holds; a run without a number is no pass either."""
+    found = judge(hold(Runs(values)).growth < 5, "it ends")
+    assert (found.verdict, found.repeats.n, found.repeats.held) == (verdict, len(values), held)
+
+
+def test_a_verdict_of_runs_says_how_often_the_worst_and_the_interval():
+    """In its line, and in the tables, which read it from verdicts.json."""
+    found = judge(hold(Runs([1, 2, 3, 2, 6, 4])).growth <= 5, "it ends")
+    assert (found.measured, found.repeats.worst, found.repeats.low, found.repeats.high) == (2.5, 6, 1, 6)
+    said = "held in 5 of 6, worst 6, median within 1 to 6 (97 %)"
+    assert f"wanted <= 5 messages/s ({said}): breached" in str(found)
+    row = {"measured": 2.5, "verdict": "breached", "why": "it ends", "source": "", "note": "", "repeats": vars(found.repeats)}
+    assert claim(row) == f"it ends (runs: {said})"
+    assert claim(row | {"repeats": None}) == "it ends"
+    assert judge(hold(Runs([3, 1])).growth >= 1, "x").repeats.worst == 1
+    assert judge(hold(Runs([3, 1])).growth == 2.5, "x").repeats.worst == 1
+
+
+def test_a_run_without_a_number_is_named():
+    """The summary of the others would hide it."""
+    found = judge(hold(Runs([1, -1])).growth < 5, "it ends")
+    assert (found.measured, found.note) == (None, "run 2 of 2: no sample")
+    assert str(found.repeats) == "held in 1 of 2"
+
+
+def test_not_a_number_is_no_interval():
+    """It is breached by every bound."""
+    found = judge(hold(Runs([1, math.nan])).growth < 5, "it ends")
+    assert (found.verdict, found.repeats.low) == (BREACHED, None)
+
+
+def test_a_single_run_is_judged_like_a_record():
+    """It repeats nothing."""
+    found = judge(hold(Runs([1])).growth < 5, "it ends")
+    assert (found.verdict, found.measured, found.repeats) == (HELD, 1, None)
+
+
+def test_what_runs_have_in_common_is_the_firsts():
+    """And a single record's is its own."""
+    assert first(Runs(["a", "b"])) == first("a") == "a"
+
+
+def test_no_run_is_no_quantity():
+    """There is nothing to repeat."""
+    with pytest.raises(ValueError, match="no run"):
+        repeated([])

@@ -1,0 +1,36 @@
+"""The identity of a topic, on a real broker."""
+
+import uuid
+
+import pytest
+
+from lab.errors import LabFault
+from lab.kafka import topics
+from lab.wait import until
+
+pytestmark = pytest.mark.services
+
+
+def made(bootstrap, name):
+    """The id of the topic ``name``, which is made."""
+    topics.create(bootstrap, {name: 1})
+    return topics.identity(bootstrap, name)
+
+
+def test_a_topic_that_is_made_anew_has_another_id(bootstrap):
+    """The same one has the same id, whatever is added to it; one that is not there has none."""
+    name = f"events-{uuid.uuid4().hex[:8]}"
+    first = made(bootstrap, name)
+    topics.grow(bootstrap, name, 2)
+    assert topics.identity(bootstrap, name) == first
+    topics.delete(bootstrap, [name])
+
+    def gone():
+        try:
+            topics.identity(bootstrap, name)
+        except LabFault as fault:
+            return name in str(fault)
+        return False
+
+    until(gone, 20, "the topic is gone")
+    assert made(bootstrap, name) != first

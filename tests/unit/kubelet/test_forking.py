@@ -1,0 +1,463 @@
+"""Pods that are forked from a zygote: as an executed pod in everything that a program can see, and in how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from lab import paths
+from lab.host import identity, processes
+from lab.kubelet.forking import Zygote
+from lab.kubelet.pod import Pod
+
+from .harness import DEADLINE_S, IMAGES, Node, alone, container, node, pod
+from .test_lifecycle import alive
+
+FOLDER = IMAGES.folders["elastic-lab"]
+WORK = """
+import atexit, gc, json, os, random, resource, signal, subprocess, sys, threading, time
+
+def facts():
+    status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
+    open_files = {}
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            open_files[number] = os.readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            pass
+    return {
+        "leads": os.getpid() == os.getsid(0) == os.getpgid(0),
+        "environment": dict(os.environ),
+        "shown": dict(one.split("=", 1) for one in open("/proc/self/environ").read().split("\\0") if one),
+        "limits": {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")},
+        "handlers": {one.name: str(signal.getsignal(one)) for one in signal.Signals},
+        "masks": {name: status[name] for name in ("SigBlk", "SigIgn", "SigCgt")},
+        "files": open_files,
+        "cwd": os.getcwd(), "umask": os.umask(0o22), "nice": os.nice(0), "path": sys.path, "executable": sys.executable,
+        "argv": sys.argv, "command": sys.orig_argv, "name": __name__, "threads": threading.active_count(),
+        "main": sys.modules["__main__"].__dict__ is globals(), "collects": gc.isenabled(), "zone": time.tzname,
+        "buffers": [sys.stdout.line_buffering, sys.stderr.line_buffering],
+    }
+
+def drain(*_):
+    print("draining", flush=True)
+    sys.exit(5)
+
+if __name__ == "__main__":
+    task = sys.argv[1]
+    if task == "facts":
+        print(json.dumps(facts()))
+    elif task == "random":
+        print(random.random())
+    elif task == "exit":
+        atexit.register(print, "bye")
+        sys.exit(int(sys.argv[2]))
+    elif task == "raise":
+        raise RuntimeError("oh no")
+    elif task == "kill":
+        os.kill(os.getpid(), int(sys.argv[2]))
+    elif task == "limit":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        print("up", flush=True)
+    elif task == "child":
+        print("child", subprocess.Popen(["sh", "-c", "sleep 60 & wait"]).pid, flush=True)
+    elif task == "drain":
+        signal.signal(signal.SIGTERM, drain)
+        print("up", os.environ.get("ELASTIC_LAB_RUN"), flush=True)
+    if task in ("limit", "child", "drain", "wait"):
+        print("up", flush=True)
+        while True:
+            signal.pause()
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """The folder of the program that the pods run."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "work.py").write_text(WORK)
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run folder."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    return folder
+
+
+def zygote(run: Path, work: Path, *modules: str) -> Zygote:
+    """A zygote that has imported ``modules``, or ``work``, from the folder ``work``."""
+    return Zygote(run, FOLDER, modules or ("work",), {"PYTHONPATH": str(work)})
+
+
+def forking(run: Path, work: Path) -> AbstractAsyncContextManager[Node]:
+    """A node with a zygote."""
+    return node(run, zygote=zygote(run, work))
+
+
+def python(work: Path, *words: str, module: str = "work", **env: str) -> Any:
+    """A container that runs ``module``, with the variable by which it finds it."""
+    variables = [{"name": name, "value": value} for name, value in {"PYTHONPATH": str(work), **env}.items()]
+    return container("python", "-m", module, *words, env=variables)
+
+
+def none_executed(n: Node) -> bool:
+    """Whether no pod had to be executed."""
+    return "ForkFailed" not in n.api.reasons()
+
+
+async def up(n: Node, made: Pod) -> None:
+    """Wait until the pod's program says that it is up, and the node knows its process."""
+    await n.said(made, "up")
+    async with asyncio.timeout(DEADLINE_S):
+        while made.containers[0].pid is None:
+            await asyncio.sleep(0.005)
+
+
+async def end_of(n: Node, obj: Any) -> dict[str, Any]:
+    """The state in which the container of a pod that is not restarted ended, once it did."""
+    await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] in ("Succeeded", "Failed"))
+    shown: dict[str, Any] = n.api.shown()[-1]["state"]["terminated"]
+    n.vanish(obj)
+    return shown
+
+
+def facts(run: Path, work: Path, made: Zygote | None) -> dict[str, Any]:
+    """All that the program sees of itself, with the pod's own folder called by one name."""
+    found: dict[str, Any] = {}
+
+    async def body() -> None:
+        async with node(run, zygote=made) as n:
+            obj = pod(python(work, "facts", "a b", COLOUR="blue", TZ="Asia/Tokyo"), policy="Never")
+            here = n.apply(obj)
+            assert (await end_of(n, obj))["exitCode"] == 0
+            assert none_executed(n)
+            found.update(json.loads(n.text(here).replace(str(here.folder), "/pod")))
+
+    alone(body())
+    return found
+
+
+def test_a_forked_program_sees_what_an_executed_one_sees(run: Path, work: Path) -> None:
+    """Session, group, environment, limits, signals, descriptors, folder, arguments, import path: all of it is the same."""
+    forked = facts(run, work, Zygote(run, FOLDER, ["work"], {"PYTHONPATH": str(work), "ITS_OWN": "x"}))
+    assert forked == facts(run, work, None)
+    assert forked["leads"]
+    assert forked["shown"] == forked["environment"]
+    assert (forked["environment"]["COLOUR"], forked["environment"][identity.VARIABLE]) == ("blue", str(run))
+    assert forked["files"] == {"0": "/dev/null", "1": "/pod/main.log", "2": "/pod/main.log"}
+    assert forked["zone"] == ["JST", "JST"]
+
+
+def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(run: Path, work: Path) -> None:
+    """``ps`` names the pod's program, the kernel's start is that of the fork, and the mark is where the sweep looks for it."""
+
+    async def body() -> None:
+        async with forking(run, work) as n:
+            began = identity.identify(n.zygote.pid).ticks
+            await asyncio.sleep(0.05)
+            made = n.apply(pod(python(work, "drain", LONG="x" * 20_000)))
+            await up(n, made)
+            pid = made.containers[0].pid
+            assert psutil.Process(pid).cmdline() == ["python", "-m", "work", "drain"]
+            assert psutil.Process(pid).ppid() == os.getpid()
+            assert identity.identify(pid).ticks > began
+            assert pid in identity.marked()[run]
+            assert str(run) in n.text(made)
+            shown = psutil.Process(pid).environ()
+            assert (shown["HOSTNAME"], shown[identity.VARIABLE]) == ("pod", str(run))
+            assert "LONG" not in shown
+            assert [process.pid for process in processes.remembered(run, "pod/")] == [pid]
+
+    alone(body())
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "number", "said"),
+    [
+        (("exit", "0"), 0, None, "bye"),
+        (("exit", "3"), 3, None, "bye"),
+        (("raise",), 1, None, "RuntimeError: oh no"),
+        (("kill", "9"), 137, 9, ""),
+        (("kill", "15"), 143, 15, ""),
+    ],
+)
+def test_a_forked_process_ends_with_its_own_code(
+    run: Path, work: Path, words: tuple[str, ...], code: int, number: int | None, said: str
+) -> None:
+    """The interpreter ends as usual: what is registered for the exit runs, and the buffers reach the log."""
+
+    async def body() -> None:
+        async with forking(run, work) as n:
+            obj = pod(python(work, *words), policy="Never")
+            made = n.apply(obj)
+            shown = await end_of(n, obj)
+            assert (shown["exitCode"], shown.get("signal")) == (code, number)
+            assert said in n.text(made)
+            assert none_executed(n)
+
+    alone(body())
+
+
+def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Path) -> None:
+    """SIGTERM reaches the handler of the forked process alone, and SIGKILL comes when the grace is over."""
+
+    async def body() -> None:
+        async with forking(run, work) as n:
+            obj = pod(python(work, "drain"))
+            made = n.apply(obj)
+            other = n.apply(pod(python(work, "drain"), metadata={"name": "other", "uid": "other"}))
+            await up(n, made)
+            await up(n, other)
+            n.delete(obj, 30)
+            last = await n.removed(obj)
+            assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
+            assert "draining" in n.text(made)
+            assert alive(other.containers[0].pid)
+            os.kill(other.containers[0].pid, signal.SIGSTOP)
+            began = time.monotonic()
+            n.vanish(other.obj)
+            await asyncio.wait_for(other.containers[0].ended.wait(), 5)
+            assert 1 <= time.monotonic() - began < 3
+
+    alone(body())
+
+
+def test_forked_processes_share_no_limit_and_no_random_number(run: Path, work: Path) -> None:
+    """A limit that one sets is its own; the generator is seeded anew in each."""
+
+    async def body() -> None:
+        async with forking(run, work) as n:
+            limited = n.apply(pod(python(work, "limit"), metadata={"name": "limited", "uid": "limited"}))
+            await up(n, limited)
+            drawn = [n.apply(pod(python(work, "random"), policy="Never")) for _ in range(3)]
+            for one in drawn:
+                await n.said(one, "\n")
+            assert len({n.text(one) for one in drawn}) == 3
+            free = n.apply(pod(python(work, "wait"), metadata={"name": "free", "uid": "free"}))
+            await up(n, free)
+            limits = [psutil.Process(one.containers[0].pid).rlimit(psutil.RLIMIT_NOFILE) for one in (limited, free)]
+            assert limits[0] == (64, 64) != limits[1] == psutil.Process().rlimit(psutil.RLIMIT_NOFILE)
+
+    alone(body())
+
+
+def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zombie(run: Path, work: Path) -> None:
+    """Its orphans are the node's children, since that is who adopts them."""
+
+    async def body() -> None:
+        async with forking(run, work) as n:
+            obj = pod(python(work, "child"))
+            made = n.apply(obj)
+            await up(n, made)
+            family = psutil.Process(made.containers[0].pid).children(recursive=True)
+            assert len(family) >= 1
+            n.delete(obj, 30)
+            await n.removed(obj)
+            assert not [one for one in family if one.is_running()]
+            assert [one.pid for one in psutil.Process().children()] == [n.zygote.pid]
+
+    alone(body())
+
+
+def test_a_dead_zygote_costs_no_running_pod_anything_and_new_pods_are_executed(run: Path, work: Path) -> None:
+    """A running pod goes on, and its exit code arrives; the next pod says why it was executed."""
+
+    async def body() -> None:
+        async with forking(run, work) as n:
+            obj = pod(python(work, "drain"), metadata={"name": "old", "uid": "old"})
+            old = n.apply(obj)
+            await up(n, old)
+            os.kill(n.zygote.pid, signal.SIGKILL)
+            new = n.apply(pod(python(work, "drain"), metadata={"name": "new", "uid": "new"}))
+            await up(n, new)
+            assert not none_executed(n)
+            assert "the zygote" in next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed")
+            assert alive(old.containers[0].pid)
+            n.delete(obj, 30)
+            last = await n.removed(obj)
+            assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
+
+    alone(body())
+
+
+def test_a_zygote_that_does_not_answer_is_killed_and_the_pod_executed(
+    run: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So no late answer makes a second process of one pod."""
+    monkeypatch.setattr("lab.kubelet.forking.PATIENCE_S", 0.3)
+
+    async def body() -> None:
+        async with forking(run, work) as n:
+            os.kill(n.zygote.pid, signal.SIGSTOP)
+            made = n.apply(pod(python(work, "drain")))
+            await up(n, made)
+            assert not none_executed(n)
+            assert not alive(n.zygote.pid)
+
+    alone(body())
+
+
+def changes(work: Path) -> None:
+    """Write the program again, later than it was imported."""
+    later = (work / "helper.py").stat().st_mtime + 5
+    os.utime(work / "helper.py", (later, later))
+
+
+@pytest.mark.parametrize(
+    ("helper", "then", "words"),
+    [
+        ("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()", None, "1 other threads"),
+        ("", changes, "has changed since"),
+        ("import no_such_module", None, "the zygote has ended"),
+    ],
+    ids=["a thread", "a newer file", "no import"],
+)
+def test_a_zygote_that_is_not_sound_forks_nothing(
+    run: Path, work: Path, helper: str, then: Callable[[Path], None] | None, words: str
+) -> None:
+    """A thread would be missing in the child, and imports would be old: the event says so, and the pod is executed."""
+    (work / "helper.py").write_text(helper)
+    (work / "other.py").write_text(
+        "import work\nif __name__ != '__main__':\n    import helper\nelse:\n    print('up', flush=True)"
+    )
+
+    async def body() -> None:
+        async with node(run, zygote=zygote(run, work, "work", "other")) as n:
+            if then:
+                first = pod(python(work, "wait"), metadata={"name": "first", "uid": "first"})
+                await up(n, n.apply(first))
+                assert none_executed(n)
+                then(work)
+            obj = pod(python(work, "exit", "4"), policy="Never")
+            n.apply(obj)
+            await n.api.until(lambda: "ForkFailed" in n.api.reasons())
+            assert words in next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed")
+            await n.api.until(lambda: any("terminated" in one["state"] for one in n.api.shown()))
+            assert next(one for one in n.api.shown() if "terminated" in one["state"])["state"]["terminated"]["exitCode"] == 4
+
+    alone(body())
+
+
+def test_a_folder_that_is_not_there_is_a_start_error_as_for_an_executed_pod(run: Path, work: Path) -> None:
+    """Nothing runs then."""
+
+    async def body() -> None:
+        async with forking(run, work) as n:
+            wrong = python(work, "wait") | {"workingDir": str(work / "nowhere")}
+            obj = pod(wrong, policy="Never")
+            n.apply(obj)
+            shown = await end_of(n, obj)
+            assert (shown["exitCode"], shown["reason"]) == (128, "StartError")
+            assert "No such file" in shown["message"]
+            assert [one.pid for one in psutil.Process().children()] == [n.zygote.pid]
+
+    alone(body())
+
+
+BASE = {"PATH": f"{FOLDER}:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONPATH": "/programs", "COLOUR": "blue"}
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "taken"),
+    [
+        (["python", "-m", "work"], {}, True),
+        (["python3", "-m", "work", "--flag"], {"COLOUR": "red", "TZ": "Asia/Tokyo"}, True),
+        ([str(FOLDER / "python"), "-m", "work"], {}, True),
+        (["python", "-m", "other"], {}, False),
+        (["python", "-u", "-m", "work"], {}, False),
+        (["python", "work.py"], {}, False),
+        (["python"], {}, False),
+        (["sh", "-m", "work"], {}, False),
+        (["/usr/bin/env", "-m", "work"], {}, False),
+        (["no-such-python", "-m", "work"], {}, False),
+        (["python", "-m", "work"], {"PATH": "/nowhere"}, False),
+        (["python", "-m", "work"], {"PYTHONPATH": "/others"}, False),
+        (["python", "-m", "work"], {"PYTHONHASHSEED": "0"}, False),
+        (["python", "-m", "work"], {"LANG": "de_DE.UTF-8"}, False),
+        (["python", "-m", "work"], {"MALLOC_ARENA_MAX": "1"}, False),
+        (["python", "-m", "work"], {"LD_PRELOAD": "/x.so"}, False),
+    ],
+)
+def test_only_what_comes_to_the_same_is_forked(tmp_path: Path, command: list[str], env: Mapping[str, str], taken: bool) -> None:
+    """A listed module of the image's own interpreter, with the variables that act before it as the zygote has them."""
+    made = Zygote(tmp_path, FOLDER, ["work"], {"PYTHONPATH": "/programs"})
+    assert made.takes(command, BASE | env) is taken
+
+
+def test_the_labs_consumer_can_be_forked(run: Path) -> None:
+    """Its imports start no thread, librdkafka's among them, and its main module may be imported before it is run."""
+
+    async def body() -> None:
+        async with node(run, zygote=zygote(run, paths.PROJECT, "lab.programs.consumer")) as n:
+            obj = pod(python(paths.PROJECT, module="lab.programs.consumer"), policy="Never")
+            made = n.apply(obj)
+            assert (await end_of(n, obj))["exitCode"] == 2
+            assert (
+                n.text(made) == "python -m lab.programs.consumer: the following arguments are required: --bootstrap-servers\n"
+            )
+            assert none_executed(n)
+
+    alone(body())
+
+
+NODE = """
+import asyncio, sys
+from pathlib import Path
+from lab.kubelet.forking import Zygote
+from lab.kubelet.pod import Pod
+from lab.kubelet.process import Process
+
+async def main(run, folder, work):
+    zygote = Zygote(run, folder, ["work"], {"PYTHONPATH": work})
+    zygote.start()
+    env = {"PATH": f"{folder}:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": work}
+    words = dict(env=env, cwd=run, log=run / "log", run=run, name="pod/a/main", zygote=zygote, report=sys.exit)
+    started = [await Process.start(["python", "-m", "work", "child"], **words) for _ in range(2)]
+    print(zygote.pid, *(one.pid for one in started), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize("registered", [True, False])
+def test_no_forked_process_outlives_a_killed_node(run: Path, work: Path, registered: bool) -> None:
+    """The zygote ends with the node; the pods are found by the register, or by the mark alone, as executed ones are."""
+    command = [sys.executable, "-c", NODE, str(run), str(FOLDER), str(work)]
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(paths.PROJECT)})
+    assert killed.stdout
+    line = killed.stdout.readline()
+    zygote_pid, *pods = map(int, line.split())
+    try:
+        assert set(pods) <= identity.marked()[run]
+        killed.kill()
+        killed.wait()
+        psutil.wait_procs([psutil.Process(zygote_pid)] if alive(zygote_pid) else [], timeout=5)
+        assert not alive(zygote_pid)
+        assert all(map(alive, pods))
+        if not registered:
+            for file in (run / "pids").iterdir():
+                file.unlink()
+    finally:
+        killed.kill()
+        killed.stdout.close()
+        count = processes.end_all(run)
+    assert count >= 2 * len(pods)  # each with its child
+    assert not any(map(alive, pods))
+    assert run not in identity.marked()

@@ -1,0 +1,172 @@
+"""Delivery: every mutation between the profile and the receipts is seen, and a record without one is held."""
+
+from dataclasses import replace
+
+import pytest
+
+from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
+from lab.measure.delivery import DELIVERED, delivery, unaccounted
+from lab.record.reconciliation import Range, Reconciliation
+from lab.record.store import Record, write_json
+from lab.record.trial import Offsets
+
+from . import built
+from .conftest import report
+
+TOTAL = 100
+TALLY = {"sent": TOTAL, "acked": TOTAL, "failed": 0, "unknown": 0, "completed": True}
+LOG = {0: Offsets(50, 50), 1: Offsets(50, 50)}
+COUNTS = dict.fromkeys(
+    ("holes", "resent", "lost_messages", "unseen_messages", "doubled_messages", "phantom_messages", "mismatched_receipts"), 0
+)
+EXACT = Reconciliation(
+    produced=TOTAL, processed=TOTAL, receipts=10, **COUNTS, lost=(), unseen=(), doubled=(), phantom=(), mismatched=()
+)
+IDS = ("9Qk", "9Qk")
+
+
+def trial(folder, *, tallies=(TALLY,), ledger=EXACT, offsets=LOG, topic_ids=IDS, **inputs):
+    """A trial of 100 events on two partitions, with what a test says is otherwise."""
+    profile = {"steps": [{"at": 0, "rate": 1, "phase": "baseline"}], "duration": TOTAL}
+    events = [report(1, "producer", "profile", start=1.0)]
+    events += [report(99 + number, "producer", "produced", **tally) for number, tally in enumerate(tallies)]
+    made = built.record(folder, inputs={"profile": profile} | inputs, group_events=events, offsets=offsets, topic_ids=topic_ids)
+    write_json(folder / "reconciliation.json", ledger.to_json())
+    return Record(made.folder)
+
+
+def tail(partition, first, last):
+    """What the ledger says of a partition whose last messages nobody processed."""
+    gap = Range(partition, first, last, last - first + 1, ("a",))
+    return replace(EXACT, processed=TOTAL - gap.count, unseen_messages=gap.count, unseen=(gap,))
+
+
+def verdict(record):
+    """The one invariant of the record."""
+    return judge(unaccounted(record) == 0, DELIVERED, kind="invariant").verdict
+
+
+def test_a_trial_without_a_fault_is_held(tmp_path):
+    """What the profile schedules was sent, acknowledged, stored and processed once; nothing is named."""
+    found = delivery(trial(tmp_path))
+    assert (found.scheduled.value, found.sent.value, found.acked.value, found.stored.value) == (100, 100, 100, 100)
+    assert (found.unaccounted.value, found.copies.value, found.topics.value, found.named) == (0, 0, 1, ())
+    assert verdict(trial(tmp_path)) == HELD
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong", "words"),
+    [
+        ({"ledger": replace(EXACT, produced=93, processed=93)}, 7, "7 messages acknowledged and not on the topic"),
+        (
+            {"tallies": (TALLY, TALLY), "ledger": replace(EXACT, produced=200, processed=200, resent=100)},
+            200,
+            "100 messages on the topic a second time",
+        ),
+        (
+            {"ledger": replace(EXACT, produced=150, processed=150, resent=50)},
+            100,
+            "50 messages on the topic and not acknowledged",
+        ),
+        ({"topic_ids": ("9Qk", "7fL")}, 100, "100 messages on another topic than the one that was made"),
+        (
+            {"tallies": (TALLY | {"sent": 60, "acked": 60},), "ledger": replace(EXACT, produced=60, processed=60)},
+            40,
+            "40 messages scheduled and not sent",
+        ),
+        (
+            {"tallies": (TALLY | {"acked": 97, "unknown": 3},), "ledger": replace(EXACT, produced=97, processed=97)},
+            3,
+            "3 messages sent and not acknowledged",
+        ),
+        ({"ledger": tail(1, 40, 49)}, 10, "10 messages lost"),
+        ({"ledger": tail(1, 40, 49), "offsets": LOG | {1: Offsets(50, 40)}}, 10, "10 messages never reached"),
+        ({"ledger": replace(EXACT, holes=2)}, 2, "2 offsets missing in the log"),
+        ({"ledger": replace(EXACT, mismatched_receipts=1)}, 1, "1 receipts that disagree with the events"),
+        ({"ledger": replace(EXACT, phantom_messages=4)}, 4, "4 messages processed that were never produced"),
+        ({"ledger": replace(EXACT, stray_letters=1)}, 1, "1 dead letters about no message of the trial"),
+    ],
+    ids=[
+        "the acknowledged tail is gone",
+        "the producer ran twice",
+        "the producer ran half before it ran whole",
+        "the topic was made anew",
+        "the producer stopped early",
+        "an unknown fate",
+        "committed and not processed",
+        "not drained that was to drain",
+        "holes",
+        "another message",
+        "phantom",
+        "stray",
+    ],
+)
+def test_a_mutation_breaches(tmp_path, change, wrong, words):
+    """Each is counted, and named."""
+    found = delivery(trial(tmp_path, **change))
+    assert found.unaccounted.value == wrong
+    assert words in found.named
+    assert verdict(trial(tmp_path, **change)) == BREACHED
+
+
+@pytest.mark.parametrize(
+    "field", ["lost", "unseen", "doubled", "phantom", "mismatched", "holes", "both", "buried_again", "stray"]
+)
+def test_what_is_not_exact_is_unaccounted(tmp_path, field):
+    """Whatever makes a reconciliation inexact breaches the invariant of a drained trial."""
+    name = next(one for one in vars(EXACT) if one.startswith(field) and isinstance(getattr(EXACT, one), int))
+    ranges = {field: (Range(0, 1, 1, 1, ()),)} if field in ("lost", "unseen") else {}
+    ledger = replace(EXACT, **{name: 1}, **ranges)
+    assert not ledger.exact
+    assert delivery(trial(tmp_path, ledger=ledger)).unaccounted.value == 1
+
+
+def test_what_is_not_committed_is_no_loss_where_the_trial_was_not_to_drain(tmp_path):
+    """A backlog at the end is one; what is committed and was not processed is lost, in the very same range."""
+    undrained = {"until": "replayed", "ledger": tail(1, 40, 49)}
+    (tmp_path / "backlog").mkdir()
+    (tmp_path / "ahead").mkdir()
+    backlog = trial(tmp_path / "backlog", offsets=LOG | {1: Offsets(50, 40)}, **undrained)
+    ahead = trial(tmp_path / "ahead", offsets=LOG | {1: Offsets(50, 44)}, **undrained)
+    assert verdict(backlog) == HELD
+    assert delivery(ahead).unaccounted.value == 4
+    assert delivery(ahead).named == ("4 messages lost",)
+
+
+def test_copies_are_told_apart(tmp_path):
+    """A kill may repeat work: what it repeats is unaccounted for, and a copy."""
+    found = delivery(trial(tmp_path, ledger=replace(EXACT, doubled_messages=5, both_messages=1, buried_again=2)))
+    assert (found.unaccounted.value, found.copies.value) == (8, 8)
+
+
+def test_of_a_record_of_before_all_but_the_topic_is_judged_and_that_is_said(tmp_path):
+    """It has no id of its topic: the rest is judged, and the verdict says what is not."""
+    old = trial(tmp_path, topic_ids=())
+    assert delivery(old).topics.value is None
+    made = judge(unaccounted(old) == 0, DELIVERED, kind="invariant")
+    assert made.verdict == HELD
+    assert "topic's id" in made.note
+
+
+def test_where_something_is_missing_nothing_is_proved(tmp_path):
+    """No tally, or an id that could not be read at the end: no data."""
+    assert verdict(trial(tmp_path, tallies=())) == NO_DATA
+    assert verdict(trial(tmp_path, topic_ids=("9Qk",))) == NO_DATA
+
+
+def test_several_records_are_judged_by_one_line(tmp_path):
+    """Their sum, and no data when one has none."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one, other = trial(tmp_path / "a"), trial(tmp_path / "b", ledger=replace(EXACT, holes=2))
+    assert unaccounted(one, other).value == 2
+    (tmp_path / "b" / "reconciliation.json").unlink()
+    assert unaccounted(one, Record(tmp_path / "b")).value is None
+
+
+def test_what_no_profile_schedules_is_judged_from_the_topic_on(tmp_path):
+    """Requests of Locust are not all events, and no profile schedules them."""
+    requests = TALLY | {"sent": 300, "acked": 300}
+    found = unaccounted(trial(tmp_path, driver="ridehailing/locust", tallies=(requests,)))
+    assert found.value == 0
+    assert "ridehailing/locust" in found.why

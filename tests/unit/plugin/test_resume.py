@@ -1,0 +1,95 @@
+"""A session that goes on: what is finished is taken, what is not is run beside it, and nothing is run over unasked."""
+
+import json
+import sys
+
+import pytest
+
+from . import project
+
+pytestmark = pytest.mark.services
+
+# Executes in the place of a cluster: leaves a copy of a committed record as that of the trial.
+STAND_IN = f"""
+import json
+import shutil
+from pathlib import Path
+
+from lab.record import store
+from lab.record.store import Record
+from lab.trial import live
+
+
+def execute(sides, cluster, spark, results, turn):
+    records = []
+    for side, folder in zip(sides, store.begin(results, [side.id for side in sides])):
+        shutil.copytree({str(project.COMMITTED)!r}, folder, dirs_exist_ok=True)
+        content = json.loads((folder / "trial.json").read_text())
+        (folder / "trial.json").write_text(json.dumps(content | {{"id": side.id, "inputs": side.to_dict()}}))
+        print("executed", folder.name)
+        records.append(Record(folder))
+    return records
+
+
+live.execute = execute
+"""
+
+
+@pytest.fixture
+def session(tmp_path):
+    """Runs a session in a repository whose trials are executed by the stand-in."""
+    folder = project.write(tmp_path / "ours")
+    (folder / "conftest.py").write_text(STAND_IN)
+
+    def run(*options):
+        ran = project.session(sys.executable, folder, "-m", "spike", "-s", "--results=left", *options)
+        ran.executed = ran.printed.count("executed ")
+        return ran
+
+    return run
+
+
+@pytest.fixture
+def left(tmp_path):
+    """What its sessions leave."""
+    return tmp_path / "ours" / "left"
+
+
+def records(left):
+    """The names of the records there are."""
+    return sorted(path.name for path in (left / "records").iterdir())
+
+
+def test_a_session_goes_on(session, left):
+    """It judges again all that is finished, and executes only what is not; the earlier attempt stays."""
+    first = session("--resume")
+    assert (first.code, first.executed) == (1, 1), first.printed
+    (name,) = records(left)
+    second = session("--resume")
+    assert (second.code, second.executed) == (1, 0), second.printed
+    file = left / "records" / name / "trial.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"ended": "interrupted"}))
+    third = session("--resume")
+    assert (third.code, third.executed) == (1, 1), third.printed
+    assert records(left) == [name, f"{name}.2"]
+    verdicts = json.loads((left / "verdicts.json").read_text())
+    assert {trial for row in verdicts for trial in row["trials"]} == {f"{name}.2"}
+
+
+def test_an_earlier_session_is_not_run_over(session, left):
+    """One line, exit code 2, and what the earlier one left is all there: records, verdicts and Allure's results."""
+    session()
+    before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
+    ran = session()
+    assert (ran.code, ran.executed) == (2, 0), ran.printed
+    line = "--results: 'left' is not allowed; allowed: a folder without records, as it has 1 and none is run over; --resume"
+    assert line in ran.printed
+    assert {path: path.read_bytes() for path in left.rglob("*") if path.is_file()} == before
+
+
+def test_what_runs_no_trial_needs_no_leave(session):
+    """Tests of code, a collection, and judging the records themselves."""
+    session()
+    assert session("--collect-only").code == 0
+    assert session("--from-records=left").code == 1
+    assert session("-m", "not spike", "-k", "their_own_code").code == 0

@@ -1,0 +1,36 @@
+"""The cold start that a workload declares: alive, not ready, and over at its time or with the first signal."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from lab import clock
+from lab.programs.consumer import __main__ as main
+from lab.spec.consumer import flags, settings
+
+
+@pytest.fixture
+def starting(monkeypatch):
+    """A consumer with a broker that it never reaches; its metrics, which are the process's, can be registered once only."""
+    monkeypatch.setattr(main, "Metrics", SimpleNamespace)
+    return main.Program(settings(flags().parse_args(["--bootstrap-servers=127.0.0.1:9"])))
+
+
+def test_a_start_lasts_until_its_time_and_the_pod_is_alive_but_not_ready(starting):
+    """What the process itself took is part of it: a time that has passed is not waited for."""
+    begun = time.monotonic()
+    starting._start_up(clock.now() + 0.3)
+    assert 0.29 <= time.monotonic() - begun < 2
+    assert (starting.healthy(), starting.ready()) == (True, False)
+    begun = time.monotonic()
+    starting._start_up(clock.now() - 1)
+    assert time.monotonic() - begun < 0.2
+
+
+def test_a_signal_ends_a_start(starting):
+    """A pod that is deleted while it starts does not first get ready."""
+    starting.terminate()
+    begun = time.monotonic()
+    starting._start_up(clock.now() + 60)
+    assert time.monotonic() - begun < 1

@@ -1,0 +1,152 @@
+"""The two sides of a duet: what drives them is one, each has an id of its own, and a machine carries both or says so."""
+
+import dataclasses
+import json
+
+import pytest
+
+from lab.errors import InputError
+from lab.spec import duet, inputs
+from lab.spec import scale as scales
+from lab.spec.duet import RATES, USED, Side, carried, cores, sides, slowed
+from lab.spec.events import Grow, Kill
+from lab.spec.inputs import Inputs
+from lab.spec.workload import Workload
+from tests.experiments.workloads import busy, light, slim
+
+
+def read(policy="lag-150", profile="plateau", workload=None, seed=1, **how):
+    """The inputs of a trial at quick scale."""
+    how = {"until": "replayed"} | how
+    return inputs.read(profile, policy, workload or light(), seed, scales.load("quick"), "binary", **how)
+
+
+LAG, CPU = read(), read("cpu")
+
+
+def test_sides_have_ids_of_their_own():
+    """Neither is that of the trial by itself; they depend on what the other side is."""
+    lag, cpu = sides(LAG, CPU)
+    again, other = sides(LAG, read("lag-5"))
+    assert lag.side == Side("a", CPU.id, 1.0)
+    assert cpu.side == Side("b", LAG.id, 1.0)
+    assert len({one.id for one in (LAG, CPU, lag, cpu, again, other)}) == 6
+    assert sides(LAG, CPU)[0].id == lag.id
+
+
+def test_a_side_comes_back_from_plain_data_with_its_id():
+    """As trial.json keeps it."""
+    for one in sides(LAG, CPU, 0.5):
+        stored = json.loads(json.dumps(one.to_dict()))
+        assert Inputs.from_dict(stored, "a test").id == one.id
+        assert Inputs.from_dict(stored, "a test").side == one.side
+    assert "side" not in LAG.to_dict()
+
+
+@pytest.mark.parametrize("side", [3, {"name": "a"}, {"name": "a", "other": "x", "rate": 1, "more": 1}])
+def test_a_side_that_no_trial_wrote_is_refused(side):
+    """By name."""
+    with pytest.raises(InputError, match=r"inputs\.side"):
+        Inputs.from_dict(LAG.to_dict() | {"side": side}, "a test")
+
+
+@pytest.mark.parametrize(
+    ("other", "field"),
+    [
+        (read(seed=2), "seed"),
+        (read(profile="bursty"), "profile_name"),
+        (read(partitions=12), "partitions"),
+        (read(until="drained"), "until"),
+        (read(repetition=2), "repetition"),
+        (read(workload=light(entities=1000)), "entities"),
+        (read("two-pods"), None),
+        (read("up-and-down"), "policy"),
+        (read(workload=light(balancer="range")), None),
+        (dataclasses.replace(LAG, runtime="kind"), "runtime"),
+        (dataclasses.replace(LAG, scale=scales.load("standard")), "scale"),
+    ],
+)
+def test_what_drives_both_sides_is_one(other, field):
+    """Policy and client may differ; steps by decree are taken together."""
+    if field is None:
+        assert len(sides(LAG, other)) == 2
+        return
+    with pytest.raises(InputError, match=f"duet: {field}: "):
+        sides(LAG, other)
+
+
+def test_a_duets_events_are_those_of_both_sides():
+    """Each has its own kill; the topic grows for both."""
+    grown = {"profile": "repartition", "during": {"repartition": [Grow(48), Kill()]}}
+    assert sides(read(**grown), read("lag-5", **grown))[1].partitions_after == 48
+    with pytest.raises(InputError, match="duet: during: "):
+        sides(read(**grown), read(profile="repartition"))
+
+
+def test_manifests_of_ones_own_are_no_duet():
+    """They stand in one namespace and drive one group."""
+    beside = {"beside": ("ridehailing/ingestion",), "driver": "ridehailing/locust"}
+    one = dataclasses.replace(LAG, **beside)
+    with pytest.raises(InputError, match="duet: beside, driver: "):
+        sides(one, one)
+
+
+@pytest.mark.parametrize("work", [light(), busy(burn=50), Workload(), light(process_ms="6")])
+@pytest.mark.parametrize("rate", RATES[1:])
+def test_a_slower_trial_keeps_its_shape(work, rate):
+    """Traffic, pods and thresholds of lag keep their ratios; times and counts of pods are as they were."""
+    whole = read(workload=work)
+    slow = slowed(whole, rate)
+    assert [step.rate for step in slow.profile.steps] == [step.rate * rate for step in whole.profile.steps]
+    assert slow.profile.duration == whole.profile.duration
+    assert slow.pod_rate == pytest.approx(whole.pod_rate * rate)
+    assert slow.policy.lag_threshold == pytest.approx(whole.policy.lag_threshold * rate, abs=0.5)
+    assert (slow.policy.min_replicas, slow.policy.max_replicas) == (whole.policy.min_replicas, whole.policy.max_replicas)
+    assert slow.policy.content["spec"]["advanced"] == whole.policy.content["spec"]["advanced"]
+    assert slow.policy.content["spec"]["pollingInterval"] == whole.policy.content["spec"]["pollingInterval"]
+    assert slow.workload.burn == round(work.burn * rate)
+    assert slow.workload.concurrency == work.concurrency
+    assert slowed(whole, 1) is whole
+
+
+def test_two_sides_cost_what_each_does():
+    """More pods, more traffic and pods that compute cost more; half the rate costs less."""
+    assert cores(LAG, LAG) < cores(LAG, read("lag", "step-10x", Workload()))
+    assert cores(LAG, LAG) < cores(LAG, read("past-p", workload=slim()))
+    assert cores(LAG, LAG) < cores(LAG, read(workload=light(burn=50)))
+    heavy = read("lag", "step-10x", Workload(), until="drained")
+    costs = [cores(*sides(heavy, heavy, rate)) for rate in RATES]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_what_a_machine_carries_is_left_as_it_is(caplog):
+    """And nothing is said."""
+    assert [one.side.rate for one in carried(LAG, CPU, 2)] == [1.0, 1.0]
+    assert caplog.text == ""
+
+
+def test_a_rate_that_it_does_not_carry_is_halved_and_said_in_one_line(caplog):
+    """The rate that was applied is in the inputs, and so in the records and in their ids."""
+    heavy = read("lag", "step-10x", Workload(), until="drained")
+    one, other = carried(heavy, heavy, 2)
+    assert one.side.rate == other.side.rate < 1
+    assert cores(one, other) <= USED * 2 < cores(*sides(heavy, heavy, one.side.rate * 2))
+    (said,) = caplog.messages
+    assert f"traffic and pods run at {one.side.rate:g} of their rate" in said
+    assert carried(heavy, heavy, 16)[0].side.rate == 1
+
+
+def test_pods_that_no_rate_makes_fewer_are_refused():
+    """48 pods a side keep two cores busy by being there."""
+    many = read("past-p", "overload", slim())
+    with pytest.raises(
+        InputError, match=r"duet: maxReplicaCount of past-p and past-p: \(48, 48\) is not allowed; .*fewer pods"
+    ):
+        carried(many, many, 2)
+    with pytest.raises(InputError, match="duet: seed"):
+        carried(many, read("past-p", "overload", slim(), seed=2), 0)
+
+
+def test_the_costs_are_those_that_are_published():
+    """docs/options.md has what a message costs in the lab's own programs."""
+    assert (duet.PRODUCED, duet.CONSUMED) == (5.9e-6, 5.4e-6)

@@ -1,0 +1,115 @@
+"""The sides of a duet are followed at the same time, meet at their events, and end together when one can't go on."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from lab.errors import LabFault
+from lab.trial import together as module
+from lab.trial.together import together
+
+
+def sides(count=2):
+    """Stages that can be told to stop."""
+    return [SimpleNamespace(name=name, stop=threading.Event()) for name in "ab"[:count]]
+
+
+def test_each_result_is_its_sides():
+    """In the order of the sides, however long each took."""
+
+    def follow(stage, meet):
+        if stage.name == "a":
+            time.sleep(0.05)
+        return stage.name
+
+    assert together(follow, sides()) == ["a", "b"]
+
+
+def test_sides_meet_before_each_event():
+    """The one that is first waits for the other; a trial by itself waits for no one."""
+    seen, lock = [], threading.Lock()
+
+    def follow(stage, meet):
+        for event in range(3):
+            time.sleep(0.02 if stage.name == "a" else 0)
+            meet()
+            with lock:
+                seen.append(event)
+
+    together(follow, sides())
+    assert seen == [0, 0, 1, 1, 2, 2]
+    seen.clear()
+    together(follow, sides(1))
+    assert seen == [0, 1, 2]
+
+
+def test_a_trial_by_itself_is_followed_in_this_thread():
+    """Ctrl-C reaches it where it waits."""
+    assert together(lambda *_: threading.current_thread(), sides(1)) == [threading.main_thread()]
+
+
+@pytest.mark.parametrize("waits_in", ["a wait", "a meeting"])
+def test_a_side_that_fails_ends_the_other(waits_in, monkeypatch):
+    """What it raised is raised, and the other was told, wherever it was: it waits out no deadline."""
+    monkeypatch.setattr(module, "MEET_S", 15)
+    pair, began = sides(), time.monotonic()
+    ended = []
+
+    def follow(stage, meet):
+        if stage.name == "a":
+            raise LabFault("etcd died")
+        try:
+            if waits_in == "a meeting":
+                meet()
+            assert stage.stop.wait(15)
+            raise LabFault("the other side could not go on")
+        finally:
+            ended.append(stage.name)
+
+    with pytest.raises(LabFault, match="etcd died"):
+        together(follow, pair)
+    assert ended == ["b"]
+    assert time.monotonic() - began < 10
+    assert all(stage.stop.is_set() for stage in pair)
+
+
+def test_a_side_that_never_comes_to_its_event_is_a_fault(monkeypatch):
+    """With the deadline in the line."""
+    monkeypatch.setattr(module, "MEET_S", 0.1)
+
+    def follow(stage, meet):
+        if stage.name == "a":
+            meet()
+        stage.stop.wait(5)
+
+    with pytest.raises(LabFault, match=r"did not come to their event together: not within 0\.1 s"):
+        together(follow, sides())
+
+
+def test_an_interruption_ends_both(monkeypatch):
+    """Ctrl-C reaches the thread that waits for them."""
+    pair = sides()
+    ended = []
+
+    def follow(stage, meet):
+        assert stage.stop.wait(5)
+        ended.append(stage.name)
+
+    class Interrupted(threading.Thread):
+        """A thread whose first join is interrupted."""
+
+        pressed = False
+
+        def join(self, timeout=None):
+            """Press Ctrl-C once."""
+            if not Interrupted.pressed:
+                Interrupted.pressed = True
+                raise KeyboardInterrupt
+            super().join(timeout)
+
+    monkeypatch.setattr(threading, "Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        together(follow, pair)
+    assert sorted(ended) == ["a", "b"]

@@ -1,0 +1,178 @@
+"""The trials of a session: repeated in blocks, run in duets, gone on with; what executes them stands in and leaves records."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from lab.errors import InputError, LabFault
+from lab.judge.runs import Runs
+from lab.record import store
+from lab.record.store import Record
+from lab.spec import duet
+from lab.spec import scale as scales
+from lab.trial.trials import Trials, resumed, stored, stored_rate
+from tests.experiments.workloads import light
+from tests.unit.measure import whole
+
+PLAN = {"profile": "plateau", "workload": light(), "until": "replayed"}
+PLANS = {"CPU": PLAN | {"policy": "cpu"}, "lag": PLAN | {"policy": "lag-150"}, "low": PLAN | {"policy": "lag-5"}}
+
+
+class Session:
+    """Executes by leaving finished records under ``results``; fails from the trial number ``fails_at`` on."""
+
+    def __init__(self, results, fails_at=None):
+        self.results, self.fails_at, self.asked, self.turns = results, fails_at, [], []
+
+    def __call__(self, sides, turn):
+        """Leave the records of these sides, in their order."""
+        self.asked.append([side.id for side in sides])
+        self.turns.append(turn)
+        broken = self.fails_at is not None and len(self.asked) >= self.fails_at
+        folders = store.begin(self.results, [side.id for side in sides])
+        for side, folder in zip(sides, folders, strict=True):
+            left = replace(whole.trial(side), id=side.id, ended="fault: power cut" if broken else "complete")
+            left.sealed(folder).write(folder)
+        if broken:
+            raise LabFault("power cut")
+        return [Record(folder) for folder in folders]
+
+
+def trials(execute, **how):
+    """The trials of a session at quick scale."""
+    return Trials(scales.load("quick"), "binary", execute, **how)
+
+
+def test_a_single_run_is_a_record(tmp_path):
+    """Equal inputs run once in a session."""
+    session = Session(tmp_path)
+    made = trials(session)
+    assert isinstance(made.run(**PLANS["lag"]), Record)
+    assert made.run(**PLANS["lag"]).id == made.blocks(PLANS)["lag"][0].id
+    assert Counter(one for asked in session.asked for one in asked).most_common(1)[0][1] == 1
+
+
+def test_repeat_reaches_every_trial(tmp_path):
+    """Also one that is run by itself: its runs differ in block and seed, and the first is what a single one would be."""
+    session = Session(tmp_path)
+    runs = trials(session, repeat=3).run(**PLANS["lag"])
+    assert isinstance(runs, Runs)
+    assert [(run.inputs.seed, run.inputs.repetition) for run in runs] == [(1, 1), (2, 2), (3, 3)]
+    assert len({run.id for run in runs}) == 3
+    assert runs[0].id == trials(Session(tmp_path / "other")).run(**PLANS["lag"]).id
+    assert [turn.block for turn in session.turns] == [1, 2, 3]
+
+
+def test_a_plans_own_seed_is_that_of_its_first_block(tmp_path):
+    """And counted up from there."""
+    runs = trials(Session(tmp_path), repeat=2).run(**PLANS["lag"], seed=40)
+    assert [run.inputs.seed for run in runs] == [40, 41]
+
+
+def test_each_block_runs_every_plan_once_in_an_order_that_is_drawn(tmp_path):
+    """By the session's seed alone; each trial is told its turn."""
+    session = Session(tmp_path / "a")
+    found = trials(session, repeat=12, order=7).blocks(PLANS)
+    assert {name: len(runs) for name, runs in found.items()} == dict.fromkeys(PLANS, 12)
+    assert list(found) == list(PLANS)
+    name_of = {record.id: name for name, runs in found.items() for record in runs}
+    order = [name_of[asked] for (asked,) in session.asked]
+    blocks = [tuple(order[at : at + 3]) for at in range(0, 36, 3)]
+    assert {tuple(sorted(block)) for block in blocks} == {tuple(sorted(PLANS))}
+    assert len(set(blocks)) > 3
+    assert [(turn.seed, turn.block, turn.place, turn.of) for turn in session.turns[:4]] == [
+        (7, 1, 1, 3),
+        (7, 1, 2, 3),
+        (7, 1, 3, 3),
+        (7, 2, 1, 3),
+    ]
+    for seed, same in ((7, True), (8, False)):
+        again = Session(tmp_path / f"b{seed}")
+        trials(again, repeat=12, order=seed).blocks(PLANS)
+        assert (again.asked == session.asked) is same
+
+
+def test_what_can_not_be_used_is_refused_before_anything_runs(tmp_path):
+    """The last plan's fault as well."""
+    session = Session(tmp_path)
+    with pytest.raises(InputError, match="nowhere"):
+        trials(session, repeat=2).blocks(PLANS | {"last": PLAN | {"policy": "nowhere"}})
+    with pytest.raises(InputError, match="duet: profile_name: 'bursty'"):
+        trials(session).duet(PLANS["lag"], PLANS["lag"] | {"profile": "bursty"})
+    assert session.asked == []
+
+
+def test_the_sides_of_a_duet_swap_from_block_to_block(tmp_path):
+    """One execution has both; the first side's records come first whichever was put up first."""
+    session = Session(tmp_path)
+    lag, cpu = trials(session, repeat=3).duet(PLANS["lag"], PLANS["CPU"])
+    assert [run.inputs.policy_name for run in (*lag, *cpu)] == ["lag-150"] * 3 + ["cpu"] * 3
+    firsts = [next(n for n, side in enumerate((lag, cpu)) if asked[0] in {run.id for run in side}) for asked in session.asked]
+    assert firsts == [0, 1, 0]
+    assert [len(asked) for asked in session.asked] == [2, 2, 2]
+    assert [(run.inputs.side.name, run.inputs.seed) for run in lag] == [("a", 1), ("a", 2), ("a", 3)]
+
+
+def test_a_duet_of_a_plan_with_itself_has_two_records(tmp_path):
+    """A/A: the same inputs under two names, and neither is the trial by itself."""
+    made = trials(Session(tmp_path))
+    (one,), (other,) = made.duet(PLANS["lag"], PLANS["lag"])
+    alone = made.run(**PLANS["lag"])
+    assert len({one.id, other.id, alone.id}) == 3
+    assert one.inputs.side.other == other.inputs.side.other == alone.id
+    assert one.inputs.policy.content == other.inputs.policy.content == alone.inputs.policy.content
+
+
+def test_a_session_goes_on_where_it_was_interrupted(tmp_path):
+    """Only what has no finished record runs; the attempt that failed stays, and the new one is beside it."""
+    cut = Session(tmp_path, fails_at=5)
+    with pytest.raises(LabFault, match="power cut"):
+        trials(resumed(tmp_path, cut), repeat=2).blocks(PLANS)
+    assert len(cut.asked) == 5
+    rest = Session(tmp_path)
+    found = trials(resumed(tmp_path, rest), repeat=2).blocks(PLANS)
+    assert len(rest.asked) == 2
+    (failed,) = cut.asked[4]
+    assert [failed] in rest.asked
+    names = sorted(folder.name for folder in (tmp_path / "records").iterdir())
+    assert len(names) == 7
+    assert names.count(f"{failed}.2") == names.count(failed) == 1
+    judged = {record.name for runs in found.values() for record in runs}
+    assert judged == set(names) - {failed}
+    last = Session(tmp_path)
+    trials(resumed(tmp_path, last), repeat=2).blocks(PLANS)
+    assert last.asked == []
+
+
+def test_a_duet_goes_on_as_a_whole(tmp_path):
+    """A side whose other was interrupted is run again with it."""
+    with pytest.raises(LabFault):
+        trials(resumed(tmp_path, Session(tmp_path, fails_at=2)), repeat=2).duet(PLANS["lag"], PLANS["CPU"])
+    rest = Session(tmp_path)
+    lag, cpu = trials(resumed(tmp_path, rest), repeat=2).duet(PLANS["lag"], PLANS["CPU"])
+    assert len(rest.asked) == 1
+    assert [run.name for run in (lag[0], cpu[0])] == [lag[0].id, cpu[0].id]
+    assert [run.name for run in (lag[1], cpu[1])] == [f"{lag[1].id}.2", f"{cpu[1].id}.2"]
+
+
+def test_without_going_on_every_trial_runs_again(tmp_path):
+    """Beside what is there, not in its place."""
+    for _ in range(2):
+        trials(Session(tmp_path)).run(**PLANS["lag"])
+    assert len(list((tmp_path / "records").iterdir())) == 2
+
+
+def test_stored_duets_are_found_at_the_rate_that_they_ran_at(tmp_path):
+    """Judging on a machine of many cores finds what one of few has slowed down."""
+    heavy = {"profile": "step-10x", "policy": "lag"}
+
+    def slow(a, b):
+        return duet.carried(a, b, 2)
+
+    ran, _ = trials(Session(tmp_path), carry=slow).duet(heavy, heavy)
+    assert ran[0].inputs.side.rate < 1
+    again, _ = trials(stored(tmp_path), carry=stored_rate(tmp_path)).duet(heavy, heavy)
+    assert again[0].id == ran[0].id
+    with pytest.raises(InputError, match="a stored trial"):
+        trials(stored(tmp_path), carry=stored_rate(tmp_path)).duet(PLANS["lag"], PLANS["lag"])
