@@ -50,8 +50,7 @@ class Verdict:
 
     ``objective`` names the quantity, ``why`` is the claim's sentence, ``kind`` its class, ``source`` that of its bound. Of a
     repeated trial ``measured`` is the median of its runs, and ``repeats`` says how often the claim was held: it is breached
-    by one run that breaches it. Of an
-    invalid trial the ``verdict`` is "invalid", whatever was measured, and ``note`` says why.
+    by one run that breaches it. Of an invalid trial the ``verdict`` is "invalid", whatever was measured, and ``note`` says why.
     """
 
     objective: str

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from lab.judge import gates
+from lab.measure.validity import judge_validity
 from lab.record import store
 from lab.record import trial as trials
 from lab.record.store import Record
 from lab.report.tables import Table
 
-HEAD = ("record", "attempt", "how it ended", "parts it lacks")
+HEAD = ("record", "attempt", "how it ended", "parts it lacks", "validity")
 
 
 def table(results: Path) -> Table:
@@ -20,8 +22,14 @@ def table(results: Path) -> Table:
         tried = store.attempts(results, identity)
         for number, folder in tried.items() if len(tried) > 1 else ():
             trial = trials.read(folder)
-            rows.append([folder.name, str(number), trial.ended, ", ".join(trial.missing) or "none"])
+            rows.append([folder.name, str(number), trial.ended, ", ".join(trial.missing) or "none", _validity(folder)])
     return Table(HEAD, rows, frozenset({HEAD.index("attempt")}))
+
+
+def _validity(folder: Path) -> str:
+    """Whether the attempt in ``folder`` is valid, and the gates that it failed."""
+    found = judge_validity(Record(folder))
+    return ": ".join(filter(None, [gates.word(found), gates.reason(found)]))
 
 
 def others(record: Record) -> Iterator[tuple[Path, str]]:

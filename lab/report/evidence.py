@@ -191,7 +191,7 @@ class Evidence:
         """Attach the evidence, and keep the verdicts for the session."""
         table = self._session.judged(verdicts, self._experiment, [record.name for record in named.values()])
         self._session.records.extend(named.values())
-        self._session.validity |= {record.id: validity[name] for name, record in named.items()}
+        self._session.validity |= {record.name: validity[name] for name, record in named.items()}
         shown: list[Mapping[str, Mapping[str, float | None]]] = [
             *([self._figures] if self._figures else []),
             side_by_side(named),

@@ -26,8 +26,8 @@ from lab.report.tables import MARKS, Cell, Table, claim, number, render, verdict
 class Session:
     """``rows`` are those of verdicts.json; ``tables`` the before and after of each experiment, Markdown by title.
 
-    ``validity`` has the verdicts on the gates of each trial, by its id. ``faults`` and ``refused`` name the tests that broke:
-    by a fault of the lab, or by bad input that only a test could see, as a record that is not there.
+    ``validity`` has the verdicts on the gates of each trial, by the name of its record. ``faults`` and ``refused`` name the
+    tests that broke: by a fault of the lab, or by bad input that only a test could see, as a record that is not there.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -90,13 +90,13 @@ class SessionSummary:
         content: dict[str, Any] = {"policy_yaml": recommended.read_text(), "expected": expected}
         text = [summary_markdown(session.rows, session.conclusions, self._head(), **content), "## Before and after"]
         text += [f"### {name}\n\n{table}" for name, table in session.tables.items()]
-        if (tried := attempts.table(self.results)).rows:
-            text += ["## Attempts", "Each of these trials was begun more than once; no record was run over.", tried.markdown]
-            allure.attach(tried.html, "attempts", allure.attachment_type.HTML)
         if session.validity:
             table = validity.session_table(session.validity)
             text += ["## Validity", table.markdown]
             allure.attach(table.html, "validity", allure.attachment_type.HTML)
+        if (tried := attempts.table(self.results)).rows:
+            text += ["## Attempts", "Each of these trials was begun more than once; no record was run over.", tried.markdown]
+            allure.attach(tried.html, "attempts", allure.attachment_type.HTML)
         (self.results / "summary.md").write_text("\n".join(text))
         page = summary_html(session.rows, session.conclusions, self._head(), **content)
         allure.dynamic.description_html(page)

@@ -108,10 +108,9 @@ def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
 
 
 def claim(verdict: Mapping[str, Any]) -> str:
-    """The sentence of a verdict, what its number leaves out or why there is none, and in how many runs it held."""
-    word = INVALID if verdict["verdict"] == INVALID else NO_DATA if verdict["measured"] is None else "but"
-    repeats = verdict.get("repeats")
-    remarks = {word: verdict["note"], "runs": repeats and str(Repeats(**repeats))}
+    """The sentence of a verdict, why it has no number or is invalid or what it leaves out, and in how many runs it held."""
+    word, repeats = "no data" if verdict["measured"] is None else "but", verdict.get("repeats")
+    remarks = {INVALID if verdict["verdict"] == INVALID else word: verdict["note"], "runs": repeats and str(Repeats(**repeats))}
     return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
 
 

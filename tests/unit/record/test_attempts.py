@@ -99,11 +99,12 @@ def test_a_duet_is_finished_when_both_sides_are_in_one_attempt(tmp_path):
 
 
 def test_every_attempt_is_shown(tmp_path):
-    """Of trials that were begun more than once, each with how it ended."""
+    """Of trials that were begun more than once, each with how it ended and whether it is valid."""
     attempt(tmp_path, A, ended="fault: etcd died", missing={"ledger": "no broker"})
     attempt(tmp_path, A)
     attempt(tmp_path, B)
-    assert report.table(tmp_path).rows == [[A, "1", "fault: etcd died", "ledger"], [f"{A}.2", "2", "complete", "none"]]
+    first, second = [A, "1", "fault: etcd died", "ledger", "no data"], [f"{A}.2", "2", "complete", "none", "no data"]
+    assert report.table(tmp_path).rows == [first, second]
     assert [(folder.name, how) for folder, how in report.others(find(tmp_path, A))] == [(A, "fault: etcd died")]
     assert list(report.others(find(tmp_path, B))) == []
 

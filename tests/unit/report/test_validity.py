@@ -63,4 +63,4 @@ def test_a_claim_on_an_invalid_trial_is_no_pass_and_no_breach(value, tmp_path, m
     assert (row["verdict"], row["measured"]) == ("invalid", value)
     assert "steal 0.3" in row["note"]
     assert session.lines()[0].startswith(" invalid  claim      flips: ")
-    assert list(session.validity) == ["built"]
+    assert list(session.validity) == [tmp_path.name]
