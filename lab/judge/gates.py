@@ -18,15 +18,20 @@ VALID = "valid"
 
 @dataclass(frozen=True)
 class Gate:
-    """The quantity ``name`` of a trial may be at most ``bound``, since ``why``."""
+    """The quantity ``name`` of a trial may be at most ``bound``, since ``why``.
+
+    A gate that ``decides`` makes a trial invalid. The others are shown. No pilot has set their bounds yet. In the session of
+    2026-11-22 they failed trials whose claims do not depend on them (docs/decisions/40).
+    """
 
     name: str
     bound: Bound
     why: str
+    decides: bool = True
 
     def judge(self, quantity: Quantity) -> Verdict:
-        """The verdict on ``quantity``, a control: it shows that the trial can be judged, and nothing of what it is about."""
-        return judge(Comparison(quantity, "<=", self.bound), self.why, kind="control")
+        """The verdict on ``quantity``: a control where the gate decides whether the trial can be judged, else a claim."""
+        return judge(Comparison(quantity, "<=", self.bound), self.why, kind="control" if self.decides else "claim")
 
 
 QUARTER_OF_DIP = DIP / 4
@@ -46,6 +51,7 @@ GATES = (
         "cpu_pressure",
         Bound(0.9, "the lab's own, of no pilot yet: tasks waited in 41 % of five minutes of a session on two cores"),
         "the cores had time left: where a task always waits, the machine's capacity is measured and not the policy",
+        decides=False,
     ),
     Gate(
         "io_pressure",
@@ -66,6 +72,7 @@ GATES = (
         "scrape_gap",
         Bound(3, "the lab's own: a slope or a median is made of three samples at least"),
         "no peak of lag was missed between two scrapes",
+        decides=False,
     ),
     Gate(
         "rounding",
@@ -76,6 +83,7 @@ GATES = (
         "settle",
         Bound(0.5, "the lab's own: a baseline settles in 2 to 19 s of some 95 s on a quiet machine"),
         "the trial began at rest: what settles late may settle still",
+        decides=False,
     ),
 )
 
@@ -87,13 +95,22 @@ def judge_gates(quantity: Callable[[str], Quantity]) -> tuple[Verdict, ...]:
 
 def word(gates: Iterable[Verdict]) -> str:
     """Whether a trial with these verdicts on its gates is valid, invalid, or not known to be either ("no data")."""
-    words = {gate.verdict for gate in gates}
+    words = {gate.verdict for gate in gates if gate.kind == "control"}
     return INVALID if BREACHED in words else NO_DATA if NO_DATA in words else VALID
 
 
 def reason(gates: Iterable[Verdict]) -> str:
     """Why a trial is invalid: every gate that it failed, with its number and its bound; "" for none."""
-    failed = [gate for gate in gates if gate.verdict == BREACHED]
+    return _failed(gates, "control")
+
+
+def shown(gates: Iterable[Verdict]) -> str:
+    """Every gate that was failed and does not decide, with its number and its bound; "" for none."""
+    return _failed(gates, "claim")
+
+
+def _failed(gates: Iterable[Verdict], kind: str) -> str:
+    failed = [gate for gate in gates if gate.verdict == BREACHED and gate.kind == kind]
     return "; ".join(f"{one.objective} {one.measured:.3g} {one.unit}, at most {one.bound:g}" for one in failed)
 
 

@@ -42,9 +42,11 @@ def lines(found: Mapping[str, Gates]) -> list[str]:
 
 
 def remark(each: Gates) -> str:
-    """Why a trial is not valid; "" for a valid one."""
+    """Why a trial is not valid, and the failed gates that do not decide; "" for none."""
     lacking = [gate.objective for gate in each if gate.verdict == NO_DATA]
-    return "; ".join(filter(None, [gates.reason(each), f"no data: {', '.join(lacking)}" if lacking else ""]))
+    seen = gates.shown(each)
+    remarks = [gates.reason(each), seen and f"shown: {seen}", f"no data: {', '.join(lacking)}" if lacking else ""]
+    return "; ".join(filter(None, remarks))
 
 
 def _cell(word: str) -> Cell:

@@ -19,10 +19,19 @@ def test_every_gate_says_why_and_where_its_bound_is_from():
         assert gate.why
         assert gate.bound.source
         at, over = gate.judge(Quantity("x", "x", gate.bound)), gate.judge(Quantity("x", "x", gate.bound * 1.01))
-        assert (at.verdict, over.verdict, at.kind, at.source) == (HELD, BREACHED, "control", gate.bound.source)
+        kind = "control" if gate.decides else "claim"
+        assert (at.verdict, over.verdict, at.kind, at.source) == (HELD, BREACHED, kind, gate.bound.source)
 
 
-@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.name)
+@pytest.mark.parametrize("gate", [gate for gate in GATES if not gate.decides], ids=lambda gate: gate.name)
+def test_a_gate_that_does_not_decide_is_shown(gate):
+    """The trial stays valid, and the verdict on the gate says that it failed."""
+    failed = judge_gates(quantities(**{gate.name: 50.0}))
+    assert (word(failed), reason(failed)) == (VALID, "")
+    assert [one.objective for one in failed if one.verdict == BREACHED] == [gate.name]
+
+
+@pytest.mark.parametrize("gate", [gate for gate in GATES if gate.decides], ids=lambda gate: gate.name)
 def test_one_gate_that_fails_makes_a_trial_invalid(gate):
     """Whatever the others say; its number and its bound are in the reason."""
     failed = judge_gates(quantities(**{gate.name: 50.0}))
