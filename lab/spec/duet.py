@@ -22,7 +22,8 @@ log = logging.getLogger("lab.spec")
 ONE = ("profile_name", "profile", "seed", "partitions", "scale", "runtime", "until", "during", "repetition", "driver", "beside")
 RATES = (1.0, 0.5, 0.25, 0.125)  # of the traffic and of each pod
 
-# What a side costs, in cores (one AMD EPYC; recorded trials, and docs/options.md for a message).
+# What a side costs, in cores. A pod's is the median of recorded trials on one AMD EPYC, a message's stands in docs/options.md.
+# BROKERED and BASE are estimates. The start of pods is left out: it passes, and A/A duets show what it does.
 POD = 0.018  # of a consumer at work, whatever its rate: it polls, heartbeats, writes receipts, answers probes and scrapes
 CONSUMED, PRODUCED = 5.4e-6, 5.9e-6  # s of CPU for a message in the consumer and in the producer
 BROKERED = 4e-6  # s of CPU for a message that the broker takes or gives
