@@ -22,25 +22,20 @@ def bootstrap(kafka) -> str:
 # Fixtures that start a control plane, a broker or Spark, or build with Go.
 SERVICES = frozenset({"bootstrap", "cluster", "kafka", "oracle", "plane", "session", "spark"})
 
-# Files whose tests one worker of pytest-xdist runs, in this order, so that they share what their session starts. The first
-# begin first: they take longest. Every other file is a group of its own.
-GROUPS = {
-    "crash": ("faults/test_crash",),
-    "trials": ("faults/",),
-    "keda": ("unit/programs/lagscaler/test_with_keda", "unit/cluster/test_", "differential/test_hpa_differential"),
-    "kafka": (),  # all that ask for a broker or for Spark
-}
+# Groups of tests, each of which one worker of pytest-xdist runs, so that its tests share what their session starts: a cluster,
+# or a broker and Spark. They begin first, as they take longest. Every other file is a group of its own.
+SHARING = ("crash", "trials", "cluster", "kafka")
 
 
 def group(item: pytest.Item) -> str:
-    """The name of the group of ``item``: its own mark's, one of GROUPS, or its file's."""
+    """The name of the group of ``item``: its own mark's, one of SHARING, or its file's."""
     if mark := item.get_closest_marker("xdist_group"):
         return str(mark.args[0])
     file = item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
-    named = next((name for name, starts in GROUPS.items() if file.startswith(starts)), None)
-    if named is None and {"kafka", "spark"} & set(getattr(item, "fixturenames", ())):
-        return "kafka"
-    return named or file
+    if file.startswith("faults/"):
+        return "crash" if file == "faults/test_crash" else "trials"
+    asks = set(getattr(item, "fixturenames", ()))
+    return "cluster" if "cluster" in asks else "kafka" if asks & {"kafka", "spark"} else file
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,10 +48,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if SERVICES & set(getattr(item, "fixturenames", ())):
             item.add_marker("services")
     if config.getoption("dist", "no") == "loadgroup":
-        places = {name: place for place, name in enumerate(GROUPS)}
         groups = {item: group(item) for item in items}
         for item, name in groups.items():
             if not item.get_closest_marker("xdist_group"):
                 item.add_marker(pytest.mark.xdist_group(name))
-        last = len(GROUPS)
-        items.sort(key=lambda item: (places.get(groups[item], last), not any(item.iter_markers("services"))))
+        order = {name: place for place, name in enumerate(SHARING)}
+        items.sort(key=lambda item: (order.get(groups[item], len(order)), item.get_closest_marker("services") is None))
