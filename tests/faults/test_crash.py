@@ -140,7 +140,6 @@ def ports_of(found):
     }
 
 
-@pytest.mark.xdist_group("trials")  # where a cluster stands
 def test_two_clusters_stand_side_by_side(cluster, session):
     """A second session's cluster shares no port and no pod network with the first, and both answer."""
     _, run = session
@@ -158,7 +157,6 @@ def test_two_clusters_stand_side_by_side(cluster, session):
     cluster.check()
 
 
-@pytest.mark.xdist_group("trials")
 def test_an_orderly_down_leaves_nothing(session):
     """After down there is no process, no listening port and no folder."""
     process, run = session
