@@ -3,4 +3,4 @@
 
 def pytest_addoption(parser):
     """How many walks are run."""
-    parser.addoption("--walks", type=int, metavar="N", help="walks of the differential run (default: 80)")
+    parser.addoption("--walks", type=int, metavar="N", help="walks of the differential run (default: 20; 80 when thorough)")

@@ -12,12 +12,13 @@ import pytest
 from lab.model import hpa
 from tests.differential.real import Bench
 from tests.differential.search import Judge, agree
+from tests.thoroughness import examples
 
 pytestmark = pytest.mark.services
 
 log = logging.getLogger("lab.differential")
 
-WALKS = 80  # one batch; --walks N for a longer search
+WALKS = examples(80)  # 80 are one batch; --walks N for a longer search
 # A walk, on average: else a pass would say little. Draws differ: 80 walks of one seed rescaled 150 times, of another 307.
 LEAST_SYNCS, LEAST_RESCALED = 20, 1
 MOST_UNSURE = 0.1  # of the syncs: agreed on what was not the likeliest to be seen, or at an edge of the clock

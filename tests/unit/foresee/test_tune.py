@@ -19,6 +19,7 @@ from lab.foresee.variants import Variant, with_changes
 from lab.spec import scaledobject
 from lab.spec.hpa_spec import Policy
 from lab.spec.profile import Profile, Step
+from tests.thoroughness import examples
 
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 SPLIT = 4000  # the oracle looks at so many moments
@@ -92,7 +93,7 @@ class TestLateness:
             near = [oldest(profile, curve, min(max(t + shift, 0.0), profile.duration)) for shift in (-1e-4, 0.0, 1e-4)]
             assert min(near) - 1e-2 <= age <= max(near) + 1e-2
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @example(PAUSED, 0.5)  # the last event before a pause goes at 4.14 s, between two points of the curve, 3.14 s old
     @given(groups(), st.sampled_from([0.5, 2.0, 13.0]))
     def test_the_time_late_and_the_worst_age_are_those_of_many_moments(self, group, objective_s):

@@ -10,6 +10,7 @@ from lab.model.lag import Partition
 from lab.spec import scaledobject
 from lab.spec.triggers import cron, parsing, prometheus
 from lab.spec.triggers.common import Reading, ScalerError, exposed
+from tests.thoroughness import examples
 
 log = logging.getLogger("lab.oracle")
 SEED = "elastic-lab"
@@ -299,12 +300,12 @@ def told(case, answer):
 
 
 KINDS = {
-    "kafka": (kafka_case, kafka_model, 42_000),
-    "apache-kafka": (apache_case, kafka_model, 6_000),
-    "cron": (cron_case, cron_model, 1_500),
-    "prometheus": (prometheus_case, prometheus_model, 2_000),
-    "scale": (scale_case, scale_model, 10_000),
-    "observe": (observe_case, observe_model, 3_000),
+    "kafka": (kafka_case, kafka_model, examples(42_000)),
+    "apache-kafka": (apache_case, kafka_model, examples(6_000)),
+    "cron": (cron_case, cron_model, examples(1_500)),
+    "prometheus": (prometheus_case, prometheus_model, examples(2_000)),
+    "scale": (scale_case, scale_model, examples(10_000)),
+    "observe": (observe_case, observe_model, examples(3_000)),
 }
 
 

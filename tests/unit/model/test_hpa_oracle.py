@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from lab.errors import InputError, LabFault
 from lab.model import hpa, hpa_limits, hpa_replicas
 from tests.oracles.hpa import HPA, Case, Refused, Step, running
+from tests.thoroughness import examples
 
 pytestmark = pytest.mark.services
 
-DECISIONS = 100_000  # on external metrics, in every run
-CPU_DECISIONS = 15_000
+DECISIONS = examples(100_000)  # on external metrics
+CPU_DECISIONS = examples(15_000)
 SECONDS = (15, 15, 15, 15, 15, 1, 5, 14.999, 15.001, 30, 29.5, 60, 59, 0, 300, 0.5)
 
 
@@ -334,7 +335,7 @@ def test_a_wrong_model_is_found_out(oracle, monkeypatch, module, name, wrong):
     """One limit off, one edge of a period, one edge of the tolerance: so a pass says something."""
     monkeypatch.setattr(module, name, wrong)
     with pytest.raises(AssertionError, match="the model says"):
-        agree(oracle, external_cases(), DECISIONS // 10, [Phase.generate])
+        agree(oracle, external_cases(), 10_000, [Phase.generate])
 
 
 def test_without_go_there_is_one_clear_line(monkeypatch, tmp_path):

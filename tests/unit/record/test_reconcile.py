@@ -16,6 +16,7 @@ from lab.errors import LabFault
 from lab.record.ledger import reconcile as checker
 from lab.record.ledger.reconcile import reconcile
 from lab.record.reconciliation import Range, Reconciliation
+from tests.thoroughness import examples
 
 from .conftest import Table
 from .oracle import Partition, Receipt, check
@@ -73,7 +74,7 @@ def tables(table: Table, cases: dict[int, Partition]) -> tuple[DataFrame, DataFr
     return table("events", events), table("receipts", receipts), table("dead_letters", letters)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(cases=st.lists(partitions(), max_size=60))
 def test_it_agrees_with_every_offset_checked_on_its_own(table: Table, cases: list[Partition]) -> None:
     """Gaps, overlaps, wrong sums and counts, and receipts from nowhere: the sweep finds what a count by offset finds."""

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.record.ledger.rollup import rates
+from tests.thoroughness import examples
 
 from .conftest import Table
 
@@ -26,7 +27,7 @@ def consumed(table: Table, batches: list[tuple[str, int, float, float]]) -> pd.D
     return rates(table("events", []), table("receipts", receipts).toPandas())
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(batches=st.lists(RECEIPT, min_size=1, max_size=200))
 def test_the_bins_add_up_to_what_was_processed(table: Table, batches: list[tuple[str, int, float, float]]) -> None:
     """By pod and for the group, in bins of either width: as many messages as the receipts count, within their times."""

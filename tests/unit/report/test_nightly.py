@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import settings
 
 from lab import paths
 from lab.components.build import GO_NEEDED
@@ -90,6 +91,14 @@ def test_the_real_systems_are_run_and_judged(workflow: dict[Any, Any]) -> None:
     (gate,) = commands(given, ".tox/scenario/bin/python")
     assert gate == ["-m", "lab.report", "--results=results-scenarios", "--least", "$LEAST_SCENARIO_TESTS"]
     assert "--results=results-scenarios" in (paths.PROJECT / "tox.ini").read_text(encoding="utf-8")
+
+
+def test_the_searches_are_run_in_full_length(workflow: dict[Any, Any]) -> None:
+    """All of tox's tests, under a profile that exists and draws more than theirs."""
+    runs = commands(workflow["jobs"]["thorough"]["steps"], "tox")
+    assert runs == [["-e", "tests", "--notest"], ["-e", "tests", "--", "--hypothesis-profile=thorough"]]
+    assert "tests" in environments()
+    assert settings.get_profile("thorough").max_examples > settings.get_profile("lab").max_examples
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from lab.report import breakdown, drawing, timeline
 from lab.report.drawing import WIDTH
+from tests.thoroughness import examples
 from tests.unit.report import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -131,7 +132,7 @@ def test_a_long_trial_is_thinned_but_keeps_its_peak() -> None:
 
 
 @given(st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")), min_size=1, max_size=400), st.integers(2, 20))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_thinning_keeps_extremes_ends_and_order(values: list[float], buckets: int) -> None:
     """Whatever the series: at most four rows a bucket, no made-up row, the extremes stay, time never goes back."""
     table = pd.DataFrame({"t": np.arange(len(values)) * 1.0, "lag": values})
@@ -145,7 +146,7 @@ def test_thinning_keeps_extremes_ends_and_order(values: list[float], buckets: in
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_steps_lose_nothing(counts: list[int]) -> None:
     """A step line drawn from the kept rows has the same value at every moment."""
     times = np.arange(len(counts)) * 1.0

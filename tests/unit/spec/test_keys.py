@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from lab.spec.keys import Entities, partitions_of, shares
 from lab.spec.profile import Profile, Step
+from tests.thoroughness import examples
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 5_000), min_size=1, max_size=8))
 def test_ids_do_not_depend_on_the_sizes_asked_for(seed, sizes):
     """The n-th id is a function of seed and n alone."""
@@ -20,7 +21,7 @@ def test_ids_do_not_depend_on_the_sizes_asked_for(seed, sizes):
     assert np.array_equal(whole, np.concatenate([source.take(size) for size in sizes]))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32), st.integers(1, 2000))
 def test_ranks_are_spread_one_to_one(seed, entities):
     """Every rank has an id of its own, within range."""
