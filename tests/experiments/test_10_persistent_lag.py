@@ -67,8 +67,18 @@ FIGURES = {
 def ignoring(claim, record):
     """A scaler that saw no lag would do nothing either: there was lag to scale on, and the HPA got it at every sync."""
     lag = peak_lag(record) / (first(record).policy.min_replicas * first(record).lag_threshold)
-    claim(lag.named("peak lag over the lagThresholds of the floor") > 1, "there was lag to ignore", kind="control")
-    claim(syncs_without_metric(record) == 0, "the scaler answered the HPA at every sync", kind="control")
+    claim(
+        lag.named("peak lag over the lagThresholds of the floor") > 1,
+        "there was lag to ignore",
+        kind="control",
+        source="the experiment's design: without lag nothing is ignored",
+    )
+    claim(
+        syncs_without_metric(record) == 0,
+        "the scaler answered the HPA at every sync",
+        kind="control",
+        source="the experiment's design: an unanswered sync decides by no metric",
+    )
 
 
 def change(figure, found):
@@ -93,8 +103,17 @@ def test_transient_spikes_scale_nothing(trials, evidence):
     found = run(trials, evidence, "transient")
 
     with evidence.of(found) as claim:
-        claim(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger scales on spikes for nothing", kind="control")
-        claim(events(found[LASTING]) == 0, "the persistent-lag scaler ignores lag that does not last")
+        claim(
+            scale_events(found[BUILT_IN]).scale_ups > 0,
+            "the kafka trigger scales on spikes for nothing",
+            kind="control",
+            source="the experiment's design",
+        )
+        claim(
+            events(found[LASTING]) == 0,
+            "the persistent-lag scaler ignores lag that does not last",
+            source="author's text on persistent lag",
+        )
         ignoring(claim, found[LASTING])
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
 
@@ -117,7 +136,12 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
     scale_ups = smallest(scale_events(record).scale_ups for record in found[LASTING])
 
     with evidence.of(found) as claim:
-        claim(scale_ups > 0, "these bursts need pods, and the persistent-lag scaler takes them", kind="control")
+        claim(
+            scale_ups > 0,
+            "these bursts need pods, and the persistent-lag scaler takes them",
+            kind="control",
+            source="the experiment's design",
+        )
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant")
 
 
@@ -135,19 +159,26 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
     as_many = "most replicas over those of the kafka trigger"
 
     with evidence.of(found) as claim:
-        claim((most[LASTING] / most[BUILT_IN]).named(as_many) >= 0.9, "a true step is answered with as many pods")
+        claim(
+            (most[LASTING] / most[BUILT_IN]).named(as_many) >= 0.9,
+            "a true step is answered with as many pods",
+            source="pilot: findings.md section 10",
+        )
         claim(
             later.named("decision later than the kafka trigger's, over sustainSeconds") >= 0.8,
             "lag must last before it counts; a sync and a sampling interval may be saved, 25 s of 120",
+            source="policy: sustainSeconds 120, less one sync and one sampling interval",
         )
         claim(
             (peak[LASTING] / peak[BUILT_IN]).named("peak lag over that of the kafka trigger") > 1,
             "the lag of the wait is there to be worked off",
+            source="author's text (direction only)",
         )
         claim(reaction(found[BUILT_IN]).real_s < REACTION_S, "the kafka trigger's first new pod is at work in time")
         claim(
             (most[IN_SECONDS] / most[BUILT_IN]).named(f"{as_many}, with lagSeconds") >= 0.9,
             "a threshold in seconds asks for as many pods",
+            source="pilot: findings.md section 10",
         )
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
 
@@ -158,11 +189,22 @@ def test_a_stalled_partition(trials, evidence):
     found = run(trials, evidence, "stalled", partitions=6, workload=light(poison="2:100", dlq="off"))
 
     with evidence.of(found) as claim:
-        claim(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger takes pods that can't help")
-        claim(scale_events(found[EXCLUDING]).scale_ups == 0, "excludePersistentLag leaves out a partition that stands still")
+        claim(
+            scale_events(found[BUILT_IN]).scale_ups > 0,
+            "the kafka trigger takes pods that can't help",
+            kind="control",
+            source="the experiment's design",
+        )
+        claim(
+            scale_events(found[EXCLUDING]).scale_ups == 0,
+            "excludePersistentLag leaves out a partition that stands still",
+            source="KEDA's docs: excludePersistentLag",
+        )
         ignoring(claim, found[EXCLUDING])
         claim(
-            scale_events(found[LASTING]).scale_ups > 0, "nothing lasts longer, so the persistent-lag scaler is no remedy here"
+            scale_events(found[LASTING]).scale_ups > 0,
+            "nothing lasts longer, so the persistent-lag scaler is no remedy here",
+            source="pilot: findings.md section 10",
         )
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
 
@@ -189,13 +231,19 @@ def test_the_authors_table(trials, evidence):
             off.named("largest deviation of lag at 12:01 and 12:02 from the author's", "of it") <= 0.2,
             "the lag is that of the author's table",
             kind="control",
+            source="author's table, 20 %",
         )
-        claim(above[BUILT_IN] > 0, "the kafka trigger scales at once, as it looks at the lag of now")
-        claim(above[short] == 0, "the persistent-lag scaler waits while the lag has not lasted")
+        claim(above[BUILT_IN] > 0, "the kafka trigger scales at once, as it looks at the lag of now", source="author's table")
+        claim(above[short] == 0, "the persistent-lag scaler waits while the lag has not lasted", source="author's table")
         claim(
             scale_events(found[short]).scale_ups > 0,
             "the persistent-lag scaler scales at 12:02, when the lag of 8,000 has lasted for two minutes",
+            source="author's table",
         )
-        claim(events(found[long]) == 0, "with sustainSeconds 300 the scaler never acts, as the group has caught up before")
+        claim(
+            events(found[long]) == 0,
+            "with sustainSeconds 300 the scaler never acts, as the group has caught up before",
+            source="author's table",
+        )
         ignoring(claim, found[long])
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")

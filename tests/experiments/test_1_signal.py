@@ -35,9 +35,22 @@ def test_cpu_does_not_see_a_backlog(trials, evidence):
     ratio = (hold(cpu).peak_lag / hold(lag).peak_lag).named("peak lag on CPU over peak lag on lag")
 
     with evidence.of(found) as claim:
-        claim(signal(cpu).utilization < 70, "an I/O-bound consumer never comes near the HPA's target of 70 %")
-        claim(scale_events(cpu).scale_ups == 0, "a signal that does not move asks for nothing")
-        claim(hold(cpu).growth > 500, "without a reaction lag grows without bound", kind="control")
-        claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end")
-        claim(ratio >= 2, "the right signal at least halves the peak")
+        claim(
+            signal(cpu).utilization < 70,
+            "an I/O-bound consumer never comes near the HPA's target of 70 %",
+            source="the HPA's target in manifests/hpa/cpu (70 %)",
+        )
+        claim(
+            scale_events(cpu).scale_ups == 0,
+            "a signal that does not move asks for nothing",
+            source="follows from the target of 70 % and its tolerance",
+        )
+        claim(
+            hold(cpu).growth > 500,
+            "without a reaction lag grows without bound",
+            kind="control",
+            source="the experiment's design: offered rate less capacity",
+        )
+        claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end", source="pilot: findings.md section 1")
+        claim(ratio >= 2, "the right signal at least halves the peak", source="pilot: findings.md section 1")
         claim(unaccounted(cpu, lag) == 0, DELIVERED, kind="invariant")

@@ -46,17 +46,30 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
     evidence.chart("reaction, by part", lambda: reaction_breakdown(reaction(record)))
 
     with evidence.of(record) as claim:
-        claim(scale_events(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag")
+        claim(
+            scale_events(record).above_floor_at_baseline == 0,
+            "no pod is scaled on the noise of a small lag",
+            source="text 1, section 5: no scaling on noise",
+        )
         claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")
         claim(reaction(record).real_s < REACTION_S, "it is in time also with the wait for KEDA and the HPA at its real length")
-        claim(drain(record).peak_lag >= 100_000, "a backlog worth draining was built", kind="control")
+        claim(
+            drain(record).peak_lag >= 100_000,
+            "a backlog worth draining was built",
+            kind="control",
+            source="the experiment's design",
+        )
         claim(
             drain(record).seconds / drain(record).ideal_s <= DRAIN_OVER_BEST,
             "one pod alone serves a partition, so skew and not the number of pods bounds the drain",
         )
         claim(drain(record).rise_in_thresholds <= 1, "lag falls without a plateau once all pods are there", source=TEXT)
         claim(scale_events(record).flips == 0, "the group scales up once and down once", source=TEXT)
-        claim(scale_events(record).above_floor_at_end == 0, "the group gives back the pods that it took")
+        claim(
+            scale_events(record).above_floor_at_end == 0,
+            "the group gives back the pods that it took",
+            source="text 1, section 5: gives back",
+        )
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
 
 
@@ -95,7 +108,11 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
         evidence.report(name, {f"{POLICY} (s)": found.part(POLICY), "reaction (s)": found.total_s})
 
     with evidence.of({"live": live, "cached": cached}) as claim:
-        claim(in_syncs <= 2, "each sync of the HPA asks Kafka itself")
+        claim(
+            in_syncs <= 2,
+            "each sync of the HPA asks Kafka itself",
+            source="KEDA's docs: useCachedMetrics false asks at each sync",
+        )
         claim(in_polls >= 0.5, "with cached metrics pollingInterval decides how often the metric changes")
         claim(reaction(live).total_s < REACTION_S, "a pollingInterval of a minute does not delay the reaction")
         claim(unaccounted(live, cached) == 0, DELIVERED, kind="invariant")
@@ -118,5 +135,5 @@ def test_the_cold_start_is_shortened(trials, evidence):
         evidence.report(name, figures | {"runs": len(runs)})
 
     with evidence.of(found) as claim:
-        claim(shortened < 0.9, "pods that start a few at a time start sooner each")
+        claim(shortened < 0.9, "pods that start a few at a time start sooner each", source="pilot: findings.md section 2")
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant")

@@ -85,12 +85,19 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
     dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim(dry == 0, "every step was taken while there was work for all partitions", kind="control")
+        claim(
+            dry == 0,
+            "every step was taken while there was work for all partitions",
+            kind="control",
+            source="the experiment's design",
+        )
         claim(largest(step.depth_1s for step in worst) < DIP, "a step costs less than a fifth of the throughput")
         claim(largest(step.recovery_s for step in worst) < RECOVERY_S, "the group soon has its throughput back")
         claim(median_step(asleep, "up").depth_1s >= DIP, "a client that is not woken breaches the objective")
         claim(
-            median_step(control, "control").depth_1s < DIP, "starting pods cost cores, and that is not the dip of a rebalance"
+            median_step(control, "control").depth_1s < DIP,
+            "starting pods cost cores, and that is not the dip of a rebalance",
+            kind="control",
         )
         claim(unaccounted(*itertools.chain(*records.values())) == 0, DELIVERED, kind="invariant")
         for name, steps in found.items():
@@ -120,7 +127,12 @@ def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
     dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim(dry == 0, "every step was taken while there was work for all partitions", kind="control")
+        claim(
+            dry == 0,
+            "every step was taken while there was work for all partitions",
+            kind="control",
+            source="the experiment's design",
+        )
         claim(ratio > 1, "an eager protocol pays for all partitions, not only for those that move")
         claim(unaccounted(*itertools.chain(*records.values())) == 0, DELIVERED, kind="invariant")
         for name, steps in found.items():

@@ -41,10 +41,17 @@ def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
     gain = (found.rate_beyond / plateau(at_p).rate).named("throughput of the group with more than P replicas over that with P")
 
     with evidence.of({"at P": at_p, "past P": beyond}) as claim:
-        claim(found.surplus >= 24, "the trial had as many replicas beyond P as it was meant to", kind="control")
-        claim(found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", source=TEXT)
-        claim(found.messages_by_surplus == 0, "a pod without a partition does nothing", source=TEXT)
-        claim(gain <= 1.05, "pods beyond P add no throughput")
+        claim(
+            found.surplus >= 24,
+            "the trial had as many replicas beyond P as it was meant to",
+            kind="control",
+            source="the experiment's design: 2P - P",
+        )
+        claim(
+            found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", source=TEXT, kind="invariant"
+        )
+        claim(found.messages_by_surplus == 0, "a pod without a partition does nothing", source=TEXT, kind="invariant")
+        claim(gain <= 1.05, "pods beyond P add no throughput", source="pilot: findings.md section 4")
         claim(unaccounted(at_p, beyond) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude(
@@ -60,12 +67,22 @@ def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence, 
     capped = trials.run(profile="overload", policy="capped", workload=slim(), until=REPLAYED)
 
     with evidence.of({"allowIdleConsumers false": capped, "true, maxReplicaCount P": at_p}) as claim:
-        claim(plateau(capped).standing_at == 22, "the group stays below P: 22 of 24 is within the HPA's tolerance")
+        claim(
+            plateau(capped).standing_at == 22,
+            "the group stays below P: 22 of 24 is within the HPA's tolerance",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %",
+        )
         claim(
             scale_events(capped).most_replicas == 25,
             "KEDA's cap asks for P + 1 while lag falls past it, because it rounds down",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
         )
-        claim(scale_events(at_p).most_replicas == 24, "maxReplicaCount = P gives all of P and no more")
+        claim(
+            scale_events(at_p).most_replicas == 24,
+            "maxReplicaCount = P gives all of P and no more",
+            kind="invariant",
+            source="policy: maxReplicaCount",
+        )
         claim(unaccounted(capped, at_p) == 0, DELIVERED, kind="invariant")
 
     found = plateau(capped)

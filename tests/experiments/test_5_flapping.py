@@ -35,9 +35,14 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
     hasty, tuned = found["15 s"], found["900 s"]
 
     with evidence.of(found) as claim:
-        claim(scale_events(hasty).flips > 0, "a window shorter than a lull flaps", kind="control")
+        claim(
+            scale_events(hasty).flips > 0,
+            "a window shorter than a lull flaps",
+            kind="control",
+            source="the experiment's design",
+        )
         claim(scale_events(tuned).flips == 0, "a window longer than a lull ends the flapping", source="text 1, section 5")
-        claim(drain_time(tuned) <= 10, "the group that no longer flaps drains as fast")
+        claim(drain_time(tuned) <= 10, "the group that no longer flaps drains as fast", source="pilot: findings.md section 5")
         claim(unaccounted(hasty, tuned) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude(
@@ -54,5 +59,9 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
     usual = trials.run(profile="bursty", policy="lag-150", workload=light(), until=REPLAYED)
 
     with evidence.of({"300 s": usual}) as claim:
-        claim(scale_events(usual).flips > 0, "a window longer than a lull is not long enough")
+        claim(
+            scale_events(usual).flips > 0,
+            "a window longer than a lull is not long enough",
+            source="pilot: findings.md section 5",
+        )
         claim(unaccounted(usual) == 0, DELIVERED, kind="invariant")

@@ -41,9 +41,19 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     drained = scaled_down()
 
     with evidence.of(drained) as claim:
-        claim(scale_events(drained).scale_downs > 0, "the autoscaler took pods from the group", kind="control")
+        claim(
+            scale_events(drained).scale_downs > 0,
+            "the autoscaler took pods from the group",
+            kind="control",
+            source="the experiment's design",
+        )
         claim(unaccounted(drained) == 0, DELIVERED, kind="invariant")
-        claim(integrity(drained).uncommitted == 0, "the committed offsets are the ends of the log")
+        claim(
+            integrity(drained).uncommitted == 0,
+            "the committed offsets are the ends of the log",
+            kind="invariant",
+            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+        )
 
     evidence.conclude(
         "terminationGracePeriodSeconds",
@@ -59,7 +69,12 @@ def test_without_drain_work_is_repeated(scaled_down, evidence):
     killed = scaled_down(drain="off")
 
     with evidence.of(killed) as claim:
-        claim(integrity(killed).doubled > 0, "without a graceful shutdown messages are processed twice")
+        claim(
+            integrity(killed).doubled > 0,
+            "without a graceful shutdown messages are processed twice",
+            kind="control",
+            source="the experiment's design: the effect that a drain ends",
+        )
         claim(undelivered(killed) == 0, AT_LEAST_ONCE, kind="invariant")
 
 
@@ -69,7 +84,12 @@ def test_auto_commit_loses_work(scaled_down, evidence):
     automatic = scaled_down(drain="off", commit="auto")
 
     with evidence.of(automatic) as claim:
-        claim(integrity(automatic).lost > 0, "a commit ahead of the work loses messages")
+        claim(
+            integrity(automatic).lost > 0,
+            "a commit ahead of the work loses messages",
+            kind="control",
+            source="the experiment's design: shows that the ledger sees loss",
+        )
 
 
 @allure.story("A grace period shorter than the work is no grace")
@@ -78,5 +98,10 @@ def test_a_short_grace_cuts_the_drain_short(scaled_down, evidence):
     cut = scaled_down(process_ms="10-30", poll_ms=3000, grace_s=1)
 
     with evidence.of(cut) as claim:
-        claim(integrity(cut).doubled > 0, "a drain that is killed repeats messages")
+        claim(
+            integrity(cut).doubled > 0,
+            "a drain that is killed repeats messages",
+            kind="control",
+            source="the experiment's design: shows that the ledger sees doubles",
+        )
         claim(undelivered(cut) == 0, AT_LEAST_ONCE, kind="invariant")

@@ -45,10 +45,28 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
     short, default = grown("earliest", SHORT_MS), grown("earliest", DEFAULT_MS)
 
     with evidence.of({"refresh 1 s": short, "refresh 300 s": default}) as claim:
-        claim(repartition(short).consumed_s < 10, "a metadata refresh of a second finds the new partitions soon")
-        claim(repartition(short).skipped == 0, "with reset earliest new partitions are read from their beginning")
-        claim(repartition(default).skipped == 0, "with the default refresh new partitions are read late, but whole")
-        claim(repartition(short).after > 24, "the ceiling of the replicas is P, and P has grown")
+        claim(
+            repartition(short).consumed_s < 10,
+            "a metadata refresh of a second finds the new partitions soon",
+            source="pilot: findings.md section 7",
+        )
+        claim(
+            repartition(short).skipped == 0,
+            "with reset earliest new partitions are read from their beginning",
+            kind="invariant",
+            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+        )
+        claim(
+            repartition(default).skipped == 0,
+            "with the default refresh new partitions are read late, but whole",
+            kind="invariant",
+            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+        )
+        claim(
+            repartition(short).after > 24,
+            "the ceiling of the replicas is P, and P has grown",
+            source="policy: the ceiling is P",
+        )
         claim(unaccounted(short, default) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude(
@@ -85,5 +103,9 @@ def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
     ceiling = grown("earliest", DEFAULT_MS, policy="lag-150")
 
     with evidence.of({"refresh 300 s, 24 replicas at most": ceiling}) as claim:
-        claim(repartition(ceiling).unconsumed == 24, "a group that does not rebalance does not see new partitions")
+        claim(
+            repartition(ceiling).unconsumed == 24,
+            "a group that does not rebalance does not see new partitions",
+            source="Kafka: metadata refresh",
+        )
         claim(unaccounted(ceiling) == 0, DELIVERED, kind="invariant")

@@ -55,10 +55,23 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
 
     with evidence.of({f"{threshold}": record for threshold, record in found.items()}) as claim:
         claim(time_behind(right) <= TIME_BEHIND_S, "the computed lagThreshold holds the objective it is computed from")
-        claim(time_behind(high) > TIME_BEHIND_S, "ten times the computed lagThreshold breaches the objective")
-        claim(scale_events(low).above_floor_at_baseline > 0, "a low lagThreshold scales on noise")
-        claim(scale_events(right).above_floor_at_baseline == 0, "the computed lagThreshold scales no pod on noise")
-        claim(optimum == 1, "the formula gives the largest lagThreshold of the sweep that holds the objective")
+        claim(time_behind(high) > TIME_BEHIND_S, "ten times the computed lagThreshold breaches the objective", kind="control")
+        claim(
+            scale_events(low).above_floor_at_baseline > 0,
+            "a low lagThreshold scales on noise",
+            kind="control",
+            source="the experiment's design: the effect of one that is too low",
+        )
+        claim(
+            scale_events(right).above_floor_at_baseline == 0,
+            "the computed lagThreshold scales no pod on noise",
+            source="text 1, section 5: no scaling on noise",
+        )
+        claim(
+            optimum == 1,
+            "the formula gives the largest lagThreshold of the sweep that holds the objective",
+            source="formula rate x SLO x 0.75",
+        )
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude(

@@ -60,8 +60,9 @@ def test_the_controller_reacts_like_keda(trials, evidence):
         claim(
             later.named("the controller's decision after KEDA's, in sync periods") <= 1,
             "both wait for the next sync and for little else",
+            source="the controller's sync period",
         )
-        claim(largest(scale_events(record).flips for record in ours) == 0, "one step makes no flip")
+        claim(largest(scale_events(record).flips for record in ours) == 0, "one step makes no flip", source="text 1, section 5")
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant")
 
 
@@ -85,10 +86,31 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
         evidence.report(name, figures)
 
     with evidence.of(named) as claim:
-        claim(scale_events(keda).flips > 0, "KEDA flaps with a window that is longer than a lull")
-        claim(scale_events(same).flips > 0, "the controller flaps by the same rule, so the rule flaps and not KEDA")
-        claim(scale_events(held).flips == 0, "a hysteresis that takes no busy pod for surplus ends the flapping")
-        claim(spared < 1, "the hysteresis gives idle pods back sooner than the long window")
-        claim(scale_events(held).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag")
-        claim(scale_events(held).above_floor_at_end == 0, "the group gives back the pods that it took")
+        claim(
+            scale_events(keda).flips > 0,
+            "KEDA flaps with a window that is longer than a lull",
+            kind="control",
+            source="the experiment's design: KEDA flaps here",
+        )
+        claim(
+            scale_events(same).flips > 0,
+            "the controller flaps by the same rule, so the rule flaps and not KEDA",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
+        claim(
+            scale_events(held).flips == 0,
+            "a hysteresis that takes no busy pod for surplus ends the flapping",
+            source="text 1, section 5",
+        )
+        claim(
+            spared < 1, "the hysteresis gives idle pods back sooner than the long window", source="pilot: findings.md section 9"
+        )
+        claim(
+            scale_events(held).above_floor_at_baseline == 0,
+            "no pod is scaled on the noise of a small lag",
+            source="text 1, section 5",
+        )
+        claim(
+            scale_events(held).above_floor_at_end == 0, "the group gives back the pods that it took", source="text 1, section 5"
+        )
         claim(unaccounted(*named.values()) == 0, DELIVERED, kind="invariant")

@@ -97,8 +97,18 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
     evidence.explain("\n".join(wrong))
 
     with evidence.of(shared) as claim:
-        claim(total(replay.syncs for replay in found.values()) >= 50, "enough syncs were replayed", kind="control")
-        claim(smallest(replay.agreement for replay in found.values()) == 100, "from the same inputs come the same replicas")
+        claim(
+            total(replay.syncs for replay in found.values()) >= 50,
+            "enough syncs were replayed",
+            kind="control",
+            source="the experiment's design: enough to replay",
+        )
+        claim(
+            smallest(replay.agreement for replay in found.values()) == 100,
+            "from the same inputs come the same replicas",
+            kind="invariant",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
         claim(unaccounted(*shared.values()) == 0, DELIVERED, kind="invariant")
 
 
@@ -112,7 +122,7 @@ def test_the_simulator_tells_what_will_happen(trials, shared, evidence):
     off = median(abs(one.peak_error) for one in found.values())
 
     with evidence.of(shared) as claim:
-        claim(off <= 15, "the median peak lag of the session's trials is predicted")
+        claim(off <= 15, "the median peak lag of the session's trials is predicted", source="pilot: findings.md section model")
 
 
 @allure.story("A prediction is as near as the next run")
@@ -127,7 +137,11 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
     nearer = nearer.named("time within one pod of the recorded replicas: a second run's less the prediction's", "points")
 
     with evidence.of(again) as claim:
-        claim(nearer <= 10, "the median prediction of three trials is about as near as the next run")
+        claim(
+            nearer <= 10,
+            "the median prediction of three trials is about as near as the next run",
+            source="pilot: findings.md section model",
+        )
         claim(unaccounted(*again.values()) == 0, DELIVERED, kind="invariant")
 
 
@@ -143,10 +157,15 @@ def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
         evidence.report(name, {"behind by more than 2 s, for (s)": late[name], "flips": scale_events(record).flips})
 
     with evidence.of(found) as claim:
-        claim(scale_events(tuned).flips == 0, "the tuned policy does not flip, as the tuner predicted")
+        claim(
+            scale_events(tuned).flips == 0,
+            "the tuned policy does not flip, as the tuner predicted",
+            source="the tuner's own prediction",
+        )
         claim(
             less.named("time behind with the tuned policy over that with the given one") < 1,
             "the tuned policy is late for less time, which the tuner was asked for",
+            source="the tuner's goal",
         )
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
 

@@ -52,9 +52,13 @@ def test_a_pod_that_is_taken_leaves_in_order(trials, evidence):
     left = departures(record)
 
     with evidence.of(record) as claim:
-        claim(left.pods > 0, "a scale-down took pods from their work", kind="control")
-        claim(left.out_of_order == 0, "each pod ends its work, commits, leaves and exits, in this order")
-        claim(left.failed == 0, "an orderly exit has code 0")
+        claim(left.pods > 0, "a scale-down took pods from their work", kind="control", source="the experiment's design")
+        claim(
+            left.out_of_order == 0,
+            "each pod ends its work, commits, leaves and exits, in this order",
+            source="text 2: graceful shutdown",
+        )
+        claim(left.failed == 0, "an orderly exit has code 0", source="text 2: graceful shutdown")
         claim(longest_shutdown(record) <= 60, "no pod needs more than its grace period", source="text 2: 60 s of grace")
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
         taken = shutdowns(record)

@@ -57,8 +57,12 @@ def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
     record = poisoned(name)
 
     with evidence.of({name: record}) as claim:
-        claim(poison_stall(record).progress == 0, STALL)
-        claim(most_over_partitions(record) >= 1, "the group gets as many pods as can own a partition, for nothing")
+        claim(poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls")
+        claim(
+            most_over_partitions(record) >= 1,
+            "the group gets as many pods as can own a partition, for nothing",
+            source="text 2: poison pill",
+        )
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
 
 
@@ -70,8 +74,8 @@ def test_idle_consumers_are_bought_too(poisoned, evidence):
     past = (poison_stall(record).most / (PARTITIONS + 1)).named("most replicas over the partitions and one")
 
     with evidence.of(record) as claim:
-        claim(poison_stall(record).progress == 0, STALL)
-        claim(past > 1, "the group gets pods that can't even own a partition")
+        claim(poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls")
+        claim(past > 1, "the group gets pods that can't even own a partition", source="KEDA's docs: allowIdleConsumers")
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
 
 
@@ -82,12 +86,14 @@ def test_a_poison_pill_is_contained(poisoned, evidence, name):
     record = poisoned(name)
 
     with evidence.of({name: record}) as claim:
-        claim(poison_stall(record).scale_ups == 0, "a stalled partition buys no pods")
+        claim(poison_stall(record).scale_ups == 0, "a stalled partition buys no pods", source="KEDA's docs of the setting")
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
         if name == "retry and DLQ":
-            claim(poison_stall(record).waiting <= LAG_THRESHOLD, MOVES_ON)
+            claim(poison_stall(record).waiting <= LAG_THRESHOLD, MOVES_ON, source="policy: lagThreshold 250")
         else:
-            claim(poison_stall(record).progress == 0, STALL)
+            claim(
+                poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls"
+            )
 
 
 @allure.story("Poison: limitToPartitionsWithLag counts work in flight")
@@ -97,7 +103,7 @@ def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
 
     with evidence.of(record) as claim:
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
-        claim(poison_stall(record).progress == 0, STALL)
+        claim(poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls")
         claim(
             poison_stall(record).scale_ups > 0,
             "a message in flight makes a partition lag, so the limit does not hold the group",
@@ -115,8 +121,13 @@ def test_what_contains_a_poison_pill(poisoned, evidence):
         evidence.report(name, figures | {"pod-minutes": found.pod_minutes, "of it above the floor": found.useless})
 
     with evidence.of(records) as claim:
-        claim(total(poison_stall(one).progress for name, one in records.items() if name != "retry and DLQ") == 0, STALL)
-        claim(poison_stall(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON)
+        claim(
+            total(poison_stall(one).progress for name, one in records.items() if name != "retry and DLQ") == 0,
+            STALL,
+            kind="control",
+            source="the experiment's design: the poison stalls",
+        )
+        claim(poison_stall(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON, source="policy: lagThreshold 250")
         claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant")
 
 

@@ -85,7 +85,12 @@ def test_every_query_of_the_text_answers(trials, evidence, answers):
     silent = Quantity("queries of the dashboard without data", "queries", sum(not one["today"] for one in found.values()))
 
     with evidence.of(record) as claim:
-        claim(silent == 0, "every panel shows something: one that does not is a board that broke")
+        claim(
+            silent == 0,
+            "every panel shows something: one that does not is a board that broke",
+            kind="control",
+            source="the experiment's design: a panel without data is a broken board",
+        )
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
     assert {name for name, one in found.items() if not one["printed"]} == {
         name for name, one in asked().items() if one.get("now")

@@ -56,10 +56,23 @@ def test_inertia_ends_the_jitter(trials, evidence):
     )
 
     with evidence.of(records) as claim:
-        claim(scale_events(restless).flips > 0, "the bursts cause jitter on a group without inertia", kind="control")
-        claim(scale_events(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter")
-        claim(fewer_rounds < 1, "inertia saves rebalances")
-        claim(fewer_moves < 1, "inertia moves fewer partitions, each of which pauses while it moves")
+        claim(
+            scale_events(restless).flips > 0,
+            "the bursts cause jitter on a group without inertia",
+            kind="control",
+            source="the experiment's design",
+        )
+        claim(
+            scale_events(calm).flips == 0,
+            "a window down longer than the bursts are apart ends the jitter",
+            source="text 2, pattern: inertia",
+        )
+        claim(fewer_rounds < 1, "inertia saves rebalances", source="text 2, pattern: inertia")
+        claim(
+            fewer_moves < 1,
+            "inertia moves fewer partitions, each of which pauses while it moves",
+            source="text 2, pattern: inertia",
+        )
         claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant")
 
 
@@ -72,13 +85,40 @@ def test_a_spike_shorter_than_the_window_scales_nothing(trials, evidence):
     evidence.report(INERTIA, figures | {"went up by the smallest": found.followed, "of": found.beyond})
 
     with evidence.of({INERTIA: held, BARE: bare}) as claim:
-        claim(steps_in_burst(bare) > 0, "the short spike is large enough to scale a group without a window", kind="control")
-        claim(steps_in_burst(held) == 0, "the window up sits out a spike that is shorter than it")
-        claim(found.told_apart > 0, "there are syncs at which the two rules differ", kind="control")
-        claim(found.raised == 0, "the smallest recent recommendation decides, not the highest")
-        claim(found.share == 100, "a step up goes no further than the smallest recommendation of the window")
+        claim(
+            steps_in_burst(bare) > 0,
+            "the short spike is large enough to scale a group without a window",
+            kind="control",
+            source="the experiment's design",
+        )
+        claim(
+            steps_in_burst(held) == 0, "the window up sits out a spike that is shorter than it", source="text 2: the window up"
+        )
+        claim(
+            found.told_apart > 0,
+            "there are syncs at which the two rules differ",
+            kind="control",
+            source="the experiment's design",
+        )
+        claim(
+            found.raised == 0,
+            "the smallest recent recommendation decides, not the highest",
+            kind="invariant",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
+        claim(
+            found.share == 100,
+            "a step up goes no further than the smallest recommendation of the window",
+            kind="invariant",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
         claim(unaccounted(held, bare) == 0, DELIVERED, kind="invariant")
-        claim(agreement(held).agreement == 100, "the model, which takes the smallest, decides every sync as the HPA did")
+        claim(
+            agreement(held).agreement == 100,
+            "the model, which takes the smallest, decides every sync as the HPA did",
+            kind="invariant",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
         evidence.explain(f"The controller's own reason in the HPA's status: {found.said!r}")
     assert "lowest recent recommendation" in found.said
 
@@ -90,7 +130,12 @@ def test_percent_200_triples(trials, evidence):
 
     with evidence.of(bare) as claim:
         claim(unaccounted(bare) == 0, DELIVERED, kind="invariant")
-        claim(first_period_factor(bare) == 3, "200 % are added to what is there: three times the replicas, not twice")
+        claim(
+            first_period_factor(bare) == 3,
+            "200 % are added to what is there: three times the replicas, not twice",
+            kind="invariant",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles): Percent 200",
+        )
 
 
 @allure.story("lagThreshold follows from a pod's rate and the SLO")
@@ -106,7 +151,7 @@ def test_the_computed_threshold_holds_the_slo(trials, evidence):
     with evidence.of({"250": computed, "2500": late}) as claim:
         claim(time_behind(computed) <= SLO_S, "the computed lagThreshold keeps the group within the objective")
         claim(timelag(computed).p95_s <= SLO_S, "late in the spike 95 % of the messages are processed within the objective")
-        claim(time_behind(late) > SLO_S, "ten times the computed lagThreshold breaches the objective")
+        claim(time_behind(late) > SLO_S, "ten times the computed lagThreshold breaches the objective", kind="control")
         claim(unaccounted(computed, late) == 0, DELIVERED, kind="invariant")
 
     evidence.conclude("lagThreshold", 250, "166.7 payments/s x 2 s x 0.75, computed by python -m lab threshold")

@@ -41,14 +41,28 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
     first_receipt = reaction(batch).real_s.named("first event to the first receipt, at real time")
 
     with evidence.of({"one event": single, "batch": batch, "batch, slow down": slow}) as claim:
-        claim(sent == 1, "there was an event to wake for", kind="control")
-        claim(waiting == 1, "the event is there at the end, and nobody comes for it")
+        claim(sent == 1, "there was an event to wake for", kind="control", source="the experiment's design")
+        claim(
+            waiting == 1, "the event is there at the end, and nobody comes for it", source="KEDA's docs: activationLagThreshold"
+        )
         claim(intervals_showing(single, 1) >= 10, "KEDA has shown the lag of one for ten polling intervals", kind="control")
-        claim(scale_events(single).most_replicas == 0, "activationLagThreshold 1 asks for more than one event")
+        claim(
+            scale_events(single).most_replicas == 0,
+            "activationLagThreshold 1 asks for more than one event",
+            source="KEDA's docs: activationLagThreshold",
+        )
         claim(first_receipt < 60, "a batch can bear the start from zero", source="text 4: 30 to 60 s from 0 to 1")
         claim(scale_events(batch).most_replicas == 10, "5,000 events get ten pods", source="text 4: ceil(5000 / 500)")
-        claim(scale_events(batch).above_floor_at_end.named("replicas at the end") == 0, "nothing to do costs nothing")
-        claim(last_step_to_zero(slow) > 1, "KEDA's way to zero knows no scaleDown policy")
+        claim(
+            scale_events(batch).above_floor_at_end.named("replicas at the end") == 0,
+            "nothing to do costs nothing",
+            source="policy: minReplicaCount 0",
+        )
+        claim(
+            last_step_to_zero(slow) > 1,
+            "KEDA's way to zero knows no scaleDown policy",
+            source="KEDA's docs: to zero by cooldownPeriod",
+        )
         claim(unaccounted(single, batch, slow) == 0, DELIVERED, kind="invariant")
         for name, record in {"as written": batch, "one pod a minute": slow}.items():
             found = reaction(record)

@@ -71,13 +71,31 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
 
     with evidence.of(record) as claim:
         claim(matching.replicas == 5, "500 waiting riders get five pods of matching", source="text 4: ceil(500 / 100)")
-        claim(matching.off_formula == 0, "at rest every status of matching follows ceil(pending / 100)")
+        claim(
+            matching.off_formula == 0,
+            "at rest every status of matching follows ceil(pending / 100)",
+            kind="invariant",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
         claim(replicas(record, "rider-api").most > 1, "the plain HPA of the riders' API works beside KEDA's")
-        claim(ambiguous(record, HPAS) == 2, "both HPAs of one Deployment report that they don't decide")
-        claim(replicas(record, "contested").changes == 0, "two HPAs of one Deployment don't fight: they stop")
-        claim(unanswered == 0, "an answer 202 means that the broker has the event", kind="invariant")
+        claim(
+            ambiguous(record, HPAS) == 2,
+            "both HPAs of one Deployment report that they don't decide",
+            source="Kubernetes: AmbiguousSelector",
+        )
+        claim(
+            replicas(record, "contested").changes == 0,
+            "two HPAs of one Deployment don't fight: they stop",
+            source="Kubernetes: AmbiguousSelector",
+        )
+        claim(
+            unanswered == 0,
+            "an answer 202 means that the broker has the event",
+            kind="invariant",
+            source="contract of the answer 202",
+        )
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
-        claim(load(record).failures == 0, "every request succeeds, quotes too")
+        claim(load(record).failures == 0, "every request succeeds, quotes too", source="text 4: every request")
         for hpa in HPAS:
             for kind, status, reason, text in conditions(record, hpa):
                 evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")

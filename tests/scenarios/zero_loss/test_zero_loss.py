@@ -67,19 +67,53 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
     gone = (whole.lost + whole.unseen).named("messages lost or never reached")
 
     with evidence.of(sustained) as claim:
-        claim(scale_events(sustained).scale_ups > 0, "the group was scaled up", kind="control")
-        claim(scale_events(sustained).scale_downs > 0, "the group was scaled down", kind="control")
+        claim(
+            scale_events(sustained).scale_ups > 0, "the group was scaled up", kind="control", source="the experiment's design"
+        )
+        claim(
+            scale_events(sustained).scale_downs > 0,
+            "the group was scaled down",
+            kind="control",
+            source="the experiment's design",
+        )
         claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant")
-        claim(gone == 0, "no message is lost", source="text 5: zero message loss")
-        claim(letters.unaccounted == 0, "every message is processed or dead", source="text 5: every message gets processed")
-        claim(letters.dead > 0, "messages were injected that never succeed", kind="control")
-        claim(letters.without_letter == 0, "each message that never succeeds becomes a dead letter")
-        claim(letters.surplus == 0, "a transient failure recovers in time, and becomes no dead letter")
-        claim(letters.both == 0, "each message has one end, but for what a kill repeats")
-        claim(letters.unreasoned == 0, "each letter names its message, its source, its attempts and its times")
-        claim(whole.uncommitted == 0, "the group has committed all that was produced", kind="invariant")
-        claim(kill.unexplained == 0, "only the kill repeats work: scaling repeats none")
-        claim(kill.oldest_s <= 1, UNCOMMITTED)
+        claim(gone == 0, "no message is lost", source="text 5: zero message loss", kind="invariant")
+        claim(
+            letters.unaccounted == 0,
+            "every message is processed or dead",
+            source="text 5: every message gets processed",
+            kind="invariant",
+        )
+        claim(letters.dead > 0, "messages were injected that never succeed", kind="control", source="the experiment's design")
+        claim(
+            letters.without_letter == 0,
+            "each message that never succeeds becomes a dead letter",
+            kind="invariant",
+            source="text 5: every message is processed or in the DLQ",
+        )
+        claim(
+            letters.surplus == 0, "a transient failure recovers in time, and becomes no dead letter", source="text 5: retries"
+        )
+        claim(letters.both == 0, "each message has one end, but for what a kill repeats", kind="invariant", source="text 5")
+        claim(
+            letters.unreasoned == 0,
+            "each letter names its message, its source, its attempts and its times",
+            kind="invariant",
+            source="text 5",
+        )
+        claim(
+            whole.uncommitted == 0,
+            "the group has committed all that was produced",
+            kind="invariant",
+            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+        )
+        claim(
+            kill.unexplained == 0,
+            "only the kill repeats work: scaling repeats none",
+            kind="invariant",
+            source="delivery contract (docs/decisions/03, 38), but for what a kill repeats",
+        )
+        claim(kill.oldest_s <= 1, UNCOMMITTED, source="setting: commit interval + poll + commit")
         beside_the_text(
             {
                 '"zero message loss": messages lost': gone,
@@ -102,7 +136,11 @@ def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
     evidence.report("retries", figures | {"stalls compared": found.compared})
 
     with evidence.of(sustained) as claim:
-        claim(found.others >= 0.9, "a retry stops its own partition and no other")
+        claim(
+            found.others >= 0.9,
+            "a retry stops its own partition and no other",
+            source="pilot: findings.md section zero-loss.md",
+        )
         claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant")
 
 
@@ -126,8 +164,16 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
     )
 
     with evidence.of(sustained) as claim:
-        claim(stand.standing_at >= 22, "KEDA's cap holds the group: 22 to 24 of 24 are within the HPA's tolerance")
-        claim(steps.most_replicas <= 25, "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls")
+        claim(
+            stand.standing_at >= 22,
+            "KEDA's cap holds the group: 22 to 24 of 24 are within the HPA's tolerance",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %",
+        )
+        claim(
+            steps.most_replicas <= 25,
+            "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
         claim(steps.flips == 0, "the group does not flap", source="text 5: prevents rapid oscillations")
-        claim(steps.above_floor_at_end == 0, "the group gives back what it took")
+        claim(steps.above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
         claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant")
