@@ -23,8 +23,8 @@ ONE = ("profile_name", "profile", "seed", "partitions", "scale", "runtime", "unt
 RATES = (1.0, 0.5, 0.25, 0.125)  # of the traffic and of each pod
 
 # What a side costs, in cores. A pod's is the median of recorded trials on one AMD EPYC, a message's stands in docs/options.md.
-# BROKERED and BASE are estimates, too low where few messages share a fetch: 25 pods at 1,800/s kept 1.6 cores busy. The start of
-# pods is left out: it passes, and A/A duets show what it does.
+# BROKERED and BASE are estimates, too low where few messages share a fetch: 25 pods at 1,800/s kept 1.6 cores busy. What
+# the start of pods costs is left out: it passes, and A/A duets show it.
 POD = 0.018  # of a consumer at work, whatever its rate: it polls, heartbeats, writes receipts, answers probes and scrapes
 CONSUMED, PRODUCED = 5.4e-6, 5.9e-6  # s of CPU for a message in the consumer and in the producer
 BROKERED = 4e-6  # s of CPU for a message that the broker takes or gives
