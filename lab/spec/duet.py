@@ -23,11 +23,13 @@ ONE = ("profile_name", "profile", "seed", "partitions", "scale", "runtime", "unt
 RATES = (1.0, 0.5, 0.25, 0.125)  # of the traffic and of each pod
 
 # What a side costs, in cores. A pod's is the median of recorded trials on one AMD EPYC, a message's stands in docs/options.md.
-# BROKERED and BASE are estimates. The start of pods is left out: it passes, and A/A duets show what it does.
+# BROKERED and BASE are estimates, too low where few messages share a fetch: 25 pods at 1,800/s kept 1.6 cores busy. What
+# the start of pods costs is left out: it passes, and A/A duets show it.
 POD = 0.018  # of a consumer at work, whatever its rate: it polls, heartbeats, writes receipts, answers probes and scrapes
 CONSUMED, PRODUCED = 5.4e-6, 5.9e-6  # s of CPU for a message in the consumer and in the producer
 BROKERED = 4e-6  # s of CPU for a message that the broker takes or gives
 BASE = 0.5  # Kubernetes, KEDA, Prometheus and the recorder
+BESIDE = 0.25  # cores that producer and exporters request
 USED = 0.8  # of a machine's cores: beyond it what is measured is the queue for them
 
 
@@ -95,12 +97,25 @@ def _side(inputs: Inputs) -> float:
     return pods * POD + taken + working * busy
 
 
+def _schedulable(a: Inputs, b: Inputs, there: float) -> None:
+    """Raise :class:`InputError` where the pods of both sides request more than ``there`` cores: some would never start."""
+    pods = [one.policy.max_replicas for one in (a, b)]
+    requested = sum(count * one.workload.cpu_request_m for count, one in zip(pods, (a, b), strict=True)) / 1000
+    if requested + BESIDE > there:
+        most = int((there - BESIDE) * 1000 / sum(pods))
+        value = (a.workload.cpu_request_m, b.workload.cpu_request_m)
+        raise InputError(
+            "duet", "cpu_request_m", value, f"at most {most}, so that {sum(pods)} pods are scheduled on {there:g} cores"
+        )
+
+
 def carried(a: Inputs, b: Inputs, there: float) -> tuple[Inputs, Inputs]:
     """The sides of a duet at the highest of RATES that ``there`` cores carry; a lower one than 1 is told in one line.
 
     Raises :class:`InputError` like :func:`sides`, and where the cores carry the two sides at none.
     """
     sides(a, b)  # what can't be a duet is said before what it costs
+    _schedulable(a, b, there)
     limit, needed = USED * there, cores(a, b)
     for rate in RATES:
         pair = sides(a, b, rate)

@@ -21,7 +21,7 @@ def read(policy="lag-150", profile="plateau", workload=None, seed=1, **how):
     return inputs.read(profile, policy, workload or light(), seed, scales.load("quick"), "binary", **how)
 
 
-LAG, CPU = read(), read("cpu")
+LAG, CPU = read(workload=slim()), read("cpu", workload=slim())
 
 
 def test_sides_have_ids_of_their_own():
@@ -58,7 +58,7 @@ def test_a_side_that_no_trial_wrote_is_refused(side):
         (read(partitions=12), "partitions"),
         (read(until="drained"), "until"),
         (read(repetition=2), "repetition"),
-        (read(workload=light(entities=1000)), "entities"),
+        (read(workload=slim(entities=1000)), "entities"),
         (read("two-pods"), None),
         (read("up-and-down"), "policy"),
         (read(workload=light(balancer="range")), None),
@@ -138,13 +138,23 @@ def test_a_rate_that_it_does_not_carry_is_halved_and_said_in_one_line(caplog):
 
 def test_pods_that_no_rate_makes_fewer_are_refused():
     """48 pods a side keep two cores busy by being there."""
-    many = read("past-p", "overload", slim())
+    many = read("past-p", "overload", slim(cpu_request_m=15))
     with pytest.raises(
         InputError, match=r"duet: maxReplicaCount of past-p and past-p: \(48, 48\) is not allowed; .*fewer pods"
     ):
         carried(many, many, 2)
     with pytest.raises(InputError, match="duet: seed"):
         carried(many, read("past-p", "overload", slim(), seed=2), 0)
+
+
+def test_pods_that_no_node_takes_are_refused():
+    """24 pods a side that request 70m each: 25 of them fill two cores, and the others would be pending for the whole trial."""
+    wide = read(workload=light())
+    with pytest.raises(
+        InputError, match=r"duet: cpu_request_m: \(70, 70\) is not allowed; allowed: at most 36, so that 48 pods"
+    ):
+        carried(wide, wide, 2)
+    assert carried(wide, wide, 4)[0].side.rate == 1
 
 
 def test_the_costs_are_those_that_are_published():

@@ -12,10 +12,10 @@ from lab.record.store import Record
 from lab.spec import duet
 from lab.spec import scale as scales
 from lab.trial.trials import Trials, resumed, stored, stored_rate
-from tests.experiments.workloads import light
+from tests.experiments.workloads import slim
 from tests.unit.measure import whole
 
-PLAN = {"profile": "plateau", "workload": light(), "until": "replayed"}
+PLAN = {"profile": "plateau", "workload": slim(), "until": "replayed"}
 PLANS = {"CPU": PLAN | {"policy": "cpu"}, "lag": PLAN | {"policy": "lag-150"}, "low": PLAN | {"policy": "lag-5"}}
 
 
