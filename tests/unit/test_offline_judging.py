@@ -42,9 +42,9 @@ def test_a_number_within_its_bound_is_held(judged):
 def test_a_missing_table_is_no_data_and_fails(judged):
     """Without a reconciliation nothing is proved, so the test does not pass."""
     ran, verdicts = judged
-    assert verdicts["messages processed more than once"]["verdict"] == "no data"
+    assert verdicts["messages that were not delivered exactly once"]["verdict"] == "no data"
     assert ran.returncode == 1
-    assert "messages processed more than once: no data" in ran.stdout
+    assert "messages that were not delivered exactly once: no data" in ran.stdout
     assert "1 failed" in ran.stdout
 
 
