@@ -1,7 +1,7 @@
 """The cold start that a workload declares: alive, not ready, and over at its time or with the first signal."""
 
 import time
-from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -13,7 +13,7 @@ from lab.spec.consumer import flags, settings
 @pytest.fixture
 def starting(monkeypatch):
     """A consumer with a broker that it never reaches; its metrics, which are the process's, can be registered once only."""
-    monkeypatch.setattr(main, "Metrics", SimpleNamespace)
+    monkeypatch.setattr(main, "Metrics", MagicMock)
     return main.Program(settings(flags().parse_args(["--bootstrap-servers=127.0.0.1:9"])))
 
 
