@@ -15,6 +15,7 @@ from lab.record.store import Record
 from lab.spec.inputs import DRAINED, PRODUCER
 
 DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
+CONTRACT = "text 1, section 5: processed == produced; docs/decisions/38"
 AT_LEAST_ONCE = "each event that was due was delivered at least once: a kill may repeat work, and loses none"
 UNTOLD_ID = "the topic's id is not judged: the record is of before it was kept"
 

@@ -29,7 +29,7 @@ from lab.judge.aggregate import largest, median, smallest, spread
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
 from lab.judge.runs import first
 from lab.measure.cost import cost
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import moments, peak_lag
 from lab.measure.lateness import behind
 from lab.measure.reaction import POLICY, reaction
@@ -115,7 +115,7 @@ def test_transient_spikes_scale_nothing(trials, evidence):
             source="author's text on persistent lag",
         )
         ignoring(claim, found[LASTING])
-        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @pytest.mark.parametrize("profile", ["bursty", "sawtooth"])
@@ -142,7 +142,7 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
             kind="control",
             source="the experiment's design",
         )
-        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("A true step is answered later")
@@ -180,7 +180,7 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
             "a threshold in seconds asks for as many pods",
             source="pilot: findings.md section 10",
         )
-        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("A partition that one message stalls")
@@ -206,7 +206,7 @@ def test_a_stalled_partition(trials, evidence):
             "nothing lasts longer, so the persistent-lag scaler is no remedy here",
             source="pilot: findings.md section 10",
         )
-        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("The author's table, minute by minute")
@@ -246,4 +246,4 @@ def test_the_authors_table(trials, evidence):
             source="author's table",
         )
         ignoring(claim, found[long])
-        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)

@@ -15,7 +15,7 @@ over by then, and the peak is at most half.
 import allure
 import pytest
 
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import hold
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
@@ -53,4 +53,4 @@ def test_cpu_does_not_see_a_backlog(trials, evidence):
         )
         claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end", source="pilot: findings.md section 1")
         claim(ratio >= 2, "the right signal at least halves the peak", source="pilot: findings.md section 1")
-        claim(unaccounted(cpu, lag) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(cpu, lag) == 0, DELIVERED, kind="invariant", source=CONTRACT)

@@ -24,7 +24,7 @@ import pytest
 
 from lab.judge.aggregate import median, spread
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.drain import drain
 from lab.measure.lag import hold
 from lab.measure.reaction import PARTS, POLICY, cold_start, reaction
@@ -70,7 +70,7 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
             "the group gives back the pods that it took",
             source="text 1, section 5: gives back",
         )
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("A reaction's parts, over repeated trials")
@@ -91,7 +91,7 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
         claim(
             median(one.real_s for one in found) < REACTION_S, "it is in time also with KEDA's and the HPA's wait at real length"
         )
-        claim(unaccounted(*runs) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*runs) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("pollingInterval is not in the way from 1 to N, unless metrics are cached")
@@ -115,7 +115,7 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
         )
         claim(in_polls >= 0.5, "with cached metrics pollingInterval decides how often the metric changes")
         claim(reaction(live).total_s < REACTION_S, "a pollingInterval of a minute does not delay the reaction")
-        claim(unaccounted(live, cached) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(live, cached) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude("useCachedMetrics", "false", "with it the lag that the HPA sees changes once in a pollingInterval")
 
@@ -136,4 +136,4 @@ def test_the_cold_start_is_shortened(trials, evidence):
 
     with evidence.of(found) as claim:
         claim(shortened < 0.9, "pods that start a few at a time start sooner each", source="pilot: findings.md section 2")
-        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)

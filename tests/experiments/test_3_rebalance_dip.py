@@ -24,7 +24,7 @@ import pytest
 
 from lab.judge.aggregate import largest, total
 from lab.judge.bounds import DIP, RECOVERY_S
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.dip import MedianStep, dips, dry_partitions, median_step, rate_traces, worst_step
 from lab.report.dips import dip_bars, dip_traces
 from lab.spec.inputs import REPLAYED
@@ -99,7 +99,7 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
             "starting pods cost cores, and that is not the dip of a rebalance",
             kind="control",
         )
-        claim(unaccounted(*itertools.chain(*records.values())) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*itertools.chain(*records.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         for name, steps in found.items():
             for kind in ("up", "down") if name in PROTOCOLS else ("control",):
                 evidence.report(f"{name}, {kind}", figures(steps, kind))
@@ -134,7 +134,7 @@ def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
             source="the experiment's design",
         )
         claim(ratio > 1, "an eager protocol pays for all partitions, not only for those that move")
-        claim(unaccounted(*itertools.chain(*records.values())) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*itertools.chain(*records.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         for name, steps in found.items():
             for kind in ("up", "down"):
                 evidence.report(f"{name}, {kind}", figures(steps, kind))

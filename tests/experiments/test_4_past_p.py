@@ -17,7 +17,7 @@ import allure
 import pytest
 
 from lab.measure.cost import surplus_replicas
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.scaling import plateau, scale_events
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
@@ -52,7 +52,7 @@ def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
         )
         claim(found.messages_by_surplus == 0, "a pod without a partition does nothing", source=TEXT, kind="invariant")
         claim(gain <= 1.05, "pods beyond P add no throughput", source="pilot: findings.md section 4")
-        claim(unaccounted(at_p, beyond) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(at_p, beyond) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude(
         "maxReplicaCount",
@@ -83,7 +83,7 @@ def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence, 
             kind="invariant",
             source="policy: maxReplicaCount",
         )
-        claim(unaccounted(capped, at_p) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(capped, at_p) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     found = plateau(capped)
     evidence.conclude(

@@ -16,7 +16,7 @@ lagThreshold within 10 s of the last burst, as seen. On ``bursty`` the usual win
 import allure
 import pytest
 
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.drain import drain_time
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
@@ -43,7 +43,7 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
         )
         claim(scale_events(tuned).flips == 0, "a window longer than a lull ends the flapping", source="text 1, section 5")
         claim(drain_time(tuned) <= 10, "the group that no longer flaps drains as fast", source="pilot: findings.md section 5")
-        claim(unaccounted(hasty, tuned) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(hasty, tuned) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude(
         "scaleDown.stabilizationWindowSeconds",
@@ -64,4 +64,4 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
             "a window longer than a lull is not long enough",
             source="pilot: findings.md section 5",
         )
-        claim(unaccounted(usual) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(usual) == 0, DELIVERED, kind="invariant", source=CONTRACT)

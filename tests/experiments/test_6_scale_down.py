@@ -16,7 +16,7 @@ Asserted. With drain on processed == produced and every offset is committed. Eac
 import allure
 import pytest
 
-from lab.measure.delivery import AT_LEAST_ONCE, DELIVERED, unaccounted, undelivered
+from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, unaccounted, undelivered
 from lab.measure.integrity import integrity
 from lab.measure.scaling import scale_events
 from tests.experiments.workloads import light
@@ -47,7 +47,7 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
             kind="control",
             source="the experiment's design",
         )
-        claim(unaccounted(drained) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(drained) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(
             integrity(drained).uncommitted == 0,
             "the committed offsets are the ends of the log",
@@ -75,7 +75,7 @@ def test_without_drain_work_is_repeated(scaled_down, evidence):
             kind="control",
             source="the experiment's design: the effect that a drain ends",
         )
-        claim(undelivered(killed) == 0, AT_LEAST_ONCE, kind="invariant")
+        claim(undelivered(killed) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)
 
 
 @allure.story("Auto-commit loses work")
@@ -104,4 +104,4 @@ def test_a_short_grace_cuts_the_drain_short(scaled_down, evidence):
             kind="control",
             source="the experiment's design: shows that the ledger sees doubles",
         )
-        claim(undelivered(cut) == 0, AT_LEAST_ONCE, kind="invariant")
+        claim(undelivered(cut) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)

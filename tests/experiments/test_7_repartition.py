@@ -16,7 +16,7 @@ ceiling (policy ``lag-150``) has no such rebalance and consumes none of them.
 import allure
 import pytest
 
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.rebalance import repartition
 from lab.spec.events import Grow
 from lab.spec.inputs import REPLAYED
@@ -67,7 +67,7 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
             "the ceiling of the replicas is P, and P has grown",
             source="policy: the ceiling is P",
         )
-        claim(unaccounted(short, default) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(short, default) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude(
         "topic.metadata.refresh.interval.ms",
@@ -108,4 +108,4 @@ def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
             "a group that does not rebalance does not see new partitions",
             source="Kafka: metadata refresh",
         )
-        claim(unaccounted(ceiling) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(ceiling) == 0, DELIVERED, kind="invariant", source=CONTRACT)

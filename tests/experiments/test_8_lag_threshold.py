@@ -18,7 +18,7 @@ import pytest
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
 from lab.measure.cost import cost
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import hold
 from lab.measure.lateness import time_behind
 from lab.measure.scaling import scale_events
@@ -72,7 +72,7 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
             "the formula gives the largest lagThreshold of the sweep that holds the objective",
             source="formula rate x SLO x 0.75",
         )
-        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude(
         "lagThreshold",

@@ -25,7 +25,7 @@ import pytest
 from lab.judge.aggregate import median, smallest, total
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.calibration import calibration_from_others
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.hpa_decisions import agreement
 from lab.measure.lateness import behind
 from lab.measure.prediction import Comparison, compare, compare_runs
@@ -109,7 +109,7 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
             kind="invariant",
             source="the pinned Go code of the HPA/KEDA (tests/oracles)",
         )
-        claim(unaccounted(*shared.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*shared.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("What the simulator says beforehand, beside what happened")
@@ -142,7 +142,7 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
             "the median prediction of three trials is about as near as the next run",
             source="pilot: findings.md section model",
         )
-        claim(unaccounted(*again.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*again.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("The tuner's recommendation, confirmed")
@@ -167,7 +167,7 @@ def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
             "the tuned policy is late for less time, which the tuner was asked for",
             source="the tuner's goal",
         )
-        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude(
         "tuned",

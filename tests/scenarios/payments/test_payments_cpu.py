@@ -15,7 +15,7 @@ import allure
 import pytest
 
 from lab.judge.measure import quantity
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.hpa_decisions import CPU, LAG, winning_metric
 from tests.scenarios.payments.trials import processor, run
 
@@ -48,7 +48,7 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
             kind="control",
             source="the experiment's design: lag alone",
         )
-        claim(unaccounted(both, alone) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(both, alone) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         for step in found.steps:
             figures = {"from": step.before, "to": step.after, "CPU (%)": step.values.get(CPU)}
             figures |= {"lag per pod": step.values.get(LAG)}

@@ -17,7 +17,7 @@ import allure
 import pytest
 
 from lab.judge.aggregate import total
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.failures import poison_stall
 from tests.scenarios.payments.trials import processor, run
 
@@ -63,7 +63,7 @@ def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
             "the group gets as many pods as can own a partition, for nothing",
             source="text 2: poison pill",
         )
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("Poison: allowIdleConsumers goes past the partitions")
@@ -76,7 +76,7 @@ def test_idle_consumers_are_bought_too(poisoned, evidence):
     with evidence.of(record) as claim:
         claim(poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls")
         claim(past > 1, "the group gets pods that can't even own a partition", source="KEDA's docs: allowIdleConsumers")
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @pytest.mark.parametrize("name", ["retry and DLQ", "excludePersistentLag"])
@@ -87,7 +87,7 @@ def test_a_poison_pill_is_contained(poisoned, evidence, name):
 
     with evidence.of({name: record}) as claim:
         claim(poison_stall(record).scale_ups == 0, "a stalled partition buys no pods", source="KEDA's docs of the setting")
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         if name == "retry and DLQ":
             claim(poison_stall(record).waiting <= LAG_THRESHOLD, MOVES_ON, source="policy: lagThreshold 250")
         else:
@@ -102,7 +102,7 @@ def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
     record = poisoned("limitToPartitionsWithLag")
 
     with evidence.of(record) as claim:
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls")
         claim(
             poison_stall(record).scale_ups > 0,
@@ -128,7 +128,7 @@ def test_what_contains_a_poison_pill(poisoned, evidence):
             source="the experiment's design: the poison stalls",
         )
         claim(poison_stall(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON, source="policy: lagThreshold 250")
-        claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 def most_over_partitions(record):

@@ -25,7 +25,7 @@ from lab.board.panels import Panel, Query
 from lab.board.source import Source, Window
 from lab.errors import NoData
 from lab.judge.quantity import Quantity
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.record.store import add, write_json
 from tests.scenarios.payments.trials import run
 
@@ -91,7 +91,7 @@ def test_every_query_of_the_text_answers(trials, evidence, answers):
             kind="control",
             source="the experiment's design: a panel without data is a broken board",
         )
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
     assert {name for name, one in found.items() if not one["printed"]} == {
         name for name, one in asked().items() if one.get("now")
     }, "what is said to be gone is gone, and nothing else"

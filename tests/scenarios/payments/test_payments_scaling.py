@@ -18,7 +18,7 @@ import pytest
 
 from lab.judge.quantity import Bound
 from lab.measure.cost import cost
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.hpa_decisions import agreement, first_period_factor, steps_in_burst, up_window
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import time_behind
@@ -73,7 +73,7 @@ def test_inertia_ends_the_jitter(trials, evidence):
             "inertia moves fewer partitions, each of which pauses while it moves",
             source="text 2, pattern: inertia",
         )
-        claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("The window up takes the smallest recent recommendation")
@@ -112,7 +112,7 @@ def test_a_spike_shorter_than_the_window_scales_nothing(trials, evidence):
             kind="invariant",
             source="the pinned Go code of the HPA/KEDA (tests/oracles)",
         )
-        claim(unaccounted(held, bare) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(held, bare) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(
             agreement(held).agreement == 100,
             "the model, which takes the smallest, decides every sync as the HPA did",
@@ -129,7 +129,7 @@ def test_percent_200_triples(trials, evidence):
     bare = run(trials, "payments-spike", "no-inertia")
 
     with evidence.of(bare) as claim:
-        claim(unaccounted(bare) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(bare) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(
             first_period_factor(bare) == 3,
             "200 % are added to what is there: three times the replicas, not twice",
@@ -152,6 +152,6 @@ def test_the_computed_threshold_holds_the_slo(trials, evidence):
         claim(time_behind(computed) <= SLO_S, "the computed lagThreshold keeps the group within the objective")
         claim(timelag(computed).p95_s <= SLO_S, "late in the spike 95 % of the messages are processed within the objective")
         claim(time_behind(late) > SLO_S, "ten times the computed lagThreshold breaches the objective", kind="control")
-        claim(unaccounted(computed, late) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(computed, late) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude("lagThreshold", 250, "166.7 payments/s x 2 s x 0.75, computed by python -m lab threshold")

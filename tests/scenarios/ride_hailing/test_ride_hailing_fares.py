@@ -16,7 +16,7 @@ import pytest
 
 from lab.judge.quantity import Quantity
 from lab.measure import age
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.measure.scaling import scale_events
@@ -63,7 +63,7 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
             "KEDA's way to zero knows no scaleDown policy",
             source="KEDA's docs: to zero by cooldownPeriod",
         )
-        claim(unaccounted(single, batch, slow) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(single, batch, slow) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         for name, record in {"as written": batch, "one pod a minute": slow}.items():
             found = reaction(record)
             figures: dict[str, Quantity | float] = {

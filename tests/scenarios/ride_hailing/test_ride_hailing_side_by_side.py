@@ -22,7 +22,7 @@ from kubernetes.dynamic import DynamicClient
 from lab import yamlfile
 from lab.cluster import apply, keda
 from lab.errors import LabFault
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.integrity import integrity
 from lab.spec.inputs import REPLAYED
 from lab.wait import until
@@ -94,7 +94,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
             kind="invariant",
             source="contract of the answer 202",
         )
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(load(record).failures == 0, "every request succeeds, quotes too", source="text 4: every request")
         for hpa in HPAS:
             for kind, status, reason, text in conditions(record, hpa):

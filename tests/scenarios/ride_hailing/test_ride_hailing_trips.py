@@ -20,7 +20,7 @@ from lab.foresee.simulate import Situation, simulate
 from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.cost import cost
-from lab.measure.delivery import DELIVERED, unaccounted
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import growth, moments, simulated_moments
 from lab.measure.scaling import scale_events
 from lab.spec import profile, scaledobject
@@ -80,7 +80,7 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
         claim(lag_over_floor(written, claims.TIMELINE[-1].at) <= 1, "as written the group has caught up by T+600", source=TABLE)
         for record in (written, evening):
             claim(scale_events(record).above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
-        claim(unaccounted(written, evening, fixed) == 0, DELIVERED, kind="invariant")
+        claim(unaccounted(written, evening, fixed) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 def report_timeline(evidence, written, evening, model):

@@ -20,7 +20,7 @@ import pytest
 from lab import paths
 from lab.measure.cost import cost, surplus_replicas
 from lab.measure.deadletters import dead_letters
-from lab.measure.delivery import AT_LEAST_ONCE, undelivered
+from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, undelivered
 from lab.measure.failures import partition_rate, retries
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
@@ -76,7 +76,7 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
             kind="control",
             source="the experiment's design",
         )
-        claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant")
+        claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)
         claim(gone == 0, "no message is lost", source="text 5: zero message loss", kind="invariant")
         claim(
             letters.unaccounted == 0,
@@ -141,7 +141,7 @@ def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
             "a retry stops its own partition and no other",
             source="pilot: findings.md section zero-loss.md",
         )
-        claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant")
+        claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)
 
 
 @allure.story("maxReplicaCount 30 on 24 partitions")
@@ -176,4 +176,4 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
         )
         claim(steps.flips == 0, "the group does not flap", source="text 5: prevents rapid oscillations")
         claim(steps.above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
-        claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant")
+        claim(undelivered(sustained) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)
