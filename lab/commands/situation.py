@@ -16,13 +16,15 @@ from lab.foresee.simulate import Situation
 from lab.foresee.variants import LONGEST_WINDOW
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.calibration import Calibration, calibration
+from lab.model.hpa import DEFAULTS, Controller
 from lab.record.store import Record, opened, stored
 from lab.spec import profile, scaledobject
+from lab.spec import scale as scales
 from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS
 from lab.spec.keys import ENTITIES, shares
 from lab.spec.profile import Profile
-from lab.spec.scale import HPA_SYNC_S
+from lab.spec.scale import Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.workload import PARTITIONS
 
@@ -45,12 +47,13 @@ TIMES = tuple(field.name for field in fields(Consumers) if field.name.endswith("
 class Question:
     """A ScaledObject in a situation. The group is behind when events are older than ``objective_s``, s.
 
-    ``known`` names the source of the pods' times.
+    ``known`` names the source of the pods' times. Every time is compressed as ``scale`` declares, but for those of the pods.
     """
 
     scaled: ScaledObject
     situation: Situation
     profile_name: str
+    scale: Scale
     objective_s: float
     known: str
 
@@ -60,7 +63,8 @@ class Question:
         rates = [step.rate for step in traffic.steps]
         return [
             f"{self.scaled.name} on {self.profile_name}: {min(rates):,g} to {max(rates):,g} messages/s for "
-            f"{traffic.duration:,g} s, and {self.situation.tail_s:,g} s more at the last rate; times are real",
+            f"{traffic.duration:,g} s, and {self.situation.tail_s:,g} s more at the last rate; "
+            + ("times are real" if self.scale.name == scales.REAL else f"times are of scale {self.scale}"),
             f"pods of {pods.rate:,g} messages/s on {len(self.situation.shares):,} partitions, {pods.balancer}; one joins "
             f"{pods.start_s:g} s after the decision ({self.known})",
         ]
@@ -70,6 +74,7 @@ class Question:
         pods = self.situation.consumers
         return {
             "scaledobject": self.scaled.name,
+            "scale": self.scale.name,
             "profile": self.profile_name,
             "duration_s": self.situation.profile.duration,
             "tail_s": self.situation.tail_s,
@@ -93,6 +98,8 @@ def flags(command: str, text: str) -> Flags:
     for field in TIMES:
         parser.flag(field.replace("_", "-"), number(0, 3600), None, f"s {WORDS[field]}", "0 to 3600", optional=True)
     parser.flag("calibrate", Path, None, "a record, or a folder of records, that tells the times above", optional=True)
+    text = "simulate the trial of this scale, with what it compresses, in place of real time"
+    parser.flag("scale", str, scales.REAL, text, "a name in profiles/scales.yaml")
     parser.flag("seed", whole(0, 2**63 - 1), 1, "decides the keys, and so each partition's share", "a whole number from 0")
     parser.flag("objective-s", number(0.1, 86_400), f"{TIME_BEHIND_S:g}", "oldest age an event may reach, s", "0.1 to 86,400")
     parser.flag("tail-s", number(0, 86_400), LONGEST_WINDOW, "s to go on at the profile's last rate", "0 to 86,400")
@@ -120,17 +127,28 @@ def writable(text: str) -> Path:
 def read(options: argparse.Namespace) -> Question:
     """Return the question, with all inputs checked together. Raises :class:`InputError` for the first that can't be used."""
     scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
-    traffic = _profile(options.profile)
+    scale = scales.load(options.scale)
+    scaled = scaled.compressed(scale) if scale.name != scales.REAL else scaled
+    traffic = _profile(options.profile).compressed(scale.time, scale.rate)
     known = records_in(options.calibrate) if options.calibrate else []
     measured = calibrated(known, options.calibrate) if known else None
     pods, partitions, entities = _pods(options, known, measured)
-    situation = Situation(traffic, shares(traffic, options.seed, partitions, entities), pods, tail_s=options.tail_s)
+    situation = Situation(
+        traffic,
+        shares(traffic, options.seed, partitions, entities),
+        replace(pods, rate=pods.rate * scale.rate),
+        sync_s=scale.hpa_sync_s,
+        controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
+        tail_s=options.tail_s / scale.time,
+    )
     if measured:
-        situation = replace(situation, sync_s=HPA_SYNC_S + measured.sync_more_s, sync_each_s=measured.sync_more_each_s)
+        more_s, more_each_s = measured.sync_more_s, measured.sync_more_each_s
+        situation = replace(situation, sync_s=situation.sync_s + more_s, sync_each_s=more_each_s)
     return Question(
         scaled=scaled,
         situation=situation,
         profile_name=Path(options.profile).stem,
+        scale=scale,
         objective_s=options.objective_s,
         known=f"times as measured in {', '.join(record.id for record in known)}" if known else "times as given or assumed",
     )

@@ -16,8 +16,8 @@ def behind(record: Record, objective_s: float) -> float:
     """The seconds, from the profile's start to the trial's end, in which an event waits that is older than ``objective_s``.
 
     Each event waits for its own receipt, so one partition that stands still is late while all others keep up. The simulator
-    knows no single event: what it calls late is of all partitions together (:func:`lab.foresee.curve.late`) and is less. No data
-    without a ledger.
+    knows no single event: what it calls late is of all partitions together (:func:`lab.foresee.curve.late`) and is less. There
+    is no data without a ledger.
     """
     return waiting(record).late(objective_s, record.profile_start, record.end)
 

@@ -10,6 +10,7 @@ from lab import paths, yamlfile
 from lab.errors import InputError
 
 QUICK = "quick"  # the scale of a session that names none
+REAL = "real"
 HPA_SYNC_S = 15.0  # kube-controller-manager's default; the factor divides it like every other time
 
 

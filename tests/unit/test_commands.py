@@ -65,6 +65,17 @@ class TestSimulate:
         assert content["missing"] == {}
         assert {one["verdict"] for one in content["objectives"]} == {"held", "breached"}
 
+    def test_a_scale_compresses_the_question(self):
+        """Everything but the pods, which start at once here: the profile and the sync are a fifteenth."""
+        plain, half = (
+            json.loads(lab("simulate", *THEIRS, "--json", "--start-s=0", f"--scale={name}")) for name in ("real", "medium")
+        )
+        assert (plain["scale"], half["scale"]) == ("real", "medium")
+        assert half["duration_s"] * 15 == plain["duration_s"]
+        assert (plain["sync_s"], half["sync_s"]) == (15, 1)
+        assert half["figures"]["reaction_s"] < plain["figures"]["reaction_s"] / 3
+        assert "times are of scale medium" in lab("simulate", *THEIRS, "--scale=medium")
+
     def test_a_slower_pod_is_later(self):
         """Flags go before the workload: half the rate, a start ten times as long."""
         plain = json.loads(lab("simulate", *THEIRS, "--json"))["figures"]

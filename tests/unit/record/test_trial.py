@@ -10,12 +10,11 @@ from lab.errors import InputError
 from lab.record import trial
 from lab.record.trial import Deadlines, Fault, Offsets, Step, WatchGap
 from lab.spec.inputs import Inputs
-from tests.records import FOLDER
 from tests.unit.measure import whole
 
 SCHEMA = paths.PROJECT / "lab" / "record" / "trial.schema.json"
 EVENTS = {"partitions_after", "fault", "events"}  # what the events of ``Inputs.during`` are in plain inputs
-RECORDS = sorted(FOLDER.glob("records/*"))
+OLD = sorted((paths.PROJECT / "tests" / "unit" / "record" / "before").iterdir())  # of records without a version
 FULL = whole.trial(
     whole.inputs(),
     times={"settling": 1.0, "ended": 9.5},
@@ -57,9 +56,9 @@ def test_the_schema_ships_with_the_package():
     assert '"lab.record" = ["trial.schema.json"]' in (paths.PROJECT / "pyproject.toml").read_text()
 
 
-@pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", OLD, ids=lambda folder: folder.name)
 def test_a_record_of_before_there_was_a_version_is_converted(folder):
-    """Each committed one: nothing is lost, a length is no moment any more, and the id is that of the inputs."""
+    """Nothing is lost, a length is no moment any more, and the id is that of the inputs."""
     written = json.loads((folder / trial.FILE).read_text())
     assert "schema" not in written
     read = trial.read(folder)
