@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -28,7 +29,9 @@ from lab.spec import scale
 from lab.spec.workload import PARTITIONS
 from lab.wait import until
 
+FETCH_MS = 50  # a fetch of the consumer whose receipts the ledger reads
 SMALL, LARGE = 200_000, 800_000  # the slope between them leaves start-up out
+NOT_FOR_PERFORMANCE = ("connect-runtime", "jackson-jakarta-rs-json-provider")  # other tools of Kafka need these
 KAFKA_TOOLS = (*jars.KAFKA, "org.apache.kafka:kafka-tools:4.3.1")
 
 
@@ -59,7 +62,7 @@ def slope(measure: Callable[[int], float]) -> float:
 
 def producer(bootstrap: str) -> None:
     """The producer against Kafka's own ProducerPerformance: 256 B, acks=all, idempotent, linger 5 ms, 50,000/s."""
-    tools = os.pathsep.join(map(str, jars.resolve("kafka-tools", KAFKA_TOOLS, ("connect-runtime",))))
+    tools = os.pathsep.join(map(str, jars.resolve("kafka-tools", KAFKA_TOOLS, NOT_FOR_PERFORMANCE)))
 
     def ours(count: int) -> float:
         topics.create(bootstrap, {f"ours-{count}": PARTITIONS})
@@ -98,11 +101,15 @@ while got < count:
 
 
 def consumer(bootstrap: str) -> None:
-    """The consumer (decode, checksum, receipts, commits; batches of 50 as in a trial) against a bare consume() loop."""
-    topics.create(bootstrap, {f"receipts-{SMALL}": 1, f"receipts-{LARGE}": 1, "reports": 1})
+    """The consumer (decode, checksum, receipts, commits; batches of 50 as in a trial) against a bare consume() loop.
 
-    def ours(count: int) -> float:
-        group = f"lab-{count}"
+    It is measured with 50 batches a fetch, and with one batch a fetch, as in a trial: then each batch waits for its receipts.
+    """
+    topics.create(bootstrap, {"reports": 1})
+
+    def ours(count: int, poll_ms: int) -> float:
+        group, receipts = f"lab-{poll_ms}-{count}", f"receipts-{poll_ms}-{count}"
+        topics.create(bootstrap, {receipts: 1})
         lag = LagReader(bootstrap, group, f"ours-{count}")
 
         def done() -> bool:
@@ -111,22 +118,21 @@ def consumer(bootstrap: str) -> None:
             except KafkaException:
                 return False
 
-        flags = [f"--topic=ours-{count}", f"--group={group}", "--process-ms=1", "--concurrency=50", "--batch-ms=1"]
-        flags.append(f"--receipts-topic=receipts-{count}")
-        command = [
-            sys.executable,
-            "-m",
-            "lab.programs.consumer",
+        flags = [f"--topic=ours-{count}", f"--group={group}", "--process-ms=0.5-1.5", "--concurrency=50", "--batch-ms=1"]
+        flags += [
+            f"--poll-ms={poll_ms}",
+            f"--receipts-topic={receipts}",
             f"--bootstrap-servers={bootstrap}",
             "--metrics-port=0",
-            *flags,
         ]
-        return cpu(command, done)
+        return cpu([sys.executable, "-m", "lab.programs.consumer", *flags], done)
 
     def peer(count: int) -> float:
         return cpu([sys.executable, "-c", BARE, bootstrap, f"ours-{count}", str(count)])
 
-    show("consumer CPU per message", slope(ours), slope(peer), "us", "a bare consume() loop")
+    bare = slope(peer)
+    for poll_ms, what in ((FETCH_MS, "50 batches a fetch"), (1, "one batch a fetch")):
+        show(f"consumer CPU per message, {what}", slope(partial(ours, poll_ms=poll_ms)), bare, "us", "a bare consume() loop")
 
 
 def cluster_up() -> None:
@@ -161,7 +167,7 @@ def reconciliation(bootstrap: str) -> None:
     bare = count()
     with tempfile.TemporaryDirectory() as folder:
         begun = time.monotonic()
-        verdict = settle(spark, bootstrap, Topics(topic, f"receipts-{LARGE}"), Path(folder))
+        verdict = settle(spark, bootstrap, Topics(topic, f"receipts-{FETCH_MS}-{LARGE}"), Path(folder))
         whole = time.monotonic() - begun
     assert verdict.processed == LARGE, verdict
     show(f"reconciliation of {LARGE:,} events", whole, bare, "s", "a bare Spark count of the topic")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -43,7 +43,14 @@ class Cost:
 
     def of(self, seq: int) -> float:
         """Processing time of message ``seq``, ms; the same in every run (Knuth's multiplicative hash spreads it)."""
-        return self.low + (self.high - self.low) * ((seq * 2_654_435_761 & 0xFFFFFFFF) / 2**32)
+        return self.total([seq])
+
+    def total(self, seqs: Sequence[int]) -> float:
+        """Processing time of the messages ``seqs`` together, ms."""
+        spread = self.high - self.low
+        if not spread:
+            return self.low * len(seqs)
+        return self.low * len(seqs) + spread * (sum([seq * 2_654_435_761 & 0xFFFFFFFF for seq in seqs]) / 2**32)
 
 
 _COST = Kind(Cost.parse, "6 or 2-10, 0.001 to 600,000")

@@ -9,9 +9,11 @@ import json
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from operator import methodcaller
 
 from confluent_kafka import KafkaError, Producer
 
@@ -34,25 +36,24 @@ class Receipt:
     start: float = 0.0
     end: float = 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the receipt as it goes over the wire."""
-        return asdict(self)
 
+def summarize(messages: Iterable[Consumed], cost: Cost, pod: str) -> tuple[float, list[Receipt]]:
+    """Return the total processing time of ``messages``, ms, and their receipts. They are in order of offset by partition.
 
-def summarize(messages: Iterable[tuple[int, int, bytes]], cost: Cost, pod: str) -> tuple[float, list[Receipt]]:
-    """Return the total processing time in ms and the receipts of ``messages``: (partition, offset, value), by offset."""
+    A fetch brings a partition's messages in rows, so each row is summed up as a whole.
+    """
     total = 0.0
     receipts: dict[int, Receipt] = {}
-    unpack, check, of = event.HEADER.unpack_from, event.check, cost.of
-    for partition, offset, value in messages:
-        _, seq, _ = unpack(value)
-        total += of(seq)
+    for partition, messages_in_row in groupby(messages, methodcaller("partition")):
+        row = list(messages_in_row)
+        values = [message.value() for message in row]
+        total += cost.total(event.seqs(values))
         receipt = receipts.get(partition)
         if receipt is None:
-            receipt = receipts[partition] = Receipt(pod, partition, offset, offset)
-        receipt.last = offset
-        receipt.count += 1
-        receipt.checksum += check(value)
+            receipt = receipts[partition] = Receipt(pod, partition, row[0].offset(), 0)
+        receipt.last = row[-1].offset()
+        receipt.count += len(row)
+        receipt.checksum += sum(map(event.check, values))
     return total, list(receipts.values())
 
 
@@ -102,23 +103,33 @@ def _compute(seconds: float, abandon: threading.Event) -> bool:
 
 
 class Store:
-    """Writes to the topics ``receipts`` and ``dead_letters``, idempotent and with acks=all. A call returns when its write is
-    durable.
+    """Writes to the topics ``receipts`` and ``dead_letters``, idempotent and with acks=all.
 
-    Raises :class:`NotDurable` when a write was refused or not acknowledged in time.
+    ``durable`` is called with the receipts of a batch once they are acknowledged, batch by batch, in their order. A call that
+    waits raises :class:`NotDurable` when a write was refused or not acknowledged in time.
     """
 
-    def __init__(self, producer: Producer, receipts: str, dead_letters: str, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        receipts: str,
+        dead_letters: str,
+        durable: Callable[[Sequence[Receipt]], None],
+        timeout_s: float = 30.0,
+    ) -> None:
         self._producer, self._receipts, self._dead_letters, self._timeout = producer, receipts, dead_letters, timeout_s
+        self._durable = durable
         self._error: KafkaError | None = None
 
     def write(self, receipts: Sequence[Receipt]) -> None:
-        """Make ``receipts`` durable."""
+        """Send the ``receipts`` of a batch, and don't wait: the batches of one fetch are processed while they travel."""
+        done = partial(self._batch_delivered, receipts)
         for receipt in receipts:
-            self._producer.produce(
-                self._receipts, key=receipt.pod, value=json.dumps(receipt.to_dict()), on_delivery=self._delivered
-            )
-        self._settle()
+            # One key is one partition, and an idempotent producer keeps its order. So the last one's acknowledgement is the
+            # batch's.
+            on_delivery = done if receipt is receipts[-1] else self._delivered
+            self._producer.produce(self._receipts, key=receipt.pod, value=json.dumps(vars(receipt)), on_delivery=on_delivery)
+        self._producer.poll(0)
 
     def bury(self, message: Consumed, reason: Reason) -> None:
         """Make ``message`` a durable dead letter, with its key and value unchanged and ``reason`` in its headers."""
@@ -126,9 +137,10 @@ class Store:
         self._producer.produce(
             self._dead_letters, key=message.key(), value=message.value(), headers=headers, on_delivery=self._delivered
         )
-        self._settle()
+        self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Wait until everything that was written is durable."""
         if self._producer.flush(self._timeout) > 0:
             raise NotDurable(f"no acknowledgement within {self._timeout:g} s")
         if self._error is not None:
@@ -136,3 +148,8 @@ class Store:
 
     def _delivered(self, error: KafkaError | None, _message: object) -> None:
         self._error = error or self._error
+
+    def _batch_delivered(self, receipts: Sequence[Receipt], error: KafkaError | None, _message: object) -> None:
+        self._error = error or self._error
+        if self._error is None:
+            self._durable(receipts)

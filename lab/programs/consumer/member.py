@@ -75,15 +75,13 @@ class Member:
 
     def fetch(self, count: int, timeout_s: float) -> list[Message]:
         """Return up to ``count`` messages within ``timeout_s``, and serve rebalances meanwhile. Raises on a fatal error."""
-        good = []
-        for message in self._consumer.consume(count, timeout_s):
-            error = message.error()
-            if error is None:
-                good.append(message)
-            elif error.fatal() or not error.retriable():
-                if error.code() in (KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART):
-                    continue
-                raise KafkaException(error)
+        messages = self._consumer.consume(count, timeout_s)
+        good = [message for message in messages if message.error() is None]
+        if len(good) < len(messages):
+            for error in filter(None, [message.error() for message in messages]):
+                harmless = error.code() in (KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART)
+                if not harmless and (error.fatal() or not error.retriable()):
+                    raise KafkaException(error)
         return good
 
     def processed(self, partition: int, last: int) -> None:
@@ -94,6 +92,8 @@ class Member:
 
     def hold(self, partitions: Collection[int]) -> None:
         """Pause ``partitions``, and resume every other partition that was paused."""
+        if not partitions and not self._held:
+            return
         wanted = self._owned.intersection(partitions)
         if begin := wanted - self._held:
             self._consumer.pause([TopicPartition(self._settings.topic, partition) for partition in begin])

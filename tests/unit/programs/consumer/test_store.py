@@ -1,0 +1,41 @@
+"""Receipts against librdkafka's own mock broker: those of a batch count when they are acknowledged, and not before."""
+
+import pytest
+from confluent_kafka import Producer
+
+from lab.programs.consumer.downstream import NotDurable, Receipt, Store
+
+
+def receipts(first):
+    """The receipts of a batch: of two partitions, ten messages each."""
+    return [Receipt("pod", partition, first, first + 9, 10) for partition in (0, 1)]
+
+
+@pytest.fixture
+def durable():
+    """The batches that were called durable."""
+    return []
+
+
+def test_batches_are_durable_in_their_order_and_once(durable):
+    """None before the store has answered; all of them, in order, when the store was waited for."""
+    producer = Producer({"test.mock.num.brokers": 1, "enable.idempotence": True, "linger.ms": 1000})
+    store = Store(producer, "receipts", "dead-letters", durable.append)
+    written = [receipts(first) for first in range(0, 100, 10)]
+    for batch in written:
+        store.write(batch)
+    assert durable == []
+    store.settle()
+    assert durable == written
+    store.settle()
+    assert durable == written
+
+
+def test_a_receipt_that_is_not_acknowledged_makes_no_batch_durable(durable):
+    """The wait raises, and nothing may be committed."""
+    producer = Producer({"bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 50, "log_level": 0})
+    store = Store(producer, "receipts", "dead-letters", durable.append)
+    store.write(receipts(0))
+    with pytest.raises(NotDurable):
+        store.settle()
+    assert durable == []
