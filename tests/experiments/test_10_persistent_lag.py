@@ -17,10 +17,10 @@ sampling interval at most), at a higher peak of lag. A threshold in seconds asks
 the kafka trigger takes pods that can't help, and excludePersistentLag doesn't. In the table the lag is the author's. The scaler
 waits as the author says, but for the minute in which the lag has lasted for sustainSeconds. Nothing is lost or doubled.
 
-How much less it scales and costs on bursts is the author's claim, and a duet measures it: both scalers see the same events at the
-same moment, beside an A/A duet of the kafka trigger in the same block. From six pairs on (``--repeat 6``) it is asserted that
-the persistent-lag scaler saves pod-minutes and is late for longer. That is refuted by differences that are within the A/A noise
-or may be 0. How many scaling events it saves is reported: three runs of a pilot had more of them and not fewer.
+How much less it scales and costs on bursts is the author's claim, and a duet measures it: both scalers see the same events at
+the same moment, beside an A/A duet of the kafka trigger in the same block. From six pairs on (``--repeat 6``) it is asserted
+that the persistent-lag scaler saves pod-minutes and is late for longer. That is refuted by differences that are within the A/A
+noise or may be 0. How many scaling events it saves is reported: three runs of a pilot had more of them and not fewer.
 """
 
 import itertools
@@ -122,13 +122,16 @@ def test_transient_spikes_scale_nothing(trials, evidence):
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
+def on_bursts(profile, trigger):
+    """The plan of one side on this profile of bursts."""
+    return {"profile": profile, "policy": POLICIES[trigger], "workload": slim(), "until": REPLAYED}
+
+
 @pytest.mark.parametrize("profile", ["bursty", "sawtooth"])
 @allure.story("The author's claim, on bursts that need pods")
 def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
     """70-90 % fewer scaling events and 20-40 % less compute: a duet says how much fewer, and how much later the group is."""
-    kafka, lasting = (
-        {"profile": profile, "policy": POLICIES[name], "workload": slim(), "until": REPLAYED} for name in (BUILT_IN, LASTING)
-    )
+    kafka, lasting = on_bursts(profile, BUILT_IN), on_bursts(profile, LASTING)
     found = trials.duets({"triggers": (kafka, lasting), "A/A": (kafka, kafka)})
     sides = dict(zip((BUILT_IN, LASTING, "A/A, a", "A/A, b"), itertools.chain(*found.values()), strict=True))
     fewer, same = {}, {}

@@ -17,8 +17,8 @@ same steps at the same moments. An A/A duet of the woken client in the same bloc
 
 Asserted. Cooperative-sticky at the recommended settings (woken) stays under 20 % and recovers within 5 s at every step. The
 same client that is not woken breaches that. Range is reported beside. From six pairs on (``--repeat 6``): the stock client's
-median dip of a step up is deeper than the woken one's. That is refuted by depths whose difference is within the A/A noise or may
-be 0.
+median dip of a step up is deeper than the woken one's. That is refuted by depths whose difference is within the A/A noise or
+may be 0.
 """
 
 import itertools

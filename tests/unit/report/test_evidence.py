@@ -39,9 +39,12 @@ def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
 @pytest.mark.parametrize("other", [Quantity("flips", "flips", None, "no spike"), Quantity("flips", "flips", 3)])
 def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
     """Only the session's own choice of few runs is excused."""
-    with pytest.raises(Breach, match="flips") as breach, Evidence("1 signal", "", session).of(records("a")) as claim:
-        claim(FEW > 0, "the first is later")
-        claim(other <= 0, "it is calm")
+    judged = Evidence("1 signal", "", session).of(records("a"))
+    claim = judged.__enter__()
+    claim(FEW > 0, "the first is later")
+    claim(other <= 0, "it is calm")
+    with pytest.raises(Breach, match="flips") as breach:
+        judged.__exit__(None, None, None)
     assert "difference" not in str(breach.value)
 
 
