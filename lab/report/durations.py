@@ -38,7 +38,7 @@ class Run:
 
 
 def runs(session: Iterable[Trial]) -> list[Run]:
-    """The runs of a ``session`` in their order. Trials that overlap are the sides of one run; one that never ended is left out."""
+    """The runs of a ``session`` in order. Trials that overlap are the sides of one run; one that never ended is left out."""
     found: list[Run] = []
     for one in sorted((one for one in session if one.finished and "ended" in one.times), key=lambda one: one.begun):
         if found and one.begun < found[-1].finished:

@@ -6,9 +6,10 @@ import pytest
 
 from lab.errors import Breach
 from lab.judge.quantity import Quantity, Undecided
-from lab.report import evidence
+from lab.report import breakdown, evidence
 from lab.report.evidence import Evidence
 from lab.report.session import Session
+from tests.unit.report import demo
 
 FEW = Undecided("difference", "s", None, "1 pair: a difference is claimed from 6 on")
 
@@ -50,11 +51,20 @@ def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
 
 def test_the_noise_stands_beside_the_comparison(session, monkeypatch):
     """A column of its own in the table of the trials, with the number of pairs."""
+    shown = []
+    monkeypatch.setattr(evidence, "attach", lambda *given: shown.extend(given[4]))
     monkeypatch.setattr(evidence, "figures", lambda record: {"peak": Quantity("peak", "", record)})
     made = Evidence("1 signal", "", session)
     made.noise([10, 20], [13, 21])
     with made.of(records("a", "b")):
         pass
-    head, _, row = session.tables["1 signal: a, b"].strip().splitlines()[-3:]
-    assert "A/A differ by up to (n = 2)" in head
-    assert row.split("|")[1:-1][-1].strip() == "3"
+    assert shown == [{"peak": {"a": 1.0, "b": 1.0, "A/A differ by up to (n = 2)": 3}}]
+
+
+def test_a_chart_is_attached_as_a_vector_image(monkeypatch):
+    """What can't be drawn says why."""
+    attached = []
+    monkeypatch.setattr(evidence.allure, "attach", lambda body, name, kind: attached.append((body, name, kind.extension)))
+    evidence._draw(lambda: breakdown.breakdown(demo.reaction()), "1 x", page=False)
+    assert attached[0][0].startswith("<svg")
+    assert attached[0][1:] == ("1 x (image)", "svg")
