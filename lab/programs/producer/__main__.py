@@ -44,7 +44,7 @@ def main() -> int:
         from lab.kafka.topics import create
 
         create(chosen.bootstrap_servers, {chosen.topic: chosen.partitions}, chosen.kafka_settings)
-    client = declarations.client(chosen) | chosen.kafka_settings
+    client = {**declarations.client(chosen), **chosen.kafka_settings}
     producer = Producer(configuration(chosen.bootstrap_servers, who, client))
     reports_producer = reporter(chosen.bootstrap_servers, who, chosen.kafka_settings)
     reports = Reports(reports_producer, chosen.reports_topic, who)

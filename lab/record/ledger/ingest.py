@@ -40,6 +40,7 @@ CHECKPOINT = "_checkpoint"
 _PATIENCE = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
 # The connector asks for the log's end on the connection that a fetch is waiting on: with the stock 500 ms every partition
 # idles that long, with 10 ms 24 partitions take 3 s instead of 9. Polls of 500 records cost a round trip each.
+MOST_OFFSETS = 5_000_000  # in a batch: what an interruption costs, and what a restart does again
 _FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_PATIENCE}
 
 
@@ -60,8 +61,12 @@ def ingest(
     every: str | None = None,
     in_turn: bool = False,
     settings: Mapping[str, str] | None = None,
+    most_offsets: int = MOST_OFFSETS,
 ) -> tuple[StreamingQuery, ...]:
     """Append to ``ledger`` what the topics hold from where its checkpoint left off, from their beginning at first.
+
+    It goes in batches of at most ``most_offsets`` messages. A batch is done when the checkpoint says so, and is not done again:
+    an ingestion that was interrupted, even by the loss of its process, goes on with the next one when it is called again.
 
     Without ``every`` it takes what is there now and returns when that is on disk. With ``every`` ("5 seconds") it goes on
     until the returned queries are stopped; a later call without it picks up the rest. ``in_turn`` takes the receipts, then the
@@ -73,13 +78,13 @@ def ingest(
     for name in TABLES:
         if _has_data(ledger / name) and not (ledger / CHECKPOINT / name).exists():
             raise LabFault(f"{ledger / name} has data but no checkpoint to append from: ingest into another folder")
-    source = {"kafka.bootstrap.servers": bootstrap, **login.spark(settings or {})}
+    source = {"kafka.bootstrap.servers": bootstrap, "maxOffsetsPerTrigger": str(most_offsets), **login.spark(settings or {})}
     # Each task pays for itself and for a file: one a core, not one a partition.
     events = decode_events(_stream(spark, source, topics.events)).coalesce(spark.sparkContext.defaultParallelism)
     receipts = decode_receipts(_stream(spark, source, topics.receipts))
     tables = {"receipts": receipts}
     if topics.dead_letters:
-        tables["dead_letters"] = decode_dead_letters(_stream(spark, source, topics.dead_letters))
+        tables["dead_letters"] = decode_dead_letters(_stream(spark, source | {"includeHeaders": "true"}, topics.dead_letters))
     tables["events"] = events
     begun: list[StreamingQuery] = []
     try:
@@ -161,7 +166,6 @@ def _has_data(folder: Path) -> bool:
 def _stream(spark: SparkSession, source: Mapping[str, str], topic: str) -> DataFrame:
     """What the topic at ``source`` holds, from its beginning; it fails rather than skip what the broker no longer has."""
     reader = spark.readStream.format("kafka").options(**source).option("subscribe", topic)
-    reader = reader.option("includeHeaders", "true")
     return reader.option("startingOffsets", "earliest").option("failOnDataLoss", "true").options(**_FETCH).load()
 
 
