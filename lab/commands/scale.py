@@ -114,7 +114,7 @@ def analyse(chosen: Mapping[Place, Blocks], left_out: Mapping[Place, int], refer
         }
         rows += compare(profile, found, reference)
     if not runs:
-        places = ", ".join(f"{profile} at {scale}" for profile, scale in chosen) or "none that is whole and valid"
+        places = ", ".join(f"{profile} at {scale}" for profile, scale in sorted(chosen)) or "none that is whole and valid"
         raise InputError("command line", "--reference", reference, f"a scale with runs; there are: {places}")
     return Outcome(reference, tuple(runs), tuple(rows))
 

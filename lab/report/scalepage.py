@@ -106,7 +106,7 @@ def _median_curves(name: str, runs: Sequence[Record]) -> pd.DataFrame:
     parts = []
     for panel in ("lag", "replicas", "throughput"):
         each = [_values(one[one["panel"] == panel], times, mean=panel == "throughput") for one in stretched]
-        middle = np.nanmedian(np.array(each, dtype=float), axis=0)
+        middle = pd.DataFrame(each, dtype=float).median().to_numpy()
         parts.append(pd.DataFrame({"trial": name, "panel": panel, "t": times, "value": middle}).dropna())
     return pd.concat(parts)
 
