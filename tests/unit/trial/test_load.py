@@ -57,7 +57,7 @@ def test_a_load_that_cannot_be_read_is_named(tmp_path):
 def test_the_memory_of_the_trials_own_processes_is_kept_by_what_they_are(tmp_path, monkeypatch):
     """Two pods of one program are one row; a process that is not the trial's is in none."""
     seen, taken = threading.Event(), []
-    monkeypatch.setattr(load.load, "command", lambda pid: {8: ["kube-apiserver"]}.get(pid, ["python", "-m", "lab.x"]))
+    monkeypatch.setattr("lab.host.load.command", lambda pid: {8: ["kube-apiserver"]}.get(pid, ["python", "-m", "lab.x"]))
 
     def read():
         taken.append(1)
