@@ -64,7 +64,7 @@ def test_the_noise_stands_beside_the_comparison(session, monkeypatch):
 def test_a_chart_is_attached_as_a_vector_image(monkeypatch):
     """What can't be drawn says why."""
     attached = []
-    monkeypatch.setattr(evidence.allure, "attach", lambda body, name, kind: attached.append((body, name, kind.extension)))
+    monkeypatch.setattr("allure.attach", lambda body, name, kind: attached.append((body, name, kind.extension)))
     evidence._draw(lambda: breakdown.breakdown(demo.reaction()), "1 x", page=False)
     assert attached[0][0].startswith("<svg")
     assert attached[0][1:] == ("1 x (image)", "svg")
