@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.errors import NoData
-from lab.judge.quantity import Quantity
+from lab.judge.quantity import Quantity, Undecided
 
 WANTED = 0.95
+FEWEST = 6  # pairs whose interval has that confidence
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,8 @@ def discern(difference: Paired, same: Paired) -> Quantity:
     """The estimate of ``difference``, or no data where it can't be told from the noise that A/A duets (``same``) show.
 
     It can't where it is no larger than :func:`least_difference`, and where its interval holds 0. So a claim on it is "no data"
-    with the reason, never held by noise. Its name has interval, number of pairs, and that least difference.
+    with the reason, never held by noise. Fewer than FEWEST pairs of either leave it :class:`Undecided`. Its name has interval,
+    number of pairs, and that least difference.
     """
     least, name, unit, origin = (
         least_difference(same),
@@ -154,6 +156,11 @@ def discern(difference: Paired, same: Paired) -> Quantity:
     except NoData as missing:
         return Quantity(name, unit, None, str(missing), origin=origin)
     noise = f"A/A differ by up to {floor:.3g}, n = {same.n}"
+    if (fewest := min(difference.n, same.n)) < FEWEST:
+        pairs = f"{fewest} pair{'s' if fewest > 1 else ''}"
+        return Undecided(
+            name, unit, None, f"{pairs}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
+        )
     if abs(value) <= floor:
         return Quantity(name, unit, None, f"{difference} is within the noise: {noise}", origin=origin)
     if low <= 0 <= high:

@@ -149,6 +149,13 @@ class Quantity:
         return _combined(self, other, _ratio, "over", unit)
 
 
+class Undecided(Quantity):
+    """A quantity without a number because the session has too few runs of it, by the choice of its ``--repeat``.
+
+    A claim on it is no data. It is shown, and does not fail its test: nothing is wrong with any record.
+    """
+
+
 def _ratio(value: float, divisor: float) -> float:
     if divisor == 0:
         raise NoData("the divisor is 0")

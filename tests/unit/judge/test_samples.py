@@ -14,9 +14,10 @@ CRITICAL = {(3, 5): 0, (4, 4): 0, (5, 5): 2, (5, 8): 6, (6, 6): 5, (7, 9): 12, (
 VALUES = st.lists(st.floats(0.1, 1e6), min_size=1, max_size=7)
 
 
-@pytest.mark.parametrize(("m", "n", "critical"), [(*sizes, critical) for sizes, critical in CRITICAL.items()])
-def test_the_counts_are_those_of_the_tables(m, n, critical):
+@pytest.mark.parametrize(("sizes", "critical"), CRITICAL.items())
+def test_the_counts_are_those_of_the_tables(sizes, critical):
     """The largest U whose two tails have 5 % at most: from it on the comparisons are counted."""
+    m, n = sizes
     assert confidence(m, n, critical + 1) >= 0.95 > confidence(m, n, critical + 2)
 
 
