@@ -17,6 +17,7 @@ COMMANDS = {
     "tune": ("tune", "the cheapest ScaledObject that is not late: variants of a given one, simulated"),
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
+    "scale": ("scale", "what a scale keeps: runs of the same trials at several scales against real time"),
     "dlq": ("dlq", "the letters of a dead-letter topic, and their replay"),
     "settings": ("settings", "every setting of a Workload and of the programs, with its unit, range and default"),
     "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),

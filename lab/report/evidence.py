@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from lab.judge import gates
 from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity
+from lab.measure.outcome import committed, remark
 from lab.measure.overview import overview
 from lab.measure.validity import judge_validity
 from lab.record.store import Record
@@ -170,9 +172,12 @@ class Evidence:
         validity = {name: judge_validity(record) for name, record in named.items()}
         why = "; ".join(f"{name}: {reason}" for name, each in validity.items() if (reason := gates.reason(each)))
         verdicts: list[Verdict] = []
+        scales = dict.fromkeys(record.scale for record in named.values())
 
         def claim(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None:
-            verdicts.append(judge(comparison, sentence, kind=kind, source=source))
+            remarks = [remark(kind, comparison.quantity.origin, scale, committed()) for scale in scales]
+            judged = judge(comparison, sentence, kind=kind, source=source)
+            verdicts.append(replace(judged, real_time="; ".join(filter(None, remarks))))
 
         try:
             yield claim
