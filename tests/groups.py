@@ -28,7 +28,9 @@ class Groups(LoadScopeScheduling):  # type: ignore[misc] # has no types
         return self._group(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Give ``node`` the next group. The last one is held until the node is the only one; until then others end."""
+        """Give ``node`` the next group. The last one is held until ``node`` is the only one; until then the others end."""
+        if self._alone in self.workqueue:
+            self.workqueue.move_to_end(self._alone)
         if next(iter(self.workqueue)) == self._alone and len(self.nodes) > 1:
             if sum(not one.shutting_down for one in self.nodes) > 1:
                 node.shutdown()

@@ -8,10 +8,17 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from lab.errors import LabFault
+from lab.wait import until
+
+KNOWN_S = 30  # some ms on a quiet machine
 
 
 def create(bootstrap: str, partitions: Mapping[str, int], settings: Mapping[str, str] | None = None) -> None:
-    """Create each topic with its number of partitions; one that exists is left as it is."""
+    """Create each topic with its number of partitions; one that exists is left as it is.
+
+    Returns when the broker knows them. The controller answers before that, and on a busy machine a client that asked at once
+    was told that there is no such topic.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     wanted = [NewTopic(name, num_partitions=count, replication_factor=1) for name, count in partitions.items()]
     for name, future in admin.create_topics(wanted, operation_timeout=30).items():
@@ -20,6 +27,13 @@ def create(bootstrap: str, partitions: Mapping[str, int], settings: Mapping[str,
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise LabFault(f"topic {name} could not be created: {error.args[0].str()}") from error
+    until(lambda: _known(admin, partitions), KNOWN_S, f"the topics {', '.join(partitions)} known to the broker", every_s=0.02)
+
+
+def _known(admin: AdminClient, names: Iterable[str]) -> bool:
+    """Whether the broker describes every topic of ``names``."""
+    described = admin.describe_topics(TopicCollection(list(names)), request_timeout=10)
+    return all(future.exception(timeout=15) is None for future in described.values())
 
 
 def identity(bootstrap: str, name: str, settings: Mapping[str, str] | None = None) -> str:
