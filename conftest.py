@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.groups import scheduler
 from tests.thoroughness import DEFAULT, THOROUGH
 
 # A busy machine is no counterexample.
@@ -51,9 +52,7 @@ def group(nodeid: str) -> str:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With ``--dist loadscope`` a worker is given a group at a time."""
-    from tests.groups import Groups
-
-    return Groups(config, log, group, "alone") if config.getoption("dist") == "loadscope" else None
+    return scheduler(config, log, group, "alone") if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
