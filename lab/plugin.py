@@ -6,6 +6,7 @@ need.
 
 from __future__ import annotations
 
+import inspect
 import os
 import secrets
 import sys
@@ -19,7 +20,7 @@ import pytest
 from lab import extras
 from lab.errors import BAD_INPUT, Breach, InputError, NoData
 from lab.judge.claim import absent
-from lab.report.session import Session
+from lab.report.session import BROKEN, FAILED, FILE, PASSED, SKIPPED, Case, Session
 from lab.spec import scale as scales
 from lab.spec.manifests import Library
 from lab.spec.scale import Scale
@@ -35,11 +36,12 @@ MARKERS = (
     "kind: needs a Docker daemon and --cluster kind",
 )
 JUDGING = ("spike", "scenario", "kind")
-VERDICTS, SUMMARY = "verdicts.json", "summary.md"  # what a session writes when it has judged
+VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a session writes when it has judged, beside FILE
 OWN = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
 PATHS = ("results", "from-records", *OWN)  # options whose value is a path
 SESSION = pytest.StashKey[Session]()
 ORDER = pytest.StashKey[int]()
+WRITTEN = pytest.StashKey[Path]()  # the session's page
 MOST_SEED = 999_999
 
 
@@ -212,8 +214,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if not options.collectonly and any(map(judges, session.items)):
         if (error := earlier(session.config)) is not None:
             refuse(error)
-        for name in (VERDICTS, SUMMARY):
+        for name in (VERDICTS, SUMMARY, PAGE, FILE):
             (options.results / name).unlink(missing_ok=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin the test in the session: what is judged from here on is its own."""
+    if judges(item):
+        item.config.stash[SESSION].begin(_test(item))
+
+
+def _test(item: pytest.Item) -> Case:
+    """What the session keeps of ``item``: its names in words are those that Allure shows."""
+    labels = {mark.kwargs.get("label_type"): str(mark.args[0]) for mark in item.iter_markers("allure_label") if mark.args}
+    function, module = getattr(item, "obj", None), getattr(item, "module", None)
+    callspec = getattr(item, "callspec", None)
+    title = labels.get("story") or (function.__doc__ or "").partition("\n")[0]
+    case = f" ({callspec.id})" if callspec is not None else ""
+    heading, note = labels.get("feature", ""), inspect.cleandoc(getattr(module, "__doc__", None) or "")
+    return Case(item.nodeid, experiment(item), heading, f"{title}{case}" if title else "", note)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -233,20 +253,30 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note what broke: anything but an assertion of the test's own, which is what Allure shows as failed."""
+    """Note how a test ended. It broke by anything but an assertion of its own, which is what Allure shows as failed."""
     report = yield
-    error = call.excinfo
-    if report.failed and judges(item) and error is not None:
-        asserted = call.when == "call" and isinstance(error.value, (AssertionError, pytest.fail.Exception))
-        if not asserted:
-            line = error.exconly().splitlines()[0]
-            item.config.stash[SESSION].broke(f"{item.nodeid} ({call.when})", error.value, line)
+    if not judges(item):
+        return report
+    state, error = item.config.stash[SESSION], call.excinfo
+    test = state.begin(_test(item))
+    if error is None:
+        if call.when == "call":
+            test.end(PASSED)
+    elif report.skipped:
+        test.end(SKIPPED, str(error.value))
+    elif report.failed:
+        line = error.exconly().splitlines()[0]
+        if call.when == "call" and isinstance(error.value, (AssertionError, pytest.fail.Exception)):
+            test.end(FAILED, line)
+        else:
+            test.end(BROKEN, line)
+            state.broke(f"{item.nodeid} ({call.when})", error.value, line)
     return report
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leave verdicts.json and Allure's environment for whoever reads the session.
+    """Leave verdicts.json, the session's page and summary, and Allure's environment for whoever reads the session.
 
     Exit with 3 when the lab had a fault, 2 on bad input, also beside breaches: what such a session says is not whole.
     """
@@ -258,20 +288,50 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         folder = config.getoption("allure_report_dir", None)
         if folder and state.records:
             Path(folder, "environment.properties").write_text(state.environment())
+    if state.began:
+        _summarize(config, state)
     if state.exit_code is not None and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
         session.exitstatus = state.exit_code
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print every verdict with its number, bound and unit, which trials are not valid, and what broke."""
-    from lab.report import validity
+def _summarize(config: pytest.Config, state: Session) -> None:
+    """Write session.json and what is made of it; say where the page is when everything else has been said."""
+    from lab.record.store import write_json
+    from lab.report import page
 
+    results, repeat = config.getoption("--results"), config.option.repeat
+    state.settings["runs"] = f"{repeat} of each trial"
+    if repeat > 1:
+        state.settings["order seed"] = str(order_seed(config))
+    content = state.content(results)
+    results.mkdir(parents=True, exist_ok=True)
+    write_json(results / FILE, content)
+    config.stash[WRITTEN] = page.write(results, content)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say at last where the session's page is."""
+    written = config.stash.get(WRITTEN, None)
+    if written is not None:
+        print(f"read {written}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print every verdict with its number, bound and unit, which trials are not valid, what broke, and the session in words."""
     state = config.stash[SESSION]
+    if not state.began:
+        return
+    from lab.report import validity
+    from lab.report.summary import Summary
+
+    found = Summary(state.content(config.getoption("--results")))
     sections: Sequence[tuple[str, list[str]]] = (
-        ("objectives", state.lines()),
+        ("objectives", found.lines),
         ("validity of the trials", validity.lines(state.validity)),
         ("faults of the lab", state.faults),
         ("bad input", state.refused),
+        ("the session", [found.headline]),
     )
     for title, lines in sections:
         if lines:

@@ -24,6 +24,7 @@ from lab.report import attempts
 from lab.report.compare import comparison_chart, comparison_table
 from lab.report.curves import compared, timeline_of
 from lab.report.drawing import html, png
+from lab.report.glance import glance
 from lab.report.session import Session
 from lab.report.tables import verdict_table
 from lab.report.timeline import timeline
@@ -78,6 +79,17 @@ def attach(
             allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
         for file in sorted(record.folder.glob("*.parquet")):
             allure.attach.file(str(file), f"7 raw: {file.name}", "application/vnd.apache.parquet", file.suffix[1:])
+
+
+def picture(records: Mapping[str, Record]) -> tuple[str, str]:
+    """(SVG, its text) of the test's small chart; both are empty where a record has no curve to draw."""
+    runs: dict[str, list[Record]] = {}
+    for name, record in records.items():
+        runs.setdefault(name.partition(" #")[0], []).append(record)
+    try:
+        return glance(runs)
+    except (NoData, ValueError):
+        return "", ""
 
 
 def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, float | None]]:
@@ -192,13 +204,15 @@ class Evidence:
         table = self._session.judged(verdicts, self._experiment, [record.name for record in named.values()])
         self._session.records.extend(named.values())
         self._session.validity |= {record.name: validity[name] for name, record in named.items()}
+        test = self._session.running(self._experiment)
         shown: list[Mapping[str, Mapping[str, float | None]]] = [
             *([self._figures] if self._figures else []),
             side_by_side(named),
         ]
-        title = f"{self._experiment}: {', '.join(named)}"
-        self._session.tables[title] = "\n".join(comparison_table(one).markdown for one in shown)
+        test.tables.extend(comparison_table(one).stored for one in shown)
         attach(named, table, self._note, self._charts, shown, validity)
+        if not test.picture:
+            test.picture, test.alt = picture(named)
 
 
 def _shown(figures: Figures) -> dict[str, float | None]:

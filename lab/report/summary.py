@@ -1,0 +1,362 @@
+"""What a session says: one model of its content, from which the terminal, summary.md and the session's page are made. Pure.
+
+A broken test, a breach, a figure without data and an invalid trial are in all of them, with the same counts and the same words.
+Invariants, controls and claims are counted apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA, Repeats
+from lab.judge.gates import VALID
+from lab.report.session import BROKEN, FAILED, NOT_RUN, PASSED, SKIPPED
+from lab.report.tables import MARKS, Cell, Table, claim, number, source, verdict_cell
+from lab.report.tables import kind as kind_of
+
+CLAIMS = ("experiment", "kind", "claim", "quantity", "target", "source", "measured", "runs", "verdict", "records")
+SETTINGS = ("setting", "value", "because", "experiment")
+TITLE = "Elastic Lab: summary of the session"
+NOTHING_JUDGED = "Nothing was judged."
+NOTHING_CONCLUDED = "No experiment of this session concluded anything about a setting."
+ALL_WELL = "Nothing broke, nothing was breached, and every figure is there."
+MISSING_TEXT = "no verdict at all: it did not run, or ended before it was judged"
+WORDS = (BREACHED, INVALID, NO_DATA, HELD)  # the worst first
+PREFIX = re.compile(r"^[^.?:]{1,30}:\s+")  # of a module's docstring, as "Experiment 3: "
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that needs attention: ``name`` says where, ``text`` what, ``anchor`` is its place on the page."""
+
+    name: str
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one test found: the ``word`` for it, the ``lead`` that says it with a number, and the verdict ``led`` by."""
+
+    test: Mapping[str, Any]
+    word: str
+    lead: str
+    led: Row | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        """The other verdicts, claims first and controls last, the worst of a kind first."""
+        order = {"claim": 0, "invariant": 1, "control": 2}
+        return sorted(
+            (row for row in self.test["rows"] if row is not self.led),
+            key=lambda row: (order[kind_of(row)], WORDS.index(verdict(row))),
+        )
+
+    @property
+    def mark(self) -> str:
+        """The sign of the word, which is told from others without colour."""
+        return MARKS.get(self.word, "!")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: the question of its module, the ``answers`` of its tests, and the ``word`` for the worst of them."""
+
+    name: str
+    number: str
+    heading: str
+    question: str
+    note: list[str]
+    answers: list[Answer]
+
+    @property
+    def word(self) -> str:
+        """The worst of its answers' words; "not run" without one."""
+        words = {answer.word for answer in self.answers}
+        return next((word for word in (BROKEN, FAILED, *WORDS, SKIPPED) if word in words), NOT_RUN)
+
+    @property
+    def mark(self) -> str:
+        """The sign of the word."""
+        return MARKS.get(self.word, "!")
+
+    @property
+    def anchor(self) -> str:
+        """The experiment's place on the page."""
+        return anchor(self.name)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the ``content`` of a session.json comes to."""
+
+    content: Mapping[str, Any]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """All verdicts, in the natural order of experiments. Raises ``ValueError`` for one with an unknown word."""
+        found = [row for experiment in self.experiments for answer in experiment.answers for row in answer.test["rows"]]
+        for row in found:
+            verdict(row)
+        return found
+
+    @cached_property
+    def experiments(self) -> list[Experiment]:
+        """Every experiment of the session and every expected one, 1, 2, ... 10, and then those with a name."""
+        tests: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self.content["expected"]}
+        for test in self.content["tests"]:
+            tests.setdefault(test["experiment"], []).append(test)
+        shown = {name: several for name, several in tests.items() if not several or any(map(_counts, several))}
+        return [_experiment(name, shown[name]) for name in sorted(shown, key=natural)]
+
+    @cached_property
+    def missing(self) -> list[str]:
+        """The expected experiments without any verdict, in that order: none held, and none was breached either."""
+        judged = {row["experiment"] for row in self.rows}
+        return [name for name in dict.fromkeys(self.content["expected"]) if name not in judged]
+
+    def count(self, kind: str) -> Counter[str]:
+        """How many bounds of a kind have each word."""
+        return Counter(verdict(row) for row in self.rows if kind_of(row) == kind)
+
+    @cached_property
+    def outcomes(self) -> Counter[str]:
+        """How many tests passed, failed, broke, were skipped or did not run."""
+        return Counter(test["outcome"] for test in self.content["tests"])
+
+    @cached_property
+    def ended(self) -> list[Mapping[str, Any]]:
+        """The tests that broke but for invalid trials, and those that failed although no verdict of theirs says so."""
+        return [
+            test
+            for test in self.content["tests"]
+            if (test["outcome"] == BROKEN and not _invalid(test))
+            or (test["outcome"] == FAILED and all(verdict(row) == HELD for row in test["rows"]))
+        ]
+
+    @property
+    def headline(self) -> str:
+        """The session in one or a few sentences: what broke, what was breached, what is invalid, without data or missing."""
+        by_invalid = sum(test["outcome"] == BROKEN and _invalid(test) for test in self.content["tests"])
+        cause = f", {by_invalid} of them by invalid trials" if by_invalid else ""
+        said = [_say(self.outcomes[BROKEN], f"test is broken{cause}", f"tests are broken{cause}")]
+        said += [_say(self.count(kind)[BREACHED], f"{kind} was breached", f"{kind}s were breached") for kind in KINDS]
+        failed = sum(test["outcome"] == FAILED for test in self.ended)
+        said.append(_say(failed, "test failed beside its claims", "tests failed beside their claims"))
+        words = Counter(map(verdict, self.rows))
+        said.append(_say(words[INVALID], "verdict is invalid", "verdicts are invalid"))
+        said.append(_say(words[NO_DATA], "verdict has no data", "verdicts have no data"))
+        said.append(_say(len(self.missing), "experiment is missing", "experiments are missing"))
+        told = [sentence for sentence in said if sentence]
+        if not self.rows:
+            told.append(NOTHING_JUDGED)
+        return " ".join(told or [ALL_WELL])
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing needs attention."""
+        return self.headline == ALL_WELL
+
+    @property
+    def tally(self) -> str:
+        """How many bounds of each kind held, were breached or had no data, and what broke or is missing.
+
+        Kinds are never counted together: a control that shows an effect says nothing of whether a claim holds. That all held is
+        said of invariants alone, which must hold in every run, and never beside a broken test.
+        """
+        counts = []
+        for kind in KINDS:
+            words = self.count(kind)
+            rows = [row for row in self.rows if kind_of(row) == kind]
+            shown = [f"{words[word]} {word}" for word in (HELD, BREACHED, NO_DATA)]
+            shown += [f"{words[INVALID]} {INVALID}"] if words[INVALID] else []
+            unstated = sum(not row.get("source") for row in rows)
+            counts.append(f"{kind}s: {', '.join(shown)}" + (f" ({unstated} without a source)" if unstated else ""))
+        if set(self.count(KINDS[0])) == {HELD} and not self.missing and not self.outcomes[BROKEN] and not self.ended:
+            counts[0] += ", all held"
+        counts += [f"tests: {self.outcomes[word]} {word}" for word in (BROKEN,) if self.outcomes[word]]
+        expected = set(self.content["expected"])
+        counts += [f"{len(self.missing)} of {len(expected)} experiments missing"] if self.missing else []
+        return "; ".join(counts)
+
+    @cached_property
+    def attention(self) -> list[tuple[str, list[Entry]]]:
+        """(heading, its entries) for what broke, each kind of verdict that is no pass, and what was not judged."""
+        found = []
+        for outcome, heading in ((BROKEN, "Broken"), (FAILED, "Failed beside its claims")):
+            tests = [test for test in self.ended if test["outcome"] == outcome]
+            entries = [Entry(f"{test['experiment']}, {title(test)}", test["remark"], anchor(test["id"])) for test in tests]
+            found.append((heading, entries))
+        for word, heading in ((BREACHED, "Breached"), (INVALID, "Invalid"), (NO_DATA, "No data")):
+            entries = []
+            for test in self.content["tests"]:
+                for row in test["rows"]:
+                    if verdict(row) == word:
+                        entries.append(Entry(f"{row['experiment']}, {row['objective']}", in_words(row), anchor(test["id"])))
+            found.append((heading, entries))
+        found.append(("Missing", [Entry(name, MISSING_TEXT, anchor(name)) for name in self.missing]))
+        return [(heading, entries) for heading, entries in found if entries]
+
+    @cached_property
+    def validity(self) -> dict[str, list[Mapping[str, str]]]:
+        """The trials that are valid, invalid, and not known to be either: {trial, word, remark} of each."""
+        return {word: [one for one in self.content["validity"] if one["word"] == word] for word in (VALID, INVALID, NO_DATA)}
+
+    @property
+    def validity_counts(self) -> str:
+        """How many trials are valid, invalid, or have no data; "" where none was judged."""
+        counts = ", ".join(f"{len(several)} {word}" for word, several in self.validity.items())
+        return f"{len(self.content['validity'])} trials: {counts}" if self.content["validity"] else ""
+
+    @property
+    def validity_table(self) -> Table:
+        """A row for each trial, those that are not valid first."""
+        several = [*self.validity[INVALID], *self.validity[NO_DATA], *self.validity[VALID]]
+        rows: list[list[str | Cell]] = [
+            [one["trial"], Cell(one["word"], style=f"verdict {one['word'].replace(' ', '-')}"), one["remark"]]
+            for one in several
+        ]
+        return Table(("trial", "validity", "reason"), rows)
+
+    @property
+    def claims(self) -> Table:
+        """Every verdict with its number, its target, its runs and links to its records."""
+        return Table(CLAIMS, [self._claim(row) for row in self.rows], frozenset({CLAIMS.index("measured")}))
+
+    @property
+    def settings(self) -> Table:
+        """What experiments concluded about settings, and why."""
+        rows = sorted(self.content["conclusions"], key=lambda row: natural(row["experiment"]))
+        return Table(SETTINGS, [[str(row[name]) for name in SETTINGS] for row in rows])
+
+    @property
+    def sections(self) -> list[tuple[str, str, Table]]:
+        """(title, note, table) of each further section."""
+        return [(one["title"], one["note"], Table.of(one["table"])) for one in self.content["sections"]]
+
+    @property
+    def lines(self) -> list[str]:
+        """Each verdict in a line with its kind, number, bound and unit, and the tally; none where nothing was judged."""
+        told = []
+        for row in self.rows:
+            runs = f"; {Repeats(**row['repeats'])}" if row.get("repeats") else ""
+            shown = "no data" if row["measured"] is None else f"{row['measured']:,.4g} {row['unit']}"
+            wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
+            told.append(f"{verdict(row):>8}  {kind_of(row):<9}  {row['objective']}: {shown} (wanted {wanted}){runs}")
+        return [*told, self.tally] if told else []
+
+    def folder(self, trial: str) -> str:
+        """The address of a trial's record, relative to the folder of results."""
+        parts = Path(self.content["folders"].get(trial, "")).parts or ("records", trial)
+        return "/".join(quote(part, safe="") for part in parts) + "/"
+
+    def _claim(self, row: Row) -> list[str | Cell]:
+        links = Cell(links=tuple((str(trial), self.folder(str(trial))) for trial in row["trials"]))
+        texts = [str(row["experiment"]), kind_of(row), claim(row), str(row["objective"]), target(row), source(row)]
+        return [*texts, measured(row), runs_of(row), verdict_cell(row), links]
+
+
+def natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    """A key that sorts numbers in names by their value, before letters: 2_x, 10_x, a_x."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(0, int(part), "") if part.isdigit() and part.isascii() else (1, 0, part) for part in parts], name
+
+
+def anchor(name: str) -> str:
+    """The name of a place on the page; every other character than a letter or a digit is written as its code."""
+    return "x" + re.sub(r"[^A-Za-z0-9]", lambda found: f"-{ord(found.group()):x}", name)
+
+
+def verdict(row: Row) -> str:
+    """The word of a row. Raises ``ValueError`` for one that is not known."""
+    word = str(row["verdict"])
+    if word not in MARKS:
+        raise ValueError(f"verdict: {word!r} is not one of {', '.join(MARKS)}")
+    return word
+
+
+def title(test: Mapping[str, Any]) -> str:
+    """A test's name in words."""
+    return str(test["title"] or test["id"].rpartition("::")[2])
+
+
+def in_words(row: Row) -> str:
+    """A verdict in words: the number, the target, and the claim's sentence with its remarks."""
+    return f"{measured(row)}, wanted {target(row)}; {claim(row)}"
+
+
+def measured(row: Row) -> str:
+    """The number of a verdict with its unit."""
+    return number(None) if row["measured"] is None else _with_unit(number(row["measured"]), row)
+
+
+def runs_of(row: Row) -> str:
+    """How sure a number is: the interval of a median and its number of runs, or that it is of one run."""
+    repeats = row.get("repeats")
+    if not repeats:
+        return "n = 1"
+    one = Repeats(**repeats)
+    counted = f"n = {one.n}, held in {one.held}"
+    if one.low is None or one.high is None or one.confidence is None:
+        return counted
+    return f"{number(one.low)} to {number(one.high)} ({one.confidence:.0%}), {counted}".replace("%", " %")
+
+
+def remarks(row: Row) -> list[str]:
+    """What a reader must know beside a verdict: what it leaves out, and what limits it at this scale."""
+    return [str(text) for text in (row["note"], *row.get("remarks", ())) if text]
+
+
+def target(row: Row) -> str:
+    """The bound of a verdict with its operator and its unit."""
+    return _with_unit(f"{row['operator']} {number(row['bound'])}", row)
+
+
+def _with_unit(text: str, row: Row) -> str:
+    return f"{text} {row['unit']}".rstrip()
+
+
+def _say(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}." if count else ""
+
+
+def _invalid(test: Mapping[str, Any]) -> bool:
+    """Whether a verdict of the test is on an invalid trial: that says why it is broken."""
+    return any(verdict(row) == INVALID for row in test["rows"])
+
+
+def _counts(test: Mapping[str, Any]) -> bool:
+    """Whether a test is shown as an answer: it judged, or it did not pass. The session's own summary judges nothing."""
+    return bool(test["rows"]) or test["outcome"] not in (PASSED, NOT_RUN)
+
+
+def _experiment(name: str, tests: Sequence[Mapping[str, Any]]) -> Experiment:
+    first = tests[0] if tests else {"heading": "", "note": ""}
+    number, _, rest = name.partition("_") if name[:1].isdigit() else ("", "", name)
+    paragraphs = [part for part in re.split(r"\n\s*\n", str(first["note"]).strip()) if part]
+    heading = str(first["heading"]).removeprefix(number).strip() or rest.replace("_", " ")
+    question = PREFIX.sub("", paragraphs[0]) if paragraphs else ""
+    answers = [_answer(test) for test in tests if _counts(test)]
+    return Experiment(name, number, heading, question[:1].upper() + question[1:], paragraphs[1:], answers)
+
+
+def _answer(test: Mapping[str, Any]) -> Answer:
+    """The worst that a test has to say, with the number of its first claim of that word."""
+    rows = test["rows"]
+    words = {verdict(row) for row in rows}
+    word = next((one for one in WORDS if one in words), SKIPPED if test["outcome"] == SKIPPED else FAILED)
+    lead = next((row for kind in ("claim", *KINDS) for row in rows if verdict(row) == word and kind_of(row) == kind), None)
+    said = f"{lead['why']}: {lead['objective']} {measured(lead)}, wanted {target(lead)}; {runs_of(lead)}" if lead else ""
+    if test["outcome"] == BROKEN and not _invalid(test):
+        return Answer(test, BROKEN, test["remark"])
+    if test["outcome"] == FAILED and word == HELD:
+        return Answer(test, FAILED, test["remark"])
+    return Answer(test, word, said or test["remark"], lead)
