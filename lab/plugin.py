@@ -6,7 +6,6 @@ need.
 
 from __future__ import annotations
 
-import inspect
 import os
 import secrets
 import sys
@@ -20,7 +19,8 @@ import pytest
 from lab import extras
 from lab.errors import BAD_INPUT, Breach, InputError, NoData
 from lab.judge.claim import absent
-from lab.report.session import BROKEN, FAILED, FILE, PASSED, SKIPPED, Case, Session
+from lab.report import cases
+from lab.report.session import BROKEN, FAILED, FILE, Session
 from lab.spec import scale as scales
 from lab.spec.manifests import Library
 from lab.spec.scale import Scale
@@ -200,7 +200,13 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With a file of the user's only the acceptance runs, without one all but it; it is what asks for ``brought``."""
+    """With a file of the user's only the acceptance runs, without one all but it; it is what asks for ``brought``.
+
+    Tests that judge are labelled with their id, by which the session's page finds their evidence.
+    """
+    for item in items if config.pluginmanager.hasplugin("allure_pytest") else ():
+        if judges(item):
+            item.add_marker(pytest.mark.allure_label(item.nodeid, label_type=cases.ID))
     wanted = bool(own(config))
     other = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is not wanted]
     if other:
@@ -222,18 +228,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Begin the test in the session: what is judged from here on is its own."""
     if judges(item):
-        item.config.stash[SESSION].begin(_test(item))
-
-
-def _test(item: pytest.Item) -> Case:
-    """What the session keeps of ``item``: its names in words are those that Allure shows."""
-    labels = {mark.kwargs.get("label_type"): str(mark.args[0]) for mark in item.iter_markers("allure_label") if mark.args}
-    function, module = getattr(item, "obj", None), getattr(item, "module", None)
-    callspec = getattr(item, "callspec", None)
-    title = labels.get("story") or (function.__doc__ or "").partition("\n")[0]
-    case = f" ({callspec.id})" if callspec is not None else ""
-    heading, note = labels.get("feature", ""), inspect.cleandoc(getattr(module, "__doc__", None) or "")
-    return Case(item.nodeid, experiment(item), heading, f"{title}{case}" if title else "", note)
+        item.config.stash[SESSION].begin(cases.case_of(item, experiment(item)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -258,19 +253,15 @@ def pytest_runtest_makereport(
     if not judges(item):
         return report
     state, error = item.config.stash[SESSION], call.excinfo
-    test = state.begin(_test(item))
-    if error is None:
-        if call.when == "call":
-            test.end(PASSED)
-    elif report.skipped:
-        test.end(SKIPPED, str(error.value))
-    elif report.failed:
+    test = state.begin(cases.case_of(item, experiment(item)))
+    if report.failed and error is not None:
         line = error.exconly().splitlines()[0]
-        if call.when == "call" and isinstance(error.value, (AssertionError, pytest.fail.Exception)):
-            test.end(FAILED, line)
-        else:
-            test.end(BROKEN, line)
+        asserted = call.when == "call" and isinstance(error.value, (AssertionError, pytest.fail.Exception))
+        test.end(FAILED if asserted else BROKEN, line)
+        if not asserted:
             state.broke(f"{item.nodeid} ({call.when})", error.value, line)
+    elif report.skipped or call.when == "call":
+        test.end(report.outcome, str(error.value) if error else "")
     return report
 
 
@@ -295,18 +286,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _summarize(config: pytest.Config, state: Session) -> None:
-    """Write session.json and what is made of it; say where the page is when everything else has been said."""
-    from lab.record.store import write_json
+    """Write session.json and what is made of it."""
     from lab.report import page
 
-    results, repeat = config.getoption("--results"), config.option.repeat
-    state.settings["runs"] = f"{repeat} of each trial"
-    if repeat > 1:
-        state.settings["order seed"] = str(order_seed(config))
-    content = state.content(results)
-    results.mkdir(parents=True, exist_ok=True)
-    write_json(results / FILE, content)
-    config.stash[WRITTEN] = page.write(results, content)
+    seed = order_seed(config) if config.option.repeat > 1 else None
+    state.repeated(config.option.repeat, seed)
+    config.stash[WRITTEN] = page.leave(config.getoption("--results"), state)
 
 
 @pytest.hookimpl(trylast=True)

@@ -23,7 +23,7 @@ from lab.record.store import Record
 from lab.report import attempts
 from lab.report.compare import comparison_chart, comparison_table
 from lab.report.curves import compared, timeline_of
-from lab.report.drawing import html, png
+from lab.report.drawing import svg
 from lab.report.glance import glance
 from lab.report.session import Session
 from lab.report.tables import verdict_table
@@ -40,11 +40,13 @@ def attach(
     charts: Mapping[str, Chart],
     measured: Sequence[Mapping[str, Mapping[str, float | None]]],
     validity: Mapping[str, Sequence[Verdict]],
+    timelines: dict[str, dict[str, Any]],
 ) -> None:
     """Attach the evidence of an experiment to the running Allure test.
 
     ``records`` by what the experiment calls them, ``note`` its hypothesis and method, ``charts`` and ``measured`` its own.
-    ``validity`` has the verdicts on each record's gates.
+    ``validity`` has the verdicts on each record's gates. ``timelines`` gets the Vega-Lite spec of each record's timeline, by
+    the record's name. The tables of a record stay in its folder, to which the session's page links.
     """
     _parameters(next(iter(records.values())))
     for name, record in records.items():
@@ -64,7 +66,7 @@ def attach(
     for name, make in charts.items():
         _draw(make, f"3 {name}")
     for name, record in records.items():
-        _draw(partial(_timeline, record), f"4 timeline: {name}", page=len(records) == 1)
+        _draw(partial(_timeline, record, timelines), f"4 timeline: {name}")
         allure.attach(
             yaml.safe_dump(record.policy.content, sort_keys=False), f"5 policy as applied: {name}", AttachmentType.YAML
         )
@@ -77,8 +79,6 @@ def attach(
     if len(records) == 1:
         for file in sorted((record.folder / "inputs").glob("*.yaml")):
             allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
-        for file in sorted(record.folder.glob("*.parquet")):
-            allure.attach.file(str(file), f"7 raw: {file.name}", "application/vnd.apache.parquet", file.suffix[1:])
 
 
 def picture(records: Mapping[str, Record]) -> tuple[str, str]:
@@ -98,19 +98,17 @@ def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, float | N
     return {measure: {name: row[measure] for name, row in found.items()} for measure in next(iter(found.values()))}
 
 
-def _timeline(record: Record) -> Any:
-    return timeline(timeline_of(record))
+def _timeline(record: Record, timelines: dict[str, dict[str, Any]]) -> Any:
+    chart = timeline(timeline_of(record))
+    timelines[record.name] = chart.to_dict()
+    return chart
 
 
-def _draw(make: Chart, name: str, *, page: bool = True) -> None:
-    """Attach a chart as an image and, with ``page``, as one to zoom; what can't be drawn says why."""
+def _draw(make: Chart, name: str) -> None:
+    """Attach a chart as an image with its size in its name; what can't be drawn says why."""
     try:
-        chart = make()
-        allure.attach(png(chart), f"{name} (image)", AttachmentType.PNG)
-        if not page:
-            return
-        # Allure's preview runs no scripts: there this page shows its picture, saved and opened it zooms.
-        allure.attach(html(chart), f"{name} (interactive: download and open)", AttachmentType.HTML)
+        image = svg(make())
+        allure.attach(image, f"{name} ({len(image.encode()) / 1000:.0f} kB)", AttachmentType.SVG)
     except (NoData, ValueError) as missing:
         allure.attach(f"no data: {missing}", name, AttachmentType.TEXT)
 
@@ -210,7 +208,7 @@ class Evidence:
             side_by_side(named),
         ]
         test.tables.extend(comparison_table(one).stored for one in shown)
-        attach(named, table, self._note, self._charts, shown, validity)
+        attach(named, table, self._note, self._charts, shown, validity, self._session.timelines)
         if not test.picture:
             test.picture, test.alt = picture(named)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from lab import wholefile
-from lab.report import summary
+from lab.report import answers, session, summary
+from lab.report.session import Session
 from lab.report.summary import Summary
 from lab.report.tables import MARKS, Table, render
 
-PAGE, MARKDOWN = "report.html", "summary.md"
+PAGE, MARKDOWN, TIMELINES = "report.html", "summary.md", "timelines.html"
 SHOWN = 6  # entries of a heading that stand above the rest
 
 
@@ -24,7 +26,6 @@ class Around:
 
     exists: Callable[[str], bool] = lambda _: True
     evidence: Mapping[str, str] = field(default_factory=dict)
-    timelines: Mapping[str, str] = field(default_factory=dict)
 
 
 def write(results: Path, content: Mapping[str, Any], evidence: Mapping[str, str] | None = None) -> Path:
@@ -38,6 +39,27 @@ def write(results: Path, content: Mapping[str, Any], evidence: Mapping[str, str]
     page = results / PAGE
     wholefile.write(page, html(found, around))
     return page
+
+
+def leave(results: Path, state: Session) -> Path:
+    """Write session.json of the session's ``state`` into ``results``, and what is made of it; returns the page."""
+    results.mkdir(parents=True, exist_ok=True)
+    content = state.content(results)
+    wholefile.write(results / session.FILE, json.dumps(content, indent=1, default=str) + "\n")
+    if state.timelines:
+        wholefile.write(results / TIMELINES, timelines(state.timelines))
+    return write(results, content)
+
+
+def timelines(specs: Mapping[str, Mapping[str, Any]]) -> str:
+    """One page with every timeline to zoom, and its scripts inside; ``specs`` are Vega-Lite's, by the name of the record."""
+    import vl_convert as vlc
+
+    from lab.report.drawing import VEGA_LITE
+
+    text = json.dumps(specs, separators=(",", ":")).replace("</", "<\\/")
+    bundle = vlc.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+    return render("timelines.html", names=list(specs), specs=text, bundle=bundle)
 
 
 def markdown(found: Summary) -> str:
@@ -54,7 +76,7 @@ def html(found: Summary, around: Around | None = None) -> str:
 def _content(found: Summary) -> dict[str, Any]:
     """What both templates show."""
     content = found.content
-    shown = {"s": found, "w": summary, "Table": Table, "title": summary.TITLE}
+    shown = {"s": found, "w": answers, "c": summary, "Table": Table, "title": summary.TITLE}
     return {**shown, "head": content["head"], "policy": content["policy"]}
 
 

@@ -62,7 +62,8 @@ class Session:
     ``validity`` has the verdicts on the gates of each trial, by the name of its record. ``faults`` and ``refused`` name the
     tests that broke: by a fault of the lab, or by bad input that only a test could see, as a record that is not there.
     ``expected`` experiments without a verdict are missing. ``policy`` is the file of the recommended policy. ``settings`` are
-    facts of the session that no record holds, as the number of runs. ``sections`` are further tables, by title.
+    facts of the session that no record holds, as the number of runs. ``sections`` are further tables, by title. ``timelines``
+    are the Vega-Lite specs of the timelines, by the name of the record.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -76,6 +77,7 @@ class Session:
     policy: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
     sections: dict[str, tuple[str, Table]] = field(default_factory=dict)
+    timelines: dict[str, dict[str, Any]] = field(default_factory=dict)
     current: Case | None = None
 
     def begin(self, test: Case) -> Case:
@@ -106,6 +108,12 @@ class Session:
     def add_section(self, title: str, table: Table, note: str = "") -> None:
         """Add a ``table`` to every summary of the session, under ``title``, below a ``note``."""
         self.sections[title] = (note, table)
+
+    def repeated(self, runs: int, seed: int | None) -> None:
+        """Keep how many runs each trial has, and the ``seed`` of their order."""
+        self.settings["runs"] = f"{runs} of each trial"
+        if seed is not None:
+            self.settings["order seed"] = str(seed)
 
     @property
     def began(self) -> bool:

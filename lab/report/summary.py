@@ -6,9 +6,8 @@ Invariants, controls and claims are counted apart.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +16,23 @@ from urllib.parse import quote
 
 from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA, Repeats
 from lab.judge.gates import VALID
-from lab.report.session import BROKEN, FAILED, NOT_RUN, PASSED, SKIPPED
-from lab.report.tables import MARKS, Cell, Table, claim, number, source, verdict_cell
+from lab.report.answers import (
+    Experiment,
+    Row,
+    anchor,
+    experiment_of,
+    in_words,
+    is_invalid,
+    is_shown,
+    measured,
+    natural,
+    runs_of,
+    target,
+    title,
+    verdict,
+)
+from lab.report.session import BROKEN, FAILED
+from lab.report.tables import Cell, Table, claim, source, verdict_cell
 from lab.report.tables import kind as kind_of
 
 CLAIMS = ("experiment", "kind", "claim", "quantity", "target", "source", "measured", "runs", "verdict", "records")
@@ -28,9 +42,6 @@ NOTHING_JUDGED = "Nothing was judged."
 NOTHING_CONCLUDED = "No experiment of this session concluded anything about a setting."
 ALL_WELL = "Nothing broke, nothing was breached, and every figure is there."
 MISSING_TEXT = "no verdict at all: it did not run, or ended before it was judged"
-WORDS = (BREACHED, INVALID, NO_DATA, HELD)  # the worst first
-PREFIX = re.compile(r"^[^.?:]{1,30}:\s+")  # of a module's docstring, as "Experiment 3: "
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -40,58 +51,6 @@ class Entry:
     name: str
     text: str
     anchor: str
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What one test found: the ``word`` for it, the ``lead`` that says it with a number, and the verdict ``led`` by."""
-
-    test: Mapping[str, Any]
-    word: str
-    lead: str
-    led: Row | None = None
-
-    @property
-    def rows(self) -> list[Row]:
-        """The other verdicts, claims first and controls last, the worst of a kind first."""
-        order = {"claim": 0, "invariant": 1, "control": 2}
-        return sorted(
-            (row for row in self.test["rows"] if row is not self.led),
-            key=lambda row: (order[kind_of(row)], WORDS.index(verdict(row))),
-        )
-
-    @property
-    def mark(self) -> str:
-        """The sign of the word, which is told from others without colour."""
-        return MARKS.get(self.word, "!")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """An experiment: the question of its module, the ``answers`` of its tests, and the ``word`` for the worst of them."""
-
-    name: str
-    number: str
-    heading: str
-    question: str
-    note: list[str]
-    answers: list[Answer]
-
-    @property
-    def word(self) -> str:
-        """The worst of its answers' words; "not run" without one."""
-        words = {answer.word for answer in self.answers}
-        return next((word for word in (BROKEN, FAILED, *WORDS, SKIPPED) if word in words), NOT_RUN)
-
-    @property
-    def mark(self) -> str:
-        """The sign of the word."""
-        return MARKS.get(self.word, "!")
-
-    @property
-    def anchor(self) -> str:
-        """The experiment's place on the page."""
-        return anchor(self.name)
 
 
 @dataclass(frozen=True)
@@ -114,8 +73,8 @@ class Summary:
         tests: dict[str, list[Mapping[str, Any]]] = {name: [] for name in self.content["expected"]}
         for test in self.content["tests"]:
             tests.setdefault(test["experiment"], []).append(test)
-        shown = {name: several for name, several in tests.items() if not several or any(map(_counts, several))}
-        return [_experiment(name, shown[name]) for name in sorted(shown, key=natural)]
+        shown = {name: several for name, several in tests.items() if not several or any(map(is_shown, several))}
+        return [experiment_of(name, shown[name]) for name in sorted(shown, key=natural)]
 
     @cached_property
     def missing(self) -> list[str]:
@@ -138,14 +97,14 @@ class Summary:
         return [
             test
             for test in self.content["tests"]
-            if (test["outcome"] == BROKEN and not _invalid(test))
+            if (test["outcome"] == BROKEN and not is_invalid(test))
             or (test["outcome"] == FAILED and all(verdict(row) == HELD for row in test["rows"]))
         ]
 
     @property
     def headline(self) -> str:
         """The session in one or a few sentences: what broke, what was breached, what is invalid, without data or missing."""
-        by_invalid = sum(test["outcome"] == BROKEN and _invalid(test) for test in self.content["tests"])
+        by_invalid = sum(test["outcome"] == BROKEN and is_invalid(test) for test in self.content["tests"])
         cause = f", {by_invalid} of them by invalid trials" if by_invalid else ""
         said = [_say(self.outcomes[BROKEN], f"test is broken{cause}", f"tests are broken{cause}")]
         said += [_say(self.count(kind)[BREACHED], f"{kind} was breached", f"{kind}s were breached") for kind in KINDS]
@@ -264,99 +223,5 @@ class Summary:
         return [*texts, measured(row), runs_of(row), verdict_cell(row), links]
 
 
-def natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
-    """A key that sorts numbers in names by their value, before letters: 2_x, 10_x, a_x."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", name)
-    return [(0, int(part), "") if part.isdigit() and part.isascii() else (1, 0, part) for part in parts], name
-
-
-def anchor(name: str) -> str:
-    """The name of a place on the page; every other character than a letter or a digit is written as its code."""
-    return "x" + re.sub(r"[^A-Za-z0-9]", lambda found: f"-{ord(found.group()):x}", name)
-
-
-def verdict(row: Row) -> str:
-    """The word of a row. Raises ``ValueError`` for one that is not known."""
-    word = str(row["verdict"])
-    if word not in MARKS:
-        raise ValueError(f"verdict: {word!r} is not one of {', '.join(MARKS)}")
-    return word
-
-
-def title(test: Mapping[str, Any]) -> str:
-    """A test's name in words."""
-    return str(test["title"] or test["id"].rpartition("::")[2])
-
-
-def in_words(row: Row) -> str:
-    """A verdict in words: the number, the target, and the claim's sentence with its remarks."""
-    return f"{measured(row)}, wanted {target(row)}; {claim(row)}"
-
-
-def measured(row: Row) -> str:
-    """The number of a verdict with its unit."""
-    return number(None) if row["measured"] is None else _with_unit(number(row["measured"]), row)
-
-
-def runs_of(row: Row) -> str:
-    """How sure a number is: the interval of a median and its number of runs, or that it is of one run."""
-    repeats = row.get("repeats")
-    if not repeats:
-        return "n = 1"
-    one = Repeats(**repeats)
-    counted = f"n = {one.n}, held in {one.held}"
-    if one.low is None or one.high is None or one.confidence is None:
-        return counted
-    return f"{number(one.low)} to {number(one.high)} ({one.confidence:.0%}), {counted}".replace("%", " %")
-
-
-def remarks(row: Row) -> list[str]:
-    """What a reader must know beside a verdict: what it leaves out, and what limits it at this scale."""
-    return [str(text) for text in (row["note"], *row.get("remarks", ())) if text]
-
-
-def target(row: Row) -> str:
-    """The bound of a verdict with its operator and its unit."""
-    return _with_unit(f"{row['operator']} {number(row['bound'])}", row)
-
-
-def _with_unit(text: str, row: Row) -> str:
-    return f"{text} {row['unit']}".rstrip()
-
-
 def _say(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}." if count else ""
-
-
-def _invalid(test: Mapping[str, Any]) -> bool:
-    """Whether a verdict of the test is on an invalid trial: that says why it is broken."""
-    return any(verdict(row) == INVALID for row in test["rows"])
-
-
-def _counts(test: Mapping[str, Any]) -> bool:
-    """Whether a test is shown as an answer: it judged, or it did not pass. The session's own summary judges nothing."""
-    return bool(test["rows"]) or test["outcome"] not in (PASSED, NOT_RUN)
-
-
-def _experiment(name: str, tests: Sequence[Mapping[str, Any]]) -> Experiment:
-    first = tests[0] if tests else {"heading": "", "note": ""}
-    number, _, rest = name.partition("_") if name[:1].isdigit() else ("", "", name)
-    paragraphs = [part for part in re.split(r"\n\s*\n", str(first["note"]).strip()) if part]
-    heading = str(first["heading"]).removeprefix(number).strip() or rest.replace("_", " ")
-    question = PREFIX.sub("", paragraphs[0]) if paragraphs else ""
-    answers = [_answer(test) for test in tests if _counts(test)]
-    return Experiment(name, number, heading, question[:1].upper() + question[1:], paragraphs[1:], answers)
-
-
-def _answer(test: Mapping[str, Any]) -> Answer:
-    """The worst that a test has to say, with the number of its first claim of that word."""
-    rows = test["rows"]
-    words = {verdict(row) for row in rows}
-    word = next((one for one in WORDS if one in words), SKIPPED if test["outcome"] == SKIPPED else FAILED)
-    lead = next((row for kind in ("claim", *KINDS) for row in rows if verdict(row) == word and kind_of(row) == kind), None)
-    said = f"{lead['why']}: {lead['objective']} {measured(lead)}, wanted {target(lead)}; {runs_of(lead)}" if lead else ""
-    if test["outcome"] == BROKEN and not _invalid(test):
-        return Answer(test, BROKEN, test["remark"])
-    if test["outcome"] == FAILED and word == HELD:
-        return Answer(test, FAILED, test["remark"])
-    return Answer(test, word, said or test["remark"], lead)
