@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from lab.report.session import BROKEN, FAILED, NOT_RUN, PASSED, SKIPPED
 from lab.report.tables import MARKS, claim, number
 from lab.report.tables import kind as kind_of
 
+LONGEST = 260  # characters of a reason beside others
+SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 WORDS = (BREACHED, INVALID, NO_DATA, HELD)  # the worst first
 PREFIX = re.compile(r"^[^.?:]{1,30}:\s+")  # of a module's docstring, as "Experiment 3: "
 Row = Mapping[str, Any]
@@ -122,7 +125,12 @@ def remarks(row: Row) -> list[str]:
 
 def target(row: Row) -> str:
     """The bound of a verdict with its operator and its unit."""
-    return _with_unit(f"{row['operator']} {number(row['bound'])}", row)
+    return _with_unit(f"{SIGNS.get(row['operator'], row['operator'])} {number(row['bound'])}", row)
+
+
+def short(text: str) -> str:
+    """The first words of a long ``text``, as an error that names every record."""
+    return textwrap.shorten(text, LONGEST, placeholder=" …")
 
 
 def _with_unit(text: str, row: Row) -> str:
@@ -158,7 +166,7 @@ def _answer(test: Mapping[str, Any]) -> Answer:
     lead = next((row for kind in ("claim", *KINDS) for row in rows if verdict(row) == word and kind_of(row) == kind), None)
     said = f"{lead['why']}: {lead['objective']} {measured(lead)}, wanted {target(lead)}; {runs_of(lead)}" if lead else ""
     if test["outcome"] == BROKEN and not is_invalid(test):
-        return Answer(test, BROKEN, test["remark"])
+        return Answer(test, BROKEN, short(test["remark"]))
     if test["outcome"] == FAILED and word == HELD:
-        return Answer(test, FAILED, test["remark"])
+        return Answer(test, FAILED, short(test["remark"]))
     return Answer(test, word, said or test["remark"], lead)

@@ -174,11 +174,21 @@ class Session:
             "date": datetime.fromtimestamp(begun, UTC).date().isoformat(),
             "commit": _each(trial.versions.get("commit", "unknown") for trial in trials),
             "scale": _each(trial.scale for trial in trials),
+            "fidelity": _each(_fidelity(trial) for trial in trials),
             "runtime": _each(trial.inputs.runtime for trial in trials),
             "machine": _each(f"{trial.machine.cores} cores, {trial.machine.cpu}" for trial in trials),
             "trials": str(len({record.name for record in self.records})),
             **self.settings,
         }
+
+
+def _fidelity(trial: Trial) -> str:
+    """What the scale of a trial changed and what it left, in words (docs/scale.md)."""
+    scale = trial.inputs.scale
+    if scale.time == 1 and scale.rate == 1:
+        return "all times and rates are real"
+    times = f"every setting of time is 1/{scale.time:g}; lagThreshold, cold start, joining and processing are real"
+    return times if scale.rate == 1 else f"{times}; rates are {scale.rate:g} of the profile's"
 
 
 def _each(values: Iterable[object]) -> str:

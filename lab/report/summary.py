@@ -27,6 +27,7 @@ from lab.report.answers import (
     measured,
     natural,
     runs_of,
+    short,
     target,
     title,
     verdict,
@@ -152,7 +153,9 @@ class Summary:
         found = []
         for outcome, heading in ((BROKEN, "Broken"), (FAILED, "Failed beside its claims")):
             tests = [test for test in self.ended if test["outcome"] == outcome]
-            entries = [Entry(f"{test['experiment']}, {title(test)}", test["remark"], anchor(test["id"])) for test in tests]
+            entries = [
+                Entry(f"{test['experiment']}, {title(test)}", short(test["remark"]), anchor(test["id"])) for test in tests
+            ]
             found.append((heading, entries))
         for word, heading in ((BREACHED, "Breached"), (INVALID, "Invalid"), (NO_DATA, "No data")):
             entries = []
