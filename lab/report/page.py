@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from lab import wholefile
-from lab.report import answers, session, summary
+from lab.report import answers, durations, session, summary
 from lab.report.session import Session
 from lab.report.summary import Summary
 from lab.report.tables import MARKS, Table, render
 
 PAGE, MARKDOWN, TIMELINES = "report.html", "summary.md", "timelines.html"
+TIMES = "Where the time went"
+TIMES_NOTE = "The seconds of each part of every run; before is what the session did since the run before."
 SHOWN = 6  # entries of a heading that stand above the rest
 
 
@@ -44,6 +46,8 @@ def write(results: Path, content: Mapping[str, Any], evidence: Mapping[str, str]
 def leave(results: Path, state: Session) -> Path:
     """Write session.json of the session's ``state`` into ``results``, and what is made of it; returns the page."""
     results.mkdir(parents=True, exist_ok=True)
+    if spent := durations.runs({record.name: record.trial for record in state.readable()}.values()):
+        state.add_section(TIMES, durations.duration_table(spent), TIMES_NOTE)
     content = state.content(results)
     wholefile.write(results / session.FILE, json.dumps(content, indent=1, default=str) + "\n")
     if state.timelines:

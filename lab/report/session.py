@@ -143,7 +143,7 @@ class Session:
         return {
             "schema": SCHEMA,
             "head": self._head(),
-            "versions": {name: version for trial in self._trials() for name, version in trial.versions.items()},
+            "versions": {name: version for record in self.readable() for name, version in record.trial.versions.items()},
             "tests": [asdict(test) for test in self.tests.values()],
             "conclusions": self.conclusions,
             "validity": [
@@ -160,13 +160,13 @@ class Session:
             ],
         }
 
-    def _trials(self) -> list[Trial]:
-        """What the records say of their trials; one that was taken away since says nothing."""
-        return [record.trial for record in self.records if (record.folder / "trial.json").is_file()]
+    def readable(self) -> list[Record]:
+        """The records that are still there, in the order in which they were judged."""
+        return [record for record in self.records if (record.folder / "trial.json").is_file()]
 
     def _head(self) -> dict[str, Any]:
         """Facts of the session in one line each; of its records each value once."""
-        trials = self._trials()
+        trials = [record.trial for record in self.readable()]
         if not trials:
             return dict(self.settings)
         begun = min(trial.begun for trial in trials)

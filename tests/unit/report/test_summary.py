@@ -83,7 +83,7 @@ def plain(text: str) -> str:
 
 def section(text: str, heading: str) -> str:
     """What stands under one heading, without markup; empty if there is no such heading."""
-    parts = re.split(r"^## |<h2>", text, flags=re.MULTILINE)
+    parts = re.split(r"^## |<h2>|<nav", text, flags=re.MULTILINE)
     return next((plain(part) for part in parts if part.startswith(heading)), "")
 
 
@@ -328,13 +328,13 @@ def test_experiments_come_in_their_natural_order(page: Page) -> None:
 
 @pages
 def test_a_note_on_a_verdict_and_a_further_table_are_shown(page: Page) -> None:
-    """Remarks of a row, and sections that a session adds, are in both."""
+    """What a claim is worth at real time, and sections that a session adds, are in both."""
     session = Session()
     session.add_section("Two alike", Table(("pair", "difference"), [["a", "0.1"]]), "How far a side is from itself.")
-    made = content([HELD | {"remarks": ["not faithful at this scale"]}], [], HEAD)
+    made = content([HELD | {"real_time": "not shown to hold"}], [], HEAD)
     made["sections"] = session.content(Path())["sections"]
     text = plain((renderer.markdown if page is markdown else renderer.html)(Summary(made)))
-    for shown in ("not faithful at this scale", "Two alike", "How far a side is from itself.", "0.1"):
+    for shown in ("not shown to hold", "Two alike", "How far a side is from itself.", "0.1"):
         assert shown in text
 
 
