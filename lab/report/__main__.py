@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _build(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m lab.report",
-        description="Build the Allure report of a session's results.",
+        description="the report of a session's results: its page, and the evidence behind it",
         epilog=f"python -m lab.report {COMPARE} RESULTS_A RESULTS_B: the same trials on two runtimes, side by side",
     )
     parser.add_argument("--results", type=Path, default=Path("results"), help="the session's folder (default: results)")
