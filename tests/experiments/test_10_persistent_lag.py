@@ -1,4 +1,4 @@
-"""Experiment 10: scaling on lag that lasts.
+"""Experiment 10: is it worth scaling only on persistent lag?
 
 Hypothesis. A spike that the group works off by itself needs no pods. A scaler that looks only at lag which has lasted two
 minutes does not scale on it, and KEDA's does: its author promises 70-90 % fewer scaling events and 20-40 % less compute. The

@@ -1,4 +1,4 @@
-"""Experiment 1: the signal.
+"""Experiment 1: is CPU a signal?
 
 Hypothesis. An HPA on CPU does not see a backlog: a consumer that waits for its downstream write stays near 30 % of the CPU it
 requests however large its lag. The same traffic with KEDA's lag trigger scales out and stops the growth.

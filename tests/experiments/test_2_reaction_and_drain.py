@@ -1,4 +1,4 @@
-"""Experiment 2: scale-out reaction and drain.
+"""Experiment 2: how fast is a reaction, what are its parts, and how long is the drain?
 
 Hypothesis. KEDA on lag scales group ``enrich`` out within 90 s of a 10x step, the backlog drains without a plateau once
 every partition has a pod, and the group returns to its floor without flapping and without losing or repeating a message.

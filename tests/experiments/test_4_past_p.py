@@ -1,4 +1,4 @@
-"""Experiment 4: past P.
+"""Experiment 4: what do replicas beyond P do?
 
 Hypothesis. A partition has one owner in a group, so replicas beyond P own nothing and add nothing; they only cost rebalances.
 KEDA's own cap (allowIdleConsumers false) is no substitute for maxReplicaCount = P: it leaves the group at 22 of 24, because the

@@ -1,4 +1,4 @@
-"""Experiment 5: flapping.
+"""Experiment 5: when does it flap?
 
 Hypothesis. Under bursts a scale-down window shorter than a lull gives pods back between two bursts and asks for them again, so
 that every burst costs two rounds of scaling and their rebalances. A window longer than a lull is not enough either: a burst

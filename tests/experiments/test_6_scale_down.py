@@ -1,4 +1,4 @@
-"""Experiment 6: scale-down safety.
+"""Experiment 6: does a scale-down lose or repeat work?
 
 Hypothesis. A consumer that finishes what it took, makes it durable, commits and only then leaves the group loses and repeats
 nothing when the autoscaler takes its pod. Without that order work is repeated; with commits that run ahead of the work it is

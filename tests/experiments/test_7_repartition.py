@@ -1,4 +1,4 @@
-"""Experiment 7: partitions 24 -> 48 on a topic in use.
+"""Experiment 7: what happens when partitions are added?
 
 Hypothesis. Added partitions raise the ceiling that KEDA's cap sets, and force a rebalance once the group sees them. When it
 sees them is the client's metadata refresh (5 minutes by default) or the next rebalance for another reason. With

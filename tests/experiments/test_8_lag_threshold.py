@@ -1,4 +1,4 @@
-"""Experiment 8: the lagThreshold sweep.
+"""Experiment 8: which lagThreshold?
 
 Hypothesis. Replicas = lag / lagThreshold and throughput = replicas x rate per pod, so a group that comes to rest from below is
 behind by lagThreshold / rate. lagThreshold = rate x objective x 0.75 therefore keeps it within its objective with a quarter to

@@ -1,4 +1,4 @@
-"""Experiment 9: the hand-rolled controller in place of KEDA.
+"""Experiment 9: what does a controller of one's own change?
 
 Hypothesis. A pod that reads lag and patches replicas every 15 s, by the HPA's own arithmetic, reacts like KEDA: both wait for
 the next sync, and the time that a value needs through KEDA's chain (adapter, operator, external metrics API) is small beside

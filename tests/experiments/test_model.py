@@ -1,4 +1,4 @@
-"""The model: what it decides, and what it predicts, beside what really happened.
+"""The model: can a trial be predicted?
 
 Hypothesis. The pure model of KEDA and the HPA is the real thing: from what a real HPA saw at a sync, it decides what that HPA
 decided, at every sync of every trial. With a simulated group of consumers it predicts a trial's replicas, peak lag and drain

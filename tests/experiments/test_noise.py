@@ -1,4 +1,4 @@
-"""A/A: what equal groups differ by.
+"""A/A: what do equal groups differ by?
 
 Hypothesis. Two groups that are equal in everything, on the same events at the same moment, still differ: by the order in which
 the kernel runs them, by rebalances, by the phase of their syncs. No smaller difference can be told of two that are not equal.

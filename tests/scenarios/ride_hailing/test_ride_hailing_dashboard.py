@@ -1,4 +1,4 @@
-"""Ride-hailing: the dashboard is fresh and its multipliers are true (docs/ride-hailing.md).
+"""Ride-hailing: is the dashboard fresh, and are its multipliers true (docs/ride-hailing.md)?
 
 Hypothesis. At the peak the dashboard is less than 3 s old, and more than 95 % of its surge multipliers are true.
 

@@ -1,4 +1,4 @@
-"""Ride-hailing: trip analytics on a Friday evening (docs/ride-hailing.md).
+"""Ride-hailing: does trip analytics keep up on a Friday evening (docs/ride-hailing.md)?
 
 Hypothesis. With the text's ScaledObject trip analytics keeps up with 1,400 events/s. Two fixed pods fall behind by 1,000 a
 second.

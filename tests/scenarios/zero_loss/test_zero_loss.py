@@ -1,4 +1,4 @@
-"""Scenario zero loss: a published text's promise that every message gets processed, put to the test.
+"""Scenario zero loss: does every message get processed, as a published text promises?
 
 Hypothesis. A consumer that commits after its work, retries a failing message after 1, 2 and 4 s and then makes it a dead letter
 ends every message in one of two ways, however the group is scaled and even when a pod is killed: processed, or in the
