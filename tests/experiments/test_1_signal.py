@@ -4,7 +4,7 @@ Hypothesis. An HPA on CPU does not see a backlog: a consumer that waits for its 
 requests however large its lag. The same traffic with KEDA's lag trigger scales out and stops the growth.
 
 Method. Profile ``plateau`` (R, then 10R, then R) twice, with the same pods of 100 events/s: on policy ``cpu``, a plain HPA
-with a target of 70 % through the real metrics-server, and on policy ``lag-150``. Both may go from 4 to 24 replicas by the same
+with a target of 70 % through the real metrics-server, and on policy ``lag-4500``. Both may go from 4 to 24 replicas by the same
 behavior block. What the HPA saw is taken from its own status; growth is the slope of lag in the last third of the spike. With
 ``--repeat`` each block runs both, and a claim is held where it is held in every block.
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_cpu_does_not_see_a_backlog(trials, evidence):
     """The HPA on CPU lets lag grow without asking for a pod; the lag trigger stops it."""
     plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
-    found = trials.blocks({"CPU": plan | {"policy": "cpu"}, "lag": plan | {"policy": "lag-150"}})
+    found = trials.blocks({"CPU": plan | {"policy": "cpu"}, "lag": plan | {"policy": "lag-4500"}})
     cpu, lag = found["CPU"], found["lag"]
 
     ratio = (hold(cpu).peak_lag / hold(lag).peak_lag).named("peak lag on CPU over peak lag on lag")
