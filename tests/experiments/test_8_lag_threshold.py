@@ -9,8 +9,8 @@ Method. Profile ``plateau`` with pods of 100 events/s on policies that differ in
 60 s is one of 2 s. Time behind is the age of the oldest event that waits, of whatever partition, and the median over the last
 third of the spike is taken: by then the group has reacted.
 
-Asserted. 4,500 holds the objective and is the largest of the sweep that does. Ten times as much breaches it, and 150 scales pods
-at baseline, on noise.
+Asserted. 4,500 holds the objective and is the largest of the sweep that does. Ten times as much breaches it, and 150 scales
+pods at baseline, on noise.
 """
 
 import allure
