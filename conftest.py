@@ -24,32 +24,32 @@ def bootstrap(kafka) -> str:
 # Fixtures that start a control plane, a broker or Spark, or build with Go.
 SERVICES = frozenset({"bootstrap", "cluster", "kafka", "oracle", "plane", "session", "spark"})
 
-# Files whose tests one worker of pytest-xdist runs, so that they share what its session starts: a cluster, or a broker and
-# Spark. The first prefix that fits a file is its group's. They begin first, as they take longest. Every other file is a group
-# of its own. (The mark xdist_group does nothing with pytest 9.2: pytest-xdist 3.8 writes it where pytest no longer reads it.)
-SHARING = {
+# Tests that one worker of pytest-xdist runs, so that they share what its session starts: a cluster, or a broker and Spark. The
+# first prefix that fits a test is its group's. The groups begin in this order, the longest first; any other file is a group of
+# its own. (The mark xdist_group does nothing with pytest 9.2: pytest-xdist 3.8 writes it where pytest no longer reads it.)
+GROUPS = {
+    "alone": ("tests/faults/test_decreed.py::test_a_group_is_taken_through_its_steps",),
+    "breaks": ("tests/faults/test_breaks", "tests/faults/test_boards", "tests/faults/test_exposure", "tests/faults/test_watch"),
+    "keda": ("tests/unit/programs/lagscaler/test_with_keda", "tests/unit/cluster/", "tests/faults/test_two_clusters"),
+    "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline"),
     "crash": ("tests/faults/test_crash",),
-    "trials": ("tests/faults/",),
-    "cluster": ("tests/unit/programs/lagscaler/test_with_keda", "tests/unit/cluster/", "tests/differential/test_hpa"),
     "kafka": ("tests/unit/programs/", "tests/unit/record/", "tests/unit/kafka/", "tests/unit/scenarios/"),
 }
+# What this group shows is a rate that the machine must have to itself: it runs last, when every other worker has ended.
+ALONE = "alone"
 
 
 def group(nodeid: str) -> str:
-    """The name of the group of a test: one of SHARING, or its file."""
-    return next((name for name, starts in SHARING.items() if nodeid.startswith(starts)), nodeid.partition("::")[0])
+    """The name of the group of a test: one of GROUPS, or its file."""
+    return next((name for name, starts in GROUPS.items() if nodeid.startswith(starts)), nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With ``--dist loadscope`` a worker is given a group at a time."""
-    from xdist.scheduler import LoadScopeScheduling
+    from tests.groups import Groups
 
-    class Groups(LoadScopeScheduling):  # type: ignore[misc] # has no types
-        def _split_scope(self, nodeid: str) -> str:
-            return group(nodeid)
-
-    return Groups(config, log) if config.getoption("dist") == "loadscope" else None
+    return Groups(config, log, group, ALONE) if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,5 +61,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SERVICES & set(getattr(item, "fixturenames", ())):
             item.add_marker("services")
-    order = {name: place for place, name in enumerate(SHARING)}
-    items.sort(key=lambda item: (order.get(group(item.nodeid), len(order)), item.get_closest_marker("services") is None))
+    order = {name: place for place, name in enumerate(GROUPS)} | {ALONE: len(GROUPS) + 1}
+    items.sort(key=lambda item: (order.get(group(item.nodeid), len(GROUPS)), item.get_closest_marker("services") is None))

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import KafkaException
 
-from benchmarks import lagscaler, simulate, starts
+from benchmarks import lagscaler, ledger, simulate, starts
 from lab.cluster import binary, broker, controlplane
 from lab.components import build, jars
 from lab.host import processes, resources, runs
@@ -176,10 +176,13 @@ def reconciliation(bootstrap: str) -> None:
 
 def main() -> int:
     """Run the benchmarks named on the command line, or all; 1 where an objective was breached."""
-    known = ("producer", "consumer", "up", "starts", "reconcile", "lagscaler", "simulate")
+    known = ("producer", "consumer", "up", "starts", "reconcile", "ledger", "lagscaler", "simulate")
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("which", nargs="*", choices=[*known, []], help=f"of {', '.join(known)}; default: all")
-    which = parser.parse_args().which or known
+    parser.add_argument("--events", type=int, default=ledger.EVENTS, help="events of the ledger's topic")
+    parser.add_argument("--spark-master", default="local[*]", help="the ledger's Spark master")
+    chosen = parser.parse_args()
+    which = chosen.which or known
     held = True
     if "simulate" in which:
         simulate.main(show)
@@ -192,6 +195,8 @@ def main() -> int:
         try:
             if "lagscaler" in which:
                 held = lagscaler.measure(started.bootstrap, show)
+            if "ledger" in which:
+                held &= ledger.measure(started.bootstrap, show, chosen.events, chosen.spark_master)
             if set(which) & {"producer", "consumer", "reconcile"}:
                 producer(started.bootstrap)  # the others read what it wrote
             if set(which) & {"consumer", "reconcile"}:

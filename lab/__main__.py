@@ -13,9 +13,11 @@ from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
 COMMANDS = {
     "demo": ("demo", "one trial in a folder of your own, with the live board and the report: begin here"),
     "simulate": ("simulate", "what a ScaledObject would do on a profile, without a cluster"),
+    "estimate": ("estimate", "what a trial needs before it runs: events, disk, memory, cores, time; refuses what does not fit"),
     "tune": ("tune", "the cheapest ScaledObject that is not late: variants of a given one, simulated"),
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
+    "scale": ("scale", "what a scale keeps: runs of the same trials at several scales against real time"),
     "dlq": ("dlq", "the letters of a dead-letter topic, and their replay"),
     "settings": ("settings", "every setting of a Workload and of the programs, with its unit, range and default"),
     "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),

@@ -32,9 +32,11 @@ pytest_plugins = [f"lab.fixtures.{name}" for name in ("cluster", "evidence", "ka
 MARKERS = (
     "spike: an experiment on a live cluster; the acceptance run",
     "scenario: a real system on a live cluster, with its author's figures beside the measured ones",
+    "scale: the same trials, one scale a session; elastic-lab scale compares the sessions",
     "kind: needs a Docker daemon and --cluster kind",
 )
-JUDGING = ("spike", "scenario", "kind")
+JUDGING = ("spike", "scenario", "scale", "kind")
+LIVE = ("spike", "scenario", "scale")  # a session of these leaves Allure results beside its records
 VERDICTS, SUMMARY = "verdicts.json", "summary.md"  # what a session writes when it has judged
 OWN = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
 PATHS = ("results", "from-records", *OWN)  # options whose value is a path
@@ -91,7 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     marks = config.getoption("markexpr", "")
-    live = any(mark in marks and f"not {mark}" not in marks for mark in ("spike", "scenario"))
+    live = any(mark in marks and f"not {mark}" not in marks for mark in LIVE)
     if live and not config.option.collectonly and not config.getoption("allure_report_dir", "unused"):
         config.option.allure_report_dir = str(config.getoption("--results") / "allure-results")
         config.option.clean_alluredir = earlier(config) is None  # what is refused deletes nothing

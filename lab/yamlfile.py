@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def parse(text: str, where: object) -> dict[str, Any]:
     """The mapping in ``text``. Raises :class:`InputError` when it is not YAML or not a mapping."""
     try:
-        content = yaml.safe_load(text)
+        content = load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}" if mark else "somewhere"
@@ -27,6 +27,17 @@ def parse(text: str, where: object) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(where, "(whole file)", type(content).__name__, "a mapping of fields")
     return content
+
+
+def load(text: str) -> Any:
+    """The one document in ``text``, with libyaml where PyYAML has it: it takes a tenth of the time.
+
+    Raises :class:`yaml.YAMLError` in the words of PyYAML's own parser.
+    """
+    try:
+        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError:
+        return yaml.safe_load(text)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -200,8 +200,6 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={signing}",
         f"--root-ca-file={authority.cert}",
-        f"--cluster-signing-cert-file={authority.cert}",
-        f"--cluster-signing-key-file={authority.key}",
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
         f"--secure-port={kcm}",

@@ -12,18 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-TICKS = os.sysconf("SC_CLK_TCK")
+TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+JAVA = {"kafka.Kafka": "kafka", "org.apache.spark": "spark"}  # a Java program by a part of its command
 RESOURCES = ("cpu", "io", "memory")
 _MICROSECONDS = 1e6
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process: its parent, its own CPU time, and that of its children that have ended and were waited for, s."""
+    """A process: its parent, its own CPU time, and that of its children that have ended and were waited for, s.
+
+    ``rss_bytes`` is its resident memory, that which it shares with others included.
+    """
 
     parent: int
     own_s: float
     children_s: float
+    rss_bytes: int = 0
 
 
 Key = tuple[int, int]  # a pid, and the start of its process in clock ticks since the boot
@@ -78,7 +83,26 @@ def parse_process(text: str) -> tuple[int, Process]:
     """(start in ticks, process) in the ``text`` of /proc/PID/stat."""
     fields = text.rpartition(")")[2].split()  # the name before it may hold anything
     user, system, child_user, child_system = (int(one) / TICKS for one in fields[11:15])
-    return int(fields[19]), Process(int(fields[1]), user + system, child_user + child_system)
+    return int(fields[19]), Process(int(fields[1]), user + system, child_user + child_system, int(fields[21]) * PAGE)
+
+
+def command(pid: int) -> list[str]:
+    """The words with which process ``pid`` was started; none of one that has ended."""
+    try:
+        return (PROC / str(pid) / "cmdline").read_text(errors="replace").rstrip("\0").split("\0")
+    except OSError:
+        return []
+
+
+def what(words: list[str]) -> str:
+    """What a process is, by the ``words`` that started it: a Python module, a Java program, or the program's file."""
+    program = Path(words[0]).name if words else ""
+    if program.startswith("python") and len(words) > 2 and words[1] == "-m":
+        return words[2]
+    if program == "java":
+        return next((name for part, name in JAVA.items() if any(part in word for word in words)), program)
+    scripts = [Path(word).name for word in words[1:2] if program.startswith("python")]
+    return next(iter(scripts), program) or "ended"
 
 
 def descendants(processes: Processes, root: int, known: Iterable[Key] = ()) -> frozenset[Key]:

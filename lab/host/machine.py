@@ -46,6 +46,12 @@ def describe() -> Machine:
     )
 
 
+def available_bytes() -> int:
+    """The memory that can be had without swapping, bytes. Raises OSError where the kernel does not say."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+
+
 def packages() -> dict[str, str]:
     """The versions of Python and of the libraries that matter to a number, and the commit if there is one."""
     versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}

@@ -10,7 +10,9 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
+from lab.judge.origin import Origin
 from lab.judge.quantity import Quantity, in_blocks, repeated
 
 
@@ -41,10 +43,11 @@ def _aggregate(combine: Callable[[list[float]], float], quantities: Iterable[Qua
     if any(one.runs for one in several):
         return repeated(_aggregate(combine, block) for block in zip(*in_blocks(several), strict=True))
     name, unit = several[0].name, several[0].unit
+    origin = reduce(Origin.sum, (one.origin for one in several))
     missing = next((one for one in several if one.value is None), None)
     if missing is not None:
-        return Quantity(name, unit, None, missing.why or f"no {missing.name}")
-    return Quantity(name, unit, combine([one.number for one in several]))
+        return Quantity(name, unit, None, missing.why or f"no {missing.name}", origin=origin)
+    return Quantity(name, unit, combine([one.number for one in several]), origin=origin)
 
 
 WANTED = 0.95

@@ -51,6 +51,7 @@ class Verdict:
     ``objective`` names the quantity, ``why`` is the claim's sentence, ``kind`` its class, ``source`` that of its bound. Of a
     repeated trial ``measured`` is the median of its runs, and ``repeats`` says how often the claim was held: it is breached
     by one run that breaches it. Of an invalid trial the ``verdict`` is "invalid", whatever was measured, and ``note`` says why.
+    ``real_time`` says what a claim on a compressed trial is worth at real time; it is empty where that is the same.
     """
 
     objective: str
@@ -64,6 +65,7 @@ class Verdict:
     kind: str = "claim"
     source: str = ""
     repeats: Repeats | None = None
+    real_time: str = ""
 
     def __str__(self) -> str:
         wanted, shows = f"wanted {self.operator} {self.bound:g} {self.unit}", f": {self.why}" if self.why else ""

@@ -21,6 +21,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast, get_type_hints,
 
 from lab.errors import NoData
 from lab.judge import runs
+from lab.judge.origin import UNKNOWN, Dimension, origin
 from lab.judge.quantity import Quantity
 
 T = TypeVar("T")
@@ -38,11 +39,15 @@ class Declared:
 
 
 class Number(Declared):
-    """One quantity of a measure, in ``unit``."""
+    """One quantity of a measure, in ``unit``; its ``origin`` is known once its class is."""
 
-    def __init__(self, unit: str, name: str) -> None:
+    def __init__(self, unit: str, name: str, dimension: Dimension | None = None) -> None:
         super().__init__(name)
-        self.unit = unit
+        self.unit, self._dimension, self.origin = unit, dimension, UNKNOWN
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        super().__set_name__(owner, attribute)
+        self.origin = origin(owner, attribute, self.unit, self._dimension)
 
     @overload
     def __get__(self, measured: None, owner: type) -> Self: ...
@@ -52,7 +57,8 @@ class Number(Declared):
         if measured is None:
             return self
         value = measured.values.get(self.attribute)
-        return Quantity(self.name, self.unit, value, "" if value is not None else measured.why or f"no {self.name}")
+        why = "" if value is not None else measured.why or f"no {self.name}"
+        return Quantity(self.name, self.unit, value, why, origin=self.origin)
 
 
 class Detail(Declared, Generic[T]):
@@ -71,9 +77,12 @@ class Detail(Declared, Generic[T]):
         return content
 
 
-def number(unit: str, name: str) -> Number:
-    """A quantity of a measure in ``unit``; ``name`` is what reports call it."""
-    return Number(unit, name)
+def number(unit: str, name: str, dimension: Dimension | None = None) -> Number:
+    """A quantity of a measure in ``unit``; ``name`` is what reports call it.
+
+    ``dimension`` says how a scale changes it, where its unit does not.
+    """
+    return Number(unit, name, dimension)
 
 
 def detail(kind: type[T], name: str) -> Detail[T]:
@@ -150,18 +159,23 @@ def measure(compute: Callable[P, M]) -> Callable[P, M]:
     return measured
 
 
-def quantity(unit: str, name: str) -> Callable[[Callable[P, float]], Callable[P, Quantity]]:
-    """Make a function that returns one number, or raises :class:`NoData`, return a :class:`Quantity`."""
+def quantity(unit: str, name: str, dimension: Dimension | None = None) -> Callable[[Callable[P, float]], Callable[P, Quantity]]:
+    """Make a function that returns one number, or raises :class:`NoData`, return a :class:`Quantity`.
+
+    ``dimension`` is that of :func:`number`.
+    """
 
     def decorate(compute: Callable[P, float]) -> Callable[P, Quantity]:
+        made = origin(compute, "", unit, dimension)
+
         @functools.wraps(compute)
         def measured(*given: P.args, **named: P.kwargs) -> Quantity:
             if count := runs.count(given, named):
                 return cast(Quantity, runs.each(measured, count, given, named))
             try:
-                return Quantity(name, unit, compute(*given, **named))
+                return Quantity(name, unit, compute(*given, **named), origin=made)
             except NoData as missing:
-                return Quantity(name, unit, None, str(missing))
+                return Quantity(name, unit, None, str(missing), origin=made)
 
         return measured
 

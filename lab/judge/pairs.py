@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.errors import NoData
-from lab.judge.quantity import Quantity
+from lab.judge.quantity import Quantity, Undecided
 
 WANTED = 0.95
+FEWEST = 6  # pairs whose interval has that confidence
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,12 @@ def paired(first: Quantity | Sequence[Quantity], second: Quantity | Sequence[Qua
     unit, values = differences[0].unit, [each.value for each in differences if each.value is not None]
     if len(values) < len(differences) or any(map(math.isnan, values)):
         why = next((f"pair {n}: {each.why}" for n, each in enumerate(differences, 1) if each.value is None), "not a number")
-        nothing = Quantity(name, unit, None, why)
+        nothing = Quantity(name, unit, None, why, origin=differences[0].origin)
         return Paired(differences, nothing, nothing, nothing, 0.0, 0, 0, 1.0)
     low, high, confidence = interval(values)
     above, below = sum(value > 0 for value in values), sum(value < 0 for value in values)
-    estimate, least, most = (Quantity(name, unit, value) for value in (hodges_lehmann(values), low, high))
+    origin = differences[0].origin
+    estimate, least, most = (Quantity(name, unit, value, origin=origin) for value in (hodges_lehmann(values), low, high))
     return Paired(differences, estimate, least, most, confidence, above, below, sign_test(above, below))
 
 
@@ -140,19 +142,30 @@ def discern(difference: Paired, same: Paired) -> Quantity:
     """The estimate of ``difference``, or no data where it can't be told from the noise that A/A duets (``same``) show.
 
     It can't where it is no larger than :func:`least_difference`, and where its interval holds 0. So a claim on it is "no data"
-    with the reason, never held by noise. Its name has interval, number of pairs, and that least difference.
+    with the reason, never held by noise. Fewer than FEWEST pairs of either leave it :class:`Undecided`. Its name has interval,
+    number of pairs, and that least difference.
     """
-    least, name, unit = least_difference(same), difference.estimate.name, difference.estimate.unit
+    least, name, unit, origin = (
+        least_difference(same),
+        difference.estimate.name,
+        difference.estimate.unit,
+        difference.estimate.origin,
+    )
     try:
         value, low, high, floor = (one.number for one in (difference.estimate, difference.low, difference.high, least))
     except NoData as missing:
-        return Quantity(name, unit, None, str(missing))
+        return Quantity(name, unit, None, str(missing), origin=origin)
     noise = f"A/A differ by up to {floor:.3g}, n = {same.n}"
+    if (fewest := min(difference.n, same.n)) < FEWEST:
+        pairs = f"{fewest} pair{'s' if fewest > 1 else ''}"
+        return Undecided(
+            name, unit, None, f"{pairs}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
+        )
     if abs(value) <= floor:
-        return Quantity(name, unit, None, f"{difference} is within the noise: {noise}")
+        return Quantity(name, unit, None, f"{difference} is within the noise: {noise}", origin=origin)
     if low <= 0 <= high:
-        return Quantity(name, unit, None, f"{difference} may be 0; {noise}")
-    return Quantity(f"{name} {str(difference).partition(f' {unit} ' if unit else ' ')[2]}; {noise}", unit, value)
+        return Quantity(name, unit, None, f"{difference} may be 0; {noise}", origin=origin)
+    return Quantity(f"{name} {str(difference).partition(f' {unit} ' if unit else ' ')[2]}; {noise}", unit, value, origin=origin)
 
 
 def _runs(side: Quantity | Sequence[Quantity]) -> Sequence[Quantity]:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import operator
 import statistics
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from lab.errors import NoData
+from lab.judge.origin import UNKNOWN, Origin
 
 HOLDS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -76,7 +77,7 @@ class Quantity:
     """``value`` in ``unit``, or None and ``why``; ``name`` says in words what was measured.
 
     Beside a value, ``why`` says what could not be measured of it. Of a repeated trial ``runs`` has the quantity of each run and
-    ``value`` is their median: :func:`repeated` makes it.
+    ``value`` is their median: :func:`repeated` makes it. ``origin`` has the measures that it is made of.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Quantity:
     value: float | None
     why: str = ""
     runs: tuple[Quantity, ...] = ()
+    origin: Origin = UNKNOWN
 
     @property
     def number(self) -> float:
@@ -95,7 +97,7 @@ class Quantity:
     def named(self, name: str, unit: str | None = None) -> Quantity:
         """The same number under another name, and in words of another unit."""
         runs = tuple(one.named(name, unit) for one in self.runs)
-        return Quantity(name, self.unit if unit is None else unit, self.value, self.why, runs)
+        return Quantity(name, self.unit if unit is None else unit, self.value, self.why, runs, self.origin)
 
     def __float__(self) -> float:
         return float(self.number)
@@ -135,16 +137,23 @@ class Quantity:
     def __abs__(self) -> Quantity:
         if self.runs:
             return repeated(map(abs, self.runs))
-        return Quantity(self.name, self.unit, None if self.value is None else abs(self.value), self.why)
+        return replace(self, value=None if self.value is None else abs(self.value))
 
     def __mul__(self, factor: float) -> Quantity:
         if self.runs:
             return repeated(one * factor for one in self.runs)
-        return Quantity(self.name, self.unit, None if self.value is None else self.value * factor, self.why)
+        return replace(self, value=None if self.value is None else self.value * factor)
 
     def __truediv__(self, other: Quantity | float) -> Quantity:
         unit = "x" if not isinstance(other, Quantity) or other.unit == self.unit else f"{self.unit} / {other.unit}"
         return _combined(self, other, _ratio, "over", unit)
+
+
+class Undecided(Quantity):
+    """A quantity without a number because the session has too few runs of it, by the choice of its ``--repeat``.
+
+    A claim on it is no data. It is shown, and does not fail its test: nothing is wrong with any record.
+    """
 
 
 def _ratio(value: float, divisor: float) -> float:
@@ -163,10 +172,15 @@ def _combined(
             return repeated(_combined(mine, theirs, combine, word, unit) for mine, theirs in pairs)
         return repeated(_combined(mine, other, combine, word, unit) for mine, _ in pairs)
     name = f"{one.name} {word} {other.name if isinstance(other, Quantity) else format(other, 'g')}"
+    origin = one.origin
+    if isinstance(other, Quantity):
+        join = {"and": origin.sum, "less": origin.difference, "over": origin.ratio}[word]
+        origin = join(other.origin)
     try:
-        return Quantity(name, unit, combine(one.number, other.number if isinstance(other, Quantity) else other))
+        value = combine(one.number, other.number if isinstance(other, Quantity) else other)
+        return Quantity(name, unit, value, origin=origin)
     except NoData as missing:
-        return Quantity(name, unit, None, str(missing))
+        return Quantity(name, unit, None, str(missing), origin=origin)
 
 
 def repeated(quantities: Iterable[Quantity]) -> Quantity:
@@ -177,11 +191,11 @@ def repeated(quantities: Iterable[Quantity]) -> Quantity:
     runs = tuple(quantities)
     if not runs:
         raise ValueError("repeated: there is no run")
-    name, unit = runs[0].name, runs[0].unit
+    name, unit, origin = runs[0].name, runs[0].unit, runs[0].origin
     for number, one in enumerate(runs, 1):
         if one.value is None:
-            return Quantity(name, unit, None, f"run {number} of {len(runs)}: {one.why or f'no {one.name}'}", runs)
-    return Quantity(name, unit, statistics.median(one.number for one in runs), "", runs)
+            return Quantity(name, unit, None, f"run {number} of {len(runs)}: {one.why or f'no {one.name}'}", runs, origin)
+    return Quantity(name, unit, statistics.median(one.number for one in runs), "", runs, origin)
 
 
 def in_blocks(quantities: Iterable[Quantity]) -> list[tuple[Quantity, ...]]:

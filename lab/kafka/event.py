@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 SIZE = 256
 HEADER = struct.Struct(">QQq")
+PAYLOAD = SIZE - HEADER.size
 KEY = struct.Struct(">Q")
 _SEQ = struct.Struct(">8xQ")
 
@@ -30,8 +31,8 @@ class Event(NamedTuple):
 
 def encode(entity_id: int, seq: int, ts: int, payload: bytes) -> bytes:
     """The event's 256 bytes. Raises ``ValueError`` when ``payload`` is not 232 bytes, ``struct.error`` out of range."""
-    if len(payload) != SIZE - HEADER.size:
-        raise ValueError(f"payload has {len(payload)} bytes; an event's has {SIZE - HEADER.size}")
+    if len(payload) != PAYLOAD:
+        raise ValueError(f"payload has {len(payload)} bytes; an event's has {PAYLOAD}")
     return HEADER.pack(entity_id, seq, ts) + payload
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.origin import UNSCALED
 from lab.measure.rebalance import rebalance_spans
 from lab.measure.throughput import LEAST_S, Span, Throughput, clip, lagging_spans, mean_rate
 from lab.record.store import Record
@@ -21,7 +22,7 @@ class Cost(Measure):
     """
 
     pod_minutes = number("pod-minutes", "pod-minutes")
-    real_pod_minutes = number("pod-minutes", "pod-minutes at real time")
+    real_pod_minutes = number("pod-minutes", "pod-minutes at real time", UNSCALED)
     idle_ratio = number("of pod time", "idle share of pod time")
     pods = number("pods", "pods that ever were")
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
+from lab.judge.origin import UNSCALED
 from lab.measure.throughput import GRID_S, Array, Throughput
 from lab.record.reports import Handover
 from lab.record.store import Record
@@ -65,11 +66,11 @@ class MedianStep(Measure):
     steps = number("steps", "steps")
     depth_1s = number("of the rate before", "median dip in a rolling second")
     depth_200ms = number("of the rate before", "median dip in rolling 200 ms")
-    recovery_s = number("s", "median recovery to 95 %")
-    forgone = number("messages", "messages forgone in the median step")
-    cleared = number("messages", "messages cleared in the median step")
+    recovery_s = number("s", "median recovery to 95 %", UNSCALED)
+    forgone = number("messages", "messages forgone in the median step", UNSCALED)
+    cleared = number("messages", "messages cleared in the median step", UNSCALED)
     moved = number("partitions", "partitions moved in the median step")
-    settle_s = number("s", "median time to the last handover")
+    settle_s = number("s", "median time to the last handover", UNSCALED)
     after_rate = number("messages/s", "median rate after a step")
 
 
@@ -78,11 +79,11 @@ class WorstStep(Measure):
 
     depth_1s = number("of the rate before", "worst dip in a rolling second")
     depth_200ms = number("of the rate before", "worst dip in rolling 200 ms")
-    recovery_s = number("s", "slowest recovery to 95 %")
-    forgone = number("messages", "most messages forgone in a step")
-    cleared = number("messages", "fewest messages cleared in a step")
+    recovery_s = number("s", "slowest recovery to 95 %", UNSCALED)
+    forgone = number("messages", "most messages forgone in a step", UNSCALED)
+    cleared = number("messages", "fewest messages cleared in a step", UNSCALED)
     moved = number("partitions", "most partitions moved in a step")
-    settle_s = number("s", "longest time to the last handover")
+    settle_s = number("s", "longest time to the last handover", UNSCALED)
 
 
 def dips(record: Record) -> tuple[Dip, ...]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
+from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity
 from lab.record.store import Record
 
@@ -25,7 +26,7 @@ class Drain(Measure):
     peak_after_s = number("s", "time from the spike's start to the peak lag")
     seconds = number("s", "drain time")
     ideal_s = number("s", "best drain time that the hottest partition allows")
-    real_s = number("s", "drain time at real time")
+    real_s = number("s", "drain time at real time", UNSCALED)
     full_parallelism_s = number("s", "time at full parallelism while draining")
     largest_rise = number("messages", "largest rise of lag while draining at full parallelism")
     rise_in_thresholds = number("lagThreshold", "rise of lag while draining at full parallelism")

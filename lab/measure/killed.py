@@ -8,6 +8,7 @@ import pandas as pd
 
 from lab.errors import NoData, known
 from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.origin import UNSCALED
 from lab.record.reconciliation import Range
 from lab.record.store import Record
 
@@ -25,8 +26,8 @@ class Killed(Measure):
     partitions = detail(tuple[int, ...], "the partitions that it owned")
     doubled = number("messages", "messages processed more than once")
     unexplained = number("messages", "copies of messages that the kill does not explain")
-    oldest_s = number("s", "age of the oldest message that the kill made be repeated")
-    standstill_s = number("s", "longest standstill of a partition of the killed pod")
+    oldest_s = number("s", "age of the oldest message that the kill made be repeated", UNSCALED)
+    standstill_s = number("s", "longest standstill of a partition of the killed pod", UNSCALED)
 
 
 @measure

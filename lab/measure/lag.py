@@ -10,6 +10,7 @@ import pandas as pd
 from lab.errors import NoData
 from lab.foresee.curve import Curve
 from lab.judge.measure import Measure, detail, measure, number, quantity
+from lab.judge.origin import UNSCALED
 from lab.record.store import Record
 
 RATE_S = 1.0  # a rate is counted over the last second of compressed time
@@ -25,7 +26,7 @@ class Moment(Measure):
     at = detail(float, "s after the start, in real time")
     rate = number("events/s", "rate of arrival")
     lag = number("messages", "lag")
-    real_lag = number("messages", "lag at real time")
+    real_lag = number("messages", "lag at real time", UNSCALED)
     wanted = number("pods", "replicas wanted")
     ready = number("pods", "replicas ready")
 

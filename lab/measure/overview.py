@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab.errors import NoData
-from lab.judge.measure import Measure
+from lab.judge.measure import Measure, Number
 from lab.judge.quantity import Quantity
 from lab.measure.cost import cost
 from lab.measure.delivery import delivery
@@ -66,13 +66,31 @@ FIGURES: dict[str, Callable[[Record], float | Quantity | None]] = {
 }
 
 
-def overview(record: Record) -> dict[str, float | None]:
-    """Each of FIGURES by its name. A figure is None where the record has no data for it."""
-    row: dict[str, float | None] = {}
+def figures(record: Record) -> dict[str, Quantity]:
+    """Each of FIGURES by its name; one that the record has no data for says why."""
+    found: dict[str, Quantity] = {}
     for name, figure in FIGURES.items():
         try:
-            found = figure(record)
-            row[name] = found.value if isinstance(found, Quantity) else found
-        except NoData:
-            row[name] = None
-    return row
+            value = figure(record)
+        except NoData as missing:
+            found[name] = Quantity(name, "", None, str(missing))
+        else:
+            found[name] = value.named(name, "") if isinstance(value, Quantity) else Quantity(name, "", value)
+    return found
+
+
+def numbers(record: Record) -> dict[str, Quantity]:
+    """FIGURES, and every number of each of MEASURES by its name and unit; a name that both have is there once."""
+    found = figures(record)
+    for compute in MEASURES.values():
+        measured = compute(record)
+        quantities = (getattr(measured, name) for name, item in type(measured).declared().items() if isinstance(item, Number))
+        for one in quantities:
+            name = f"{one.name} ({one.unit})" if one.unit else one.name
+            found.setdefault(name, one.named(name, ""))
+    return found
+
+
+def overview(record: Record) -> dict[str, float | None]:
+    """Each of FIGURES by its name. A figure is None where the record has no data for it."""
+    return {name: one.value for name, one in figures(record).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
+from lab.judge.origin import UNSCALED
 from lab.record.store import Record
 from lab.spec.inputs import PRODUCER
 
@@ -15,9 +16,9 @@ class Punctuality(Measure):
     the group: where the 99th percentile comes near the times that a trial measures, the trial did not offer its profile.
     """
 
-    median_ms = number("ms", "median lateness of the producer")
-    p99_ms = number("ms", "99th percentile of the producer's lateness")
-    worst_ms = number("ms", "largest lateness of the producer")
+    median_ms = number("ms", "median lateness of the producer", UNSCALED)
+    p99_ms = number("ms", "99th percentile of the producer's lateness", UNSCALED)
+    worst_ms = number("ms", "largest lateness of the producer", UNSCALED)
 
 
 @measure

@@ -9,6 +9,7 @@ import pandas as pd
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity
 from lab.model.hpa import DEFAULTS
 from lab.record.store import Record
@@ -38,7 +39,7 @@ class Reaction(Measure):
     pod = detail(str, "name of the first new pod at work")
     parts = detail(dict[str, float], "seconds of each part of the reaction")
     total_s = number("s", "reaction")
-    real_s = number("s", "reaction at real time")
+    real_s = number("s", "reaction at real time", UNSCALED)
 
     @property
     def dominant(self) -> str:
@@ -137,10 +138,10 @@ class ColdStart(Measure):
     """
 
     pods = number("pods", "new pods that came to work")
-    start = number("s", "time from created to subscribed")
-    join = number("s", "time from subscribed to the first partition")
-    total = number("s", "time from created to the first receipt")
-    slowest = number("s", "time from created to the first receipt, slowest pod")
+    start = number("s", "time from created to subscribed", UNSCALED)
+    join = number("s", "time from subscribed to the first partition", UNSCALED)
+    total = number("s", "time from created to the first receipt", UNSCALED)
+    slowest = number("s", "time from created to the first receipt, slowest pod", UNSCALED)
 
 
 @measure

@@ -17,6 +17,7 @@ import numpy as np
 
 from lab.errors import known
 from lab.judge.measure import Measure, measure, number, quantity
+from lab.judge.origin import UNSCALED
 from lab.measure.delivery import passed_over
 from lab.record.reports import GIVEN, Handover
 from lab.record.store import Record
@@ -34,9 +35,9 @@ class Rebalances(Measure):
     """
 
     rebalances = number("rebalances", "rebalances")
-    median_s = number("s", "median length of a rebalance")
-    longest_s = number("s", "longest rebalance")
-    total_s = number("s", "time spent in rebalances")
+    median_s = number("s", "median length of a rebalance", UNSCALED)
+    longest_s = number("s", "longest rebalance", UNSCALED)
+    total_s = number("s", "time spent in rebalances", UNSCALED)
     revoked = number("partitions", "partitions taken from a member")
     assigned = number("partitions", "partitions assigned to a member")
     commits_refused = number("commits", "commits that the group refused")
@@ -130,8 +131,8 @@ class Repartition(Measure):
     """
 
     added = number("partitions", "new partitions")
-    assigned_s = number("s", "time until every new partition was assigned")
-    consumed_s = number("s", "time until every new partition was consumed")
+    assigned_s = number("s", "time until every new partition was assigned", UNSCALED)
+    consumed_s = number("s", "time until every new partition was consumed", UNSCALED)
     unconsumed = number("partitions", "new partitions that were never consumed")
     skipped = number("messages", "messages of new partitions that were passed over")
     waiting = number("messages", "messages of new partitions that were not reached")

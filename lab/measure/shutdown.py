@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from lab.errors import NoData, known
 from lab.judge.measure import Measure, measure, number, quantity
+from lab.judge.origin import UNSCALED
 from lab.record.pods import Pod
 from lab.record.store import Record
 
@@ -75,7 +76,7 @@ def departures(record: Record) -> Departures:
     )
 
 
-@quantity("s", "longest shutdown")
+@quantity("s", "longest shutdown", UNSCALED)
 def longest_shutdown(record: Record) -> float:
     """The longest time from the signal to having left the group; no data when a pod that had joined lacks one of the two."""
     seconds = [one.total_s for one in shutdowns(record) if one.joined]

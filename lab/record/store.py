@@ -5,6 +5,7 @@
     transitions.parquet  t, kind, name, event, object (JSON): API watch events
     hpa.log              every sync of the trial's HPA, as kube-controller-manager logged it (klog, UTC)
     load.parquet         t, busy_s, steal_s, own_s, cpu_waiting_s, io_waiting_s, memory_waiting_s: the machine's load
+    memory.parquet       t, process, count, rss_bytes: the resident memory of the lab's processes, by what they are
     samples.parquet      t, metric, pod, labels (JSON), value: Prometheus samples
     group_events.parquet t, mono, pod, event, partitions, owned, seconds, created, detail (JSON)
     receipts.parquet     pod, partition, first, last, count, checksum, start, end
@@ -23,13 +24,16 @@ A session only adds records. The first attempt at a trial is in a folder of its 
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lab import wholefile
 from lab.errors import InputError
@@ -37,6 +41,8 @@ from lab.record.trial import FILE, FINISHED, checksum, damage
 from lab.record.views import Views
 
 log = logging.getLogger("lab.record")
+
+PART = 10_000  # lines
 
 
 class Record(Views):
@@ -148,12 +154,24 @@ def write_json(file: Path, content: object) -> None:
 
 
 def lines_to_parquet(lines: Path, table: Path, columns: list[str], as_json: tuple[str, ...] = ()) -> None:
-    """Make a Parquet table of a file of JSON lines; what is not a named column goes into ``detail`` as JSON."""
+    """Make a Parquet table of a file of JSON lines; what is not a named column goes into ``detail`` as JSON.
+
+    The lines are read in parts of PART, so that what is held of them is a table and not an object for each.
+    """
+    with lines.open() as file:
+        parts = [_part(some, columns, as_json) for some in iter(lambda: list(itertools.islice(file, PART)), [])]
+    parts = parts or [_part([], columns, as_json)]
+    whole = pa.concat_tables(parts, promote_options="permissive")
+    order = np.argsort(whole["t"].to_numpy(), kind="stable")
+    pq.write_table(whole.take(pa.array(order)), table)
+
+
+def _part(lines: Sequence[str], columns: list[str], as_json: tuple[str, ...]) -> pa.Table:
     rows = []
-    for line in lines.read_text().splitlines():
+    for line in lines:
         row = json.loads(line)
         rest = {key: row.pop(key) for key in list(row) if key not in columns}
         for column in as_json:
             row[column] = json.dumps(row[column])
         rows.append(row | ({"detail": json.dumps(rest)} if "detail" in columns else {}))
-    pd.DataFrame(rows, columns=columns).sort_values("t", kind="stable", ignore_index=True).to_parquet(table)
+    return pa.table({column: [row.get(column) for row in rows] for column in columns})

@@ -17,7 +17,7 @@ from lab.record.reconciliation import Reconciliation
 from lab.record.trial import Offsets, Trial
 
 # What the part of the closing is called that a file comes from, where it is not the file's own name.
-_PART = {"receipts": "ledger", "rates": "ledger", "dead_letters": "ledger", "reconciliation": "ledger"}
+_PART = {"memory": "load", "receipts": "ledger", "rates": "ledger", "dead_letters": "ledger", "reconciliation": "ledger"}
 
 
 class Watched(NamedTuple):
@@ -58,6 +58,11 @@ class Tables:
     def load(self) -> pd.DataFrame:
         """The machine's load while the trial ran, in seconds that only grow; a value that could not be had is NaN."""
         return self._table("load")
+
+    @cached_property
+    def memory(self) -> pd.DataFrame:
+        """The resident memory of the lab's processes while the trial ran: t, process, count, rss_bytes; none on kind."""
+        return self._table("memory")
 
     @cached_property
     def transitions(self) -> pd.DataFrame:

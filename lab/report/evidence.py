@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import Any, Protocol
@@ -16,14 +17,16 @@ from lab.errors import Breach, InvalidTrial, NoData
 from lab.judge import gates
 from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, Verdict, absent, judge
-from lab.judge.quantity import Comparison, Quantity
-from lab.measure.overview import overview
+from lab.judge.quantity import Comparison, Quantity, Undecided
+from lab.measure.noise import least_differences
+from lab.measure.outcome import committed, remark
+from lab.measure.overview import figures, overview
 from lab.measure.validity import judge_validity
 from lab.record.store import Record
 from lab.report import attempts
 from lab.report.compare import comparison_chart, comparison_table
 from lab.report.curves import compared, timeline_of
-from lab.report.drawing import html, png
+from lab.report.drawing import html, svg
 from lab.report.session import Session
 from lab.report.tables import verdict_table
 from lab.report.timeline import timeline
@@ -94,7 +97,7 @@ def _draw(make: Chart, name: str, *, page: bool = True) -> None:
     """Attach a chart as an image and, with ``page``, as one to zoom; what can't be drawn says why."""
     try:
         chart = make()
-        allure.attach(png(chart), f"{name} (image)", AttachmentType.PNG)
+        allure.attach(svg(chart), f"{name} (image)", AttachmentType.SVG)  # a PNG takes 2 s of CPU, this 0.4
         if not page:
             return
         # Allure's preview runs no scripts: there this page shows its picture, saved and opened it zooms.
@@ -140,6 +143,7 @@ class Evidence:
         self._experiment, self._note, self._session = experiment, note, session
         self._charts: dict[str, Callable[[], Any]] = {}
         self._figures: dict[str, dict[str, float | None]] = {}
+        self._noise: dict[str, dict[str, float | None]] = {}
 
     def chart(self, name: str, make: Callable[[], Any]) -> None:
         """Attach a chart of this experiment's own; ``make`` draws it."""
@@ -148,6 +152,11 @@ class Evidence:
     def report(self, name: str, figures: Figures) -> None:
         """Add figures to the experiment's table. They are shown and not judged; a quantity without a number is "n/a"."""
         self._figures[name] = _shown(figures)
+
+    def noise(self, one: Sequence[Record], other: Sequence[Record]) -> None:
+        """Show the least difference of each figure that A/A duets of ``one`` and ``other`` can tell, beside the comparison."""
+        column = f"A/A differ by up to (n = {len(one)})"
+        self._noise = {figure: {column: least.value} for figure, least in least_differences(one, other, figures).items()}
 
     def explain(self, paragraph: str) -> None:
         """Add a paragraph to the experiment's note; none for an empty text."""
@@ -162,17 +171,24 @@ class Evidence:
     def of(self, records: Record | Sequence[Record] | Mapping[str, Record | Sequence[Record]]) -> Iterator[Claim]:
         """Judge ``records`` inside the block, several by the names the experiment gives them, the runs of one numbered.
 
-        Every claim is judged, then one :class:`Breach` names each that did not hold. The evidence is attached also when the
-        block raises. Where a record is invalid, all claims of the block are, since a claim may stand on any of them; nothing
-        then held or was breached, and :class:`InvalidTrial` names the gates.
+        Every claim is judged, then one :class:`Breach` names each that did not hold. A claim that the session has too few runs
+        for (:class:`Undecided`) is no data, and no breach. The evidence is attached also when the block raises. Where a record
+        is invalid, all claims of the block are, since a claim may stand on any of them; nothing then held or was breached, and
+        :class:`InvalidTrial` names the gates.
         """
         named = _named(records)
         validity = {name: judge_validity(record) for name, record in named.items()}
         why = "; ".join(f"{name}: {reason}" for name, each in validity.items() if (reason := gates.reason(each)))
         verdicts: list[Verdict] = []
+        undecided: list[Verdict] = []
+        scales = dict.fromkeys(record.scale for record in named.values())
 
         def claim(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None:
-            verdicts.append(judge(comparison, sentence, kind=kind, source=source))
+            remarks = [remark(kind, comparison.quantity.origin, scale, committed()) for scale in scales]
+            judged = judge(comparison, sentence, kind=kind, source=source)
+            verdicts.append(replace(judged, real_time="; ".join(filter(None, remarks))))
+            if isinstance(comparison.quantity, Undecided):
+                undecided.append(verdicts[-1])
 
         try:
             yield claim
@@ -182,7 +198,7 @@ class Evidence:
             self._close(named, [gates.invalid(one, why) for one in verdicts] if why else verdicts, validity)
         if why:
             raise InvalidTrial(f"invalid, so nothing is judged: {why}")
-        if failed := [str(verdict) for verdict in verdicts if verdict.verdict != HELD]:
+        if failed := [str(verdict) for verdict in verdicts if verdict.verdict != HELD and verdict not in undecided]:
             raise Breach("\n".join(failed))
 
     def _close(
@@ -192,10 +208,8 @@ class Evidence:
         table = self._session.judged(verdicts, self._experiment, [record.name for record in named.values()])
         self._session.records.extend(named.values())
         self._session.validity |= {record.name: validity[name] for name, record in named.items()}
-        shown: list[Mapping[str, Mapping[str, float | None]]] = [
-            *([self._figures] if self._figures else []),
-            side_by_side(named),
-        ]
+        beside = {figure: row | self._noise.get(figure, {}) for figure, row in side_by_side(named).items()}
+        shown: list[Mapping[str, Mapping[str, float | None]]] = [*([self._figures] if self._figures else []), beside]
         title = f"{self._experiment}: {', '.join(named)}"
         self._session.tables[title] = "\n".join(comparison_table(one).markdown for one in shown)
         attach(named, table, self._note, self._charts, shown, validity)

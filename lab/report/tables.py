@@ -108,9 +108,13 @@ def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
 
 
 def claim(verdict: Mapping[str, Any]) -> str:
-    """The sentence of a verdict, why it has no number or is invalid or what it leaves out, and in how many runs it held."""
+    """The sentence of a verdict, why it has no number or is invalid or what it leaves out, and in how many runs it held.
+
+    Also what it is worth at real time, where its trials were compressed and that is not the same.
+    """
     word, repeats = "no data" if verdict["measured"] is None else "but", verdict.get("repeats")
     remarks = {INVALID if verdict["verdict"] == INVALID else word: verdict["note"], "runs": repeats and str(Repeats(**repeats))}
+    remarks["real time"] = verdict.get("real_time")
     return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
 
 

@@ -7,6 +7,7 @@ Policy, workload and what follows from them may differ, or nothing at all: that 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,14 @@ log = logging.getLogger("lab.spec")
 ONE = ("profile_name", "profile", "seed", "partitions", "scale", "runtime", "until", "during", "repetition", "driver", "beside")
 RATES = (1.0, 0.5, 0.25, 0.125)  # of the traffic and of each pod
 
-# What a side costs, in cores. A pod's is the median of recorded trials on one AMD EPYC, a message's stands in docs/options.md.
-# BROKERED and BASE are estimates, too low where few messages share a fetch: 25 pods at 1,800/s kept 1.6 cores busy. What
-# the start of pods costs is left out: it passes, and A/A duets show it.
-POD = 0.018  # of a consumer at work, whatever its rate: it polls, heartbeats, writes receipts, answers probes and scrapes
-CONSUMED, PRODUCED = 5.4e-6, 5.9e-6  # s of CPU for a message in the consumer and in the producer
-BROKERED = 4e-6  # s of CPU for a message that the broker takes or gives
-BASE = 0.5  # Kubernetes, KEDA, Prometheus and the recorder
+# What two sides cost, in cores: CPU by process in duets at quick scale on two cores of an AMD EPYC (docs/decisions/43). Starts
+# of pods are left out: they pass, and A/A duets show them. Other scales were not measured; there Kubernetes syncs less often.
+BASE = 0.35  # Kubernetes, KEDA, Prometheus, recorder and both exporters; a trial by itself has 0.2
+PRODUCING, PRODUCED = 0.1, 5.4e-6  # a producer at work at least; s of CPU for a message (docs/options.md)
+APPENDED, APPENDS = 2.4e-4, 0.4  # s for a message that the broker takes in a batch of its own; fuller batches cost no more
+POD = 0.012  # of a consumer at work, and of the broker for it: polls, heartbeats, probes, scrapes
+BATCHED, BATCHES = 9e-5, 0.033  # s for a message in small batches and fetches, broker and receipts with it; at most, for a pod
+CONSUMED = 3.2e-6  # s for a message in a full batch (docs/options.md)
 BESIDE = 0.25  # cores that producer and exporters request
 USED = 0.8  # of a machine's cores: beyond it what is measured is the queue for them
 
@@ -86,15 +88,22 @@ def slowed(inputs: Inputs, rate: float) -> Inputs:
 def cores(a: Inputs, b: Inputs) -> float:
     """How many cores two sides keep busy at most: all their pods at work, at the highest rate of the traffic."""
     peak = max(step.rate for step in a.profile.steps)
-    return BASE + peak * (PRODUCED + BROKERED) + _side(a) + _side(b)
+    burnt = sum(_working(one) * min(1.0, one.workload.concurrency * one.scale.rate * one.workload.burn / 100) for one in (a, b))
+    return busy(peak, [(one.policy.max_replicas, _working(one), one.pod_rate) for one in (a, b)]) + burnt
 
 
-def _side(inputs: Inputs) -> float:
-    pods = inputs.policy.max_replicas
-    working = min(pods, inputs.partitions_after or inputs.partitions)
-    taken = working * inputs.pod_rate * (CONSUMED + BROKERED)
-    busy = min(1.0, inputs.workload.concurrency * inputs.scale.rate * inputs.workload.burn / 100)
-    return pods * POD + taken + working * busy
+def busy(traffic: float, groups: Iterable[tuple[int, int, float]]) -> float:
+    """How many cores a duet keeps busy at ``traffic`` messages/s.
+
+    ``groups`` has (pods, those of them that have partitions, the messages/s that each of these takes) for each side.
+    """
+    produced = max(PRODUCING, traffic * PRODUCED) + min(traffic * APPENDED, APPENDS)
+    pods = sum(there * POD + working * (min(rate * BATCHED, BATCHES) + rate * CONSUMED) for there, working, rate in groups)
+    return BASE + produced + pods
+
+
+def _working(inputs: Inputs) -> int:
+    return min(inputs.policy.max_replicas, inputs.partitions_after or inputs.partitions)
 
 
 def _schedulable(a: Inputs, b: Inputs, there: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -70,8 +71,12 @@ def partitions_of(ids: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.int
     return (hashed & np.uint32(0x7FFFFFFF)).astype(np.int64) % count
 
 
+@functools.lru_cache(maxsize=32)
 def shares(profile: Profile, seed: int, partitions: int, entities: int = ENTITIES) -> npt.NDArray[np.float64]:
-    """Each partition's share of the events that a producer sends for ``profile``, ``seed`` and ``entities``; their sum is 1."""
+    """Each partition's share of the events that a producer sends for ``profile``, ``seed`` and ``entities``; their sum is 1.
+
+    The array can't be written to, because the next call for the same returns it again: drawing the events takes a second.
+    """
     wanted = max(1, min(profile.total, MOST_DRAWN))
     keys = Entities(seed, entities, profile.zipf)
     counts = np.zeros(partitions)
@@ -79,4 +84,5 @@ def shares(profile: Profile, seed: int, partitions: int, entities: int = ENTITIE
         ids = keys.take(min(BLOCK, wanted - begin))
         counts += np.bincount(partitions_of(ids, partitions), minlength=partitions)
     share: npt.NDArray[np.float64] = counts / counts.sum()
+    share.setflags(write=False)
     return share

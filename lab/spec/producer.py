@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lab import yamlfile
-from lab.flags import ANY, SEED, Flags, number, whole
+from lab.flags import ANY, SEED, Flags, choice, number, whole
+from lab.kafka.event import PAYLOAD
 from lab.kafka.login import kafka_flags
 from lab.spec import settings as declarations
 from lab.spec.keys import ENTITIES
@@ -22,6 +23,14 @@ class TrialSettings:
     """What a trial sets of its producer, as plain data: a field here is all that a new setting needs."""
 
     entities: int = setting(ENTITIES, whole(1, 100_000_000), "number of entity ids, the messages' keys")
+    random_bytes: int = setting(
+        0,
+        whole(0, PAYLOAD),
+        f"bytes of each payload of {PAYLOAD} that are its own; the others are those of all, and compress",
+    )
+    compression: str = setting(
+        "none", choice("none", "gzip", "lz4", "snappy", "zstd"), "how batches are compressed", client="compression.type"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,41 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 
-class Listener:
+class Heard:
+    """What a trial under way must know of its reports. It stays small, however many there were: the record has them all.
+
+    ``phase`` is the profile's phase that began last, "" before the first.
+    """
+
+    def __init__(self) -> None:
+        self.phase = ""
+        self._last: dict[str, dict[str, Any]] = {}
+        self._begun: dict[str, float] = {}
+        self._owned: dict[str, int] = {}
+
+    def hear(self, row: dict[str, Any]) -> None:
+        """Take one report."""
+        self._last[row["event"]] = row
+        if row["event"] == "phase":
+            self.phase = str(row["phase"])
+            self._begun.setdefault(self.phase, float(row["at"]))
+        if "owned" in row:
+            self._owned[row["pod"]] = row["owned"]
+
+    def last(self, event: str) -> dict[str, Any] | None:
+        """The newest report called ``event``; None when there is none yet."""
+        return self._last.get(event)
+
+    def begun(self, phase: str) -> float | None:
+        """When the profile's ``phase`` began first, epoch s; None when it has not yet."""
+        return self._begun.get(phase)
+
+    def owned(self) -> dict[str, int]:
+        """How many partitions each consumer said last that it owns."""
+        return dict(self._owned)
+
+
+class Listener(Heard):
     """Reads the ``topics`` of reports from their beginning into ``file`` (JSON lines) and calls ``notify`` at each.
 
     ``settings`` are those with which a client logs in to Kafka, if it has to.
@@ -25,31 +59,15 @@ class Listener:
         notify: Callable[[], None],
         settings: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__()
         self._file = file.open("a")
         self._notify = notify
         self._stop = threading.Event()
-        self.events: list[dict[str, Any]] = []
         own: dict[str, Any] = {"group.id": "lab-recorder", "enable.auto.commit": False, "log_level": 2}
         self._consumer = Consumer({"bootstrap.servers": bootstrap, **own, **(settings or {})})
         self._consumer.assign([TopicPartition(topic, 0, 0) for topic in topics])
         self._thread = threading.Thread(target=self._follow, name="reports", daemon=True)
         self._thread.start()
-
-    def last(self, event: str, **fields: object) -> dict[str, Any] | None:
-        """The newest report called ``event`` with these fields; None when there is none yet."""
-        return next(
-            (row for row in reversed(self.events) if row["event"] == event and all(row.get(k) == v for k, v in fields.items())),
-            None,
-        )
-
-    def begun(self, phase: str) -> float | None:
-        """When the profile's ``phase`` began first, epoch s; None when it has not yet."""
-        rows = (row for row in self.events if row["event"] == "phase" and row["phase"] == phase)
-        return next((float(row["at"]) for row in rows), None)
-
-    def owned(self) -> dict[str, int]:
-        """How many partitions each consumer said last that it owns."""
-        return {row["pod"]: row["owned"] for row in self.events if "owned" in row}
 
     def close(self) -> None:
         """Stop listening."""
@@ -63,7 +81,8 @@ class Listener:
             messages = self._consumer.consume(100, 0.2)
             rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
             if rows:
-                self.events.extend(rows)
+                for row in rows:
+                    self.hear(row)
                 self._file.writelines(json.dumps(row) + "\n" for row in rows)
                 self._file.flush()
                 self._notify()

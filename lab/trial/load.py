@@ -1,4 +1,8 @@
-"""Samples the load of the machine while a trial runs: what the trial's own processes take, and what everything else takes."""
+"""Samples the load of the machine while a trial runs: what the trial's own processes take, and what everything else takes.
+
+Of the trial's own processes it also keeps the resident memory, by what they are. A process that was forked has its parent's
+command, so the pods of one program are one row.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,10 @@ from lab.host import load
 from lab.host.load import RESOURCES, Process, Reading
 
 EVERY_S = 2.0  # a reading takes 3 ms of CPU with 110 processes
+MEMORY_EVERY = 5  # readings: an hour of some 20 kinds of processes is 7,000 rows
 GONE_S = 5.0
-FILE = "load.parquet"
+FILE, MEMORY_FILE = "load.parquet", "memory.parquet"
+MEMORY = ["t", "process", "count", "rss_bytes"]
 COLUMNS = ["t", "busy_s", "steal_s", "own_s", *(f"{resource}_waiting_s" for resource in RESOURCES)]
 
 
@@ -30,6 +36,8 @@ class Sampler:
 
     def __init__(self, *, own: bool, every_s: float = EVERY_S, read: Callable[[], Reading] = load.reading) -> None:
         self.rows: list[dict[str, Any]] = []
+        self.memory: list[tuple[float, str, int, int]] = []
+        self._names: dict[load.Key, str] = {}
         self._own, self._every_s, self._read = own, every_s, read
         self._before: Mapping[load.Key, Process] = {}
         self._own_s = 0.0
@@ -44,11 +52,13 @@ class Sampler:
         self._thread.join(GONE_S)
 
     def write(self, into: Path) -> None:
-        """Stop, and leave the table in the folder ``into``. Raises :class:`LabFault` when the load could not be read."""
+        """Stop, and leave the tables in the folder ``into``. Raises :class:`LabFault` when the load could not be read."""
         self.stop()
         if self._fault:
             raise LabFault(f"the load of the machine can't be read: {self._fault}")
         pd.DataFrame(self.rows, columns=COLUMNS).astype(float).to_parquet(into / FILE)
+        if self._own:
+            pd.DataFrame(self.memory, columns=MEMORY).to_parquet(into / MEMORY_FILE)
 
     def _sample(self) -> None:
         try:
@@ -65,5 +75,15 @@ class Sampler:
         if self.rows:
             self._own_s += load.growth(self._before, own)
         self._before = own
+        if self._own and len(self.rows) % MEMORY_EVERY == 0:
+            self._weigh(t, own)
         row = {"t": t, "busy_s": now.busy_s, "steal_s": now.steal_s, "own_s": self._own_s if self._own else None}
         self.rows.append(row | {f"{name}_waiting_s": now.waiting.get(name) for name in RESOURCES})
+
+    def _weigh(self, t: float, own: Mapping[load.Key, Process]) -> None:
+        """Keep the resident memory of ``own``, by what they are."""
+        self._names = {key: self._names.get(key) or load.what(load.command(key[0])) for key in own}
+        held: dict[str, list[int]] = {}
+        for key, process in own.items():
+            held.setdefault(self._names[key], []).append(process.rss_bytes)
+        self.memory += [(t, name, len(each), sum(each)) for name, each in sorted(held.items())]

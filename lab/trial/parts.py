@@ -60,8 +60,8 @@ def _samples(stage: Stage, into: Path) -> None:
     moved = clock.PROCESS.moved_s()
     start, end = min(stage.times.values()), clock.now()
     span = start + min(0.0, moved), end + max(0.0, moved)
-    frame = samples.collect(stage.cluster.prometheus_url, stage.namespace, *span, stage.inputs.metrics)
-    frame.to_parquet(into / "samples.parquet")
+    frames = samples.collect(stage.cluster.prometheus_url, stage.namespace, *span, stage.inputs.metrics)
+    samples.write(into / "samples.parquet", frames)
 
 
 def _said(stage: Stage) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from prometheus_api_client import PrometheusConnect
 from prometheus_api_client.exceptions import PrometheusApiClientException
 from requests.exceptions import RequestException
@@ -46,27 +50,39 @@ CHUNK_S = 600
 QUERY_S = 15  # one takes milliseconds; Prometheus' own limit is 120 s
 
 
+COLUMNS = pa.schema(
+    {"t": pa.float64(), "metric": pa.string(), "pod": pa.string(), "labels": pa.string(), "value": pa.float64()}
+)
+
+
+def write(file: Path, frames: Iterable[pd.DataFrame]) -> None:
+    """Write ``frames``, as :func:`collect` yields them, into one Parquet file, each as it comes."""
+    with pq.ParquetWriter(file, COLUMNS) as writer:
+        for frame in frames:
+            writer.write_table(pa.Table.from_pandas(frame, COLUMNS, preserve_index=False))
+
+
 def collect(
     url: str, namespace: str, start: float, end: float, further: Sequence[str] = (), timeout_s: float = QUERY_S
-) -> pd.DataFrame:
+) -> Iterator[pd.DataFrame]:
     """Samples of the namespace from ``start`` to ``end`` (epoch s) as columns t, metric, pod, labels (JSON), value.
 
-    They are those of METRICS, which every trial records, and of the ``further`` metrics that this one's manifests declare.
-    Raises :class:`LabFault` when Prometheus can't be asked, or has not answered a query after ``timeout_s``. A metric without
-    samples is simply absent.
+    They are those of METRICS, which every trial records, and of the ``further`` metrics that this one's manifests declare: a
+    frame for each metric, in order of name and time, so that an hour's are never held all at once. A metric without samples
+    is simply absent. Raises :class:`LabFault` when Prometheus can't be asked, or has not answered a query after ``timeout_s``.
     """
-    rows: list[dict[str, Any]] = []
     try:
         prometheus = PrometheusConnect(url=url, retry=Retry(total=1))
-        for name in dict.fromkeys((*METRICS, *further)):
+        for name in sorted({*METRICS, *further}):
+            parts: list[pd.DataFrame] = []
             for chunk_end, seconds in _chunks(start, end):
                 query = f'{name}{{namespace="{namespace}"}}[{seconds}s]'
-                for series in prometheus.custom_query(query, params={"time": chunk_end}, timeout=timeout_s):
-                    rows.extend(_rows(name, series))
+                parts += map(_series, prometheus.custom_query(query, params={"time": chunk_end}, timeout=timeout_s))
+            if parts:
+                frame: pd.DataFrame = pd.concat(parts, ignore_index=True).assign(metric=name)[COLUMNS.names]
+                yield frame.drop_duplicates(["t", "labels"]).sort_values("t", kind="stable", ignore_index=True)
     except (PrometheusApiClientException, RequestException) as error:
         raise LabFault(f"Prometheus could not be asked: {error}") from error
-    frame = pd.DataFrame(rows, columns=["t", "metric", "pod", "labels", "value"])
-    return frame.drop_duplicates(["t", "metric", "labels"]).sort_values(["metric", "t"], ignore_index=True)
 
 
 def _chunks(start: float, end: float) -> Iterator[tuple[float, int]]:
@@ -77,8 +93,9 @@ def _chunks(start: float, end: float) -> Iterator[tuple[float, int]]:
         yield at, seconds
 
 
-def _rows(name: str, series: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _series(series: dict[str, Any]) -> pd.DataFrame:
+    """The samples of one series; its labels are one text that all of them share."""
     labels = {key: value for key, value in series["metric"].items() if key != "__name__"}
+    times, values = np.array(series["values"], dtype=float).reshape(-1, 2).T
     text = json.dumps(labels, sort_keys=True)
-    for t, value in series["values"]:
-        yield {"t": float(t), "metric": name, "pod": labels.get("pod", ""), "labels": text, "value": float(value)}
+    return pd.DataFrame({"t": times, "pod": labels.get("pod", ""), "labels": text, "value": values})

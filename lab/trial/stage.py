@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
 from lab.trial.load import Sampler
 from lab.trial.located import located
+from lab.trial.pace import Pace
 from lab.trial.watch import Transitions
 from lab.wait import until
 
@@ -56,6 +58,7 @@ class Stage:
         self.baseline = baseline(inputs.policy, inputs.partitions)
         self.lag_unanswered = 0  # how often Kafka did not answer when it was asked for the lag
         self._halted = False
+        self._pace = Pace()
         self.times: dict[str, float] = {}
         self.ledger_s: float | None = None  # how long settling the ledger took
         self.offsets: dict[int, Offsets] = {}
@@ -146,16 +149,15 @@ class Stage:
         return topics.identity(self.cluster.bootstrap, self.names["TOPIC"], self.cluster.kafka_settings)
 
     def line(self) -> str:
-        """The live line: phase, lag and replicas."""
+        """The live line: phase, lag with its rates, replicas, and when the lag will be gone at this pace."""
         field = self.transitions.field
         try:
-            lag = f"{sum(part.lag for part in self.lag.read().values()):,}"
+            lag = str(self._pace.read(time.monotonic(), self.lag.read().values()))
         except KafkaException:
-            lag = "unknown"
+            lag = "lag unknown"
         wanted = field("Deployment", CONSUMER, "spec", "replicas")
         ready = field("Deployment", CONSUMER, "status", "readyReplicas")
-        phase = next((row["phase"] for row in reversed(self.reports.events) if row["event"] == "phase"), "")
-        return f"{self.phase} {phase}: lag {lag}, replicas {wanted} ({ready or 0} ready)"
+        return f"{self.phase} {self.reports.phase}: {lag}, replicas {wanted} ({ready or 0} ready)"
 
     def apply(self, wanted: list[dict[str, Any]]) -> None:
         """Apply objects in the trial's namespace and keep them as inputs of the record."""

@@ -29,7 +29,8 @@ log = logging.getLogger("lab.trial")
 
 Plan = Mapping[str, Any]
 Execute = Callable[[Sequence[Inputs], Turn], Sequence[Record]]  # of a trial, or of the two sides of a duet
-Carry = Callable[[Inputs, Inputs], tuple[Inputs, Inputs]]
+Sides = tuple[Inputs, Inputs]
+Carry = Callable[[Inputs, Inputs], Sides]
 
 
 def _refuse(error: InputError) -> NoReturn:
@@ -86,25 +87,42 @@ class Trials:
         ``a`` and ``b`` are what :meth:`run` takes, and may be the same (A/A). The side that is put up first swaps from block to
         block. A rate that this machine does not carry twice is halved, and the records say so.
         """
-        pairs = []
+        return self.duets({"": (a, b)})[""]
+
+    def duets(self, pairs: Mapping[str, tuple[Plan, Plan]]) -> dict[str, tuple[Runs[Record], Runs[Record]]]:
+        """The records of the two sides of every pair, like :meth:`duet`; a block is a duet of each pair, in an order drawn.
+
+        All run at the lowest of their rates, so that an A/A duet shows the noise of the duet that it stands beside.
+        """
+        chosen = self._at_one_rate(
+            {
+                name: [(self._read(block, **a), self._read(block, **b)) for block in self._blocks]
+                for name, (a, b) in pairs.items()
+            }
+        )
+        found: dict[str, list[Sequence[Record]]] = {name: [] for name in pairs}
         for block in self._blocks:
-            try:
-                pairs.append(self.carry(self._read(block, **a), self._read(block, **b)))
-            except InputError as error:
-                self.refuse(error)
-        found: list[Sequence[Record]] = []
-        for block, (one, other) in zip(self._blocks, pairs, strict=True):
-            turn = Turn(self.order, block, 1, 1)
-            swapped = block % 2 == 0
-            records = self._records([other, one] if swapped else [one, other], turn)
-            found.append(records[::-1] if swapped else records)
-        return Runs(first for first, _ in found), Runs(second for _, second in found)
+            for place, name in enumerate(self._shuffled(pairs, block), 1):
+                one, other = chosen[name][block - 1]
+                turn, swapped = Turn(self.order, block, place, len(pairs)), block % 2 == 0
+                records = self._records([other, one] if swapped else [one, other], turn)
+                found[name].append(records[::-1] if swapped else records)
+        return {name: (Runs(one for one, _ in each), Runs(other for _, other in each)) for name, each in found.items()}
+
+    def _at_one_rate(self, pairs: Mapping[str, Sequence[Sides]]) -> dict[str, list[Sides]]:
+        """The sides of every pair at the highest rate at which this machine carries each; blocks of a pair cost the same."""
+        try:
+            carried = [self.carry(*blocks[0])[0] for blocks in pairs.values()]
+            rate = min(one.side.rate for one in carried if one.side)
+            return {name: [duet.sides(*sides, rate) for sides in blocks] for name, blocks in pairs.items()}
+        except InputError as error:
+            self.refuse(error)
 
     @property
     def _blocks(self) -> range:
         return range(1, self.repeat + 1)
 
-    def _shuffled(self, plans: Mapping[str, Plan], block: int) -> list[str]:
+    def _shuffled(self, plans: Mapping[str, Any], block: int) -> list[str]:
         """The plans in the order of their turn."""
         names = list(plans)
         random.Random(f"{self.order} {block} {names}").shuffle(names)

@@ -97,17 +97,18 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
 @allure.story("pollingInterval is not in the way from 1 to N, unless metrics are cached")
 def test_polling_matters_only_with_cached_metrics(trials, evidence):
     """Each HPA sync asks Kafka by itself; with useCachedMetrics it gets the value of the last poll."""
-    live = trials.run(profile="plateau", policy="lag-4500", workload=light(), until=REPLAYED)
-    cached = trials.run(profile="plateau", policy="lag-4500-cached", workload=light(), until=REPLAYED)
+    plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
+    found = trials.blocks({"live": plan | {"policy": "lag-4500"}, "cached": plan | {"policy": "lag-4500-cached"}})
+    live, cached = found["live"], found["cached"]
     polling_s = 60 / trials.scale.time
     in_syncs = (signal(live).median_refresh_s / trials.scale.hpa_sync_s).named("time between changes over the sync period")
     in_polls = (signal(cached).median_refresh_s / polling_s).named("time between changes over pollingInterval")
 
-    for name, record in (("live", live), ("cached", cached)):
-        found = reaction(record)
-        evidence.report(name, {f"{POLICY} (s)": found.part(POLICY), "reaction (s)": found.total_s})
+    for name, runs in found.items():
+        reacted = reaction(runs)
+        evidence.report(name, {f"{POLICY} (s)": reacted.part(POLICY), "reaction (s)": reacted.total_s})
 
-    with evidence.of({"live": live, "cached": cached}) as claim:
+    with evidence.of(found) as claim:
         claim(
             in_syncs <= 2,
             "each sync of the HPA asks Kafka itself",

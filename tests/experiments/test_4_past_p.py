@@ -26,21 +26,20 @@ TEXT = "text 1, section 5"
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("4 Past P")]
 
 
-@pytest.fixture
-def at_p(trials):
-    """The group with P replicas at most."""
-    return trials.run(profile="overload", policy="capped-cured", workload=slim(), until=REPLAYED)
+PLAN = {"profile": "overload", "workload": slim(), "until": REPLAYED}
+AT_P = PLAN | {"policy": "capped-cured"}  # the group with P replicas at most
 
 
 @allure.story("Replicas beyond P are idle")
-def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
+def test_replicas_beyond_p_are_idle(trials, evidence):
     """P + 1 .. 2P own nothing, process nothing and speed nothing up."""
-    beyond = trials.run(profile="overload", policy="past-p", workload=slim(), until=REPLAYED)
+    sides = trials.blocks({"at P": AT_P, "past P": PLAN | {"policy": "past-p"}})
+    at_p, beyond = sides["at P"], sides["past P"]
 
     found = surplus_replicas(beyond)
     gain = (found.rate_beyond / plateau(at_p).rate).named("throughput of the group with more than P replicas over that with P")
 
-    with evidence.of({"at P": at_p, "past P": beyond}) as claim:
+    with evidence.of(sides) as claim:
         claim(
             found.surplus >= 24,
             "the trial had as many replicas beyond P as it was meant to",
@@ -62,11 +61,12 @@ def test_replicas_beyond_p_are_idle(trials, evidence, at_p):
 
 
 @allure.story("KEDA's cap is no substitute for maxReplicaCount = P")
-def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence, at_p):
+def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence):
     """22 of 24 for as long as lag is high, 25 when it falls past the cap; maxReplicaCount = P cures both."""
-    capped = trials.run(profile="overload", policy="capped", workload=slim(), until=REPLAYED)
+    sides = trials.blocks({"allowIdleConsumers false": PLAN | {"policy": "capped"}, "true, maxReplicaCount P": AT_P})
+    capped, at_p = sides.values()
 
-    with evidence.of({"allowIdleConsumers false": capped, "true, maxReplicaCount P": at_p}) as claim:
+    with evidence.of(sides) as claim:
         claim(
             plateau(capped).standing_at == 22,
             "the group stays below P: 22 of 24 is within the HPA's tolerance",

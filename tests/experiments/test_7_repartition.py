@@ -29,12 +29,15 @@ SHORT_MS, DEFAULT_MS = 1_000, 300_000
 
 @pytest.fixture
 def grown(trials):
-    """Runs the change with consumers of these settings."""
+    """Runs the change with consumers of these settings, named; (reset, refresh in ms) for each."""
 
-    def run(reset, refresh_ms, policy="grow"):
-        work = slim(auto_offset_reset=reset, metadata_refresh_ms=refresh_ms)
-        during = {"repartition": Grow(48)}
-        return trials.run(profile="repartition", policy=policy, workload=work, until=REPLAYED, during=during)
+    def run(policy="grow", **settings):
+        plan = {"profile": "repartition", "policy": policy, "until": REPLAYED, "during": {"repartition": Grow(48)}}
+        works = {
+            name: slim(auto_offset_reset=reset, metadata_refresh_ms=refresh_ms)
+            for name, (reset, refresh_ms) in settings.items()
+        }
+        return trials.blocks({name: plan | {"workload": work} for name, work in works.items()})
 
     return run
 
@@ -42,9 +45,10 @@ def grown(trials):
 @allure.story("New partitions are consumed soon and whole")
 def test_new_partitions_are_consumed_whole(grown, evidence):
     """A short refresh finds them, earliest reads them from their beginning, and the ceiling rises."""
-    short, default = grown("earliest", SHORT_MS), grown("earliest", DEFAULT_MS)
+    found = grown(**{"refresh 1 s": ("earliest", SHORT_MS), "refresh 300 s": ("earliest", DEFAULT_MS)})
+    short, default = found.values()
 
-    with evidence.of({"refresh 1 s": short, "refresh 300 s": default}) as claim:
+    with evidence.of(found) as claim:
         claim(
             repartition(short).consumed_s < 10,
             "a metadata refresh of a second finds the new partitions soon",
@@ -80,9 +84,10 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
 @allure.story("latest passes records over in silence")
 def test_latest_passes_records_over(grown, evidence):
     """What was written before the assignment is never read."""
-    short, default = grown("latest", SHORT_MS), grown("latest", DEFAULT_MS)
+    found = grown(**{"refresh 1 s": ("latest", SHORT_MS), "refresh 300 s": ("latest", DEFAULT_MS)})
+    short, default = found.values()
 
-    with evidence.of({"refresh 1 s": short, "refresh 300 s": default}) as claim:
+    with evidence.of(found) as claim:
         claim(
             repartition(short).skipped > 0,
             "with reset latest the messages from before the assignment are lost",
@@ -100,9 +105,10 @@ def test_latest_passes_records_over(grown, evidence):
 @allure.story("A group at its ceiling does not see new partitions")
 def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
     """Without a scale step nothing makes the group look before the default refresh of five minutes."""
-    ceiling = grown("earliest", DEFAULT_MS, policy="lag-4500")
+    found = grown("lag-4500", **{"refresh 300 s, 24 replicas at most": ("earliest", DEFAULT_MS)})
+    (ceiling,) = found.values()
 
-    with evidence.of({"refresh 300 s, 24 replicas at most": ceiling}) as claim:
+    with evidence.of(found) as claim:
         claim(
             repartition(ceiling).unconsumed == 24,
             "a group that does not rebalance does not see new partitions",

@@ -70,11 +70,14 @@ def test_the_controller_reacts_like_keda(trials, evidence):
 def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
     """Bursts with KEDA, with the controller by KEDA's rule and by its own, and with KEDA's long window."""
     plan = {"profile": "bursty", "workload": light()}
-    keda = trials.run(policy="lag-4500", **plan)
-    same = trials.run(policy="controller-4500", **plan)
-    held = trials.run(policy="controller-4500-held", **plan)
-    patient = trials.run(policy="lag-4500-patient", **plan)
-    named = {"KEDA, 300 s": keda, "controller, 300 s": same, "controller, own hysteresis": held, "KEDA, 900 s": patient}
+    policies = {
+        "KEDA, 300 s": "lag-4500",
+        "controller, 300 s": "controller-4500",
+        "controller, own hysteresis": "controller-4500-held",
+        "KEDA, 900 s": "lag-4500-patient",
+    }
+    named = trials.blocks({name: plan | {"policy": policy} for name, policy in policies.items()})
+    keda, same, held, patient = named.values()
     spared = (cost(held).pod_minutes / cost(patient).pod_minutes).named(
         "pod-minutes with the hysteresis over the long window's"
     )

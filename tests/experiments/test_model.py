@@ -24,6 +24,7 @@ import pytest
 
 from lab.judge.aggregate import median, smallest, total
 from lab.judge.bounds import TIME_BEHIND_S
+from lab.judge.measure import measure
 from lab.measure.calibration import calibration_from_others
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.hpa_decisions import agreement
@@ -68,20 +69,25 @@ TWICE = {
 PLANS = {"plateau": "lag-4500", "bursty": "lag-4500", "sawtooth": "lag-4500-patient"}
 
 
-def run(trials, profile, policy, repetition=1):
+def plan(profile, policy):
     """The trial of pods of 100 events/s that other experiments have too."""
-    return trials.run(profile, policy, workload=light(), until=REPLAYED, repetition=repetition)
+    return {"profile": profile, "policy": policy, "workload": light(), "until": REPLAYED}
 
 
 @pytest.fixture
 def shared(trials):
     """Three trials of the other experiments, so that this one can stand alone."""
-    return {profile: run(trials, profile, policy) for profile, policy in PLANS.items()}
+    return trials.blocks({profile: plan(profile, policy) for profile, policy in PLANS.items()})
 
 
-def foreseen(trials, record):
+def alone(trials):
+    """The session's trials that had the machine to themselves: the sides of a duet share it, and the model knows of none."""
+    return [record for record in trials.done.values() if record.inputs.side is None]
+
+
+@measure
+def foreseen(record, others) -> Comparison:
     """The record beside its prediction, from the other trials of its workload, or from all where those show too little."""
-    others = list(trials.done.values())
     known = calibration_from_others(record, others, alike=True) or calibration_from_others(record, others, alike=False)
     return compare(record, known) if known else Comparison.missing("no other trial shows what pods take")
 
@@ -115,7 +121,7 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
 @allure.story("What the simulator says beforehand, beside what happened")
 def test_the_simulator_tells_what_will_happen(trials, shared, evidence):
     """Each trial is predicted from its inputs and from what the others show of the consumers."""
-    every = {record.id: foreseen(trials, record) for record in list(trials.done.values())}
+    every = {record.id: foreseen(record, alone(trials)) for record in alone(trials)}
     found = {name: one for name, one in every.items() if not one.why}
     for name, one in found.items():
         evidence.report(name, {figure: of(one) for figure, of in PREDICTED.items()})
@@ -128,9 +134,9 @@ def test_the_simulator_tells_what_will_happen(trials, shared, evidence):
 @allure.story("A prediction is as near as the next run")
 def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
     """Three trials, each beside its prediction and beside a second run of its own."""
-    again = {name: run(trials, name, PLANS[name], repetition=2) for name in shared}
-    predicted = {name: foreseen(trials, record) for name, record in shared.items()}
-    repeated = {name: compare_runs(record, again[name]) for name, record in shared.items()}
+    again = trials.blocks({name: plan(name, PLANS[name]) | {"repetition": 2} for name in shared})
+    predicted = {name: foreseen(runs, alone(trials)) for name, runs in shared.items()}
+    repeated = {name: compare_runs(runs, again[name]) for name, runs in shared.items()}
     for name in shared:
         evidence.report(name, {figure: of(predicted[name], repeated[name]) for figure, of in TWICE.items()})
     nearer = median(repeated[name].within_one_pod - predicted[name].within_one_pod for name in shared)
@@ -148,9 +154,8 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
 @allure.story("The tuner's recommendation, confirmed")
 def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
     """``lag-4500-tuned`` is what ``python -m lab tune`` makes of ``lag-4500`` on ``bursty``."""
-    given, tuned = run(trials, "bursty", "lag-4500"), run(trials, "bursty", "lag-4500-tuned")
-
-    found = {"as given": given, "tuned": tuned}
+    found = trials.blocks({"as given": plan("bursty", "lag-4500"), "tuned": plan("bursty", "lag-4500-tuned")})
+    tuned = found["tuned"]
     late = {name: behind(record, TIME_BEHIND_S) for name, record in found.items()}
     less = late["tuned"] / late["as given"]
     for name, record in found.items():

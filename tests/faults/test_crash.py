@@ -1,6 +1,5 @@
 """A session that crashes leaves nothing behind, wherever it was: no process, no port, no network, no folder."""
 
-import contextlib
 import json
 import os
 import re
@@ -19,57 +18,10 @@ from lab.errors import InputError
 from lab.host import identity, processes, runs
 from lab.record.store import find, opened
 from lab.wait import until
+from tests.faults.sessions import Session, gone, networks
 from tests.suite import experiments
 
 pytestmark = pytest.mark.services
-
-
-class Session:
-    """Another session, in a process of its own, that goes as far as it is told. Its cache is the test's own."""
-
-    def __init__(self, phase: str, folder: Path) -> None:
-        command, pipe = [sys.executable, "-m", "tests.faults.session", phase, str(folder)], subprocess.PIPE
-        self.process = subprocess.Popen(command, cwd=paths.PROJECT, stdin=pipe, stdout=pipe, text=True)
-        self.register = paths.state_dir()
-        self.lines: list[str] = []
-
-    def says(self, pattern: str) -> str:
-        """Wait for a line with ``pattern`` in it, and return what follows that in the line."""
-        for line in self.process.stdout:
-            self.lines.append(line)
-            if found := re.search(pattern, line):
-                return line[found.end() :].strip()
-        raise AssertionError("".join(self.lines[-20:]))
-
-    def folders(self) -> list[Path]:
-        """What of the session's is in the register."""
-        return list(self.register.glob(f"{self.process.pid}-*"))
-
-    def marked(self) -> set[int]:
-        """The processes with a mark of the session's."""
-        return {pid for run, pids in identity.marked().items() if run.name.startswith(f"{self.process.pid}-") for pid in pids}
-
-    def guards(self) -> list[psutil.Process]:
-        """The session's guards."""
-        children = psutil.Process(self.process.pid).children()
-        return [child for child in children if identity.identify(child.pid) and "lab.host.runs" in child.cmdline()]
-
-    def kill(self) -> None:
-        """SIGKILL: it has no chance to do anything."""
-        self.process.kill()
-        self.process.wait()
-
-    def networks(self) -> set[int]:
-        """The sockets by which processes of the session hold their pod networks."""
-        holders = [self.process.pid, *self.marked()]
-        return {inode for pid in holders for inode in sockets(pid) & networks().keys()}
-
-    def close(self) -> None:
-        """Be done with it."""
-        self.process.kill()
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
 
 
 def own_cache(folder):
@@ -95,78 +47,6 @@ def sessions(tmp_path, monkeypatch):
     yield start
     for session in started:
         session.close()
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    """Another session with a cluster of its own, in a process of its own; yields it and its run folder.
-
-    Its register is this session's, as for two sessions of one user.
-    """
-    other = Session("up", tmp_path_factory.mktemp("session"))
-    yield other.process, Path(other.says("^up "))
-    other.close()
-
-
-def networks():
-    """The pod networks that are held on this machine, by the inode of the socket that holds each."""
-    lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if "@elastic-lab-pods-" in line]
-    return {int(line[6]): line[7].removeprefix("@elastic-lab-pods-") for line in lines}
-
-
-def sockets(pid):
-    """The inodes of the sockets that a process has open; none when it is gone."""
-    found = set()
-    with contextlib.suppress(OSError):
-        for entry in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                if named := re.fullmatch(r"socket:\[(\d+)\]", str(entry.readlink())):
-                    found.add(int(named[1]))
-    return found
-
-
-def gone(found):
-    """Whether none of these processes runs."""
-    return not any(one.is_running() and identity.identify(one.pid) for one in found)
-
-
-def ports_of(found):
-    """Loopback ports the processes listen on."""
-    return {
-        connection.laddr.port
-        for process in found
-        for connection in process.net_connections("tcp")
-        if connection.status == "LISTEN"
-    }
-
-
-def test_two_clusters_stand_side_by_side(cluster, session):
-    """A second session's cluster shares no port and no pod network with the first, and both answer."""
-    _, run = session
-    mine, other = processes.remembered(cluster.run), processes.remembered(run)
-    assert len(mine) >= 11
-    assert len(other) >= 11
-    assert not ports_of(mine) & ports_of(other)
-    held = [{networks().get(inode) for process in found for inode in sockets(process.pid)} - {None} for found in (mine, other)]
-    assert [len(one) for one in held] == [1, 1]
-    assert held[0] != held[1]
-    runs.sweep()
-    assert run.exists()
-    assert len(processes.remembered(cluster.run)) == len(mine)
-    assert len(processes.remembered(run)) == len(other)
-    cluster.check()
-
-
-def test_an_orderly_down_leaves_nothing(session):
-    """After down there is no process, no listening port and no folder."""
-    process, run = session
-    found = processes.remembered(run)
-    ports = ports_of(found)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert not run.exists()
-    assert gone(found)
-    assert not ports & {item.laddr.port for item in psutil.net_connections("tcp") if item.status == "LISTEN"}
 
 
 def building(sessions):

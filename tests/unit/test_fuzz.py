@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import functools
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,12 @@ def mutated(draw, documents):
 def committed(*patterns):
     """The documents in the files of these patterns, from the project's root."""
     files = [file for pattern in patterns for file in sorted(paths.PROJECT.glob(pattern))]
-    return [item for file in files for item in yaml.safe_load_all(file.read_text()) if isinstance(item, dict)]
+    return [item for file in files for item in _documents(file.read_text()) if isinstance(item, dict)]
+
+
+@functools.cache
+def _documents(text):
+    return tuple(yaml.load_all(text, yaml.CSafeLoader))
 
 
 def of_kind(kind, *patterns):

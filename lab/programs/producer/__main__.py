@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import signal
 import sys
 import threading
@@ -15,9 +14,9 @@ from confluent_kafka import Producer
 from prometheus_client import start_http_server
 
 from lab.errors import InputError
-from lab.kafka import event
-from lab.programs.producer.send import Tally, configuration, replay
+from lab.programs.producer.send import Payloads, Tally, configuration, replay
 from lab.programs.telemetry import Reports, process_started, reporter
+from lab.spec import settings as declarations
 from lab.spec.keys import Entities
 from lab.spec.producer import flags, settings
 
@@ -45,7 +44,8 @@ def main() -> int:
         from lab.kafka.topics import create
 
         create(chosen.bootstrap_servers, {chosen.topic: chosen.partitions}, chosen.kafka_settings)
-    producer = Producer(configuration(chosen.bootstrap_servers, who, chosen.kafka_settings))
+    client = {**declarations.client(chosen), **chosen.kafka_settings}
+    producer = Producer(configuration(chosen.bootstrap_servers, who, client))
     reports_producer = reporter(chosen.bootstrap_servers, who, chosen.kafka_settings)
     reports = Reports(reports_producer, chosen.reports_topic, who)
 
@@ -56,13 +56,13 @@ def main() -> int:
             reports_producer.poll(0)
 
     entities = Entities(chosen.seed, chosen.entities, profile.zipf)
-    payload = random.Random(chosen.seed).randbytes(event.SIZE - event.HEADER.size)
+    payloads = Payloads(chosen.seed, chosen.random_bytes)
     start = time.time() + chosen.start_in
     if chosen.reports_topic:
         reports.say("started", created=process_started())
         reports.say("profile", start=start, total=profile.total)
         reports_producer.flush(10)
-    replay(producer, chosen.topic, profile, entities, payload, stop, started, tally, start)
+    replay(producer, chosen.topic, profile, entities, payloads, stop, started, tally, start)
     summary = tally.summary()
     log.info("%s", summary)
     if chosen.reports_topic:

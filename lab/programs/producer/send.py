@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,10 +20,10 @@ from lab.spec.profile import Profile
 
 log = logging.getLogger("lab.programs.producer")
 
-_PAYLOAD = event.SIZE - event.HEADER.size
-_LAYOUT = np.dtype([("entity_id", ">u8"), ("seq", ">u8"), ("ts", ">i8"), ("payload", f"V{_PAYLOAD}")])
+_LAYOUT = np.dtype([("entity_id", ">u8"), ("seq", ">u8"), ("ts", ">i8"), ("payload", f"V{event.PAYLOAD}")])
 TICK_S = 0.005
 MOST_AT_ONCE = 2_000
+PAYLOADS_AT_ONCE = 4_096  # a megabyte
 # After these errors the broker may have written the event although no acknowledgement came back. They are counted apart.
 _UNKNOWN = {
     KafkaError._MSG_TIMED_OUT,
@@ -74,6 +75,34 @@ class Tally:
         return {key: value for key, value in asdict(self).items() if not key.startswith("_")}
 
 
+class Payloads:
+    """The payloads of the events, one after the other. They depend on the seed alone, not on how many are taken at a time.
+
+    The last ``random_bytes`` of each are its own, so a batch of them does not compress to nothing; the others are the same in
+    all. With none, one payload is that of all.
+    """
+
+    def __init__(self, seed: int, random_bytes: int = 0) -> None:
+        self._common, self._own = random.Random(seed).randbytes(event.PAYLOAD), random_bytes
+        self._random = np.random.default_rng([seed, 1])
+        self._drawn = np.empty(0, dtype=f"V{event.PAYLOAD}")
+
+    def take(self, count: int) -> bytes | npt.NDArray[np.void]:
+        """The payload of the next ``count`` events: one of all, or one for each."""
+        if not self._own:
+            return self._common
+        while len(self._drawn) < count:
+            self._drawn = np.concatenate((self._drawn, self._block()))
+        taken, self._drawn = self._drawn[:count], self._drawn[count:]
+        return taken
+
+    def _block(self) -> npt.NDArray[np.void]:
+        block = np.empty((PAYLOADS_AT_ONCE, event.PAYLOAD), dtype=np.uint8)
+        block[:] = np.frombuffer(self._common, dtype=np.uint8)
+        block[:, event.PAYLOAD - self._own :] = self._random.integers(0, 256, (PAYLOADS_AT_ONCE, self._own), dtype=np.uint8)
+        return block.view(f"V{event.PAYLOAD}").ravel()
+
+
 def fate(error: KafkaError | None) -> str:
     """Return the fate of an event by its delivery callback: acked, failed (for certain) or unknown."""
     if error is None:
@@ -104,7 +133,7 @@ def replay(
     topic: str,
     profile: Profile,
     entities: Entities,
-    payload: bytes,
+    payloads: Payloads,
     stop: threading.Event,
     started: Callable[[str, float], None],
     tally: Tally,
@@ -129,7 +158,8 @@ def replay(
             stamps = ((start + times) * 1e9).astype(np.int64)
             ids = entities.take(due - tally.sent)
             tally.sent_late(now - float(times[0]))
-            _hand_over(producer, topic, ids, tally.sent, stamps, payload, tally)
+            values = payloads.take(due - tally.sent)
+            _hand_over(producer, topic, ids, tally.sent, stamps, values, tally)
             tally.sent = due
         producer.poll(0)
         if due < tally.sent + MOST_AT_ONCE:
@@ -140,15 +170,16 @@ def replay(
 
 
 def encode(
-    ids: npt.NDArray[np.uint64], first: int, stamps: npt.NDArray[np.int64], payload: bytes
+    ids: npt.NDArray[np.uint64], first: int, stamps: npt.NDArray[np.int64], payload: bytes | npt.NDArray[np.void]
 ) -> tuple[list[bytes], list[bytes]]:
     """Return the keys and the values of events, as :func:`lab.kafka.event.encode` makes them one by one.
 
-    Their entities are ``ids``, their seqs begin at ``first``, their times are ``stamps`` (ns), and each has the ``payload``.
+    Their entities are ``ids``, their seqs begin at ``first``, their times are ``stamps`` (ns). Each has the ``payload``, or the
+    one in its place of an array of them.
     """
     events = np.empty(len(ids), dtype=_LAYOUT)
     events["entity_id"], events["seq"], events["ts"] = ids, np.arange(first, first + len(ids)), stamps
-    events["payload"] = np.void(payload)
+    events["payload"] = np.void(payload) if isinstance(payload, bytes) else payload
     return ids.astype(">u8").view(f"V{event.KEY.size}").tolist(), events.view(f"V{event.SIZE}").tolist()
 
 
@@ -158,7 +189,7 @@ def _hand_over(
     ids: npt.NDArray[np.uint64],
     first: int,
     stamps: npt.NDArray[np.int64],
-    payload: bytes,
+    payload: bytes | npt.NDArray[np.void],
     tally: Tally,
 ) -> None:
     keys, values = encode(ids, first, stamps, payload)

@@ -24,9 +24,10 @@ in the words of Jepsen's Kafka workload where it has one:
 
 Counted too, but no anomaly of the consumers: **resent**, messages whose seq an earlier message already had.
 
-Of the messages Spark makes prefix sums along each partition; a range's checksum is the difference of two of them, and only
-those at a receipt's end, a few for each receipt, leave Spark. Receipts are few beside messages (some 500,000 for 20 M), so
-coverage is a sweep over their ends in numpy: as Spark stages it took most of a small trial's CPU.
+Of the messages Spark makes prefix sums along each partition, in one pass (:mod:`lab.record.ledger.fold`); a range's checksum
+is the difference of two of them, and only those at a receipt's end, a few for each receipt, leave Spark. Receipts are few
+beside messages (some 500,000 for 20 M), so coverage is a sweep over their ends in numpy: as Spark stages it took most of a
+small trial's CPU.
 """
 
 from __future__ import annotations
@@ -36,12 +37,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame
 
 from lab.errors import LabFault
+from lab.record.ledger import fold
+from lab.record.ledger.fold import Folded
 from lab.record.reconciliation import Range, Reconciliation
 
+cloudpickle.register_pickle_by_value(fold)  # type: ignore[no-untyped-call]
+
+MOST_TASKS = 16  # each leaves a bit for each seq: 12 MB of 100 M
 NAMED = 1000  # ranges named of each kind; totals count all
 
 
@@ -51,27 +57,43 @@ def reconcile(events: DataFrame, receipts: DataFrame, dead_letters: DataFrame | 
     Raises :class:`LabFault` for a receipt with a field missing or with its ends the wrong way round.
     """
     said = receipts.toPandas()
+    return check(folded(events, said), said, None if dead_letters is None else dead_letters.toPandas())
+
+
+def folded(events: DataFrame, said: pd.DataFrame) -> Folded:
+    """What checking the receipts ``said`` needs of ``events``, which are read once, by as many tasks as there are cores."""
+    _check_form(said)
+    ends = fold.ends_of(said)
+    cores = events.sparkSession.sparkContext.defaultParallelism
+    few = events.select(*fold.COLUMNS).coalesce(min(cores, MOST_TASKS))
+    return fold.merge(few.mapInArrow(lambda batches: fold.fold(batches, ends), fold.DDL).toArrow())
+
+
+def check(events: Folded, said: pd.DataFrame, dead_letters: pd.DataFrame | None = None) -> Reconciliation:
+    """Check the receipts ``said`` and ``dead_letters`` against what is left of the events. Pure.
+
+    Raises like :func:`reconcile`.
+    """
     _check_form(said)
     said = said.sort_values(["partition", "first", "last", "pod"], ignore_index=True)
-    sums = _prefix_sums(events, receipts)
     letters = pd.DataFrame({"partition": [], "offset": []}, dtype="int64")
     if dead_letters is not None:
-        letters = dead_letters.select("partition", "offset").toPandas()
+        letters = dead_letters[["partition", "offset"]]
     dead = letters.drop_duplicates()
-    bounds = _bounds(sums, said, dead)
+    bounds = _bounds(events.bounds, said, dead)
     produced = int(bounds["n"].sum())
     ranges = _coverage(said, dead, bounds)
     stray = letters["offset"] >= letters["partition"].map(bounds["log_end"])
     lengths = _lengths(ranges).groupby(ranges["kind"]).sum()
     both = ranges[ranges["also_dead"] & ranges["kind"].isin(["once", "doubled"])]
     counts = ranges.groupby("kind")["count"].sum()
-    mismatched = _mismatched(said, sums, bounds)
+    mismatched = _mismatched(said, events.sums, bounds)
     return Reconciliation(
         produced=produced,
         processed=int(lengths.get("once", 0) + lengths.get("doubled", 0)),
         receipts=len(said),
         holes=int(bounds["log_end"].sum()) - produced,
-        resent=produced - distinct(events, "seq"),
+        resent=produced - events.seqs,
         lost_messages=int(counts.get("lost", 0)),
         unseen_messages=int(counts.get("unseen", 0)),
         doubled_messages=int(counts.get("doubled", 0)),
@@ -93,15 +115,6 @@ def reconcile(events: DataFrame, receipts: DataFrame, dead_letters: DataFrame | 
     )
 
 
-def distinct(table: DataFrame, column: str) -> int:
-    """How many different values a column of longs from 0 holds: by bitmaps of 32,768, small as long as they are dense."""
-    value = F.col(column) + 1  # buckets count from 1
-    bitmaps = table.groupBy(F.bitmap_bucket_number(value)).agg(
-        F.bitmap_construct_agg(F.bitmap_bit_position(value)).alias("bits")
-    )
-    return int(bitmaps.agg(F.sum(F.bitmap_count("bits"))).collect()[0][0] or 0)
-
-
 def _check_form(receipts: pd.DataFrame) -> None:
     """Raise a :class:`LabFault` when one of ``receipts`` is none."""
     wrong = receipts.isna().any(axis=1) | (receipts["first"] < 0)
@@ -110,38 +123,17 @@ def _check_form(receipts: pd.DataFrame) -> None:
         raise LabFault(f"{wrong.sum()} of {len(receipts)} receipts lack a field or have their ends the wrong way round")
 
 
-def _prefix_sums(events: DataFrame, receipts: DataFrame) -> pd.DataFrame:
-    """By partition and offset, of the messages at a receipt's end and of each partition's last:
-
-    their ``crc``, the sum of crcs ``upto`` and with them, their number ``nth`` in the partition, whether they are its last.
-    """
-    along = Window.partitionBy("partition").orderBy("offset")
-    ends = receipts.select("partition", F.explode(F.array("first", "last")).alias("offset"), F.lit(True).alias("end"))
-    sums = (
-        events.select("partition", "offset", "crc")
-        .withColumn("upto", F.sum("crc").over(along))
-        .withColumn("nth", F.row_number().over(along))
-        .withColumn("is_last", F.lead("offset").over(along).isNull())
-        .join(F.broadcast(ends), ["partition", "offset"], "left")
-        .where("end OR is_last")
-        .drop("end")
-        .toPandas()
-    )
-    return sums.drop_duplicates(["partition", "offset"]).set_index(["partition", "offset"])
-
-
 def _lengths(ranges: pd.DataFrame) -> pd.Series[int]:
     """How many offsets each range has."""
     return ranges["last"] - ranges["first"] + 1
 
 
-def _bounds(sums: pd.DataFrame, receipts: pd.DataFrame, dead: pd.DataFrame) -> pd.DataFrame:
+def _bounds(log: pd.DataFrame, receipts: pd.DataFrame, dead: pd.DataFrame) -> pd.DataFrame:
     """By partition: ``n`` messages, ``log_end`` (the last offset + 1), ``seen`` (the last receipt's or letter's + 1), or 0."""
-    last = sums.loc[sums["is_last"]].reset_index("offset")
     through = pd.concat([receipts[["partition", "last"]], dead.rename(columns={"offset": "last"})])
     seen = through.groupby("partition")["last"].max() + 1
-    columns = {"n": last["nth"], "log_end": last["offset"] + 1, "seen": seen}
-    both = last.index.union(seen.index)
+    columns = {"n": log["n"], "log_end": log["log_end"], "seen": seen}
+    both = log.index.union(seen.index)
     return pd.DataFrame({name: column.reindex(both, fill_value=0) for name, column in columns.items()}, index=both)
 
 

@@ -5,25 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-PER_SECOND = (5, 1)  # bins; whole numbers, so that a bin's edge is exact in a double; each divides the first
+from lab.record.ledger.fold import BIN_NS
+
+PER_SECOND = (10**9 // BIN_NS, 1)  # bins; whole numbers, so that a bin's edge is exact in a double; each divides the first
 GROUP = ""  # the pod of the group's total
 RATES = pa.schema(
     {"bin_s": pa.float64(), "t": pa.float64(), "series": pa.string(), "pod": pa.string(), "messages": pa.float64()}
 )
 
 
-def rates(events: DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:
+def rates(scheduled: pd.DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:
     """Messages by bin, in the columns of ``RATES``; t is the bin's start, s since the epoch. Sorted by bin_s, series, pod, t.
 
     The series "consumed" spreads each receipt's count evenly over its start..end, by pod and, with pod "", for the group.
-    "produced" counts events by when they were scheduled, for the group only. A bin without messages has no row. Summed
-    over its bins, a series is the number of messages, at either width. Spark counts the events.
+    "produced" counts events by when they were ``scheduled``, messages by bin of BIN_NS, for the group only. A bin without
+    messages has no row. Summed over its bins, a series is the number of messages, at either width. Pure.
     """
-    scheduled = events.groupBy(F.expr(f"ts div {1_000_000_000 // PER_SECOND[0]}").alias("bin"))
-    fine = scheduled.agg(F.count("*").cast("double").alias("messages")).toPandas().assign(pod=GROUP)
+    fine = scheduled.assign(pod=GROUP)
     parts: list[pd.DataFrame] = []
     for per_second in PER_SECOND:
         produced = fine.assign(bin=fine["bin"] // (PER_SECOND[0] // per_second))

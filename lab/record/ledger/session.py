@@ -1,4 +1,4 @@
-"""A Spark session for the ledger: offline, quiet, sized for two cores unless a master elsewhere is named."""
+"""A Spark session for the ledger: offline, quiet, sized for this machine's free memory unless a master elsewhere is named."""
 
 from __future__ import annotations
 
@@ -13,27 +13,37 @@ from pyspark.sql import SparkSession
 
 from lab.components import jars
 from lab.errors import LabFault
-from lab.host import identity, processes, runs
+from lab.host import identity, machine, processes, runs
 
 # A ledger is short stages of new code: when there were 150, on 800,000 events, C2 cost more than it saved (31 s against 14 s).
-# G1's own threads cost a tenth more CPU than one collector without any.
-_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# G1's own threads cost a tenth more CPU than one collector without any. A ledger of many millions runs the same code for
+# minutes, and C2 pays.
+_SHORT, _LONG = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "-XX:+UseSerialGC"
+GIB = 2**30
+LEAST_HEAP, MOST_HEAP = 1 * GIB, 8 * GIB  # beyond it a ledger of 100 million gains nothing
+SHARE = 4  # of the memory that is free the heap gets a part; Python's workers, Arrow and the page cache have the rest
+BATCH = 100_000  # rows that go to a Python worker at a time: a call for each 10,000 costs half as much again
 _lock = threading.Lock()
 _made: list[SparkSession] = []  # at most one: PySpark's own getActiveSession knows only the calling thread's
-SHUFFLE_PARTITIONS = 8  # keeps a shuffled 20 M events at some 100 MB a task
 
 
-def spark(master: str = "local[*]", heap: str = "2g", log_level: str = "fatal") -> SparkSession:
+def spark(master: str = "local[*]", heap: str | None = None, log_level: str = "fatal", *, long: bool = False) -> SparkSession:
     """The session on ``master``, with the Kafka connector; a process has one, so a second call returns the first's.
 
-    ``heap`` is the driver's, which on a local master does all the work. Nothing listens but Spark's own ports, on loopback
-    when the master is local. ``log_level`` is log4j's: what goes wrong is raised, so Spark need not also print it. Raises
-    :class:`LabFault` when there is no Java, no connector or Spark does not start.
+    ``heap`` is the driver's, which on a local master does all the work; without it a part of the free memory
+    (:func:`heap_bytes`). ``long`` is for ledgers of many millions of events. Nothing listens but Spark's own ports, on
+    loopback when the master is local. ``log_level`` is log4j's: what goes wrong is raised, so Spark need not also print it.
+    Raises :class:`LabFault` when there is no Java, no connector or Spark does not start.
     """
     with _lock:
         if not _made:
-            _made.append(_start(master, heap, log_level))
+            _made.append(_start(master, heap or f"{heap_bytes(machine.available_bytes()) // 2**20}m", log_level, long))
         return _made[0]
+
+
+def heap_bytes(available: int) -> int:
+    """The heap, bytes, where ``available`` are free: a part of them, between LEAST_HEAP and MOST_HEAP."""
+    return min(max(available // SHARE, LEAST_HEAP), MOST_HEAP)
 
 
 def stop() -> None:
@@ -51,7 +61,7 @@ def cancel() -> None:
         session.sparkContext.cancelAllJobs()
 
 
-def _start(master: str, heap: str, log_level: str) -> SparkSession:
+def _start(master: str, heap: str, log_level: str, long: bool) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(Path(jars.java(for_spark=True)).resolve().parent.parent)
     scratch = runs.open_run()
@@ -60,21 +70,25 @@ def _start(master: str, heap: str, log_level: str) -> SparkSession:
     logging.write_text(jars.log4j(log_level))
     settings = {
         "spark.driver.memory": heap,
+        "spark.driver.maxResultSize": "0",  # the ends of millions of receipts
         "spark.jars": ",".join(map(str, jars.spark_kafka())),
-        "spark.driver.extraJavaOptions": f"{_JVM} -Dlog4j2.configurationFile={logging}",
+        "spark.driver.extraJavaOptions": f"{_LONG if long else _SHORT} -Dlog4j2.configurationFile={logging}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH),
     }
     if master.startswith("local"):
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
         }
+    if master.startswith("local-cluster"):  # its workers are processes that look for this machine's address
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ["SPARK_WORKER_DIR"] = str(scratch / "work")
     builder = SparkSession.builder.appName("elastic-lab ledger").master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -19,7 +19,7 @@ def test_the_kernels_text():
     """Interrupts are no task's time; a process' name may hold a bracket."""
     assert cpu_times(STAT) == (600 / load.TICKS, 50 / load.TICKS)
     assert stalled(PRESSURE) == 2.5
-    assert parse_process(TEXT) == (9876, Process(7, 50 / load.TICKS, 500 / load.TICKS))
+    assert parse_process(TEXT) == (9876, Process(7, 50 / load.TICKS, 500 / load.TICKS, 2 * load.PAGE))
 
 
 def test_this_machine():
@@ -85,3 +85,20 @@ def test_the_growth_of_a_tree_is_what_its_processes_took(work, every):
             counted += growth(shown, now)
             shown = now
     assert counted == pytest.approx(took)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["/env/bin/python", "-m", "lab.programs.producer", "--topic=x"], "lab.programs.producer"),
+        (["/env/bin/python", "/env/bin/pytest", "-m", "spike"], "pytest"),
+        (["/usr/bin/java", "-Xmx512m", "-cp", "a.jar", "kafka.Kafka", "server.properties"], "kafka"),
+        (["/usr/bin/java", "-cp", "x", "org.apache.spark.deploy.SparkSubmit"], "spark"),
+        (["/usr/bin/java", "-jar", "other.jar"], "java"),
+        (["/cache/kube-apiserver", "--etcd-servers=x"], "kube-apiserver"),
+        ([], "ended"),
+    ],
+)
+def test_a_process_is_named_by_its_command(words, what):
+    """A module, a Java program or a file; one that has ended has no command any more."""
+    assert load.what(words) == what

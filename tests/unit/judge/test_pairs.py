@@ -17,7 +17,7 @@ from lab.judge.pairs import (
     signed_rank,
     walsh_averages,
 )
-from lab.judge.quantity import Quantity, repeated
+from lab.judge.quantity import Quantity, Undecided, repeated
 
 # Critical values of Wilcoxon's signed rank, two-sided, 5 %: the largest T with 2 P(sum <= T) <= 0.05, of the printed tables
 # (Siegel, Nonparametric Statistics, table G; Hollander and Wolfe, A.4).
@@ -108,8 +108,8 @@ def test_a_pair_without_a_number_is_no_data():
     found = paired(lag(5, None, 9), lag(4, 5, 6))
     assert (found.estimate.value, found.n) == (None, 3)
     assert "pair 2: no sample" in found.estimate.why
-    assert discern(found, paired(lag(1), lag(1))).value is None
-    assert discern(paired(lag(9), lag(1)), found).why == "no sample"
+    assert discern(found, SAME).value is None
+    assert discern(FAR, found).why == "no sample"
 
 
 @pytest.mark.parametrize(("one", "other"), [([], []), (lag(1, 2), lag(1, 2, 3))])
@@ -144,3 +144,14 @@ def test_a_difference_that_noise_makes_too_is_no_data(difference, why):
     found = discern(difference, SAME)
     assert why in found.why
     assert {judge(one, "x").verdict for one in (found > 0, found <= 0, found < 100)} == {NO_DATA}
+
+
+@pytest.mark.parametrize(("pairs", "said"), [(1, "1 pair"), (5, "5 pairs")])
+def test_few_pairs_are_no_data_however_far_apart(pairs, said):
+    """One pair is a point, and five hold with 93.75 %: a claim on them is neither held nor a breach of the record."""
+    far, same = paired(lag(*[900] * pairs), lag(*range(pairs))), paired(lag(*range(pairs)), lag(*range(pairs)))
+    for few in (discern(far, same), discern(far, SAME), discern(FAR, same)):
+        assert isinstance(few, Undecided)
+        assert few.why.startswith(f"{said}: a difference is claimed from 6 on (--repeat 6)")
+        assert judge(few > 0, "x").verdict == judge(few <= 0, "x").verdict == NO_DATA
+    assert not isinstance(discern(NEAR, SAME), Undecided)

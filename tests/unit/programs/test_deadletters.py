@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lab.__main__ import main
 from lab.kafka import deadletter, topics
 from lab.kafka.deadletter import Reason
+from lab.programs import deadletters
 from lab.programs.deadletters import COPY, DONE, FOREIGN, GONE, OTHER, WAITING, Foreign, Letter, resend, states
 
 THERE = {("events", 0), ("events", 1)}
@@ -113,8 +114,9 @@ def test_what_is_refused_is_sent_later_and_nothing_twice(runs):
         (["list", "--topic=x", "--bootstrap-servers=127.0.0.1:9"], 3, "lab: Kafka at 127.0.0.1:9 can't be asked: "),
     ],
 )
-def test_what_can_not_work_is_one_line(capsys, arguments, code, line):
-    """Exit code 2, or 3 where there is no Kafka, and what is wrong; no secret."""
+def test_what_can_not_work_is_one_line(capsys, monkeypatch, arguments, code, line):
+    """Exit code 2, or 3 where there is no Kafka, and what is wrong; no secret. Kafka has half a second to answer here."""
+    monkeypatch.setattr(deadletters, "TIMEOUT_S", 0.5)
     try:
         ended = main(["dlq", *arguments])
     except SystemExit as end:

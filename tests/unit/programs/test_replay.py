@@ -6,7 +6,7 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from lab.programs.producer.send import Tally, configuration, replay
+from lab.programs.producer.send import Payloads, Tally, configuration, replay
 from lab.spec.keys import Entities
 from lab.spec.profile import build
 
@@ -35,7 +35,7 @@ def test_a_profile_ends_with_its_time_and_not_with_its_last_event(producer):
         "t",
         build(ONE, "a test"),
         Entities(1, 10, 0.0),
-        b"x",
+        Payloads(1),
         threading.Event(),
         lambda *one: phases.append(one),
         tally,
@@ -50,6 +50,6 @@ def test_a_producer_that_is_stopped_has_not_replayed_its_profile(producer):
     """All that it sent is acknowledged, and yet it is no whole replay: its pod must not exit 0."""
     tally, stop = Tally(), threading.Event()
     stop.set()
-    replay(producer, "t", build(ONE, "a test"), Entities(1, 10, 0.0), b"x", stop, lambda *_: None, tally, time.time())
+    replay(producer, "t", build(ONE, "a test"), Entities(1, 10, 0.0), Payloads(1), stop, lambda *_: None, tally, time.time())
     assert tally.acked == tally.sent == 0
     assert not tally.whole

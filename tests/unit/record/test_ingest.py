@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,11 +24,12 @@ from lab.cluster import broker
 from lab.errors import LabFault
 from lab.kafka import deadletter, event, topics
 from lab.kafka.deadletter import Reason
-from lab.record.ledger.ingest import Topics, decode_events, ingest, read
+from lab.record.ledger.ingest import CHECKPOINT, Topics, decode_events, ingest, read
 from lab.record.ledger.reconcile import reconcile
 from lab.record.ledger.rollup import RATES
-from lab.record.ledger.settle import settle
+from lab.record.ledger.settle import COMMITTED, settle
 from lab.record.reconciliation import Reconciliation
+from lab.wait import until
 
 U63 = st.integers(0, 2**63 - 1)
 VALUE = st.builds(event.encode, U63, U63, U63, st.binary(min_size=232, max_size=232))
@@ -111,6 +114,75 @@ def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tm
         pd.read_parquet(moved / "rates.parquet").query("series == 'consumed' and pod == 'a' and bin_s == 1").messages.sum()
         == 3000
     )
+
+
+def test_an_interrupted_settlement_goes_on(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """What was ingested before the interruption is not read again: its files stay the ones that they were."""
+    trial = Trial(kafka, "interrupted")
+    trial.produce(300)
+    ledger = tmp_path / "ledger"
+    begun = ingest(session, kafka, trial.topics, ledger, every="1 hour", most_offsets=200)  # a batch at once, and no other
+    until(
+        lambda: all((ledger / CHECKPOINT / name / "commits" / "0").exists() for name in ("events", "receipts")), 60, "a batch"
+    )
+    for query in begun:
+        query.stop()
+    events = ledger / "events"
+    first = {file.name: file.stat().st_ino for file in events.glob("*.parquet")}
+    assert 0 < read(session, ledger, "events").count() <= 200 + PARTITIONS
+    verdict = settle(session, kafka, trial.topics, tmp_path, most_offsets=200)
+    assert verdict.exact
+    assert verdict.produced == 900
+    after = {file.name: file.stat().st_ino for file in events.glob("*.parquet")}
+    assert first.items() <= after.items()
+    assert len(after) >= len(first) + 3
+    assert sum(pq.read_metadata(file).num_rows for file in events.glob("*.parquet")) == 900
+
+
+def test_a_settlement_that_was_cleaning_up_goes_on(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """All was written when it was interrupted: the verdict is the one that stands there, and the rest is removed."""
+    trial = Trial(kafka, "cleaning")
+    trial.produce(10)
+    verdict = settle(session, kafka, trial.topics, tmp_path)
+    ledger = tmp_path / "ledger"
+    committed = sorted(file.name for file in (ledger / "events").glob("*.parquet"))
+    (ledger / COMMITTED).write_text(json.dumps(committed))
+    shutil.copy(ledger / "events" / committed[0], ledger / "events" / "part-of-a-failed-batch.parquet")
+    (ledger / CHECKPOINT / "events").mkdir(parents=True)
+    assert settle(session, "nowhere:1", trial.topics, tmp_path) == verdict
+    assert sorted(file.name for file in (ledger / "events").glob("*.parquet")) == committed
+    assert sorted(file.name for file in ledger.iterdir()) == ["events"]
+
+
+ELSEWHERE = """
+import sys
+from pathlib import Path
+from lab.record.ledger import session
+from lab.record.ledger.ingest import Topics
+from lab.record.ledger.settle import COMMITTED, settle
+bootstrap, events, receipts, record = sys.argv[1:]
+settle(session.spark("local-cluster[2,1,1024]"), bootstrap, Topics(events, receipts), Path(record), most_offsets=500)
+session.stop()
+"""
+
+
+def test_two_workers_find_what_one_process_finds(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A master with workers in processes of their own, as a cluster has them: the same files, byte by byte or row by row."""
+    trial = Trial(kafka, "elsewhere")
+    trial.produce(400, but=1)
+    trial.produce(100)
+    here, there = tmp_path / "here", tmp_path / "there"
+    settle(session, kafka, trial.topics, here)
+    arguments = [kafka, trial.topics.events, trial.topics.receipts, str(there)]
+    subprocess.run([sys.executable, "-c", ELSEWHERE, *arguments], check=True, timeout=240)
+    assert (here / "reconciliation.json").read_bytes() == (there / "reconciliation.json").read_bytes()
+    for name in ("receipts.parquet", "rates.parquet"):
+        assert pd.read_parquet(here / name).equals(pd.read_parquet(there / name))
+    one, other = (
+        pd.read_parquet(folder / "ledger" / "events").sort_values(["partition", "offset"], ignore_index=True)
+        for folder in (here, there)
+    )
+    assert one.equals(other)
 
 
 def test_work_without_a_receipt_is_lost(session: SparkSession, kafka: str, tmp_path: Path) -> None:

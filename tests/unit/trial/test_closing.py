@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from lab.errors import LabFault, NoData
+from lab.record import store
 from lab.record.store import Record, lines_to_parquet
 from lab.trial import samples
 from lab.trial.closing import Closing, Part, close
@@ -105,7 +106,7 @@ def test_a_prometheus_that_hangs_costs_only_the_samples(hung, tmp_path):
     """A query has a deadline of its own; a measure of samples then has no data, and says why."""
 
     def ask(into):
-        samples.collect(hung, "trial-x", 0, 10, timeout_s=0.2).to_parquet(into / "samples.parquet")
+        samples.write(into / "samples.parquet", samples.collect(hung, "trial-x", 0, 10, timeout_s=0.2))
 
     began = time.monotonic()
     missing = closed(tmp_path, Part("samples", ask, 20), Part("two", writes("two"), 5))
@@ -153,7 +154,7 @@ def test_samples_are_taken_whole_in_chunks_and_once(monkeypatch):
     monkeypatch.setattr(samples, "CHUNK_S", 10)
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        frame = samples.collect(f"http://127.0.0.1:{server.server_port}", "x", 100, 125)
+        (frame,) = samples.collect(f"http://127.0.0.1:{server.server_port}", "x", 100, 125)
         server.shutdown()
     assert frame["t"].tolist() == [float(t) for t in range(100, 127)]
     assert set(frame["metric"]) == {"consume_rate"}
@@ -166,9 +167,9 @@ def test_samples_of_further_metrics_are_taken_too(monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
-        frames = [samples.collect(url, "x", 100, 105, further) for further in ((), ("consume_rate",))]
+        frames = [list(samples.collect(url, "x", 100, 105, further)) for further in ((), ("consume_rate",))]
         server.shutdown()
-    assert [len(frame) for frame in frames] == [0, 7]
+    assert [[len(frame) for frame in some] for some in frames] == [[], [7]]
 
 
 def test_lines_become_a_table_in_order_of_time(tmp_path):
@@ -180,6 +181,27 @@ def test_lines_become_a_table_in_order_of_time(tmp_path):
     assert table[["t", "event"]].to_numpy().tolist() == [[1, "a"], [2, "b"]]
     assert [json.loads(text) for text in table["detail"]] == [{}, {"more": 1}]
     assert lines.exists()
+
+
+def test_a_table_made_in_parts_is_that_of_all_lines(tmp_path, monkeypatch):
+    """Numbers that are missing in a part, lists that are empty in one, columns that only another has."""
+    rows = [
+        {"t": 3, "event": "a", "owned": 1, "partitions": []},
+        {"t": 1, "event": "b", "partitions": [1, 2], "more": {"x": 1}},
+        {"t": 1, "event": "c", "owned": 2, "seconds": 0.5},
+        {"t": 0.5, "event": "d"},
+    ]
+    (tmp_path / "lines").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = ["t", "event", "partitions", "owned", "seconds", "created", "detail"]
+    lines_to_parquet(tmp_path / "lines", tmp_path / "whole", columns)
+    monkeypatch.setattr(store, "PART", 1)
+    lines_to_parquet(tmp_path / "lines", tmp_path / "parts", columns)
+    whole, parts = (pd.read_parquet(tmp_path / name) for name in ("whole", "parts"))
+    pd.testing.assert_frame_equal(whole, parts)
+    assert whole["event"].tolist() == ["d", "b", "c", "a"]
+    (tmp_path / "lines").write_text("")
+    lines_to_parquet(tmp_path / "lines", tmp_path / "empty", columns)
+    assert list(pd.read_parquet(tmp_path / "empty").columns) == columns
 
 
 def test_half_a_line_is_no_table(tmp_path):

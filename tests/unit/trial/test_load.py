@@ -52,3 +52,28 @@ def test_a_load_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(LabFault, match="the load of the machine can't be read: no /proc"):
         Sampler(own=True, read=read).write(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_memory_of_the_trials_own_processes_is_kept_by_what_they_are(tmp_path, monkeypatch):
+    """Two pods of one program are one row; a process that is not the trial's is in none."""
+    seen, taken = threading.Event(), []
+    monkeypatch.setattr("lab.host.load.command", lambda pid: {8: ["kube-apiserver"]}.get(pid, ["python", "-m", "lab.x"]))
+
+    def read():
+        taken.append(1)
+        if len(taken) == 12:
+            seen.set()
+        own = {(os.getpid(), 1): Process(0, 1, 0, 100), (7, 1): Process(os.getpid(), 1, 0, 10 * len(taken))}
+        return Reading(1, 0, {}, own | {(8, 1): Process(os.getpid(), 1, 0, 5), (9, 9): Process(1, 1, 0, 10**9)})
+
+    sampler = Sampler(own=True, every_s=0.001, read=read)
+    assert seen.wait(10)
+    sampler.write(tmp_path)
+    table = pd.read_parquet(tmp_path / load.MEMORY_FILE)
+    assert list(table.columns) == load.MEMORY
+    first = table[table["t"] == table["t"].min()].set_index("process")
+    assert first[["count", "rss_bytes"]].to_dict("index") == {
+        "kube-apiserver": {"count": 1, "rss_bytes": 5},
+        "lab.x": {"count": 2, "rss_bytes": 110},
+    }
+    assert len(table) < len(taken)

@@ -40,8 +40,8 @@ class Session:
 
 
 def trials(execute, **how):
-    """The trials of a session at quick scale."""
-    return Trials(scales.load("quick"), "binary", execute, **how)
+    """The trials of a session at quick scale, on a machine that carries any duet."""
+    return Trials(scales.load("quick"), "binary", execute, **{"carry": duet.sides} | how)
 
 
 def test_a_single_run_is_a_record(tmp_path):
@@ -124,6 +124,27 @@ def test_a_duet_of_a_plan_with_itself_has_two_records(tmp_path):
     assert one.inputs.policy.content == other.inputs.policy.content == alone.inputs.policy.content
 
 
+def test_duets_that_are_compared_run_in_blocks_at_one_rate(tmp_path):
+    """In an order that is drawn, at the lowest rate of any: A/A noise of another rate would say nothing."""
+    heavy = {"profile": "step-10x", "policy": "lag"}
+    pairs = {"light": (PLANS["lag"], PLANS["CPU"]), "A/A": (heavy, heavy)}
+
+    def slow(a, b):
+        return duet.sides(a, b, 0.5 if a.profile_name == "step-10x" else 1)
+
+    session = Session(tmp_path)
+    found = trials(session, repeat=8, order=3, carry=slow).duets(pairs)
+    assert {run.inputs.side.rate for sides in found.values() for runs in sides for run in runs} == {0.5}
+    assert {name: [len(runs) for runs in sides] for name, sides in found.items()} == {"light": [8, 8], "A/A": [8, 8]}
+    name_of = {run.id: name for name, sides in found.items() for runs in sides for run in runs}
+    order = [name_of[asked[0]] for asked in session.asked]
+    blocks = {tuple(order[at : at + 2]) for at in range(0, 16, 2)}
+    assert blocks == {("light", "A/A"), ("A/A", "light")}
+    assert [(turn.block, turn.place, turn.of) for turn in session.turns[:3]] == [(1, 1, 2), (1, 2, 2), (2, 1, 2)]
+    lag, cpu = found["light"]
+    assert [run.inputs.policy_name for run in (lag[0], cpu[0], lag[1], cpu[1])] == ["lag-4500", "cpu"] * 2
+
+
 def test_a_session_goes_on_where_it_was_interrupted(tmp_path):
     """Only what has no finished record runs; the attempt that failed stays, and the new one is beside it."""
     cut = Session(tmp_path, fails_at=5)
@@ -168,7 +189,7 @@ def test_stored_duets_are_found_at_the_rate_that_they_ran_at(tmp_path):
     heavy = {"profile": "step-10x", "policy": "lag"}
 
     def slow(a, b):
-        return duet.carried(a, b, 2)
+        return duet.carried(a, b, 3)
 
     ran, _ = trials(Session(tmp_path), carry=slow).duet(heavy, heavy)
     assert ran[0].inputs.side.rate < 1

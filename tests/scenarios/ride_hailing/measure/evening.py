@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from lab.errors import NoData
 from lab.judge.measure import quantity
+from lab.judge.origin import UNSCALED
 from lab.measure.lag import moment
 from lab.record.store import Record
 
 
-@quantity("s", "first step up after T+0, at real time")
+@quantity("s", "first step up after T+0, at real time", UNSCALED)
 def first_step(record: Record) -> float:
     """From the profile's leaving its baseline to the first step up, times the scale's compression; no data without a step."""
     steps = [step.t for step in record.scalings if step.after > step.before]

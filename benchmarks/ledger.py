@@ -1,0 +1,128 @@
+"""``python -m benchmarks ledger``: settling a topic of N events against a bare Spark count of it: wall clock, CPU and memory.
+
+The topic is filled here, with the receipts of a group that processed every event once. Both figures are of one Spark session
+whose JVM is warm. The CPU is of this process and its JVM, which a busy machine leaves nearly alone; the wall clock it does not.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+from confluent_kafka import KafkaError, Message, Producer
+from pyspark.sql import SparkSession
+
+from lab.kafka import event, topics
+from lab.programs.producer.send import configuration, encode
+from lab.record.ledger import session
+from lab.record.ledger.ingest import Topics
+from lab.record.ledger.settle import settle
+from lab.spec.keys import Entities, partitions_of
+from lab.spec.workload import PARTITIONS
+
+EVENTS = 3_000_000
+LONG = 2_000_000  # events, from which on a session is one of many millions
+BATCH = 40  # events a receipt, as trials have them
+TICK = 50_000
+CACHED_S = 1.2  # the objective: times a bare count
+Show = Callable[[str, float, float, str, str], None]
+
+
+def fill(bootstrap: str, name: str, count: int) -> Topics:
+    """Make topics of ``count`` events with Zipf keys and random payloads, and of a receipt for each BATCH of a partition."""
+    made = Topics(f"{name}-events", f"{name}-receipts")
+    topics.create(bootstrap, {made.events: PARTITIONS, made.receipts: 1})
+    producer = Producer(configuration(bootstrap, "benchmark"))
+    keys, random = Entities(1), np.random.default_rng(1)
+    sums: list[list[int]] = [[] for _ in range(PARTITIONS)]
+    for first in range(0, count, TICK):
+        ids = keys.take(min(TICK, count - first))
+        stamps = 1_700_000_000_000_000_000 + np.arange(first, first + len(ids), dtype=np.int64) * 20_000
+        _, values = encode(ids, first, stamps, random.bytes(event.PAYLOAD))
+        for value, partition in zip(values, partitions_of(ids, PARTITIONS).tolist(), strict=True):
+            sums[partition].append(event.check(value))
+            _send(producer, made.events, value, partition)
+    for partition, checks in enumerate(sums):
+        for begin in range(0, len(checks), BATCH):
+            batch = checks[begin : begin + BATCH]
+            receipt = {"pod": f"pod-{partition}", "partition": partition, "first": begin, "last": begin + len(batch) - 1}
+            start = 1.7e9 + begin / 1000
+            times = {"count": len(batch), "checksum": sum(batch), "start": start, "end": start + 0.04}
+            _send(producer, made.receipts, json.dumps(receipt | times).encode(), 0)
+    assert producer.flush(60) == 0
+    return made
+
+
+def _send(producer: Producer, topic: str, value: bytes, partition: int) -> None:
+    while True:
+        try:
+            producer.produce(topic, value, value[:8], partition=partition, on_delivery=_delivered)
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            return
+
+
+def _delivered(error: KafkaError | None, _message: Message) -> None:
+    assert error is None, error
+
+
+def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") -> bool:
+    """Print three lines: the ratio by wall clock, the ratio by CPU, and the memory; returns whether one is at most CACHED_S."""
+    made = fill(bootstrap, f"ledger-{count}", count)
+    spark = session.spark(master, long=count >= LONG)
+    counted(spark, bootstrap, made, count)  # warms the JVM for both
+    bare_s, bare_cpu = spent(lambda: counted(spark, bootstrap, made, count))
+    with tempfile.TemporaryDirectory() as folder:
+        verdict = []
+        whole_s, whole_cpu = spent(lambda: verdict.append(settle(spark, bootstrap, made, Path(folder))))
+        assert verdict[0].processed == count, verdict
+        size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    show(f"ledger of {count:,} events", whole_s, bare_s, "s", "a bare Spark count of the topic")
+    show(f"ledger of {count:,} events, CPU", whole_cpu, bare_cpu, "s", "a bare Spark count of the topic")
+    jvm, own = most_memory()
+    print(f"ledger memory at most: JVM {jvm:,} MB, Python {own:,} MB; record {size / count:.1f} B an event", flush=True)
+    session.stop()
+    return whole_cpu <= CACHED_S * bare_cpu or whole_s <= CACHED_S * bare_s
+
+
+def counted(spark: SparkSession, bootstrap: str, made: Topics, count: int) -> None:
+    """Count the topic of events, and nothing else."""
+    table = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", made.events).load()
+    assert table.count() == count
+
+
+def spent(work: Callable[[], object]) -> tuple[float, float]:
+    """(wall clock, CPU of this process and its JVMs) of ``work``, s."""
+    begun, before = time.monotonic(), _cpu_s()
+    work()
+    return time.monotonic() - begun, _cpu_s() - before
+
+
+def _cpu_s() -> float:
+    return sum(sum(one.cpu_times()[:4]) for one in _processes())
+
+
+def _processes() -> list[psutil.Process]:
+    """This process, and Spark's among its children; the broker, a child too, is none of them."""
+    own = psutil.Process()
+    return [own, *(one for one in own.children(recursive=True) if _is_spark(one))]
+
+
+def _is_spark(process: psutil.Process) -> bool:
+    words = " ".join(process.cmdline())
+    return "org.apache.spark" in words or "pyspark" in words
+
+
+def most_memory() -> tuple[int, int]:
+    """(the JVMs', this process's) resident memory at its highest, MB."""
+    peaks = []
+    for one in _processes():
+        lines = Path(f"/proc/{one.pid}/status").read_text().splitlines()
+        peaks.append(next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM")))
+    return sum(peaks[1:]), peaks[0]

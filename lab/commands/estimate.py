@@ -1,0 +1,84 @@
+"""``python -m lab estimate``: it prints what a trial needs, before it runs, and refuses one that this machine can't carry."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from lab import paths
+from lab.commands.text import as_json, table
+from lab.errors import LabFault
+from lab.flags import SEED, Flags
+from lab.foresee.estimate import MIB, SPARE, Estimate, estimate, shortage
+from lab.host.machine import available_bytes
+from lab.spec import inputs
+from lab.spec import scale as scales
+from lab.spec import workload as workloads
+from lab.spec.inputs import Inputs
+from lab.spec.workload import PARTITIONS, Workload
+
+GB = 1e9
+
+
+def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
+    """Print the estimate. Raises :class:`LabFault`, in one line, for a trial that does not fit."""
+    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
+    parser.flag("scaledobject", str, "lag", "the policy: a YAML file, or the name of a committed one")
+    parser.flag("traffic-profile", str, "step-10x", "the traffic: a YAML file, or the name of one in profiles/")
+    parser.flag("workload", Path, None, "what pods do (kind: Workload); the default workload without it", optional=True)
+    parser.flag("scale", str, scales.QUICK, "a name in profiles/scales.yaml")
+    parser.flag("seed", SEED, 1, "decides the keys, and so each partition's share")
+    parser.flag("results", Path, Path("results"), "where the record would go")
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    options = parser.parse_args(arguments)
+    workload, partitions = workloads.load(options.workload) if options.workload else (Workload(), PARTITIONS)
+    policy, profile = _named(options.scaledobject), _named(options.traffic_profile)
+    scale = scales.load(options.scale)
+    given = inputs.read(profile, policy, workload, options.seed, scale, "binary", partitions=partitions)
+    needed = estimate(given)
+    cores, memory = os.cpu_count() or 1, available_bytes()
+    disk = {f"of {folder}": shutil.disk_usage(folder).free for folder in (_there(paths.state_dir()), _there(options.results))}
+    print(as_json(asdict(needed)) if options.json else _text(given, needed, cores, memory, min(disk.values())))
+    if line := shortage(needed, cores, memory, disk):
+        raise LabFault(f"{given.id} does not fit this machine: {line}")
+    return 0
+
+
+def _named(text: str) -> str | Path:
+    """A file, or the name of a committed one."""
+    return Path(text) if Path(text).suffix in (".yaml", ".yml") else text
+
+
+def _there(folder: Path) -> Path:
+    """``folder``, or the nearest above it that exists."""
+    return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
+
+
+def _text(given: Inputs, needed: Estimate, cores: int, memory: int, disk: int) -> str:
+    lag = "not simulated" if needed.peak_lag is None else f"{needed.peak_lag:,.0f} messages"
+    drain = "no data" if needed.drain_s is None else _length(needed.drain_s)
+    rows = [
+        ("", "needed", "there is"),
+        ("events", f"{needed.events:,}", ""),
+        ("peak backlog, simulated", lag, ""),
+        ("drain, simulated", drain, ""),
+        ("wall clock with the ledger", _length(needed.wall_s), ""),
+        ("disk", f"{needed.disk_bytes / GB:.1f} GB", f"{disk / GB:.1f} GB"),
+        ("  topics, kept until the ledger is settled", f"{needed.log_bytes / GB:.1f} GB", ""),
+        ("  record", f"{needed.record_bytes / GB:.1f} GB", ""),
+        ("  the ledger meanwhile", f"{needed.scratch_bytes / GB:.1f} GB", ""),
+        ("memory", f"{needed.memory_bytes / MIB:,.0f} MiB", f"{memory / MIB:,.0f} MiB"),
+        (f"cores at {needed.peak_rate:,.0f} events/s", f"{needed.cores:.2f}", f"{cores}"),
+    ]
+    lines = [f"{given.id} at scale {given.scale}", "", table(rows, numbers=[1, 2])]
+    if SPARE * cores < needed.cores <= cores:
+        lines += ["", f"more than {SPARE:g} of the cores: what is measured may be the queue for them"]
+    return "\n".join(lines)
+
+
+def _length(seconds: float) -> str:
+    hours, rest = divmod(round(seconds), 3600)
+    return f"{hours} h {rest // 60:02d} min" if hours else f"{rest // 60} min {rest % 60:02d} s"

@@ -1,0 +1,166 @@
+"""What a trial needs, before it runs: events, disk, memory, cores, time, and the peak of its backlog as simulated. Pure.
+
+The constants are measured on one machine (docs/decisions/46). They are to tell a trial that fits from one that does not, not to
+size a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lab.errors import InputError
+from lab.foresee.curve import Curve
+from lab.foresee.group import Consumers
+from lab.foresee.simulate import Situation, simulate
+from lab.host.resources import BASE_BYTES, LOG_BYTES, RECORD_BYTES
+from lab.kafka.event import PAYLOAD, SIZE
+from lab.model.hpa import DEFAULTS, Controller
+from lab.spec.inputs import DRAINED, Inputs
+from lab.spec.keys import shares
+from lab.spec.profile import Step
+from lab.spec.scaledobject import ScaledObject
+from lab.spec.workload import Workload
+
+START_S = 2.0  # from a decision until a pod on binary has joined, beside the start that the workload declares
+SETTLE_S, CLOSE_S = 30.0, 60.0  # the baseline settles; a record is closed but for its ledger
+LEDGER_RATE = 80_000.0  # events/s that Spark settles on two cores
+# CPU of a message, s: in the producer and in the consumer (docs/decisions/41), and in the broker, which takes it or gives it
+# (an estimate of large fetches: 0.4 cores at 97,000 messages/s in and 74,000 out).
+PRODUCED, CONSUMED, BROKERED = 5.4e-6, 3.2e-6, 2.3e-6
+BASE_CORES, POD_CORES = 0.5, 0.018  # Kubernetes, KEDA, Prometheus and the recorder; a consumer at work, whatever its rate
+SPARE = 0.8  # of a machine's cores: beyond it what is measured may be the queue for them
+MIB = 2**20
+# Resident memory: control plane, KEDA, Prometheus, exporters and session; the broker with its heap; producer; a consumer.
+BASE_MEMORY, BROKER_MEMORY, PRODUCER_MEMORY, POD_MEMORY = 1_400 * MIB, 900 * MIB, 350 * MIB, 60 * MIB
+LEDGER_MEMORY = 2_500 * MIB  # the least with which Spark settles; the pods are gone by then
+# A compressed batch keeps what is random in it: 0.09 of the rest was left in batches of Zipf keys (lz4; the others less).
+LEFT_OF_THE_REST = 0.09
+HEADER_OWN = 10  # bytes of key and header that no compression finds elsewhere in a batch
+SCRATCH_BYTES = 24  # an event, while the ledger is settled: what Spark's batches hold on disk
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a trial is expected to need. Bytes, cores and seconds are at most; ``peak_lag`` (messages) is as simulated.
+
+    ``drain_s`` is from the start of the profile's last phase until no lag is left. Both are None where the policy can't be
+    simulated.
+    """
+
+    events: int
+    log_bytes: int
+    record_bytes: int
+    scratch_bytes: int
+    memory_bytes: int
+    cores: float
+    wall_s: float
+    peak_rate: float  # events/s
+    peak_lag: float | None
+    drain_s: float | None
+
+    @property
+    def disk_bytes(self) -> int:
+        """All that is on disk at the same time: the topics, the record, and what the ledger needs meanwhile."""
+        return self.log_bytes + self.record_bytes + self.scratch_bytes
+
+
+def estimate(inputs: Inputs) -> Estimate:
+    """What a trial of ``inputs`` needs."""
+    events, curve = inputs.profile.total, _curve(inputs)
+    begin = inputs.profile.phases()[-1][0]
+    back = None if curve is None else curve.back_at(0, begin)
+    end = inputs.profile.duration if curve is None else _end(inputs, curve)
+    pods = min(inputs.policy.max_replicas, inputs.partitions)
+    running = BASE_MEMORY + BROKER_MEMORY + PRODUCER_MEMORY + inputs.policy.max_replicas * POD_MEMORY
+    return Estimate(
+        events=events,
+        log_bytes=BASE_BYTES + round(log_bytes(inputs.workload) * events),
+        record_bytes=RECORD_BYTES * events,
+        scratch_bytes=SCRATCH_BYTES * events,
+        memory_bytes=max(running, BASE_MEMORY + BROKER_MEMORY + LEDGER_MEMORY),
+        cores=_most_cores(inputs) if curve is None else _cores(inputs, curve, pods),
+        wall_s=SETTLE_S + inputs.workload.start_s / inputs.scale.time + end + CLOSE_S + events / LEDGER_RATE,
+        peak_rate=max(step.rate for step in inputs.profile.steps),
+        peak_lag=None if curve is None else curve.peak_lag,
+        drain_s=None if back is None else back - begin,
+    )
+
+
+def log_bytes(workload: Workload) -> float:
+    """The bytes that an event and its share of a receipt take in the broker's log."""
+    if workload.compression == "none":
+        return LOG_BYTES
+    own = HEADER_OWN + workload.random_bytes
+    return own + LEFT_OF_THE_REST * (SIZE - PAYLOAD + LOG_BYTES - own)
+
+
+def shortage(needed: Estimate, cores: int, memory: int, disk: Mapping[str, int]) -> str | None:
+    """One line for the first thing of which ``needed`` is more than there is: free bytes of ``disk`` by what is there.
+
+    ``memory`` is what is available, bytes. None when all fits.
+    """
+    for name, free in disk.items():
+        if needed.disk_bytes > free:
+            return f"disk {name}: {needed.disk_bytes:,} bytes are needed for {needed.events:,} events, {free:,} are free"
+    if needed.memory_bytes > memory:
+        return f"memory: {needed.memory_bytes / MIB:,.0f} MiB are needed, {memory / MIB:,.0f} MiB are available"
+    if needed.cores > cores:
+        return f"cores: {needed.cores:.2f} are needed at {needed.peak_rate:,.0f} events/s, there are {cores}"
+    return None
+
+
+def _curve(inputs: Inputs) -> Curve | None:
+    """The trial simulated, with no traffic after its profile; None where its policy can't be."""
+    if not isinstance(inputs.policy, ScaledObject):
+        return None
+    profile, scale, workload = inputs.profile, inputs.scale, inputs.workload
+    after = Step(profile.duration, 0.0, "after") if inputs.until == DRAINED else None
+    whole = replace(profile, steps=(*profile.steps, after), duration=2 * profile.duration) if after else profile
+    situation = Situation(
+        whole,
+        shares(profile, inputs.seed, inputs.partitions, workload.entities),
+        Consumers(inputs.pod_rate, START_S + workload.start_s / scale.time, workload.balancer),
+        sync_s=scale.hpa_sync_s,
+        controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
+    )
+    try:
+        return simulate(situation, inputs.policy)
+    except InputError:
+        return None
+
+
+def _end(inputs: Inputs, curve: Curve) -> float:
+    """When the trial ends: its profile is through and, where it waits for that, no lag is left and the floor is reached."""
+    if inputs.until != DRAINED:
+        return inputs.profile.duration
+    over = (curve.t >= inputs.profile.duration) & (curve.lag <= 0) & (curve.replicas <= inputs.policy.min_replicas)
+    return float(curve.t[over][0]) if over.any() else float(curve.t[-1])
+
+
+def _cores(inputs: Inputs, curve: Curve, pods: int) -> float:
+    """The most cores that are busy between two points of ``curve``: a group serves what arrives and does not add to its lag."""
+    edges = np.array([step.at for step in inputs.profile.steps])
+    rates = np.array([step.rate for step in inputs.profile.steps])
+    length = np.diff(curve.t)
+    there = (length > 0) & (curve.t[1:] <= inputs.profile.duration)
+    arriving = rates[np.searchsorted(edges, curve.t[:-1][there], side="right") - 1]
+    most = np.minimum(curve.working[:-1][there], pods) * inputs.pod_rate
+    served = np.clip(arriving - np.diff(curve.lag)[there] / length[there], 0, most)
+    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + curve.working[:-1][there] * POD_CORES
+    return BASE_CORES + float(taken.max(initial=0.0)) + _burnt(inputs, pods)
+
+
+def _most_cores(inputs: Inputs) -> float:
+    """The same of a policy that is not simulated: all its pods at work at the highest rate."""
+    peak, pods = max(step.rate for step in inputs.profile.steps), min(inputs.policy.max_replicas, inputs.partitions)
+    served = min(peak, pods * inputs.pod_rate)
+    taken = peak * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + inputs.policy.max_replicas * POD_CORES
+    return BASE_CORES + taken + _burnt(inputs, pods)
+
+
+def _burnt(inputs: Inputs, pods: int) -> float:
+    """The cores that the pods compute on, as their workload says."""
+    return pods * min(1.0, inputs.workload.concurrency * inputs.scale.rate * inputs.workload.burn / 100)

@@ -1,0 +1,108 @@
+"""The outcome of the runs at several scales: which measures are faithful at which scale, and what that makes of a claim.
+
+``similarity.yaml`` beside this module has the outcome. ``elastic-lab scale --publish`` writes it. A measure that has no row at
+a scale is not shown to be faithful there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab import wholefile, yamlfile
+from lab.errors import InputError
+from lab.judge.origin import Origin
+from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
+from lab.spec.scale import REAL, Scale
+
+FILE = Path(__file__).with_name("similarity.yaml")
+HEAD = (
+    "# Written by `elastic-lab scale --publish`, read by lab/measure/outcome.py; docs/scale-measured.md shows it as tables.\n"
+)
+WORDS = (FAITHFUL, UNFAITHFUL, UNDECIDED, NO_DATA)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one ``profile`` at one ``scale``: how many ``blocks`` count, how many records are ``left_out`` as invalid.
+
+    ``dates``, ``machine``, ``commit`` and ``policy`` say which session it was, ``rate`` that of the duets' traffic.
+    """
+
+    profile: str
+    scale: str
+    blocks: int
+    left_out: int
+    dates: str
+    machine: str
+    commit: str
+    policy: str
+    rate: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome against the scale ``reference``: the ``runs`` that it stands on, and a row for each number and scale."""
+
+    reference: str
+    runs: tuple[Runs, ...]
+    rows: tuple[Row, ...]
+
+    def faithful(self, measure: str, scale: str) -> bool:
+        """Whether ``measure`` is shown to be faithful at ``scale``, on each profile that has data and on one at least."""
+        found = {row.verdict for row in self.rows if (row.measure, row.scale) == (measure, scale)} - {NO_DATA}
+        return found == {FAITHFUL}
+
+    def write(self, file: Path) -> None:
+        """Write it as YAML, one line a row."""
+        content = {"reference": self.reference, "runs": _lines(self.runs), "rows": _lines(self.rows)}
+        wholefile.write(file, HEAD + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=10_000))
+
+
+NOTHING = Outcome(REAL, (), ())
+
+
+def read(file: Path) -> Outcome:
+    """The outcome in ``file``. Raises :class:`InputError` for one that can't be used."""
+    content = yamlfile.exact_fields(Outcome, yamlfile.read(file), file, "(whole file)")
+    for name in ("runs", "rows"):
+        yamlfile.field_value(content, name, list, file, "")
+    runs = [Runs(**yamlfile.exact_fields(Runs, one, file, f"runs[{n}]")) for n, one in enumerate(content["runs"])]
+    rows = [Row(**yamlfile.exact_fields(Row, one, file, f"rows[{n}]")) for n, one in enumerate(content["rows"])]
+    for n, row in enumerate(rows):
+        if row.verdict not in WORDS:
+            raise InputError(file, f"rows[{n}].verdict", row.verdict, f"one of {', '.join(WORDS)}")
+    return Outcome(str(content["reference"]), tuple(runs), tuple(rows))
+
+
+def _lines(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Plain rows; six digits are more than any of them is known to."""
+    return [
+        {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in asdict(row).items()}
+        for row in rows
+    ]
+
+
+@cache
+def committed() -> Outcome:
+    """The outcome that comes with the lab."""
+    return read(FILE)
+
+
+def remark(kind: str, origin: Origin, scale: Scale, outcome: Outcome) -> str:
+    """What a claim of ``kind`` on a quantity of ``origin``, judged at ``scale``, is worth at real time; "" if it is the same.
+
+    An invariant is said of the run that it was measured in, and a control of the method. Neither is said of real time.
+    """
+    if kind != "claim" or scale.time == 1:
+        return ""
+    if not origin.measures or not all(outcome.faithful(one, scale.name) for one in origin.measures):
+        size = "a comparison at one scale, whose size is " if origin.compared else ""
+        return f"{size}not shown to hold at real time: {scale.name}"
+    factor = origin.dimension.at_real_time(1.0, scale.time, scale.rate)
+    return "" if factor == 1 else f"stands for {factor:g} times as much at real time: {scale.name}"

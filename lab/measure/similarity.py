@@ -1,0 +1,195 @@
+"""Similarity of scales: each measure of the same trials at several scales, stretched to real time, against real time itself.
+
+A trial that is compressed without fault is similar to the real one: a time is a thirtieth of it, a count of messages too, and a
+share or a number of pods is the same. Each measure declares its dimension (:mod:`lab.judge.origin`). What remains after the
+stretching is the error of the scale.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.judge import samples
+from lab.judge.measure import Measure, Number
+from lab.judge.quantity import Quantity
+from lab.measure.age import oldest
+from lab.measure.cost import cost
+from lab.measure.dip import dips, median_step, worst_step
+from lab.measure.drain import best_drain, drain, drain_time
+from lab.measure.lag import hold, peak_lag
+from lab.measure.lateness import time_behind
+from lab.measure.reaction import cold_start, reaction
+from lab.measure.rebalance import rebalances, round_count
+from lab.measure.scaling import plateau, scale_events
+from lab.measure.signal import signal
+from lab.measure.timelag import timelag
+from lab.record.store import Record
+from lab.spec.scale import Scale
+
+FAITHFUL, UNFAITHFUL, UNDECIDED, NO_DATA = "faithful", "not faithful", "undecided", "no data"
+TOLERANCE = 0.1  # as much as rounding may change a time
+MOST_NOISE = 0.5  # noise beyond half of the number is no yardstick
+WORTH = 0.9  # the least confidence of an interval by which anything is said
+
+# What is compared of each record; a word tells figures of one measure apart.
+COMPARED: tuple[tuple[str, Callable[[Record], Measure | Quantity]], ...] = (
+    ("", reaction),
+    ("", peak_lag),
+    ("", hold),
+    ("", time_behind),
+    ("", timelag),
+    ("", oldest),
+    ("", drain_time),
+    ("", best_drain),
+    ("", drain),
+    ("", scale_events),
+    ("", plateau),
+    ("", cost),
+    ("", signal),
+    ("", cold_start),
+    ("", rebalances),
+    ("", round_count),
+    ("up", lambda record: median_step(dips(record), "up")),
+    ("down", lambda record: median_step(dips(record), "down")),
+    ("up", lambda record: worst_step(dips(record), "up")),
+    ("down", lambda record: worst_step(dips(record), "down")),
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a record at real time; ``measure`` is the full name of what returned it, ``value`` None without data."""
+
+    measure: str
+    name: str
+    unit: str
+    value: float | None
+
+
+def figures(record: Record) -> list[Figure]:
+    """Every number of COMPARED, stretched to real time by its dimension and the record's scale."""
+    return [at_real_time(one, record.scale, word) for word, one in _quantities(record)]
+
+
+def _quantities(record: Record) -> Iterable[tuple[str, Quantity]]:
+    for word, compute in COMPARED:
+        found = compute(record)
+        if isinstance(found, Quantity):
+            yield word, found
+        else:
+            yield from ((word, getattr(found, name)) for name, one in found.declared().items() if isinstance(one, Number))
+
+
+def at_real_time(quantity: Quantity, scale: Scale, word: str = "") -> Figure:
+    """``quantity`` of a trial at ``scale`` as it would be at real time."""
+    (measure,) = quantity.origin.measures
+    value = quantity.value
+    if value is not None:
+        value = quantity.origin.dimension.at_real_time(float(value), scale.time, scale.rate)
+    known = value if value is not None and math.isfinite(value) else None
+    return Figure(measure, f"{quantity.name}, {word}" if word else quantity.name, quantity.unit, known)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One number in the sides of one block: one side, or the two of an A/A duet."""
+
+    sides: tuple[float, ...]
+
+    @property
+    def value(self) -> float:
+        """The mean of the sides. They share a machine and a moment, so that they are one run and not two."""
+        return statistics.fmean(self.sides)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The error of one number at one ``scale`` of one ``profile`` against real time.
+
+    ``n`` and ``reference_n`` blocks are compared, ``reference`` is the median at real time in ``unit``. The error is
+    ``relative`` (0.1 for 10 %) where all values are above 0, else in ``unit``. ``low`` to ``high`` holds it with
+    ``confidence``. ``tolerance`` is what a faithful one may be, ``verdict`` a word of this module. Without data there are no
+    errors.
+    """
+
+    profile: str
+    scale: str
+    measure: str
+    name: str
+    unit: str
+    n: int
+    reference_n: int
+    reference: float | None
+    relative: bool
+    estimate: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    tolerance: float | None
+    verdict: str
+
+
+def error(sample: Sequence[Block], reference: Sequence[Block]) -> tuple[bool, samples.Offset, float]:
+    """(whether it is relative, the error of ``sample`` against ``reference``, the tolerance).
+
+    The tolerance is 10 % or the A/A noise of the reference, the larger of the two: nothing can be nearer to real time than real
+    time is to itself. Noise counts up to half of the number.
+    """
+    values, others = [one.value for one in sample], [one.value for one in reference]
+    if min(*values, *others) > 0:
+        noise = max((max(one.sides) / min(one.sides) - 1 for one in reference if min(one.sides) > 0), default=0.0)
+        return True, samples.relative_errors(values, others), max(TOLERANCE, min(noise, MOST_NOISE))
+    size = abs(statistics.median(others))
+    noise = max(max(one.sides) - min(one.sides) for one in reference)
+    return False, samples.differences(values, others), max(TOLERANCE * size, min(noise, MOST_NOISE * size) if size else noise)
+
+
+def judge(offset: samples.Offset, tolerance: float) -> str:
+    """Faithful where the whole interval is within the ``tolerance``, not faithful where it is wholly outside, else undecided.
+
+    An interval of little confidence decides nothing.
+    """
+    if offset.confidence < WORTH - 1e-9:
+        return UNDECIDED
+    slack = 1e-9 * max(1.0, tolerance)
+    if -tolerance - slack <= offset.low and offset.high <= tolerance + slack:
+        return FAITHFUL
+    return UNFAITHFUL if offset.low > tolerance or offset.high < -tolerance else UNDECIDED
+
+
+Found = Mapping[str, Sequence[Sequence[Sequence[Figure]]]]  # of one profile: scale, block, side, figure
+
+
+def compare(profile: str, found: Found, reference: str) -> list[Row]:
+    """A row for each number at each scale of ``found`` but the ``reference``, the scale that the others are held to."""
+    rows = []
+    shape = found[reference][0][0]
+    for place, figure in enumerate(shape):
+        blocks = {scale: _blocks(several, place) for scale, several in found.items()}
+        for scale in (one for one in found if one != reference):
+            rows.append(_row(profile, scale, figure, blocks[scale], blocks[reference]))
+    return rows
+
+
+def _blocks(several: Sequence[Sequence[Sequence[Figure]]], place: int) -> list[Block] | None:
+    """The number at ``place`` in each block; None where a run has none."""
+    values = [tuple(side[place].value for side in sides) for sides in several]
+    known = [tuple(value for value in sides if value is not None) for sides in values]
+    if not known or any(len(one) < len(all_) for one, all_ in zip(known, values, strict=True)):
+        return None
+    return [Block(sides) for sides in known]
+
+
+def _row(profile: str, scale: str, figure: Figure, sample: list[Block] | None, reference: list[Block] | None) -> Row:
+    named = (profile, scale, figure.measure, figure.name, figure.unit)
+    sizes = len(sample or ()), len(reference or ())
+    if not sample or not reference:
+        middle = statistics.median(one.value for one in reference) if reference else None
+        return Row(*named, *sizes, middle, False, None, None, None, 0.0, None, NO_DATA)
+    relative, offset, tolerance = error(sample, reference)
+    middle = statistics.median(one.value for one in reference)
+    errors = offset.estimate, offset.low, offset.high, offset.confidence
+    return Row(*named, *sizes, middle, relative, *errors, tolerance, judge(offset, tolerance))

@@ -1,0 +1,46 @@
+"""A/A: what equal groups differ by.
+
+Hypothesis. Two groups that are equal in everything, on the same events at the same moment, still differ: by the order in which
+the kernel runs them, by rebalances, by the phase of their syncs. No smaller difference can be told of two that are not equal.
+
+Method. An A/A duet of each plan that an experiment compares in duets: experiment 1, 3 and 10 ran them already where they ran in
+this session. The least difference that can be told of a measure is the largest that any pair shows, in either direction. The
+next pair exceeds it with probability 1 / (n + 1): a half for the one pair of a single session, 14 % with ``--repeat 6``.
+
+Asserted. Nothing is lost or doubled by either side. The table asserts nothing: it is the scale to read every comparison by.
+"""
+
+import itertools
+
+import allure
+import pytest
+
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
+from lab.measure.noise import least_differences
+from tests.experiments.test_1_signal import ON_LAG
+from tests.experiments.test_3_rebalance_dip import STEPPED, WOKEN
+from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
+
+pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("A/A")]
+
+PLANS = {
+    "plateau, lag-4500": ON_LAG,
+    "saturate, up-and-down": STEPPED | {"workload": WOKEN},
+    "bursty, lag-4500": on_bursts("bursty", BUILT_IN),
+    "sawtooth, lag-4500": on_bursts("sawtooth", BUILT_IN),
+}
+
+
+@allure.story("The least difference of each measure that can be told here")
+def test_what_equal_groups_differ_by(trials, evidence):
+    """Every main measure of both sides, pair by pair."""
+    found = {name: trials.duet(plan, plan) for name, plan in PLANS.items()}
+    least = {name: least_differences(*sides) for name, sides in found.items()}
+    for measure in next(iter(least.values())):
+        row = {name: each[measure] for name, each in least.items()}
+        if any(one.value is not None for one in row.values()):
+            evidence.report(measure, row | {"pairs": len(next(iter(found.values()))[0])})
+
+    sides = {f"{name}, {side}": runs for name, both in found.items() for side, runs in zip("ab", both, strict=True)}
+    with evidence.of(sides) as claim:
+        claim(unaccounted(*itertools.chain(*sides.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)

@@ -1,0 +1,1 @@
+"""Runs of the same trials at several scales, which docs/scale.md compares; ``pytest -m scale`` runs them."""

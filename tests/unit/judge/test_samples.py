@@ -1,0 +1,82 @@
+"""Offsets of two samples against every outcome there is, a printed table, and samples that are off by a known amount."""
+
+from itertools import combinations
+from statistics import NormalDist
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.judge.samples import confidence, differences, mann_whitney, relative_errors
+
+# Critical values of Mann and Whitney's U, two-sided, 5 %: the largest U with 2 P(U <= u) <= 0.05 (Siegel, table K).
+CRITICAL = {(3, 5): 0, (4, 4): 0, (5, 5): 2, (5, 8): 6, (6, 6): 5, (7, 9): 12, (8, 8): 13, (10, 10): 23}
+VALUES = st.lists(st.floats(0.1, 1e6), min_size=1, max_size=7)
+
+
+@pytest.mark.parametrize(("sizes", "critical"), CRITICAL.items())
+def test_the_counts_are_those_of_the_tables(sizes, critical):
+    """The largest U whose two tails have 5 % at most: from it on the comparisons are counted."""
+    m, n = sizes
+    assert confidence(m, n, critical + 1) >= 0.95 > confidence(m, n, critical + 2)
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (2, 1), (2, 2), (3, 2), (4, 3), (6, 2), (5, 5)])
+def test_the_counts_are_of_every_order(m, n):
+    """Against all places that m values can have among m + n."""
+    found = [0] * (m * n + 1)
+    for places in combinations(range(m + n), m):
+        found[sum(place - rank for rank, place in enumerate(places))] += 1
+    assert mann_whitney(m, n) == tuple(found)
+
+
+@pytest.mark.parametrize(("m", "n", "worth"), [(1, 1, 0), (2, 2, 2 / 3), (6, 1, 5 / 7), (6, 2, 13 / 14), (3, 3, 0.9)])
+def test_few_values_give_the_widest_interval_with_what_it_is_worth(m, n, worth):
+    """Six at one scale and two at real time have 93 %."""
+    found = differences([float(one) for one in range(m)], [float(one) for one in range(n)])
+    assert (found.low, found.high) == (1 - n, m - 1)
+    assert found.confidence == pytest.approx(worth)
+
+
+@given(values=VALUES, other=VALUES, shift=st.floats(-1e6, 1e6))
+def test_a_shift_shifts_the_offset(values, other, shift):
+    """Estimate and interval move with the sample; the estimate lies within."""
+    here, there = differences(values, other), differences([one + shift for one in values], other)
+    assert here.low <= here.estimate <= here.high
+    for name in ("estimate", "low", "high"):
+        assert getattr(there, name) == pytest.approx(getattr(here, name) + shift, abs=1e-6)
+
+
+@given(values=VALUES, factor=st.floats(0.01, 100))
+def test_the_relative_error_of_a_factor_is_the_factor(values, factor):
+    """Of a sample against itself times a factor; 1/factor turns it round."""
+    found = relative_errors([one * factor for one in values], values)
+    assert found.low <= factor - 1 + 1e-9 * factor
+    assert found.high >= factor - 1 - 1e-9 * factor
+    alone = relative_errors([values[0] * factor], [values[0]])
+    assert alone.estimate == pytest.approx(factor - 1, abs=1e-9)
+
+
+def test_the_interval_holds_as_often_as_it_says():
+    """Six and two quantiles drawn from one distribution: it holds 0 in 13 of 14 orders of the eight."""
+    ordered = [NormalDist().inv_cdf((rank + 0.5) / 8) for rank in range(8)]
+    held = 0
+    for places in combinations(range(8), 2):
+        two = [ordered[place] for place in places]
+        six = [one for one in ordered if one not in two]
+        found = differences(six, two)
+        held += found.low <= 0 <= found.high
+    assert held / 28 == pytest.approx(13 / 14)
+
+
+@pytest.mark.parametrize(("sample", "reference"), [([1.0], []), ([], [1.0]), ([float("nan")], [1.0])])
+def test_nothing_to_compare_is_refused(sample, reference):
+    """No value, or one that is no number."""
+    with pytest.raises(ValueError, match="can't be compared"):
+        differences(sample, reference)
+
+
+def test_a_ratio_to_nothing_is_refused():
+    """0 has no relative error."""
+    with pytest.raises(ValueError, match="above 0"):
+        relative_errors([1.0], [0.0])

@@ -1,0 +1,110 @@
+"""The outcome of the runs at several scales: its file, and what it says of a claim."""
+
+from dataclasses import replace
+
+import pytest
+
+from lab.errors import InputError
+from lab.judge.origin import MESSAGES, UNKNOWN, UNSCALED, Origin
+from lab.measure.outcome import FILE, Outcome, Runs, committed, read, remark
+from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
+from lab.spec import scale as scales
+
+QUICK, REAL = scales.load("quick"), scales.load("real")
+ROW = Row("plateau", "quick", "peak", "peak lag", "messages", 6, 2, 9e4, True, 0.02, -0.01, 0.05, 0.93, 0.1, FAITHFUL)
+RUNS = Runs("plateau", "quick", 6, 2, "2026-11-22", "2 cores, AMD EPYC", "0123", "lag-4500", 1.0)
+PEAK, PODS = Origin(("peak",), MESSAGES), Origin(("pods",))
+OUTCOME = Outcome(
+    "real",
+    (RUNS,),
+    (
+        ROW,
+        replace(ROW, profile="bursty", verdict=NO_DATA),
+        replace(ROW, measure="pods"),
+        replace(ROW, measure="drain"),
+        replace(ROW, measure="drain", profile="bursty", verdict=UNDECIDED),
+        replace(ROW, measure="never", verdict=NO_DATA),
+    ),
+)
+
+
+def test_it_is_read_as_it_was_written(tmp_path):
+    """Numbers in six digits."""
+    file = tmp_path / "similarity.yaml"
+    OUTCOME.write(file)
+    assert read(file) == OUTCOME
+    assert len(file.read_text().splitlines()) < 15
+
+
+def test_the_committed_one_can_be_read():
+    """It comes with the lab, and a wheel has it."""
+    assert committed() == read(FILE)
+    assert committed().reference == scales.REAL
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ("rows: []\nruns: []", "(whole file)"),
+        ("reference: real\nruns: []\nrows: 3", "rows: 3"),
+        ("reference: real\nruns: [{a: 1}]\nrows: []", "runs[0]"),
+        ("reference: real\nruns: []\nrows: [{profile: plateau}]", "rows[0]"),
+    ],
+)
+def test_another_content_is_refused(tmp_path, change, line):
+    """In one line that names the place."""
+    file = tmp_path / "similarity.yaml"
+    file.write_text(change)
+    with pytest.raises(InputError) as error:
+        read(file)
+    assert line in str(error.value)
+
+
+def test_an_unknown_verdict_is_refused(tmp_path):
+    """A new word must get a meaning before a claim rests on it."""
+    file = tmp_path / "similarity.yaml"
+    replace(OUTCOME, rows=(replace(ROW, verdict="fine"),)).write(file)
+    with pytest.raises(InputError, match=r"rows\[0\].verdict: 'fine'"):
+        read(file)
+
+
+def test_faithful_is_what_all_profiles_with_data_show():
+    """One that is undecided, or no data at all, shows nothing; another scale is another question."""
+    assert OUTCOME.faithful("peak", "quick")
+    assert not OUTCOME.faithful("drain", "quick")
+    assert not OUTCOME.faithful("never", "quick")
+    assert not OUTCOME.faithful("peak", "medium")
+    assert not Outcome("real", (), (replace(ROW, verdict=UNFAITHFUL),)).faithful("peak", "quick")
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"),
+    [
+        (PODS, ""),
+        (PEAK, "stands for 30 times as much at real time: quick"),
+        (Origin(("drain",)), "not shown to hold at real time: quick"),
+        (UNKNOWN, "not shown to hold at real time: quick"),
+        (Origin(("pods", "drain")), "not shown to hold at real time: quick"),
+        (Origin(("pods",), UNSCALED, compared=True), ""),
+        (Origin(("peak",), MESSAGES, compared=True), "stands for 30 times as much at real time: quick"),
+        (
+            Origin(("drain",), UNSCALED, compared=True),
+            "a comparison at one scale, whose size is not shown to hold at real time: quick",
+        ),
+    ],
+)
+def test_a_claim_says_what_it_is_worth(origin, words):
+    """Of a measure that is faithful, of one that is not shown to be, and of a comparison."""
+    assert remark("claim", origin, QUICK, OUTCOME) == words
+
+
+def test_what_is_not_said_of_real_time_is_not_marked():
+    """An invariant is of its run and a control of the method; at real time nothing was compressed."""
+    assert {remark(kind, UNKNOWN, QUICK, OUTCOME) for kind in ("invariant", "control")} == {""}
+    assert {remark("claim", UNKNOWN, one, OUTCOME) for one in (REAL, scales.load("full"))} == {""}
+
+
+def test_without_runs_nothing_is_shown():
+    """Every claim at a compressed scale says so."""
+    nothing = Outcome("real", (), ())
+    assert remark("claim", PODS, QUICK, nothing) == "not shown to hold at real time: quick"

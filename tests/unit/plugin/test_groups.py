@@ -1,0 +1,73 @@
+"""The groups of ``pytest -n N --dist loadscope``, by a session of its own with tests that note when they ran."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lab import paths
+
+pytestmark = pytest.mark.services
+
+CONFTEST = """
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.groups import Groups
+
+NOTES = Path(__file__).with_name("notes")
+
+
+def note(word):
+    with NOTES.open("a") as file:
+        file.write(f"{word} {os.environ['PYTEST_XDIST_WORKER']}\\n")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def started():
+    yield note("begin")
+    time.sleep(0.2)
+    note("end")
+
+
+@pytest.fixture
+def ran(request):
+    note(request.node.name)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Groups(config, log, lambda nodeid: nodeid.partition("::")[0], "test_alone.py")
+"""
+MANY = "".join(f"def test_{number}(ran): pass\n" for number in range(4))
+ALONE = "def test_first(ran): pass\ndef test_second(ran): pass\n"
+
+
+@pytest.mark.parametrize("files", [0, 1, 2, 5])
+def test_what_runs_alone_begins_when_every_other_worker_has_ended(tmp_path, files):
+    """Whether there are more workers than groups or fewer; every test runs once."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_alone.py").write_text(ALONE)
+    for number in range(files):
+        (tmp_path / f"test_many_{number}.py").write_text(MANY)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "3", "--dist", "loadscope", f"{tmp_path}"]
+    ran = subprocess.run(
+        [*command, "-c", f"{tmp_path / 'pytest.ini'}"],
+        cwd=paths.PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert f"{4 * files + 2} passed" in ran.stdout
+    notes = [line.split() for line in (tmp_path / "notes").read_text().splitlines()]
+    first = notes.index(next(note for note in notes if note[0] == "test_first"))
+    (worker,) = {where for what, where in notes if what in ("test_first", "test_second")}
+    assert {where for what, where in notes[:first] if what == "begin"} - {worker} == {
+        where for what, where in notes[:first] if what == "end"
+    }
+    assert {what for what, _ in notes[first:]} == {"test_first", "test_second", "end"}

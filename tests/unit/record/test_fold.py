@@ -1,0 +1,115 @@
+"""The pass over the events, without Spark: in whatever batches they come, what is left of them checks as they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab.record.ledger.fold import BIN_NS, COLUMNS, Folded, ends_of, fold, merge
+from lab.record.ledger.ingest import TABLES
+from lab.record.ledger.reconcile import check
+from tests.thoroughness import examples
+
+from . import oracle
+from .oracle import Partition
+from .test_reconcile import partitions
+
+EMPTY = pd.DataFrame({"partition": [], "first": [], "last": []}, dtype="int64")
+
+
+def folded(rows: list[tuple[int, int, int, int, int]], receipts: pd.DataFrame, tasks: list[list[int]]) -> Folded:
+    """Fold ``rows`` of COLUMNS in ``tasks``, each a list of the sizes of its batches; the last takes the rest."""
+    table = pa.table(dict(zip(COLUMNS, np.array(rows or np.empty((0, 5)), np.int64).T, strict=True)))
+    out, begin = [], 0
+    for sizes in tasks:
+        batches = []
+        for size in sizes:
+            batches.append(pa.Table.from_batches(table.slice(begin, size).to_batches(), table.schema).combine_chunks())
+            begin += size
+        out += fold((one for batch in batches for one in batch.to_batches()), ends_of(receipts))
+    out += fold(table.slice(begin).combine_chunks().to_batches(), ends_of(receipts))
+    return merge(pa.Table.from_batches(out[::-1]))
+
+
+def frame(name: str, rows: list[tuple[object, ...]]) -> pd.DataFrame:
+    """The table ``name`` of ``rows``, in the types that Spark gives it."""
+    columns = [field.split() for field in TABLES[name].split(", ")]
+    kinds = {"int": "int32", "long": "int64", "double": "float64", "string": "object"}
+    return pd.DataFrame(rows, columns=[one for one, _ in columns]).astype({one: kinds[kind] for one, kind in columns})
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    cases=st.lists(partitions(), max_size=8),
+    tasks=st.lists(st.lists(st.integers(0, 12), max_size=5), max_size=4),
+    backwards=st.booleans(),
+)
+def test_it_agrees_with_every_offset_checked_on_its_own(
+    cases: list[Partition], tasks: list[list[int]], backwards: bool
+) -> None:
+    """Cut anywhere, by several tasks, in the wrong order within a batch: the verdict is that of a count by offset."""
+    numbered = dict(enumerate(cases))
+    events = [
+        (number, offset, seq, 0, crc) for number, case in numbered.items() for offset, (seq, crc) in enumerate(case.messages)
+    ]
+    receipts = frame(
+        "receipts",
+        [
+            (each.pod, number, each.first, each.last, each.count, each.checksum, 1.0, 2.0)
+            for number, case in numbered.items()
+            for each in case.receipts
+        ],
+    )
+    letters = frame(
+        "dead_letters",
+        [
+            (number, offset, "events", 4, "x", 1.0, 2.0, 0, 0, 0, 0, at)
+            for number, case in numbered.items()
+            for at, offset in enumerate(case.letters)
+        ],
+    )
+    left = folded(events[::-1] if backwards else events, receipts, tasks)
+    assert check(left, receipts, letters) == oracle.check(numbered)
+
+
+@given(seqs=st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 600_000), max_size=200), size=st.integers(1, 50))
+def test_different_seqs_are_counted_once(seqs: list[int], size: int) -> None:
+    """However far apart, in whatever order, in one batch or in several tasks."""
+    rows = [(0, offset, seq, 0, 1) for offset, seq in enumerate(seqs)]
+    assert folded(rows, EMPTY, [[size, size], [size]]).seqs == len(set(seqs))
+
+
+def test_a_hole_in_the_log_is_no_message() -> None:
+    """Offsets 3 and 4 are missing: the partition ends where it ends, and holds two messages less."""
+    rows = [(2, offset, offset, 0, 10) for offset in (0, 1, 2, 5, 6)]
+    left = folded(rows, pd.DataFrame({"partition": [2], "first": [1], "last": [5]}), [[2]])
+    assert left.bounds.to_dict("index") == {2: {"n": 5, "log_end": 7}}
+    assert left.sums.to_dict("index") == {(2, 1): {"crc": 10, "upto": 20}, (2, 5): {"crc": 10, "upto": 40}}
+
+
+def test_events_count_in_the_bin_of_their_schedule() -> None:
+    """At a bin's edge an event is in the bin that begins there, whatever batch it comes in."""
+    rows = [(0, offset, offset, at, 1) for offset, at in enumerate((0, BIN_NS - 1, BIN_NS, 5 * BIN_NS))]
+    scheduled = folded(rows, EMPTY, [[1], [2]]).scheduled
+    assert dict(zip(scheduled["bin"], scheduled["messages"], strict=True)) == {0: 2, 1: 1, 5: 1}
+
+
+def test_of_many_events_little_is_left() -> None:
+    """A million events with a receipt for each hundred leave a row for each end, each batch and each bin: no row an event."""
+    count, step = 1_000_000, 100
+    table = pa.table(
+        {
+            "partition": np.zeros(count, np.int64),
+            "offset": np.arange(count),
+            "seq": np.arange(count),
+            "ts": np.arange(count) * 1000,
+            "crc": np.ones(count, np.int64),
+        }
+    )
+    firsts = np.arange(0, count, step)
+    receipts = pd.DataFrame({"partition": 0, "first": firsts, "last": firsts + step - 1})
+    out = list(fold(table.to_batches(max_chunksize=100_000), ends_of(receipts)))
+    assert sum(one.num_rows for one in out) == 2 * len(firsts) + 10 + 5 + 4  # ends, runs, bins, bitmaps

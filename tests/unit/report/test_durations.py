@@ -1,0 +1,58 @@
+"""Where the time of a session went, by hand-made trials."""
+
+from dataclasses import replace
+
+import pytest
+
+from lab.report.durations import PARTS, duration_table, runs
+from lab.spec import inputs
+from lab.spec import scale as scales
+from tests.experiments.workloads import slim
+from tests.unit.measure import whole
+
+INPUTS = inputs.read("plateau", "lag-4500", slim(), 1, scales.load("quick"), "binary", until="replayed")
+
+
+def trial(name, begun, *, finished, ledger_s=4.0, **times):
+    """A finished trial; ``times`` are s after it began."""
+    moments = {phase: begun + after for phase, after in times.items()}
+    return replace(
+        whole.trial(INPUTS), id=name, begun=begun, times=moments, finished=begun + finished, ledger_s=ledger_s, ended="complete"
+    )
+
+
+FIRST = trial("first", 100, settling=1, driving=3, draining=33, ended=38, finished=44)
+NEXT = trial("next", 150, settling=1, driving=2, ended=22, finished=27)
+OTHER = trial("other", 151, settling=1, driving=2, ended=22, finished=31, ledger_s=3.0)  # a side of a duet with the one before
+
+
+def test_the_parts_of_a_run_are_its_length():
+    """And what lay before it belongs to it, so that all runs are the session."""
+    one, two = runs([NEXT, FIRST])
+    assert [one.name, two.name] == ["first", "next"]
+    assert one.parts == pytest.approx(dict(zip(PARTS, (0, 1, 2, 30, 5, 2, 4), strict=True)))
+    assert two.parts == pytest.approx(dict(zip(PARTS, (6, 1, 1, 20, 0, 1, 4), strict=True)))
+    assert one.total_s + two.total_s == pytest.approx(77)
+
+
+def test_the_sides_of_a_duet_are_one_run():
+    """Only what the second took longer is added."""
+    _, duet = runs([FIRST, NEXT, OTHER])
+    assert duet.name == "next and other"
+    assert duet.total_s == pytest.approx(182 - 144)
+    assert (duet.parts["closing"], duet.parts["ledger"]) == (pytest.approx(3), pytest.approx(7))
+
+
+def test_a_trial_that_never_ended_is_left_out():
+    """Nobody knows how long it took."""
+    assert [one.name for one in runs([FIRST, replace(NEXT, finished=None)])] == ["first"]
+    assert duration_table([]).rows == []
+
+
+def test_the_table_has_sums_and_shares():
+    """The last two rows."""
+    rows = duration_table(runs([FIRST, NEXT])).rows
+    assert [row[0] for row in rows] == ["first", "next", "all runs", "share"]
+    assert rows[2][1:] == ["6", "2", "3", "50", "5", "3", "8", "77"]
+    assert rows[3][4] == "65 %"
+    assert rows[3][-1] == "100 %"

@@ -1,0 +1,70 @@
+"""Evidence: which verdicts fail a test, and what stands beside a comparison."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from lab.errors import Breach
+from lab.judge.quantity import Quantity, Undecided
+from lab.report import breakdown, evidence
+from lab.report.evidence import Evidence
+from lab.report.session import Session
+from tests.unit.report import demo
+
+FEW = Undecided("difference", "s", None, "1 pair: a difference is claimed from 6 on")
+
+
+@pytest.fixture
+def session(monkeypatch):
+    """A session whose evidence goes nowhere."""
+    monkeypatch.setattr(evidence, "attach", lambda *_: None)
+    monkeypatch.setattr(evidence, "judge_validity", lambda _: ())
+    monkeypatch.setattr(evidence, "side_by_side", lambda named: {"peak": dict.fromkeys(named, 1.0)})
+    return Session()
+
+
+def records(*names):
+    """Records by name, which nothing is read of."""
+    return {name: [SimpleNamespace(name=name)] for name in names}
+
+
+def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
+    """It is in the session's rows, and never held."""
+    with Evidence("1 signal", "", session).of(records("a", "b")) as claim:
+        claim(FEW > 0, "the first is later", source="a pilot")
+    (row,) = session.rows
+    assert (row["verdict"], row["measured"]) == ("no data", None)
+    assert row["note"].startswith("1 pair")
+
+
+@pytest.mark.parametrize("other", [Quantity("flips", "flips", None, "no spike"), Quantity("flips", "flips", 3)])
+def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
+    """Only the session's own choice of few runs is excused."""
+    judged = Evidence("1 signal", "", session).of(records("a"))
+    claim = judged.__enter__()
+    claim(FEW > 0, "the first is later")
+    claim(other <= 0, "it is calm")
+    with pytest.raises(Breach, match="flips") as breach:
+        judged.__exit__(None, None, None)
+    assert "difference" not in str(breach.value)
+
+
+def test_the_noise_stands_beside_the_comparison(session, monkeypatch):
+    """A column of its own in the table of the trials, with the number of pairs."""
+    shown = []
+    monkeypatch.setattr(evidence, "attach", lambda *given: shown.extend(given[4]))
+    monkeypatch.setattr(evidence, "figures", lambda record: {"peak": Quantity("peak", "", record)})
+    made = Evidence("1 signal", "", session)
+    made.noise([10, 20], [13, 21])
+    with made.of(records("a", "b")):
+        pass
+    assert shown == [{"peak": {"a": 1.0, "b": 1.0, "A/A differ by up to (n = 2)": 3}}]
+
+
+def test_a_chart_is_attached_as_a_vector_image(monkeypatch):
+    """What can't be drawn says why."""
+    attached = []
+    monkeypatch.setattr("allure.attach", lambda body, name, kind: attached.append((body, name, kind.extension)))
+    evidence._draw(lambda: breakdown.breakdown(demo.reaction()), "1 x", page=False)
+    assert attached[0][0].startswith("<svg")
+    assert attached[0][1:] == ("1 x (image)", "svg")
