@@ -37,7 +37,7 @@ def read(policy, workload, **how):
 
 def test_two_clients_share_one_topic(run):
     """Both ledgers have the same events, each settles its own receipts, and neither record needs the other."""
-    stock, woken = run(sides(read("lag-150", slim(wake="off")), read("lag-150", slim())))
+    stock, woken = run(sides(read("lag-4500", slim(wake="off")), read("lag-4500", slim())))
     assert (stock.trial.ended, woken.trial.ended) == ("complete", "complete")
     assert (stock.trial.missing, woken.trial.missing) == ({}, {})
     assert (stock.trial.duet.other, woken.trial.duet.other) == (woken.name, stock.name)
