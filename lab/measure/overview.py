@@ -80,14 +80,15 @@ def figures(record: Record) -> dict[str, Quantity]:
 
 
 def numbers(record: Record) -> dict[str, Quantity]:
-    """FIGURES, and every number of each of MEASURES by its name and unit; a name that both have is there once."""
+    """FIGURES, and every number of each of MEASURES by its name and unit; one that both have is there once."""
     found = figures(record)
     for compute in MEASURES.values():
         measured = compute(record)
         quantities = (getattr(measured, name) for name, item in type(measured).declared().items() if isinstance(item, Number))
         for one in quantities:
             name = f"{one.name} ({one.unit})" if one.unit else one.name
-            found.setdefault(name, one.named(name, ""))
+            if one.name not in found:
+                found.setdefault(name, one.named(name, ""))
     return found
 
 

@@ -198,7 +198,7 @@ class TestBadInput:
             (["--chart=x.pdf"], "argument --chart: 'x.pdf' is not allowed; allowed: FILE.png, FILE.svg, FILE.html in a folder"),
             (
                 ["--profile=evening"],
-                "command line: --profile: 'evening' is not allowed; allowed: a YAML file, or one of bursty",
+                "command line: --profile: 'evening' is not allowed; allowed: a YAML file, or one of backlog",
             ),
             (["--workload=no.yaml"], "no.yaml: (file): 'No such file or directory' is not allowed"),
             (["--calibrate=nowhere"], "nowhere: (folder): 'no trial.json' is not allowed; allowed: a record"),

@@ -41,6 +41,7 @@ def test_every_figure_and_every_number_of_the_measures_is_there(tmp_path):
     found = least_differences([record], [record])
     assert list(found) == list(numbers(record))
     assert set(FIGURES) < set(found)
-    assert {"reaction (s)", "flips (flips)"} <= set(found)
+    assert {"reaction (s)", "flips", "most replicas (pods)"} <= set(found)
+    assert "flips (flips)" not in found
     assert {one.value for one in found.values()} <= {0, None}
     assert found["peak lag (messages)"].value == 0

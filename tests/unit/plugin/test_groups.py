@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.groups import Groups
+from tests.groups import scheduler
 
 NOTES = Path(__file__).with_name("notes")
 
@@ -39,7 +39,7 @@ def ran(request):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    return Groups(config, log, lambda nodeid: nodeid.partition("::")[0], "test_alone.py")
+    return scheduler(config, log, lambda nodeid: nodeid.partition("::")[0], "test_alone.py")
 """
 MANY = "".join(f"def test_{number}(ran): pass\n" for number in range(4))
 ALONE = "def test_first(ran): pass\ndef test_second(ran): pass\n"

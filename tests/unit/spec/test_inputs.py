@@ -50,8 +50,8 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of bursty, catching-up, "),
-        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of bystanders, capped, "),
+        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of backlog, bursty, "),
+        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of backlog, bystanders, "),
         ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
         ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) is not allowed; allowed: more than 24"),
         (
