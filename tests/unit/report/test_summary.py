@@ -334,6 +334,7 @@ def test_a_note_on_a_verdict_and_a_further_table_are_shown(page: Page) -> None:
     made = content([HELD | {"real_time": "not shown to hold"}], [], HEAD)
     made["sections"] = session.content(Path())["sections"]
     text = plain((renderer.markdown if page is markdown else renderer.html)(Summary(made)))
+    assert "n = 1 (Real time: not shown to hold)" in text
     for shown in ("not shown to hold", "Two alike", "How far a side is from itself.", "0.1"):
         assert shown in text
 
