@@ -32,10 +32,9 @@ SERVICES = frozenset({"bootstrap", "cluster", "kafka", "oracle", "plane", "sessi
 SHARING = {
     "breaks": ("tests/faults/test_breaks", "tests/faults/test_boards", "tests/faults/test_exposure", "tests/faults/test_watch"),
     "keda": ("tests/unit/programs/lagscaler/test_with_keda", "tests/unit/cluster/", "tests/faults/test_two_clusters"),
-    "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline"),
+    "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline", "tests/unit/record/"),
     "crash": ("tests/faults/test_crash",),
     "programs": ("tests/unit/programs/", "tests/unit/kafka/"),
-    "ledger": ("tests/unit/record/",),
 }
 
 # Tests that show a rate, for which they need the machine to themselves: they run last, when every other worker has ended.

@@ -27,7 +27,7 @@ FILES = {
     "pytest.ini": Path(__file__).with_name("demo_files") / "pytest.ini",
     "test_spike.py": Path(__file__).with_name("demo_files") / "test_spike.py.txt",
     "profiles/spike.yaml": paths.PROFILES / "plateau.yaml",
-    "manifests/scaledobjects/scaler.yaml": paths.MANIFESTS / "scaledobjects" / "lag-150.yaml",
+    "manifests/scaledobjects/scaler.yaml": paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml",
 }
 
 

@@ -3,12 +3,12 @@
 Hypothesis. An HPA on CPU does not see a backlog: a consumer that waits for its downstream write stays near 30 % of the CPU it
 requests however large its lag. The same traffic with KEDA's lag trigger scales out and stops the growth.
 
-Method. A duet on profile ``plateau`` (R, then 10R, then R): two groups of pods of 100 events/s read the same events at the same
-moment. One is on policy ``cpu``, a plain HPA with a target of 70 % of a request of 70m through the real metrics-server, the
-other on policy ``lag-150``. Both begin with 4 replicas and have one behavior block. The HPA on CPU may go to 12 and the trigger
-to 24, as two cores schedule no more; a ceiling matters only to a group that asks for pods. What the HPA saw is taken from its
-own status; growth is the slope of lag in the last third of the spike. An A/A duet of ``lag-150`` in the same block shows what
-two equal groups differ by, with each peak doubled as it is in the claim.
+Method. A duet on profile ``plateau`` (R, then 10R, then R): two groups of pods of 100 events/s read the same events at the
+same moment. One is on policy ``cpu``, a plain HPA with a target of 70 % of a request of 70m through the real metrics-server,
+the other on policy ``lag-4500``. Both begin with 4 replicas and have one behavior block. The HPA on CPU may go to 12 and the
+trigger to 24, as two cores schedule no more; a ceiling matters only to a group that asks for pods. What the HPA saw is taken
+from its own status; growth is the slope of lag in the last third of the spike. An A/A duet of ``lag-4500`` in the same block
+shows what two equal groups differ by, with each peak doubled as it is in the claim.
 
 Asserted. CPU stays below the HPA's target and nothing is asked for; lag still grows when the spike ends. On lag the growth is
 over by then. From six pairs on (``--repeat 6``): the peak on CPU is more than twice that on lag.
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 
 PLAN = {"profile": "plateau", "until": REPLAYED}
 ON_CPU = PLAN | {"policy": "cpu", "workload": light()}
-ON_LAG = PLAN | {"policy": "lag-150", "workload": slim()}
+ON_LAG = PLAN | {"policy": "lag-4500", "workload": slim()}
 
 
 @allure.story("CPU is no signal for an I/O-bound consumer; lag is")

@@ -23,7 +23,7 @@ EXPERIMENTS = (
     "10_persistent_lag",
     "model",
 )
-RECOMMENDED = paths.MANIFESTS / "scaledobjects" / "lag-150-patient.yaml"
+RECOMMENDED = paths.MANIFESTS / "scaledobjects" / "lag-4500-patient.yaml"
 
 
 @allure.story("Objectives and the recommended policy")
