@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.groups import scheduler
 from tests.thoroughness import DEFAULT, THOROUGH
 
 # A busy machine is no counterexample.
@@ -27,39 +29,40 @@ SERVICES = frozenset({"bootstrap", "cluster", "kafka", "oracle", "plane", "sessi
 # Tests that one worker of pytest-xdist runs, so that they share what its session starts: a cluster, or a broker and Spark. The
 # first prefix that fits a test is its group's. The groups begin in this order, the longest first; any other file is a group of
 # its own. (The mark xdist_group does nothing with pytest 9.2: pytest-xdist 3.8 writes it where pytest no longer reads it.)
-GROUPS = {
-    "alone": ("tests/faults/test_decreed.py::test_a_group_is_taken_through_its_steps",),
+SHARING = {
     "breaks": ("tests/faults/test_breaks", "tests/faults/test_boards", "tests/faults/test_exposure", "tests/faults/test_watch"),
     "keda": ("tests/unit/programs/lagscaler/test_with_keda", "tests/unit/cluster/", "tests/faults/test_two_clusters"),
-    "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline"),
+    "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline", "tests/unit/record/"),
     "crash": ("tests/faults/test_crash",),
-    "kafka": ("tests/unit/programs/", "tests/unit/record/", "tests/unit/kafka/", "tests/unit/scenarios/"),
+    "programs": ("tests/unit/programs/", "tests/unit/kafka/"),
 }
-# What this group shows is a rate that the machine must have to itself: it runs last, when every other worker has ended.
-ALONE = "alone"
+
+# Tests that show a rate, for which they need the machine to themselves: they run last, when every other worker has ended.
+ALONE = ("tests/faults/test_decreed.py::test_a_group_is_taken_through_its_steps",)
 
 
 def group(nodeid: str) -> str:
-    """The name of the group of a test: one of GROUPS, or its file."""
-    return next((name for name, starts in GROUPS.items() if nodeid.startswith(starts)), nodeid.partition("::")[0])
+    """The name of the group of a test: "alone", one of SHARING, or its file."""
+    if nodeid.startswith(ALONE):
+        return "alone"
+    return next((name for name, starts in SHARING.items() if nodeid.startswith(starts)), nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With ``--dist loadscope`` a worker is given a group at a time."""
-    from tests.groups import Groups
-
-    return Groups(config, log, group, ALONE) if config.getoption("dist") == "loadscope" else None
+    return scheduler(config, log, group, "alone") if config.getoption("dist") == "loadscope" else None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """Mark the tests that ask for a service; a module that starts one by itself has the mark in its ``pytestmark``.
 
-    The groups that take longest come first.
+    The groups that take longest come first, after pytest has put tests of one fixture together.
     """
     for item in items:
         if SERVICES & set(getattr(item, "fixturenames", ())):
             item.add_marker("services")
-    order = {name: place for place, name in enumerate(GROUPS)} | {ALONE: len(GROUPS) + 1}
-    items.sort(key=lambda item: (order.get(group(item.nodeid), len(GROUPS)), item.get_closest_marker("services") is None))
+    yield
+    order = {name: place for place, name in enumerate(SHARING)}
+    items.sort(key=lambda item: (order.get(group(item.nodeid), len(order)), item.get_closest_marker("services") is None))

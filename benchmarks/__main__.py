@@ -124,6 +124,7 @@ def consumer(bootstrap: str) -> None:
             f"--receipts-topic={receipts}",
             f"--bootstrap-servers={bootstrap}",
             "--metrics-port=0",
+            "--commit-interval-ms=250",
         ]
         return cpu([sys.executable, "-m", "lab.programs.consumer", *flags], done)
 

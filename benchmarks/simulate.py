@@ -70,8 +70,8 @@ def day(partitions: int) -> Situation:
 
 
 def scaled(partitions: int, threshold: int = 150) -> ScaledObject:
-    """Policy lag-150 with as many pods as could work, and another lagThreshold."""
-    content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml")
+    """Policy lag-4500 with as many pods as could work, and another lagThreshold."""
+    content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml")
     assert isinstance(content, ScaledObject)
     changes: variants.Changes = {variants.THRESHOLD: threshold, variants.MOST: max(content.min_replicas, min(partitions, 100))}
     return variants.with_changes(content, changes).scaled

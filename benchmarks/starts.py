@@ -6,6 +6,7 @@ Both kinds run on the same node in turns. ``python -B -m`` is no command that th
 from __future__ import annotations
 
 import copy
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,7 +95,7 @@ def _start(cluster: binary.Binary, kind: str, count: int, number: int) -> Start:
         cpu, busy = _cpu([*pods, zygote]) - before, _busy() - busy
         until(lambda: len(_times(reports, "assigned")) == count, DEADLINE_S, "a partition for each", cluster.check)
         assert len(pods) == count
-        made = {row["pod"]: float(row["created"]) for row in reports.events if row["event"] == "started"}
+        made = {row["pod"]: float(row["created"]) for row in _rows(reports) if row["event"] == "started"}
         subscribed = _times(reports, "subscribed")
         return Start(
             subscribed_s=max(subscribed.values()) - begun,
@@ -106,10 +107,15 @@ def _start(cluster: binary.Binary, kind: str, count: int, number: int) -> Start:
         )
 
 
-def _times(reports: Listener, event: str) -> dict[str, float]:
+def _rows(reports: Path) -> list[dict[str, Any]]:
+    """The reports so far; a last line that is being written is left for the next time."""
+    return [json.loads(line) for line in reports.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _times(reports: Path, event: str) -> dict[str, float]:
     """When each pod first said ``event`` (of ``assigned``, with a partition), epoch seconds."""
     found: dict[str, float] = {}
-    for row in list(reports.events):
+    for row in _rows(reports):
         if row["event"] == event and row.get("owned", 1):
             found.setdefault(row["pod"], float(row["t"]))
     return found
@@ -126,8 +132,11 @@ def _busy() -> float:
 
 
 @contextmanager
-def _deployment(cluster: binary.Binary, name: str, command: list[str]) -> Iterator[tuple[Listener, Callable[[int], None]]]:
-    """A consumer Deployment without pods in a namespace of its own: its reports, and what scales it. No pod is left after."""
+def _deployment(cluster: binary.Binary, name: str, command: list[str]) -> Iterator[tuple[Path, Callable[[int], None]]]:
+    """A consumer Deployment without pods in a namespace of its own: the file of its reports, and what scales it.
+
+    No pod is left after.
+    """
     api, run = cluster.api(), f"starts-{name}"
     names = {
         "BOOTSTRAP_SERVERS": cluster.pod_bootstrap,
@@ -148,13 +157,13 @@ def _deployment(cluster: binary.Binary, name: str, command: list[str]) -> Iterat
     apps = client.AppsV1Api(api)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "reports.jsonl"
-        reports = Listener(cluster.bootstrap, names["REPORTS_TOPIC"], file, lambda: None, cluster.kafka_settings)
+        reports = Listener(cluster.bootstrap, [names["REPORTS_TOPIC"]], file, lambda: None, cluster.kafka_settings)
 
         def step(count: int) -> None:
             apps.patch_namespaced_deployment_scale("consumer", run, {"spec": {"replicas": count}})
 
         try:
-            yield reports, step
+            yield file, step
         finally:
             step(0)
             reports.close()

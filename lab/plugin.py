@@ -19,7 +19,8 @@ import pytest
 from lab import extras
 from lab.errors import BAD_INPUT, Breach, InputError, NoData
 from lab.judge.claim import absent
-from lab.report.session import Session
+from lab.report import cases
+from lab.report.session import BROKEN, FAILED, FILE, Session
 from lab.spec import scale as scales
 from lab.spec.manifests import Library
 from lab.spec.scale import Scale
@@ -37,11 +38,12 @@ MARKERS = (
 )
 JUDGING = ("spike", "scenario", "scale", "kind")
 LIVE = ("spike", "scenario", "scale")  # a session of these leaves Allure results beside its records
-VERDICTS, SUMMARY = "verdicts.json", "summary.md"  # what a session writes when it has judged
+VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a session writes when it has judged, beside FILE
 OWN = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
 PATHS = ("results", "from-records", *OWN)  # options whose value is a path
 SESSION = pytest.StashKey[Session]()
 ORDER = pytest.StashKey[int]()
+WRITTEN = pytest.StashKey[Path]()  # the session's page
 MOST_SEED = 999_999
 
 
@@ -200,7 +202,13 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With a file of the user's only the acceptance runs, without one all but it; it is what asks for ``brought``."""
+    """With a file of the user's only the acceptance runs, without one all but it; it is what asks for ``brought``.
+
+    Tests that judge are labelled with their id, by which the session's page finds their evidence.
+    """
+    for item in items if config.pluginmanager.hasplugin("allure_pytest") else ():
+        if judges(item):
+            item.add_marker(pytest.mark.allure_label(item.nodeid, label_type=cases.ID))
     wanted = bool(own(config))
     other = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is not wanted]
     if other:
@@ -214,8 +222,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if not options.collectonly and any(map(judges, session.items)):
         if (error := earlier(session.config)) is not None:
             refuse(error)
-        for name in (VERDICTS, SUMMARY):
+        for name in (VERDICTS, SUMMARY, PAGE, FILE):
             (options.results / name).unlink(missing_ok=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin the test in the session: what is judged from here on is its own."""
+    if judges(item):
+        item.config.stash[SESSION].begin(cases.case_of(item, experiment(item)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -235,20 +250,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note what broke: anything but an assertion of the test's own, which is what Allure shows as failed."""
+    """Note how a test ended. It broke by anything but an assertion of its own, which is what Allure shows as failed."""
     report = yield
-    error = call.excinfo
-    if report.failed and judges(item) and error is not None:
+    if not judges(item):
+        return report
+    state, error = item.config.stash[SESSION], call.excinfo
+    test = state.begin(cases.case_of(item, experiment(item)))
+    if report.failed and error is not None:
+        line = error.exconly().splitlines()[0]
         asserted = call.when == "call" and isinstance(error.value, (AssertionError, pytest.fail.Exception))
+        test.end(FAILED if asserted else BROKEN, line)
         if not asserted:
-            line = error.exconly().splitlines()[0]
-            item.config.stash[SESSION].broke(f"{item.nodeid} ({call.when})", error.value, line)
+            state.broke(f"{item.nodeid} ({call.when})", error.value, line)
+    elif report.skipped or call.when == "call":
+        test.end(report.outcome, str(error.value) if error else "")
     return report
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leave verdicts.json and Allure's environment for whoever reads the session.
+    """Leave verdicts.json, the session's page and summary, and Allure's environment for whoever reads the session.
 
     Exit with 3 when the lab had a fault, 2 on bad input, also beside breaches: what such a session says is not whole.
     """
@@ -260,20 +281,44 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         folder = config.getoption("allure_report_dir", None)
         if folder and state.records:
             Path(folder, "environment.properties").write_text(state.environment())
+    if state.began:
+        _summarize(config, state)
     if state.exit_code is not None and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
         session.exitstatus = state.exit_code
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print every verdict with its number, bound and unit, which trials are not valid, and what broke."""
-    from lab.report import validity
+def _summarize(config: pytest.Config, state: Session) -> None:
+    """Write session.json and what is made of it."""
+    from lab.report import page
 
+    seed = order_seed(config) if config.option.repeat > 1 else None
+    state.repeated(config.option.repeat, seed)
+    config.stash[WRITTEN] = page.leave(config.getoption("--results"), state)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say at last where the session's page is."""
+    written = config.stash.get(WRITTEN, None)
+    if written is not None:
+        print(f"read {written}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print every verdict with its number, bound and unit, which trials are not valid, what broke, and the session in words."""
     state = config.stash[SESSION]
+    if not state.began:
+        return
+    from lab.report import validity
+    from lab.report.summary import Summary
+
+    found = Summary(state.content(config.getoption("--results")))
     sections: Sequence[tuple[str, list[str]]] = (
-        ("objectives", state.lines()),
+        ("objectives", found.lines),
         ("validity of the trials", validity.lines(state.validity)),
         ("faults of the lab", state.faults),
         ("bad input", state.refused),
+        ("the session", [found.headline]),
     )
     for title, lines in sections:
         if lines:

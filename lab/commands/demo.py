@@ -19,7 +19,7 @@ from lab.host import runs
 from lab.wait import until
 
 FOLDER = Path("elastic-lab-demo")
-RESULTS = "results"
+RESULTS, PAGE = "results", "report.html"
 UP_S = 600  # for the session to bring its cluster up
 END_S = 10  # for the board to end
 # What the folder has: its name there, and the file that it is a copy of.
@@ -27,7 +27,7 @@ FILES = {
     "pytest.ini": Path(__file__).with_name("demo_files") / "pytest.ini",
     "test_spike.py": Path(__file__).with_name("demo_files") / "test_spike.py.txt",
     "profiles/spike.yaml": paths.PROFILES / "plateau.yaml",
-    "manifests/scaledobjects/scaler.yaml": paths.MANIFESTS / "scaledobjects" / "lag-150.yaml",
+    "manifests/scaledobjects/scaler.yaml": paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml",
 }
 
 
@@ -47,6 +47,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     if code not in (BAD_INPUT, FAULT):
         _python(folder, "-m", "lab.report", f"--results={RESULTS}")
     now = time.monotonic()
+    print(f"read {folder / RESULTS / PAGE}")
     print(f"the demo took {now - built:.0f} s, and {built - begun:.0f} s of preparing before it")
     print(f"files to change: {folder / 'test_spike.py'}, {folder / 'profiles'}, {folder / 'manifests'}")
     print(f"again: cd {folder} && pytest -m spike")

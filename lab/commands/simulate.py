@@ -15,7 +15,6 @@ from lab.commands.text import as_json, number, table
 from lab.errors import NoData, known
 from lab.foresee.curve import Arrivals, Curve, late, worst_age
 from lab.foresee.scaler import only_trigger
-from lab.foresee.simulate import simulate
 from lab.judge.bounds import REACTION_S
 from lab.judge.claim import Verdict, judge
 from lab.judge.measure import quantity
@@ -155,7 +154,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     parser.add_argument("--log", action="store_true", help="print every change of the replicas with its reasons")
     options = parser.parse_args(arguments)
     question = situation.read(options)
-    curve = simulate(question.situation, question.scaled)
+    curve = question.simulated()
     figures = forecast(question, curve)
     judged = verdicts(question, figures)
     print(as_json(_content(question, figures, judged, curve)) if options.json else _text(question, figures, judged))

@@ -11,8 +11,9 @@ from typing import Any
 from lab import paths, yamlfile
 from lab.errors import InputError, NoData
 from lab.flags import Flags, choice, number, whole
+from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
-from lab.foresee.simulate import Situation
+from lab.foresee.simulate import Situation, simulate
 from lab.foresee.variants import LONGEST_WINDOW
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.calibration import Calibration, calibration
@@ -24,7 +25,7 @@ from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS
 from lab.spec.keys import ENTITIES, shares
 from lab.spec.profile import Profile
-from lab.spec.scale import Scale
+from lab.spec.scale import HPA_SYNC_S, Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.workload import PARTITIONS
 
@@ -40,14 +41,15 @@ WORDS = {  # the meaning of each time of Consumers, for --help
     "join_each_s": "that each further member of a round takes",
     "in_flight_s": "the lag of a group that keeps up, as a time: what is not committed yet",
 }
+OBJECTIVE_S = float(TIME_BEHIND_S) * scales.load(scales.QUICK).time  # the bound is of a trial at quick, as it is seen
 TIMES = tuple(field.name for field in fields(Consumers) if field.name.endswith("_s"))
 
 
 @dataclass(frozen=True)
 class Question:
-    """A ScaledObject in a situation. The group is behind when events are older than ``objective_s``, s.
+    """A ScaledObject in a situation, at real time. The group is behind when events are older than ``objective_s``, s.
 
-    ``known`` names the source of the pods' times. Every time is compressed as ``scale`` declares, but for those of the pods.
+    ``known`` names the source of the pods' times, which are as seen at ``scale``. :meth:`compressed` is what is simulated.
     """
 
     scaled: ScaledObject
@@ -57,6 +59,25 @@ class Question:
     objective_s: float
     known: str
 
+    def simulated(self) -> Curve:
+        """Return the curve of the group at ``scale``, in times and messages of real time."""
+        return simulate(*self.compressed()).at_real_time(self.scale)
+
+    def compressed(self) -> tuple[Situation, ScaledObject]:
+        """Return situation and ScaledObject as a trial at ``scale`` has them."""
+        if self.scale.name == scales.REAL:
+            return self.situation, self.scaled
+        here, scale = self.situation, self.scale
+        small = replace(
+            here,
+            profile=here.profile.compressed(scale.time, scale.rate),
+            consumers=replace(here.consumers, rate=here.consumers.rate * scale.rate),
+            sync_s=here.sync_s - HPA_SYNC_S + scale.hpa_sync_s,
+            controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
+            tail_s=here.tail_s / scale.time,
+        )
+        return small, self.scaled.compressed(scale)
+
     def lines(self) -> list[str]:
         """Return the question in lines, for the reader."""
         traffic, pods = self.situation.profile, self.situation.consumers
@@ -64,7 +85,7 @@ class Question:
         return [
             f"{self.scaled.name} on {self.profile_name}: {min(rates):,g} to {max(rates):,g} messages/s for "
             f"{traffic.duration:,g} s, and {self.situation.tail_s:,g} s more at the last rate; "
-            + ("times are real" if self.scale.name == scales.REAL else f"times are of scale {self.scale}"),
+            + ("times are real" if self.scale.name == scales.REAL else f"simulated at {self.scale}, and shown at real time"),
             f"pods of {pods.rate:,g} messages/s on {len(self.situation.shares):,} partitions, {pods.balancer}; one joins "
             f"{pods.start_s:g} s after the decision ({self.known})",
         ]
@@ -101,7 +122,8 @@ def flags(command: str, text: str) -> Flags:
     text = "simulate the trial of this scale, with what it compresses, in place of real time"
     parser.flag("scale", str, scales.REAL, text, "a name in profiles/scales.yaml")
     parser.flag("seed", whole(0, 2**63 - 1), 1, "decides the keys, and so each partition's share", "a whole number from 0")
-    parser.flag("objective-s", number(0.1, 86_400), f"{TIME_BEHIND_S:g}", "oldest age an event may reach, s", "0.1 to 86,400")
+    text = "oldest age an event may reach, s at real time"
+    parser.flag("objective-s", number(0.1, 86_400), f"{OBJECTIVE_S:g}", text, "0.1 to 86,400")
     parser.flag("tail-s", number(0, 86_400), LONGEST_WINDOW, "s to go on at the profile's last rate", "0 to 86,400")
     parser.flag("chart", picture, None, "draw it into this file", DRAWABLE, optional=True)
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
@@ -128,18 +150,15 @@ def read(options: argparse.Namespace) -> Question:
     """Return the question, with all inputs checked together. Raises :class:`InputError` for the first that can't be used."""
     scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
     scale = scales.load(options.scale)
-    scaled = scaled.compressed(scale) if scale.name != scales.REAL else scaled
-    traffic = _profile(options.profile).compressed(scale.time, scale.rate)
+    traffic = _profile(options.profile)
     known = records_in(options.calibrate) if options.calibrate else []
     measured = calibrated(known, options.calibrate) if known else None
     pods, partitions, entities = _pods(options, known, measured)
     situation = Situation(
         traffic,
         shares(traffic, options.seed, partitions, entities),
-        replace(pods, rate=pods.rate * scale.rate),
-        sync_s=scale.hpa_sync_s,
-        controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
-        tail_s=options.tail_s / scale.time,
+        pods,
+        tail_s=options.tail_s,
     )
     if measured:
         more_s, more_each_s = measured.sync_more_s, measured.sync_more_each_s

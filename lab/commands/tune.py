@@ -13,11 +13,13 @@ import yaml
 from lab.commands import situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
+from lab.errors import InputError
 from lab.flags import whole
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
-from lab.foresee.simulate import Situation, simulate
+from lab.foresee.simulate import Situation
 from lab.foresee.variants import Variant
+from lab.spec import scale as scales
 
 CHUNK = 50  # policies in one pass: a larger pass shares more steps and takes more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")
@@ -35,9 +37,10 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     question = situation.read(options)
-    simulate(
-        question.situation, question.scaled
-    )  # a ScaledObject that can't be simulated is refused here, before the many variants
+    if question.scale.name != scales.REAL:
+        allowed = f"{scales.REAL}: what is recommended is written at real time; simulate --scale shows what a scale makes of it"
+        raise InputError("command line", "--scale", question.scale.name, allowed)
+    question.simulated()  # a ScaledObject that can't be simulated is refused here, before the many variants
     found = simulated(question, options.candidates, options.processes)
     advice = recommend(question.situation, question.scaled, found, question.objective_s)
     print(as_json(_content(question, found, advice)) if options.json else _text(question, found, advice))

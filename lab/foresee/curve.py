@@ -9,13 +9,14 @@ rounded to a grid. It is the age of the whole group, of all partitions together;
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from lab.foresee.group import Floats, Ints
 from lab.spec.profile import Profile
+from lab.spec.scale import Scale
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Curve:
     def pod_minutes(self) -> float:
         """Replicas asked for, over time."""
         return float((self.replicas[:-1] * np.diff(self.t)).sum() / 60)
+
+    def at_real_time(self, scale: Scale) -> Curve:
+        """What this curve, simulated at ``scale``, stands for: times as long, and messages as many."""
+        log = tuple(replace(one, at=one.at * scale.time) for one in self.log)
+        return replace(self, t=self.t * scale.time, lag=self.lag / scale.lag, log=log)
 
     def back_at(self, lag: float, begin: float = 0.0) -> float | None:
         """The first time from ``begin`` on at which total lag is at or below ``lag``; None if there is none."""

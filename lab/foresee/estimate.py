@@ -15,7 +15,7 @@ from lab.errors import InputError
 from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation, simulate
-from lab.host.resources import BASE_BYTES, LOG_BYTES, RECORD_BYTES
+from lab.host.resources import LOG_BYTES, needed_bytes
 from lab.kafka.event import PAYLOAD, SIZE
 from lab.model.hpa import DEFAULTS, Controller
 from lab.spec.inputs import DRAINED, Inputs
@@ -74,11 +74,12 @@ def estimate(inputs: Inputs) -> Estimate:
     back = None if curve is None else curve.back_at(0, begin)
     end = inputs.profile.duration if curve is None else _end(inputs, curve)
     pods = min(inputs.policy.max_replicas, inputs.partitions)
+    for_log, for_record = needed_bytes(events, log_bytes(inputs.workload))
     running = BASE_MEMORY + BROKER_MEMORY + PRODUCER_MEMORY + inputs.policy.max_replicas * POD_MEMORY
     return Estimate(
         events=events,
-        log_bytes=BASE_BYTES + round(log_bytes(inputs.workload) * events),
-        record_bytes=RECORD_BYTES * events,
+        log_bytes=for_log,
+        record_bytes=for_record,
         scratch_bytes=SCRATCH_BYTES * events,
         memory_bytes=max(running, BASE_MEMORY + BROKER_MEMORY + LEDGER_MEMORY),
         cores=_most_cores(inputs) if curve is None else _cores(inputs, curve, pods),

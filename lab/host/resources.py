@@ -47,9 +47,12 @@ LOG_BYTES, RECORD_BYTES = 285, 26
 BASE_BYTES = 100_000_000  # logs of the components, etcd, Spark's scratch
 
 
-def needed_bytes(events: int) -> tuple[int, int]:
-    """The bytes that a trial of so many ``events`` needs: in the folder of the broker's log, and in that of the record."""
-    return BASE_BYTES + LOG_BYTES * events, RECORD_BYTES * events
+def needed_bytes(events: int, log_bytes: float = LOG_BYTES) -> tuple[int, int]:
+    """The bytes that a trial of so many ``events`` needs: in the folder of the broker's log, and in that of the record.
+
+    ``log_bytes`` are those of an event and its share of a receipt in the log.
+    """
+    return BASE_BYTES + round(log_bytes * events), RECORD_BYTES * events
 
 
 def shortage(wanted: Mapping[Path, int]) -> str | None:
@@ -67,9 +70,12 @@ def shortage(wanted: Mapping[Path, int]) -> str | None:
     return None
 
 
-def check_disk(events: int, log: Path, results: Path) -> None:
-    """Raise :class:`LabFault` when a trial of ``events`` would fill the disk of the broker's ``log`` or of ``results``."""
-    for_log, for_record = needed_bytes(events)
+def check_disk(events: int, log: Path, results: Path, log_bytes: float = LOG_BYTES) -> None:
+    """Raise :class:`LabFault` when a trial of ``events`` would fill the disk of the broker's ``log`` or of ``results``.
+
+    ``log_bytes`` is as in :func:`needed_bytes`.
+    """
+    for_log, for_record = needed_bytes(events, log_bytes)
     if line := shortage({log: for_log, results: for_record} if log != results else {log: for_log + for_record}):
         raise LabFault(f"{line}; this trial sends {events:,} events")
 

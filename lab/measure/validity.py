@@ -32,7 +32,7 @@ class Validity(Measure):
     memory_pressure = number("of the time", "time in which a task waited for memory")
     foreign_load = number("x", "CPU time of everything else over the trial's own")
     scrape_gap = number("x", "longest gap between samples of lag over the median gap")
-    rounding = number("of it", "largest change of a time of the policy by rounding")
+    rounding = number("of it", "largest change of a time or a lag of the policy by rounding")
     settle = number("of its deadline", "time until the baseline had settled")
 
 
@@ -128,6 +128,8 @@ def _rounding(record: Record) -> float:
     if not compressed and record.scale.time != 1 and fidelity.times(record.policy, fidelity.REAL):
         raise NoData("the record does not say what the policy's times were before the scale's compression")
     changes = [abs(one.applied_s * record.scale.time - one.written_s) / one.written_s for one in compressed if one.written_s]
+    lags = [one for one in record.trial.policy_lags if one.rounded]
+    changes += [abs(one.applied / record.scale.lag - one.written) / one.written for one in lags]
     return round(max(changes, default=0.0), 9)  # a float's last digit is no change
 
 

@@ -23,7 +23,7 @@ from lab import wholefile
 from lab.errors import InputError
 from lab.host.machine import Machine
 from lab.model.baseline import Baseline
-from lab.spec.fidelity import Compressed
+from lab.spec.fidelity import Compressed, CompressedLag
 from lab.spec.inputs import Inputs
 
 SCHEMA = 1
@@ -155,8 +155,9 @@ class Trial(Strict):
     record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
     ``topic_ids`` has the id of the trial's topic when it was made and when the trial was over; records of before have none.
     ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
-    the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` has each time of the policy as it was
-    written and as it was applied.
+    the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` and ``policy_lags`` have
+    each time and each lag of the policy as it was written and as it was applied; a record of before the scale divided lags has
+    none of these.
     ``turn`` is its place in the order of the session, None in a record of before. ``duet`` names the other side of a duet, None
     of a trial by itself.
     """
@@ -183,6 +184,7 @@ class Trial(Strict):
     finished: float | None = None
     clock_moved_s: float = 0.0
     policy_times: tuple[Compressed, ...] = ()
+    policy_lags: tuple[CompressedLag, ...] = ()
     turn: Turn | None = None
     duet: Duet | None = None
     files: dict[str, str] | None = None

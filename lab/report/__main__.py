@@ -30,16 +30,23 @@ def main(arguments: list[str] | None = None) -> int:
 def _build(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m lab.report",
-        description="Build the Allure report of a session's results.",
+        description="the report of a session's results: its page, and the evidence behind it",
         epilog=f"python -m lab.report {COMPARE} RESULTS_A RESULTS_B: the same trials on two runtimes, side by side",
     )
     parser.add_argument("--results", type=Path, default=Path("results"), help="the session's folder (default: results)")
     parser.add_argument("--least", type=int, metavar="N", help="fail unless the results hold at least N tests")
+    parser.add_argument("--zip", action="store_true", help="pack the pages and the report into one file, to attach to a ticket")
     chosen = parser.parse_args(arguments)
-    print(build.build(chosen.results))
+    built = build.build(chosen.results)
+    print(f"evidence: {built}")
+    if chosen.zip:
+        packed = build.archive(chosen.results)
+        print(f"archive: {packed} ({packed.stat().st_size / 1e6:.1f} MB)")
     wrong = build.gate(chosen.results, chosen.least) if chosen.least is not None else None
     if wrong:
         print(f"lab: quality gate: {wrong}", file=sys.stderr)
+    if built.page is not None:
+        print(f"read {built.page}")
     return 1 if wrong else 0
 
 

@@ -8,12 +8,14 @@ policy under which a browser fetches nothing from elsewhere.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from filelock import FileLock
 
 from lab import paths
 from lab.errors import InputError, LabFault
+from lab.report import page, session
+from lab.report.cases import ID
 from lab.wait import reporting
 
 log = logging.getLogger("lab.report")
@@ -30,6 +34,7 @@ NODE_NEEDED = 20
 ONE_FILE_BYTES = 60_000_000
 INSTALL_S, GENERATE_S = 600, 600
 MARK = "results.sha256"
+ARCHIVE = "report.zip"
 
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
@@ -45,11 +50,12 @@ FETCHED = re.compile(
 
 @dataclass(frozen=True)
 class Report:
-    """A built report: its ``index``, whether all of it is in that one file, and its size in bytes."""
+    """A built report: its ``index``, whether all of it is in that one file, its size in bytes, and the session's ``page``."""
 
     index: Path
     one_file: bool
     size: int
+    page: Path | None = None
 
     def __str__(self) -> str:
         how = "open it in a browser" if self.one_file else f"python -m http.server --bind 127.0.0.1 -d {self.index.parent}"
@@ -73,17 +79,52 @@ def build(results: Path) -> Report:
         made, kept = Path(scratch) / "report", Path(scratch) / "history.jsonl"
         _earlier(history, kept, without_last=(target / MARK).is_file() and (target / MARK).read_text() == mark)
         settings = {"ELASTIC_LAB_HISTORY": str(kept), "ELASTIC_LAB_SINGLE_FILE": str(one_file).lower()}
-        done = _allure(tool, ["generate", "--output", str(made), "--cwd", str(results), source.name], settings)
+        log.info("building the report of %d tests", len(list(source.glob("*-result.json"))))
+        with reporting(lambda: "building the report"):
+            done = _allure(tool, ["generate", "--output", str(made), "--cwd", str(results), source.name], settings)
         if done.returncode or not (made / "index.html").is_file():
             raise LabFault(f"the Allure report was not built (exit {done.returncode}): {_last_line(done)}")
-        page = made / "index.html"
-        page.write_text(closed(page.read_text(encoding="utf-8")), encoding="utf-8")
+        index = made / "index.html"
+        index.write_text(closed(index.read_text(encoding="utf-8")), encoding="utf-8")
         (made / MARK).write_text(mark)
         shutil.rmtree(target, ignore_errors=True)
         made.replace(target)
         kept.replace(history)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-    return Report(target / "index.html", one_file, size)
+    return Report(target / "index.html", one_file, size, _page(results))
+
+
+def _page(results: Path) -> Path | None:
+    """Write the session's page again, with links to the evidence of each test; None for a session that left no content."""
+    content = session.read(results)
+    if content is None:
+        return None
+    return page.write(results, content, _evidence(results / "history.jsonl"))
+
+
+def _evidence(history: Path) -> dict[str, str]:
+    """The address of each test's page in the report, by pytest's id, which the test carries as a label."""
+    last = json.loads(history.read_text(encoding="utf-8").splitlines()[-1])
+    found: dict[str, str] = {}
+    for one in last["testResults"].values():
+        names = [label["value"] for label in one["labels"] if label["name"] == ID]
+        found |= dict.fromkeys(names, f"report/index.html#{one['id']}")
+    return found
+
+
+def archive(results: Path) -> Path:
+    """Pack the session's pages, its summary, its verdicts and the Allure report into one file; returns that file."""
+    names = (page.PAGE, page.MARKDOWN, page.TIMELINES, session.FILE, "verdicts.json", "report")
+    target = results / ARCHIVE
+    with tempfile.TemporaryDirectory(prefix=".archive-", dir=results) as scratch:
+        made = Path(scratch) / ARCHIVE
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+            for name in names:
+                for file in sorted([results / name, *(results / name).rglob("*")]):
+                    if file.is_file():
+                        packed.write(file, file.relative_to(results))
+        made.replace(target)
+    return target
 
 
 def gate(results: Path, least: int) -> str | None:

@@ -48,8 +48,9 @@ def svg(chart: Any) -> str:
 
 
 def _picture(spec: dict[str, Any]) -> str:
-    """The SVG without the marks that only a pointer makes visible."""
-    return re.sub(r'<(line|path)\b[^>]*\bopacity="0"[^>]*(/>|></\1>)', "", vlc.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+    """The SVG without the marks that only a pointer makes visible, and without digits that no eye can see."""
+    drawn = re.sub(r'<(line|path)\b[^>]*\bopacity="0"[^>]*(/>|></\1>)', "", vlc.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+    return re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path.group()), drawn)
 
 
 def png(chart: Any, scale: float = 2.0) -> bytes:

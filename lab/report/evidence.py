@@ -26,7 +26,8 @@ from lab.record.store import Record
 from lab.report import attempts
 from lab.report.compare import comparison_chart, comparison_table
 from lab.report.curves import compared, timeline_of
-from lab.report.drawing import html, svg
+from lab.report.drawing import svg
+from lab.report.glance import glance
 from lab.report.session import Session
 from lab.report.tables import verdict_table
 from lab.report.timeline import timeline
@@ -42,11 +43,14 @@ def attach(
     charts: Mapping[str, Chart],
     measured: Sequence[Mapping[str, Mapping[str, float | None]]],
     validity: Mapping[str, Sequence[Verdict]],
-) -> None:
+    timelines: dict[str, dict[str, Any]],
+) -> tuple[str, str]:
     """Attach the evidence of an experiment to the running Allure test.
 
     ``records`` by what the experiment calls them, ``note`` its hypothesis and method, ``charts`` and ``measured`` its own.
-    ``validity`` has the verdicts on each record's gates.
+    ``validity`` has the verdicts on each record's gates. ``timelines`` gets the Vega-Lite spec of each record's timeline, by
+    the record's name. The tables of a record stay in its folder, to which the session's page links. Returns the small chart
+    of the test for that page, as :func:`picture` does.
     """
     _parameters(next(iter(records.values())))
     for name, record in records.items():
@@ -66,7 +70,7 @@ def attach(
     for name, make in charts.items():
         _draw(make, f"3 {name}")
     for name, record in records.items():
-        _draw(partial(_timeline, record), f"4 timeline: {name}", page=len(records) == 1)
+        _draw(partial(_timeline, record, timelines), f"4 timeline: {name}")
         allure.attach(
             yaml.safe_dump(record.policy.content, sort_keys=False), f"5 policy as applied: {name}", AttachmentType.YAML
         )
@@ -79,8 +83,18 @@ def attach(
     if len(records) == 1:
         for file in sorted((record.folder / "inputs").glob("*.yaml")):
             allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
-        for file in sorted(record.folder.glob("*.parquet")):
-            allure.attach.file(str(file), f"7 raw: {file.name}", "application/vnd.apache.parquet", file.suffix[1:])
+    return picture(records)
+
+
+def picture(records: Mapping[str, Record]) -> tuple[str, str]:
+    """(SVG, its text) of the test's small chart; both are empty where a record has no curve to draw."""
+    runs: dict[str, list[Record]] = {}
+    for name, record in records.items():
+        runs.setdefault(name.partition(" #")[0], []).append(record)
+    try:
+        return glance(runs)
+    except (NoData, ValueError):
+        return "", ""
 
 
 def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, float | None]]:
@@ -89,19 +103,17 @@ def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, float | N
     return {measure: {name: row[measure] for name, row in found.items()} for measure in next(iter(found.values()))}
 
 
-def _timeline(record: Record) -> Any:
-    return timeline(timeline_of(record))
+def _timeline(record: Record, timelines: dict[str, dict[str, Any]]) -> Any:
+    chart = timeline(timeline_of(record))
+    timelines[record.name] = chart.to_dict()
+    return chart
 
 
-def _draw(make: Chart, name: str, *, page: bool = True) -> None:
-    """Attach a chart as an image and, with ``page``, as one to zoom; what can't be drawn says why."""
+def _draw(make: Chart, name: str) -> None:
+    """Attach a chart as an image with its size in its name; what can't be drawn says why."""
     try:
-        chart = make()
-        allure.attach(svg(chart), f"{name} (image)", AttachmentType.SVG)  # a PNG takes 2 s of CPU, this 0.4
-        if not page:
-            return
-        # Allure's preview runs no scripts: there this page shows its picture, saved and opened it zooms.
-        allure.attach(html(chart), f"{name} (interactive: download and open)", AttachmentType.HTML)
+        image = svg(make())
+        allure.attach(image, f"{name} ({len(image.encode()) / 1000:.0f} kB)", AttachmentType.SVG)
     except (NoData, ValueError) as missing:
         allure.attach(f"no data: {missing}", name, AttachmentType.TEXT)
 
@@ -208,11 +220,13 @@ class Evidence:
         table = self._session.judged(verdicts, self._experiment, [record.name for record in named.values()])
         self._session.records.extend(named.values())
         self._session.validity |= {record.name: validity[name] for name, record in named.items()}
+        test = self._session.running(self._experiment)
         beside = {figure: row | self._noise.get(figure, {}) for figure, row in side_by_side(named).items()}
         shown: list[Mapping[str, Mapping[str, float | None]]] = [*([self._figures] if self._figures else []), beside]
-        title = f"{self._experiment}: {', '.join(named)}"
-        self._session.tables[title] = "\n".join(comparison_table(one).markdown for one in shown)
-        attach(named, table, self._note, self._charts, shown, validity)
+        test.tables.extend(comparison_table(one).stored for one in shown)
+        drawn = attach(named, table, self._note, self._charts, shown, validity, self._session.timelines)
+        if drawn and not test.picture:
+            test.picture, test.alt = drawn
 
 
 def _shown(figures: Figures) -> dict[str, float | None]:

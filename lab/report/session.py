@@ -1,52 +1,124 @@
-"""A session of experiments: its verdicts, its faults, its exit code, and its summary as Markdown and HTML."""
+"""The state of a session of experiments: its tests, verdicts, faults and exit code, and what of it is kept in session.json.
+
+What is said of a session is made of this content by :mod:`lab.report.summary`, and of nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import BAD_INPUT, FAULT, InputError
-from lab.judge.claim import Repeats, Verdict
+from lab.judge.claim import Verdict
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
     from lab.record.store import Record
-import re
-from collections.abc import Iterable, Mapping
-from urllib.parse import quote
+    from lab.record.trial import Trial
+    from lab.report.tables import Table
 
-from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA
-from lab.report import tables, validity
-from lab.report.tables import MARKS, Cell, Table, claim, number, render, verdict_cell
+FILE = "session.json"
+SCHEMA = 1  # of session.json
+PASSED, FAILED, BROKEN, SKIPPED, NOT_RUN = "passed", "failed", "broken", "skipped", "not run"
+
+
+@dataclass
+class Case:
+    """A test that judges trials: what it asks, how it ended, and what it judged.
+
+    ``id`` is pytest's; ``experiment`` the name of its module without ``test_``; ``heading`` and ``title`` are the names of the
+    experiment and of the test in sentences; ``note`` is the module's docstring. ``remark`` says why a test failed or broke.
+    ``rows`` are its rows of verdicts.json, ``picture`` is its chart as SVG, and ``alt`` says what is seen in it.
+    """
+
+    id: str
+    experiment: str
+    heading: str = ""
+    title: str = ""
+    note: str = ""
+    outcome: str = NOT_RUN
+    remark: str = ""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    trials: list[str] = field(default_factory=list)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    picture: str = ""
+    alt: str = ""
+
+    def end(self, outcome: str, remark: str = "") -> None:
+        """Keep how the test ended; a later end, as of its teardown, counts where it is worse."""
+        order = (NOT_RUN, PASSED, SKIPPED, FAILED, BROKEN)
+        if order.index(outcome) > order.index(self.outcome):
+            self.outcome, self.remark = outcome, remark
 
 
 @dataclass
 class Session:
-    """``rows`` are those of verdicts.json; ``tables`` the before and after of each experiment, Markdown by title.
+    """``rows`` are those of verdicts.json, ``tests`` the tests that judge trials, by pytest's id in their order.
 
     ``validity`` has the verdicts on the gates of each trial, by the name of its record. ``faults`` and ``refused`` name the
     tests that broke: by a fault of the lab, or by bad input that only a test could see, as a record that is not there.
+    ``expected`` experiments without a verdict are missing. ``policy`` is the file of the recommended policy. ``settings`` are
+    facts of the session that no record holds, as the number of runs. ``sections`` are further tables, by title. ``timelines``
+    are the Vega-Lite specs of the timelines, by the name of the record.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
+    tests: dict[str, Case] = field(default_factory=dict)
     conclusions: list[dict[str, Any]] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-    tables: dict[str, str] = field(default_factory=dict)
     validity: dict[str, Sequence[Verdict]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    expected: Sequence[str] = ()
+    policy: Path | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    sections: dict[str, tuple[str, Table]] = field(default_factory=dict)
+    timelines: dict[str, dict[str, Any]] = field(default_factory=dict)
+    current: Case | None = None
+
+    def begin(self, test: Case) -> Case:
+        """Make ``test`` the running one: what is judged is its own until the next one begins."""
+        self.current = self.tests.setdefault(test.id, test)
+        return self.current
+
+    def running(self, experiment: str) -> Case:
+        """The running test, or one that stands for all of ``experiment`` where none has begun."""
+        if self.current is None or self.current.experiment != experiment:
+            self.begin(Case(experiment, experiment))
+        assert self.current is not None
+        return self.current
 
     def judged(self, verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) -> list[dict[str, Any]]:
         """Keep the ``verdicts`` of an experiment on ``trials``; returns their rows of verdicts.json."""
         rows = [{"experiment": experiment, **asdict(verdict), "trials": list(trials)} for verdict in verdicts]
         self.rows.extend(rows)
+        test = self.running(experiment)
+        test.rows.extend(rows)
+        test.trials.extend(name for name in trials if name not in test.trials)
         return rows
 
     def broke(self, test: str, error: BaseException, line: str) -> None:
         """Keep that ``test`` broke by ``error``, which ``line`` describes."""
         (self.refused if isinstance(error, InputError) else self.faults).append(f"{test}: {line}")
+
+    def add_section(self, title: str, table: Table, note: str = "") -> None:
+        """Add a ``table`` to every summary of the session, under ``title``, below a ``note``."""
+        self.sections[title] = (note, table)
+
+    def repeated(self, runs: int, seed: int | None) -> None:
+        """Keep how many runs each trial has, and the ``seed`` of their order."""
+        self.settings["runs"] = f"{runs} of each trial"
+        if seed is not None:
+            self.settings["order seed"] = str(seed)
+
+    @property
+    def began(self) -> bool:
+        """Whether any test that judges trials came to an end: there is something to say."""
+        return any(test.outcome != NOT_RUN for test in self.tests.values())
 
     @property
     def exit_code(self) -> int | None:
@@ -55,16 +127,6 @@ class Session:
             return FAULT
         return BAD_INPUT if self.refused else None
 
-    def lines(self) -> list[str]:
-        """Each verdict with its kind, number, bound and unit, and how many of each kind held; none where nothing was judged."""
-        lines = []
-        for row in self.rows:
-            number = "no data" if row["measured"] is None else f"{row['measured']:,.4g} {row['unit']}"
-            wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
-            runs = f"; {Repeats(**row['repeats'])}" if row.get("repeats") else ""
-            lines.append(f"{row['verdict']:>8}  {tables.kind(row):<9}  {row['objective']}: {number} (wanted {wanted}){runs}")
-        return [*lines, tally(self.rows)] if lines else []
-
     def environment(self) -> str:
         """The content of Allure's environment.properties; "" without a record."""
         if not self.records:
@@ -72,178 +134,77 @@ class Session:
         last = self.records[-1].trial
         return "".join(f"{key}={value}\n" for key, value in {**last.versions, "cpu": last.machine.cpu}.items())
 
+    def content(self, results: Path) -> dict[str, Any]:
+        """What session.json holds; the folders of records are relative to ``results``."""
+        from lab.judge import gates
+        from lab.report import validity
 
-@dataclass
-class SessionSummary:
-    """Writes the summary of what ``session`` has judged so far into the folder ``results``."""
+        folders = {record.name: os.path.relpath(record.folder, results) for record in self.records}
+        return {
+            "schema": SCHEMA,
+            "head": self._head(),
+            "versions": {name: version for record in self.readable() for name, version in record.trial.versions.items()},
+            "tests": [asdict(test) for test in self.tests.values()],
+            "conclusions": self.conclusions,
+            "validity": [
+                {"trial": name, "word": gates.word(each), "remark": validity.remark(each)}
+                for name, each in self.validity.items()
+            ],
+            "folders": folders,
+            "faults": self.faults,
+            "refused": self.refused,
+            "expected": list(self.expected),
+            "policy": self.policy.read_text() if self.policy else None,
+            "sections": [
+                {"title": title, "note": note, "table": table.stored} for title, (note, table) in self.sections.items()
+            ],
+        }
 
-    session: Session
-    results: Path
-
-    def write(self, expected: Sequence[str], recommended: Path) -> list[str]:
-        """Write summary.md and attach it to the running test; returns the ``expected`` experiments that were not judged."""
-        import allure
-
-        from lab.report import attempts
-
-        session = self.session
-        content: dict[str, Any] = {"policy_yaml": recommended.read_text(), "expected": expected}
-        text = [summary_markdown(session.rows, session.conclusions, self._head(), **content), "## Before and after"]
-        text += [f"### {name}\n\n{table}" for name, table in session.tables.items()]
-        if session.validity:
-            table = validity.session_table(session.validity)
-            text += ["## Validity", table.markdown]
-            allure.attach(table.html, "validity", allure.attachment_type.HTML)
-        if (tried := attempts.table(self.results)).rows:
-            text += ["## Attempts", "Each of these trials was begun more than once; no record was run over.", tried.markdown]
-            allure.attach(tried.html, "attempts", allure.attachment_type.HTML)
-        (self.results / "summary.md").write_text("\n".join(text))
-        page = summary_html(session.rows, session.conclusions, self._head(), **content)
-        allure.dynamic.description_html(page)
-        allure.attach(page, "summary", allure.attachment_type.HTML)
-        return missing(session.rows, expected)
+    def readable(self) -> list[Record]:
+        """The records that are still there, in the order in which they were judged."""
+        return [record for record in self.records if (record.folder / "trial.json").is_file()]
 
     def _head(self) -> dict[str, Any]:
-        """Scale, runtime, commit, machine and date of the last record; nothing without one."""
-        if not self.session.records:
-            return {}
-        trial = self.session.records[-1].trial
+        """Facts of the session in one line each; of its records each value once."""
+        trials = [record.trial for record in self.readable()]
+        if not trials:
+            return dict(self.settings)
+        begun = min(trial.begun for trial in trials)
         return {
-            "scale": trial.scale,
-            "runtime": trial.inputs.runtime,
-            "commit": trial.versions["commit"],
-            "machine": f"{trial.machine.cores} cores, {trial.machine.cpu}",
-            "date": datetime.fromtimestamp(trial.begun, UTC).date().isoformat(),
+            "date": datetime.fromtimestamp(begun, UTC).date().isoformat(),
+            "commit": _each(trial.versions.get("commit", "unknown") for trial in trials),
+            "scale": _each(trial.scale for trial in trials),
+            "fidelity": _each(_fidelity(trial) for trial in trials),
+            "runtime": _each(trial.inputs.runtime for trial in trials),
+            "machine": _each(f"{trial.machine.cores} cores, {trial.machine.cpu}" for trial in trials),
+            "trials": str(len({record.name for record in self.records})),
+            **self.settings,
         }
 
 
-CLAIMS = ("experiment", "kind", "claim", "quantity", "target", "source", "measured", "verdict", "records")
-SETTINGS = ("setting", "value", "because", "experiment")
-ATTENTION = {BREACHED: "Breached", INVALID: "Invalid", NO_DATA: "No data"}
-TITLE = "Elastic Lab: summary of the session"
-NOTHING_JUDGED = "Nothing was judged."
-NOTHING_CONCLUDED = "No experiment of this session concluded anything about a setting."
-NOT_RUN = "no verdict at all: it did not run, or ended before it was judged"
+def _fidelity(trial: Trial) -> str:
+    """What the scale of a trial changed and what it left, in words (docs/scale.md)."""
+    scale = trial.inputs.scale
+    if scale.time == 1 and scale.rate == 1:
+        return "all times and rates are real"
+    times = f"every setting of time is 1/{scale.time:g}; lagThreshold, cold start, joining and processing are real"
+    return times if scale.rate == 1 else f"{times}; rates are {scale.rate:g} of the profile's"
 
 
-def summary_markdown(
-    verdicts: Sequence[Mapping[str, Any]],
-    conclusions: Sequence[Mapping[str, str]],
-    head: Mapping[str, Any],
-    *,
-    policy_yaml: str | None = None,
-    expected: Sequence[str] = (),
-) -> str:
-    """The session's summary as GitHub's Markdown; every text in it is escaped.
+def _each(values: Iterable[object]) -> str:
+    """Each different value once, in order."""
+    return "; ".join(dict.fromkeys(str(value) for value in values))
 
-    ``verdicts`` are the rows of ``verdicts.json``; ``conclusions`` [{experiment, setting, value, because}] say what an
-    experiment concluded about one setting of the recommended policy, whose YAML is ``policy_yaml``; ``head`` is printed as one
-    line; an experiment that is ``expected`` and has no verdict is named. ``ValueError`` on an unknown verdict.
+
+def read(results: Path) -> dict[str, Any] | None:
+    """The content of the session in ``results``; None where it left none.
+
+    Raises :class:`InputError` for a session.json of another schema.
     """
-    return render("summary.md", **_content(verdicts, conclusions, head, policy_yaml, expected))
-
-
-def summary_html(
-    verdicts: Sequence[Mapping[str, Any]],
-    conclusions: Sequence[Mapping[str, str]],
-    head: Mapping[str, Any],
-    *,
-    policy_yaml: str | None = None,
-    expected: Sequence[str] = (),
-) -> str:
-    """The same summary as one HTML page that fetches nothing; its links to records are relative."""
-    return render("summary.html", **_content(verdicts, conclusions, head, policy_yaml, expected))
-
-
-def _content(
-    verdicts: Sequence[Mapping[str, Any]],
-    conclusions: Sequence[Mapping[str, str]],
-    head: Mapping[str, Any],
-    policy_yaml: str | None,
-    expected: Sequence[str],
-) -> dict[str, Any]:
-    """What both templates show."""
-    longest = max(map(len, re.findall("`+", policy_yaml or "")), default=0)
-    return {
-        "title": TITLE,
-        "head": head,
-        "tally": tally(verdicts, expected),
-        "attention": _attention(verdicts, expected),
-        "claims": Table(CLAIMS, [_claim(row) for row in verdicts], frozenset({CLAIMS.index("measured")})),
-        "settings": Table(SETTINGS, [[str(row[name]) for name in SETTINGS] for row in conclusions]),
-        "policy_yaml": policy_yaml,
-        "fence": "`" * max(3, 1 + longest),
-        "nothing_judged": NOTHING_JUDGED,
-        "nothing_concluded": NOTHING_CONCLUDED,
-    }
-
-
-def missing(verdicts: Iterable[Mapping[str, Any]], expected: Sequence[str]) -> list[str]:
-    """The ``expected`` experiments that have no verdict at all, in that order: none held, and none breached either."""
-    judged = {row["experiment"] for row in verdicts}
-    return [name for name in dict.fromkeys(expected) if name not in judged]
-
-
-def tally(verdicts: Sequence[Mapping[str, Any]], expected: Sequence[str] = ()) -> str:
-    """How many bounds of each kind held, were breached or had no data, and how many experiments were not judged at all.
-
-    Kinds are never counted together: a control that shows an effect says nothing of whether a claim holds. That all held is
-    said of invariants alone, which must hold in every run.
-    """
-    counts = [f"{kind}s: {_counts([row for row in verdicts if tables.kind(row) == kind])}" for kind in KINDS]
-    invariants = [_word(row) for row in verdicts if tables.kind(row) == KINDS[0]]
-    absent = len(missing(verdicts, expected))
-    if set(invariants) == {HELD} and not absent:
-        counts[0] += ", all held"
-    return "; ".join(counts) + (f"; {absent} of {len(set(expected))} experiments missing" if absent else "")
-
-
-def _counts(verdicts: Iterable[Mapping[str, Any]]) -> str:
-    """How many of ``verdicts`` have each word; "invalid" and bounds without a source are named where there are any."""
-    rows = list(verdicts)
-    words = [_word(row) for row in rows]
-    counts = [f"{words.count(word)} {word}" for word in (HELD, BREACHED, NO_DATA)]
-    counts += [f"{words.count(INVALID)} {INVALID}"] if INVALID in words else []
-    unstated = sum(not row.get("source") for row in rows)
-    return ", ".join(counts) + (f" ({unstated} without a source)" if unstated else "")
-
-
-def _word(row: Mapping[str, Any]) -> str:
-    word = str(row["verdict"])
-    if word not in MARKS:
-        raise ValueError(f"verdict: {word!r} is not one of {', '.join(MARKS)}")
-    return word
-
-
-def _attention(verdicts: Sequence[Mapping[str, Any]], expected: Sequence[str]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """(heading, its (name, text) entries) for each kind of verdict that needs attention and for what was not judged."""
-    found = []
-    for word, heading in ATTENTION.items():
-        entries = [(f"{row['experiment']}, {row['objective']}", _in_words(row)) for row in verdicts if _word(row) == word]
-        found.append((heading, entries))
-    found.append(("Missing", [(name, NOT_RUN) for name in missing(verdicts, expected)]))
-    return [(heading, entries) for heading, entries in found if entries]
-
-
-def _in_words(row: Mapping[str, Any]) -> str:
-    """A verdict in words: the number, the target, and the claim's sentence with its remarks."""
-    return f"{_measured(row)}, wanted {_target(row)}; {claim(row)}"
-
-
-def _target(row: Mapping[str, Any]) -> str:
-    return _with_unit(f"{row['operator']} {number(row['bound'])}", row)
-
-
-def _measured(row: Mapping[str, Any]) -> str:
-    return number(None) if row["measured"] is None else _with_unit(number(row["measured"]), row)
-
-
-def _with_unit(text: str, row: Mapping[str, Any]) -> str:
-    return f"{text} {row['unit']}".rstrip()
-
-
-def _claim(row: Mapping[str, Any]) -> list[str | Cell]:
-    """A claim's cells, with links to its records."""
-    links = tuple((str(trial), f"records/{quote(str(trial), safe='')}/") for trial in row["trials"])
-    texts = [str(row["experiment"]), tables.kind(row), claim(row), str(row["objective"]), _target(row), tables.source(row)]
-    return [*texts, _measured(row), verdict_cell(row), Cell(links=links)]
+    file = results / FILE
+    if not file.is_file():
+        return None
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    if content.get("schema") != SCHEMA:
+        raise InputError(file, "schema", content.get("schema"), f"{SCHEMA}: judge the records again with --from-records")
+    return content

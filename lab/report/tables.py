@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA, Repeats
 
@@ -42,10 +42,27 @@ class Table:
         """The rows as cells."""
         return [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in self.rows]
 
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """The table that :attr:`stored` describes."""
+        rows = [[Cell(**(cell | {"links": tuple(map(tuple, cell["links"]))})) for cell in row] for row in stored["rows"]]
+        return cls(stored["head"], rows, frozenset(stored["numbers"]))
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The table as JSON holds it."""
+        rows = [[asdict(cell) for cell in row] for row in self.cells]
+        return {"head": list(self.head), "rows": rows, "numbers": sorted(self.numbers)}
+
     @property
     def html(self) -> str:
         """The table as HTML with its style."""
         return render("table.html", table=self)
+
+    @property
+    def markup(self) -> str:
+        """The table as HTML for a page that has a style of its own."""
+        return render("tablemarkup.html", table=self)
 
     @property
     def markdown(self) -> str:

@@ -58,6 +58,7 @@ _PLACE = Kind(Place.parse, "PARTITION:OFFSET")
 _DELAYS = Kind(Backoff.parse, f"1 to {MOST_DELAYS} delays of 0 to {MOST_DELAY_MS:,}, with commas")
 _TIMES_RATE = Scaling("multiplied by the scale's rate", lambda value, scale: round(value * scale.rate))
 _SECONDS = Scaling("divided by the scale's time", lambda value, scale: value / scale.time)
+_MILLISECONDS = Scaling("divided by the scale's time", lambda value, scale: round(value / scale.time))
 _BY_TIME = Scaling("divided by the scale's time", lambda value, scale: str(Backoff.parse(value).compressed(scale.time)))
 
 
@@ -78,7 +79,14 @@ class TrialSettings:
         BALANCERS[0], choice(*BALANCERS), "how partitions are assigned to members; consumer is KIP-848", hashed_at_default=True
     )
     commit: str = setting("manual", choice("manual", "auto"), "manual commits follow receipts", hashed_at_default=True)
-    commit_interval_ms: int = setting(250, whole(0, 600_000), "least time between commits", "ms", hashed_at_default=True)
+    commit_interval_ms: int = setting(
+        5000,
+        whole(0, 600_000),
+        "least time between commits; the default is that of Kafka's auto.commit.interval.ms",
+        "ms",
+        scaling=_MILLISECONDS,
+        hashed_at_default=True,
+    )
     drain: str = setting("on", SWITCH, "finish, commit and leave on SIGTERM, or just die", hashed_at_default=True)
     drain_timeout: int = setting(20, whole(0, 86_400), "longest wait for work in flight", "s", hashed_at_default=True)
     wake: str = setting("on", SWITCH, "wake the fetchers after an incremental rebalance; off is stock", hashed_at_default=True)

@@ -58,11 +58,11 @@ class LagController:
         return self.min_replicas
 
     def compressed(self, scale: Scale) -> LagController:
-        """The same policy with its times divided and its lagThreshold multiplied as ``scale`` declares."""
+        """The same policy with its times and its lagThreshold compressed as ``scale`` declares."""
         content = copy.deepcopy(self.content)
         spec = content["spec"]
         spec["syncSeconds"] = max(LEAST_SYNC_S, self.sync_s / scale.time)
-        spec["lagThreshold"] = max(1, round(self.lag_threshold * scale.rate))
+        spec["lagThreshold"] = scale.messages(self.lag_threshold)
         spec["behavior"] = hpa_spec.compressed_behavior(spec.get("behavior"), scale)
         return parse(content, f"{self.name} at scale {scale.name}")
 

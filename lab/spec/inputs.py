@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,7 +23,7 @@ from lab.spec.adopt import Replaced, adopt
 from lab.spec.controller import LagController
 from lab.spec.duet import Side
 from lab.spec.events import Context, During, Event
-from lab.spec.fidelity import Compressed
+from lab.spec.fidelity import Compressed, CompressedLag
 from lab.spec.manifests import COMMITTED, Declarations, Library, bystander, lag_scaler
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
@@ -31,6 +32,8 @@ from lab.spec.scaledobject import ScaledObject
 from lab.spec.steps import ReplicaSteps
 from lab.spec.triggers.external import External
 from lab.spec.workload import PARTITIONS, Workload
+
+log = logging.getLogger("lab.spec")
 
 DRAINED, REPLAYED = "drained", "replayed"
 PRODUCER = "producer/job"
@@ -59,8 +62,8 @@ class Inputs:
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
     ``side`` says which side of a duet it is, None of a trial by itself.
-    ``library`` is where the manifests are looked up, and ``policy_times`` has the policy's times as they are written and as
-    they are applied; neither is part of the identity.
+    ``library`` is where the manifests are looked up; ``policy_times`` and ``policy_lags`` have the policy's times and lags as
+    they are written and as they are applied. None of the three is part of the identity.
     """
 
     profile_name: str
@@ -81,6 +84,7 @@ class Inputs:
     side: Side | None = None
     library: Library = field(default=COMMITTED, compare=False)
     policy_times: tuple[Compressed, ...] = field(default=(), compare=False)
+    policy_lags: tuple[CompressedLag, ...] = field(default=(), compare=False)
 
     @property
     def partitions_after(self) -> int | None:
@@ -251,6 +255,8 @@ def read(
         policy, replaced = policies.load(library.policy(policy_name)), ()
     policy_file = policy_name if isinstance(policy_name, Path) else library.policy(policy_name)
     policy_times = fidelity.check(policy, scale, policy_file, scales.declared())
+    for note in fidelity.notes(policy, scale, workload):
+        log.warning("%s: %s", policy_file, note)
     library.manifest(driver)
     for name in beside:
         _beside(library.manifest(name), scale)
@@ -279,6 +285,7 @@ def read(
         driver=driver,
         library=library,
         policy_times=policy_times,
+        policy_lags=fidelity.lags(policy, scale),
     )
 
 

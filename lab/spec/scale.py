@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ HPA_SYNC_S = 15.0  # kube-controller-manager's default; the factor divides it li
 
 @dataclass(frozen=True)
 class Scale:
-    """Every time is divided by ``time``; every rate, and lagThreshold with it, is multiplied by ``rate``."""
+    """Every time is divided by ``time``, every rate is multiplied by ``rate``, and a lag, which is rate x time, by both."""
 
     name: str
     time: float
@@ -30,6 +31,19 @@ class Scale:
     def seconds(self, real: float, least: int = 1) -> int:
         """``real`` seconds compressed to the whole seconds that Kubernetes fields take; 0 stays 0."""
         return 0 if real == 0 else max(least, round(real / self.time))
+
+    @property
+    def lag(self) -> float:
+        """What a lag in messages is multiplied by: messages come at ``rate`` times their rate for a ``time``-th of the time."""
+        return self.rate / self.time
+
+    def messages(self, real: int) -> int:
+        """A threshold of ``real`` messages of lag, compressed to whole messages, at least 1; 0 stays 0."""
+        return 0 if real == 0 else max(1, round(real * self.lag))
+
+    def most_messages(self, real: int) -> int:
+        """A bound that lag must exceed, ``real`` messages, compressed: rounded down, for a lag above both is the same lag."""
+        return math.floor(round(real * self.lag, 9))
 
     def __str__(self) -> str:
         return f"{self.name}: time / {self.time:g}, rates x {self.rate:g}, HPA sync {self.hpa_sync_s:g} s"

@@ -100,7 +100,7 @@ class ScaledObject:
         return None
 
     def compressed(self, scale: Scale) -> ScaledObject:
-        """The same policy with its times divided and its thresholds of lag multiplied as ``scale`` declares.
+        """The same policy with its times and its thresholds of lag compressed as ``scale`` declares.
 
         KEDA's defaults are written out with them: or those would stay at real time. Raises :class:`InputError` for a cron
         trigger, like :func:`lab.spec.triggers.parsing.compressed`.

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from lab import paths
 from lab.cluster import Cluster
+from lab.foresee.estimate import log_bytes
 from lab.host import resources
 from lab.record.store import Record
 from lab.record.trial import Turn
@@ -23,5 +24,6 @@ def execute(
 
     ``cluster`` is called after the disk has been checked: a disk that is too full starts no cluster.
     """
-    resources.check_disk(sum(side.profile.total for side in sides), paths.state_dir(), results)
+    each = max(log_bytes(side.workload) for side in sides)
+    resources.check_disk(sum(side.profile.total for side in sides), paths.state_dir(), results, each)
     return runner.run(cluster(), sides, results, spark, turn)

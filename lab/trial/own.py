@@ -31,7 +31,7 @@ class Own:
 
     def plan(self) -> dict[str, Any]:
         """The profile, policy, workload and partitions of the trial. Raises :class:`InputError` for a bad workload."""
-        chosen, partitions = workload.load(self.workload) if self.workload else (Workload(), PARTITIONS)
+        chosen, partitions = self._workload()
         return {
             "profile": self.profile or PROFILE,
             "policy": self.scaledobject or POLICY,
@@ -40,16 +40,19 @@ class Own:
         }
 
     def scale(self) -> Scale:
-        """The scale for a session that names none: quick, or the most compressed one that keeps the ScaledObject's times.
+        """The scale for a session that names none: quick, or the most compressed one that is faithful to the ScaledObject.
 
-        Real time keeps all of them. Raises :class:`InputError` for a ScaledObject that can't be used.
+        Real time always is. Raises :class:`InputError` for a ScaledObject or a workload that can't be used.
         """
         quick = scales.load(scales.QUICK)
         if self.scaledobject is None:
             return quick
-        policy = policies.load(self.scaledobject)
+        policy, (chosen, _) = policies.load(self.scaledobject), self._workload()
         slower = (one for one in scales.declared() if one.time <= quick.time and one.rate == quick.rate)
-        return next(one for one in slower if fidelity.is_faithful(policy, one))
+        return next(one for one in slower if fidelity.is_faithful(policy, one) and not fidelity.drowned(policy, one, chosen))
+
+    def _workload(self) -> tuple[Workload, int]:
+        return workload.load(self.workload) if self.workload else (Workload(), PARTITIONS)
 
 
 def told(inputs: Inputs) -> list[str]:

@@ -65,6 +65,7 @@ def run(
             machine=machine.describe(),
             begun=clock.now(),
             policy_times=inputs.policy_times,
+            policy_lags=inputs.policy_lags,
             turn=turn,
             duet=Duet(other.name, folder is folders[0]) if inputs.side else None,
         )

@@ -1,13 +1,13 @@
-"""Experiment 1: the signal.
+"""Experiment 1: is CPU a signal?
 
 Hypothesis. An HPA on CPU does not see a backlog: a consumer that waits for its downstream write stays near 30 % of the CPU it
 requests however large its lag. The same traffic with KEDA's lag trigger scales out and stops the growth.
 
 Method. Profile ``plateau`` (R, then 10R, then R) with pods of 100 events/s: on policy ``cpu``, a plain HPA with a target of
-70 % of the request through the real metrics-server, and on policy ``lag-150``. Both may go from 4 to 24 replicas by the same
+70 % of the request through the real metrics-server, and on policy ``lag-4500``. Both may go from 4 to 24 replicas by the same
 behavior block. What the HPA saw is taken from its own status; growth is the slope of lag in the last third of the spike.
 
-The two signals are compared in a duet: two groups read the same events at the same moment. An A/A duet of ``lag-150`` in the
+The two signals are compared in a duet: two groups read the same events at the same moment. An A/A duet of ``lag-4500`` in the
 same block shows what two equal groups differ by, with each peak doubled as it is in the claim. Pods on CPU then request 47m
 instead of 70m, so that two cores schedule 48; where the cores make the lab halve the rate, a pod computes less as well.
 
@@ -33,14 +33,14 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 
 PLAN = {"profile": "plateau", "until": REPLAYED}
 ON_CPU = PLAN | {"policy": "cpu", "workload": light(cpu_request_m=47)}  # of a duet
-ON_LAG = PLAN | {"policy": "lag-150", "workload": slim()}
+ON_LAG = PLAN | {"policy": "lag-4500", "workload": slim()}
 
 
 @allure.story("CPU is no signal for an I/O-bound consumer; lag is")
 def test_cpu_does_not_see_a_backlog(trials, evidence):
     """The HPA on CPU lets lag grow without asking for a pod; the lag trigger stops it."""
     plan = PLAN | {"workload": light()}
-    found = trials.blocks({"CPU": plan | {"policy": "cpu"}, "lag": plan | {"policy": "lag-150"}})
+    found = trials.blocks({"CPU": plan | {"policy": "cpu"}, "lag": plan | {"policy": "lag-4500"}})
     cpu, lag = found["CPU"], found["lag"]
 
     with evidence.of(found) as claim:

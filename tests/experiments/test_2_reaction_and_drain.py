@@ -1,4 +1,4 @@
-"""Experiment 2: scale-out reaction and drain.
+"""Experiment 2: how fast is a reaction, what are its parts, and how long is the drain?
 
 Hypothesis. KEDA on lag scales group ``enrich`` out within 90 s of a 10x step, the backlog drains without a plateau once
 every partition has a pod, and the group returns to its floor without flapping and without losing or repeating a message.
@@ -13,8 +13,8 @@ pollingInterval is tried with profile ``plateau`` and an interval of a minute, o
 useCachedMetrics. How often the metric that the HPA sees is fresh is the time between two changes of it in the HPA's status.
 
 The longest part is the cold start, from a created pod to one at work: eight Python interpreters start at once on two cores.
-``lag-150-stream`` asks for 2 pods every 30 s where ``lag-150`` asks for 8, so that each has the cores almost to itself. It also
-asks for fewer in all. The median pod of the scale-out is compared.
+``lag-4500-stream`` asks for 2 pods every 30 s where ``lag-4500`` asks for 8, so that each has the cores almost to itself. It
+also asks for fewer in all. The median pod of the scale-out is compared.
 """
 
 import itertools
@@ -76,7 +76,7 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
 @allure.story("A reaction's parts, over repeated trials")
 def test_a_reaction_is_known_with_its_spread(trials, evidence):
     """Median and interval of each part over ``--repeat`` runs of the same step; the bound holds for the median."""
-    plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
+    plan = {"profile": "plateau", "policy": "lag-4500", "workload": light(), "until": REPLAYED}
     runs = trials.blocks({"step": plan})["step"]
     found = [reaction(run) for run in runs]
     total = median(one.total_s for one in found)
@@ -98,7 +98,7 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
 def test_polling_matters_only_with_cached_metrics(trials, evidence):
     """Each HPA sync asks Kafka by itself; with useCachedMetrics it gets the value of the last poll."""
     plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
-    found = trials.blocks({"live": plan | {"policy": "lag-150"}, "cached": plan | {"policy": "lag-150-cached"}})
+    found = trials.blocks({"live": plan | {"policy": "lag-4500"}, "cached": plan | {"policy": "lag-4500-cached"}})
     live, cached = found["live"], found["cached"]
     polling_s = 60 / trials.scale.time
     in_syncs = (signal(live).median_refresh_s / trials.scale.hpa_sync_s).named("time between changes over the sync period")
@@ -124,8 +124,8 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
 @allure.story("The longest part, attacked: pods in small portions")
 def test_the_cold_start_is_shortened(trials, evidence):
     """Pods that are asked for a few at a time start sooner each."""
-    plan = {"profile": "plateau", "policy": "lag-150", "workload": light(), "until": REPLAYED}
-    found = trials.blocks({"8 at once": plan, "2 at a time": plan | {"policy": "lag-150-stream"}})
+    plan = {"profile": "plateau", "policy": "lag-4500", "workload": light(), "until": REPLAYED}
+    found = trials.blocks({"8 at once": plan, "2 at a time": plan | {"policy": "lag-4500-stream"}})
     start = {name: median(cold_start(run).start for run in runs) for name, runs in found.items()}
     shortened = (start["2 at a time"] / start["8 at once"]).named("time from created to subscribed, in portions over at once")
 

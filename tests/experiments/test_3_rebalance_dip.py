@@ -1,4 +1,4 @@
-"""Experiment 3: the rebalance dip.
+"""Experiment 3: what does a scale step cost?
 
 Hypothesis. A scale step costs throughput while partitions change hands. An eager protocol (range) stops every member and hands
 everything out anew; an incremental one (cooperative-sticky, KIP-848 ``consumer``) takes only what moves. In librdkafka 2.16 the

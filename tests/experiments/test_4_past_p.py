@@ -1,4 +1,4 @@
-"""Experiment 4: past P.
+"""Experiment 4: what do replicas beyond P do?
 
 Hypothesis. A partition has one owner in a group, so replicas beyond P own nothing and add nothing; they only cost rebalances.
 KEDA's own cap (allowIdleConsumers false) is no substitute for maxReplicaCount = P: it leaves the group at 22 of 24, because the
@@ -6,7 +6,7 @@ metric it caps is within the HPA's tolerance of 10 %, and asks for P + 1 while l
 it caps by an integer division (keda #4791, #4483).
 
 Method. Profile ``overload`` (a backlog, then a rate that P pods of 100 events/s just outrun) with P = 24 on three policies that
-differ in the cap alone: ``past-p`` (maxReplicaCount 48, allowIdleConsumers true, lagThreshold 15), ``capped``
+differ in the cap alone: ``past-p`` (maxReplicaCount 48, allowIdleConsumers true, lagThreshold 450: 15 at quick), ``capped``
 (allowIdleConsumers false, maxReplicaCount 48) and ``capped-cured`` (allowIdleConsumers true, maxReplicaCount 24).
 
 Asserted. 24 surplus pods own 0 partitions and process 0 messages, and the group is no faster than with 24. ``capped`` stands

@@ -1,4 +1,4 @@
-"""Experiment 7: partitions 24 -> 48 on a topic in use.
+"""Experiment 7: what happens when partitions are added?
 
 Hypothesis. Added partitions raise the ceiling that KEDA's cap sets, and force a rebalance once the group sees them. When it
 sees them is the client's metadata refresh (5 minutes by default) or the next rebalance for another reason. With
@@ -10,7 +10,7 @@ topic.metadata.refresh.interval.ms 1,000 and 300,000 (librdkafka's default). The
 
 Asserted. With a refresh of a second all new partitions are consumed within 10 s; earliest passes nothing over, latest does;
 the autoscaler goes past 24. With the default refresh the autoscaler's own scale-up makes the group look; a group that is at its
-ceiling (policy ``lag-150``) has no such rebalance and consumes none of them.
+ceiling (policy ``lag-4500``) has no such rebalance and consumes none of them.
 """
 
 import allure
@@ -105,7 +105,7 @@ def test_latest_passes_records_over(grown, evidence):
 @allure.story("A group at its ceiling does not see new partitions")
 def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
     """Without a scale step nothing makes the group look before the default refresh of five minutes."""
-    found = grown("lag-150", **{"refresh 300 s, 24 replicas at most": ("earliest", DEFAULT_MS)})
+    found = grown("lag-4500", **{"refresh 300 s, 24 replicas at most": ("earliest", DEFAULT_MS)})
     (ceiling,) = found.values()
 
     with evidence.of(found) as claim:

@@ -1,4 +1,4 @@
-"""Experiment 9: the hand-rolled controller in place of KEDA.
+"""Experiment 9: what does a controller of one's own change?
 
 Hypothesis. A pod that reads lag and patches replicas every 15 s, by the HPA's own arithmetic, reacts like KEDA: both wait for
 the next sync, and the time that a value needs through KEDA's chain (adapter, operator, external metrics API) is small beside
@@ -6,9 +6,9 @@ it. It flaps where KEDA flaps, because the rule is the same. A hysteresis of its
 is their messages in flight, so it tells a busy pod from an idle one. If pods count as surplus only while they are less than
 half busy, a burst that the pods take without a backlog counts as work, and the usual window of 300 s outlasts the bursts.
 
-Method. Profile ``plateau``, then ``bursty``, with pods of 100 events/s. ``lag-150`` is KEDA and the HPA; ``controller-150`` the
-lab's controller with the same lagThreshold, floor, ceiling, behavior and hysteresis, so that they differ in the decider alone;
-``controller-150-held`` has another hysteresis (downAt 0.06 for 0.9) and nothing else; ``lag-150-patient`` is KEDA's way to
+Method. Profile ``plateau``, then ``bursty``, with pods of 100 events/s. ``lag-4500`` is KEDA and the HPA, ``controller-4500``
+the lab's controller with the same lagThreshold, floor, ceiling, behavior and hysteresis, so that only the decider differs;
+``controller-4500-held`` has another hysteresis (downAt 0.06 for 0.9) and nothing else; ``lag-4500-patient`` is KEDA's way to
 calm, a window of 900 s. A bursty trial ends drained and at the floor, so that pod-minutes count the pods held for nothing.
 
 Asserted. The controller's reaction is within 90 s and its decision at most a sync period after KEDA's; nothing is lost or
@@ -41,7 +41,7 @@ KEDA, CONTROLLER = "KEDA", "controller"
 def test_the_controller_reacts_like_keda(trials, evidence):
     """The same step with either autoscaler: reaction, peak lag and pod-minutes side by side."""
     plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
-    found = trials.blocks({KEDA: plan | {"policy": "lag-150"}, CONTROLLER: plan | {"policy": "controller-150"}})
+    found = trials.blocks({KEDA: plan | {"policy": "lag-4500"}, CONTROLLER: plan | {"policy": "controller-4500"}})
     decided = {name: median(reaction(record).part(POLICY) for record in records) for name, records in found.items()}
     reacted = {name: median(reaction(record).total_s for record in records) for name, records in found.items()}
     real = {name: median(reaction(record).real_s for record in records) for name, records in found.items()}
@@ -71,10 +71,10 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
     """Bursts with KEDA, with the controller by KEDA's rule and by its own, and with KEDA's long window."""
     plan = {"profile": "bursty", "workload": light()}
     policies = {
-        "KEDA, 300 s": "lag-150",
-        "controller, 300 s": "controller-150",
-        "controller, own hysteresis": "controller-150-held",
-        "KEDA, 900 s": "lag-150-patient",
+        "KEDA, 300 s": "lag-4500",
+        "controller, 300 s": "controller-4500",
+        "controller, own hysteresis": "controller-4500-held",
+        "KEDA, 900 s": "lag-4500-patient",
     }
     named = trials.blocks({name: plan | {"policy": policy} for name, policy in policies.items()})
     keda, same, held, patient = named.values()

@@ -1,4 +1,4 @@
-"""Acceptance: a ScaledObject before it is shipped.
+"""Acceptance: can this ScaledObject be shipped?
 
 Hypothesis. The policy under trial answers the traffic it will meet: new pods are at work within 90 s, the backlog is drained,
 replicas do not flap, stay within the policy's bounds and the partitions, and come back; and every message is processed once.

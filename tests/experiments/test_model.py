@@ -1,4 +1,4 @@
-"""The model: what it decides, and what it predicts, beside what really happened.
+"""The model: can a trial be predicted?
 
 Hypothesis. The pure model of KEDA and the HPA is the real thing: from what a real HPA saw at a sync, it decides what that HPA
 decided, at every sync of every trial. With a simulated group of consumers it predicts a trial's replicas, peak lag and drain
@@ -11,8 +11,8 @@ long a rebalance's rounds are, what is in flight. The trial's own outcome does n
 partitions that stay as they are, are simulated.
 
 Two real runs of a trial are not alike: how long a rebalance takes that a dozen starting pods join is luck. So three trials are
-run twice, and the prediction is set beside the second run. Last, ``lag-150-tuned`` is run: what ``python -m lab tune`` makes of
-``lag-150`` for ``bursty``.
+run twice, and the prediction is set beside the second run. Last, ``lag-4500-tuned`` is run: what ``python -m lab tune`` made
+of ``lag-4500`` for ``bursty``.
 
 Asserted. 100 % of the decisions agree. The predicted peak lag is within 15 % (median over the trials), and predicted replicas
 are within one of the recorded for as much of the time as a second run's, but for 10 points. The tuned policy does not flip and
@@ -66,7 +66,7 @@ TWICE = {
     "drain off, predicted (%)": lambda one, _: one.drain_error,
     "a second run (drain, %)": lambda _, again: again.drain_error,
 }
-PLANS = {"plateau": "lag-150", "bursty": "lag-150", "sawtooth": "lag-150-patient"}
+PLANS = {"plateau": "lag-4500", "bursty": "lag-4500", "sawtooth": "lag-4500-patient"}
 
 
 def plan(profile, policy):
@@ -153,8 +153,8 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
 
 @allure.story("The tuner's recommendation, confirmed")
 def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
-    """``lag-150-tuned`` is what ``python -m lab tune`` makes of ``lag-150`` on ``bursty``."""
-    found = trials.blocks({"as given": plan("bursty", "lag-150"), "tuned": plan("bursty", "lag-150-tuned")})
+    """``lag-4500-tuned`` is what ``python -m lab tune`` makes of ``lag-4500`` on ``bursty``."""
+    found = trials.blocks({"as given": plan("bursty", "lag-4500"), "tuned": plan("bursty", "lag-4500-tuned")})
     tuned = found["tuned"]
     late = {name: behind(record, TIME_BEHIND_S) for name, record in found.items()}
     less = late["tuned"] / late["as given"]
@@ -176,6 +176,6 @@ def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
 
     evidence.conclude(
         "tuned",
-        "lag-150-tuned.yaml",
+        "lag-4500-tuned.yaml",
         f"behind for {late['tuned']:.1f} s instead of {late['as given']:.1f} s on bursty",
     )

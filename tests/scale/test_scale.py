@@ -27,7 +27,7 @@ PROFILES = ("plateau", "bursty", "transient")
 
 def plan(profile):
     """The plan of both sides: 24 pods at most, so that two cores carry both."""
-    return {"profile": profile, "policy": "lag-150", "workload": slim(), "until": REPLAYED}
+    return {"profile": profile, "policy": "lag-4500", "workload": slim(), "until": REPLAYED}
 
 
 @pytest.mark.parametrize("profile", PROFILES)

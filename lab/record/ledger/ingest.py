@@ -189,7 +189,7 @@ def _big_endian(value: Column, at: int) -> Column:
     convert, sequence = jvm.org.apache.spark.sql.classic.ExpressionUtils, jvm.PythonUtils.toSeq
     buffer, nothing = jvm.java.lang.Class.forName("java.nio.ByteBuffer"), sequence([])
     number = getattr(getattr(types, "LongType$"), "MODULE$")
-    place = jvm.org.apache.spark.sql.catalyst.expressions.Literal.apply(at)
+    place = convert.expression(F.lit(at)._jc)
     wrapped = [convert.expression(value._jc)]
     wrap = calls.StaticInvoke(
         buffer, types.ObjectType(buffer), "wrap", sequence(wrapped), nothing, True, True, True, jvm.scala.Option.empty()

@@ -51,12 +51,15 @@ def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
 def compressed(content: Mapping[str, Any], trigger: Trigger, scale: Scale, where: object) -> dict[str, Any]:
     """The trigger ``content``, which was read as ``trigger``, at ``scale``; cpu and memory stay as they are.
 
+    A prometheus trigger's threshold is multiplied by the scale's rate alone: whether its query is a lag can't be known.
     Raises :class:`InputError` for cron: a time of day is no length.
     """
     metadata = dict(content["metadata"])
     match trigger:
         case kafka.Kafka():
-            metadata["lagThreshold"] = _times(trigger.lag_threshold, scale)
+            metadata["lagThreshold"] = str(scale.messages(trigger.lag_threshold))
+            if metadata.get("activationLagThreshold"):
+                metadata["activationLagThreshold"] = str(scale.most_messages(trigger.activation))
         case prometheus.Prometheus():
             metadata["threshold"] = f"{trigger.threshold * scale.rate:g}"
         case external.External():
@@ -68,14 +71,11 @@ def compressed(content: Mapping[str, Any], trigger: Trigger, scale: Scale, where
                 if metadata.get(field):
                     # Rounded up: a window of so many intervals must still hold sustainSeconds.
                     metadata[field] = f"{math.ceil(float(metadata[field]) / scale.time * 1000) / 1000:g}"
-            if metadata.get("lagThreshold"):
-                metadata["lagThreshold"] = _times(int(metadata["lagThreshold"]), scale)
+            for field, compress in (("lagThreshold", scale.messages), ("activationLagThreshold", scale.most_messages)):
+                if metadata.get(field):
+                    metadata[field] = str(compress(int(metadata[field])))
         case cron.Cron():
             raise InputError(where, "spec.triggers", "cron", "any other trigger: a trial compresses no time of day")
         case resource.Resource():
             pass
     return dict(content) | {"metadata": metadata}
-
-
-def _times(threshold: int, scale: Scale) -> str:
-    return str(max(1, round(threshold * scale.rate)))

@@ -1,4 +1,4 @@
-"""Scenario payments: a CPU trigger beside the lag.
+"""Scenario payments: what does a CPU trigger beside the lag change?
 
 Hypothesis. The HPA takes the larger of the two proposals, which helps a group that computes: CPU asks for pods before there is
 any lag, and lag alone never does while the consumers keep up.

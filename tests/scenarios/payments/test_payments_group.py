@@ -1,4 +1,4 @@
-"""Scenario payments: how a member leaves the group, and who is let in.
+"""Scenario payments: how does a member leave the group, and who is let in?
 
 Hypothesis. A pod that a scale-down takes goes in order: it ends what is in flight, commits, leaves and exits within its grace,
 so that nothing is lost or processed twice. Of two members without an assignor in common the coordinator refuses the second,

@@ -1,4 +1,4 @@
-"""Scenario payments: a poison pill, and what contains it.
+"""Scenario payments: what contains a poison pill?
 
 Hypothesis. A message that never succeeds stalls its partition, whose lag buys every pod it can, and none helps. Nor does a CPU
 trigger, the text's safety net: it can only add pods. Nothing helps but getting the message out of the way.

@@ -1,4 +1,4 @@
-"""Scenario payments: the ScaledObject and the dashboard as they are printed.
+"""Scenario payments: do the ScaledObject and the dashboard work as they are printed?
 
 Hypothesis. The ScaledObject is refused, or means another thing: KEDA has no minReplicas and no maxReplicas. Of the dashboard's
 queries one asks for a metric that is gone; the others answer.

@@ -1,4 +1,4 @@
-"""Scenario payments: what the author's behavior and lagThreshold do.
+"""Scenario payments: what do the author's behavior and lagThreshold do?
 
 Hypothesis. Inertia (a window up of 60 s, one down of 300 s, two pods a minute) ends the jitter that bursts cause. The window
 up takes the *smallest* recent recommendation, though the text says the highest, so a spike shorter than it scales nothing;

@@ -1,4 +1,4 @@
-"""Ride-hailing: what the text gets wrong is found (docs/ride-hailing.md).
+"""Ride-hailing: is what the text gets wrong found (docs/ride-hailing.md)?
 
 Hypothesis. A field that KEDA does not know, and rows of the timeline that contradict the text's own numbers, can be found
 before any cluster.

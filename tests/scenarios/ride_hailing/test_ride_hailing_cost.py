@@ -1,4 +1,4 @@
-"""Ride-hailing: what a month costs (docs/ride-hailing.md).
+"""Ride-hailing: what does a month cost (docs/ride-hailing.md)?
 
 Hypothesis. A month with the text's ScaledObjects costs 26 % less than with two fixed pods of trip analytics and two of fares.
 

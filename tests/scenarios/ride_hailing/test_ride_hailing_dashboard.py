@@ -1,4 +1,4 @@
-"""Ride-hailing: the dashboard is fresh and its multipliers are true (docs/ride-hailing.md).
+"""Ride-hailing: is the dashboard fresh, and are its multipliers true (docs/ride-hailing.md)?
 
 Hypothesis. At the peak the dashboard is less than 3 s old, and more than 95 % of its surge multipliers are true.
 
@@ -38,7 +38,7 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
     """Locust, ingestion, Kafka, Spark: event time to table, and the table's multipliers beside the generator's."""
     record = trials.run(
         profile="trips-http",
-        policy=policy("trip-analytics"),
+        policy=policy("trip-analytics-in-real-time"),
         workload=TENTH_OF_TRIPS,
         partitions=claims.PARTITIONS,
         until=REPLAYED,

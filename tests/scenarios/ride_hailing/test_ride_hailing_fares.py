@@ -1,4 +1,4 @@
-"""Ride-hailing: fares are reconciled from zero and back (docs/ride-hailing.md).
+"""Ride-hailing: are fares reconciled from zero and back (docs/ride-hailing.md)?
 
 Hypothesis. Fare reconciliation costs nothing while there is nothing to do. When a batch comes its first pod is at work within a
 minute, and it gets a pod for each 500 events.

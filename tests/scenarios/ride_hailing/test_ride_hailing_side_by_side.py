@@ -1,4 +1,4 @@
-"""Ride-hailing: HPA and KEDA side by side (docs/ride-hailing.md).
+"""Ride-hailing: how do HPA and KEDA compare, side by side (docs/ride-hailing.md)?
 
 Hypothesis. HPA and KEDA don't conflict while no Deployment has both. Matching gets a pod for each 100 waiting riders. On one
 Deployment, the text says, the two HPAs fight.

@@ -1,4 +1,4 @@
-"""Scenario zero loss: a published text's promise that every message gets processed, put to the test.
+"""Scenario zero loss: does every message get processed, as a published text promises?
 
 Hypothesis. A consumer that commits after its work, retries a failing message after 1, 2 and 4 s and then makes it a dead letter
 ends every message in one of two ways, however the group is scaled and even when a pod is killed: processed, or in the
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature(
 POLICY = paths.MANIFESTS / "zeroloss" / "scaledobject.yaml"
 # 100 messages/s a pod. Retries as the text has them: 1, 2 and 4 s, then the dead-letter topic.
 SHARES = (0.01, 0.001)  # of messages that fail at first, and for ever
-UNCOMMITTED = "a kill leaves uncommitted no more than a commit interval of 250 ms, a poll of 50 ms and a commit on its way"
+UNCOMMITTED = "a kill leaves uncommitted no more than a commit interval of 333 ms, a poll of 50 ms and a commit on its way"
 WORKLOAD = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=SHARES[0], poison_rate=SHARES[1])
 
 

@@ -21,9 +21,9 @@ EVEN = np.full(P, 1 / P)
 
 
 def lag_150(**metadata):
-    """The committed policy lag-150 with other metadata of its trigger, and bounds."""
-    content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml").content
-    for field, value in metadata.items():
+    """The committed policy lag-4500 with a lagThreshold of 150, other metadata of its trigger, and bounds."""
+    content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml").content
+    for field, value in ({"lagThreshold": "150"} | metadata).items():
         place = content["spec"] if field in content["spec"] or field.startswith(("min", "max")) else None
         if place is None:
             content["spec"]["triggers"][0]["metadata"][field] = value
@@ -33,7 +33,7 @@ def lag_150(**metadata):
 
 
 def lasting(**metadata):
-    """lag-150 with the persistent-lag scaler in place of the kafka trigger, of the same threshold."""
+    """lag_150 with the persistent-lag scaler in place of the kafka trigger, of the same threshold."""
     content = lag_150(**{field: value for field, value in metadata.items() if field.startswith(("min", "max"))}).content
     given = {"scalerAddress": "lag-scaler:6000", "bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}
     given |= {"lagThreshold": "150", "sustainSeconds": "120", "allowIdleConsumers": "true"}
@@ -123,7 +123,7 @@ def test_without_reaction_lag_grows_by_the_difference():
 
 
 def test_a_step_scales_out_drains_and_gives_back():
-    """lag-150 on the plateau: up to what 1,800/s need, lag back at a threshold, and the floor again."""
+    """lagThreshold 150 on the plateau: up to what 1,800/s need, lag back at a threshold, and the floor again."""
     curve = simulate(Situation(step(180, 1800, duration=2400), EVEN, Consumers(100.0, 3.0)), lag_150())
     first = curve.changes[0]
     assert first[0] == 165.0

@@ -12,7 +12,7 @@ from lab.spec import scale as scales
 
 QUICK, REAL = scales.load("quick"), scales.load("real")
 ROW = Row("plateau", "quick", "peak", "peak lag", "messages", 6, 2, 9e4, True, 0.02, -0.01, 0.05, 0.93, 0.1, FAITHFUL)
-RUNS = Runs("plateau", "quick", 6, 2, "2026-11-22", "2 cores, AMD EPYC", "0123", "lag-150", 1.0)
+RUNS = Runs("plateau", "quick", 6, 2, "2026-11-22", "2 cores, AMD EPYC", "0123", "lag-4500", 1.0)
 PEAK, PODS = Origin(("peak",), MESSAGES), Origin(("pods",))
 OUTCOME = Outcome(
     "real",

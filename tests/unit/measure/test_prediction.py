@@ -29,8 +29,8 @@ KNOWN = Calibration(Consumers(100.0, 3.0), 0.0, 0.0)
 
 
 def inputs(**changes):
-    """The inputs of a trial of lag-150 at quick scale."""
-    applied = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml").compressed(scale.load("quick"))
+    """The inputs of a trial of lag-4500 at quick scale."""
+    applied = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml").compressed(scale.load("quick"))
     workload = asdict(Workload(process_ms="5-15", concurrency=1))
     given = {"profile": TRAFFIC.to_dict(), "policy": applied.content, "workload": workload, "seed": 1, "partitions": 24}
     return given | {"scale": asdict(scale.load("quick")), "partitions_after": None} | changes

@@ -16,8 +16,8 @@ from lab.spec import scale as scales
 from lab.spec.controller import LagController
 
 FOLDER = paths.MANIFESTS / "controllers"
-EVEN = yamlfile.read(FOLDER / "controller-150.yaml")
-LAGS = st.lists(st.integers(0, 5_000), min_size=1, max_size=40)
+EVEN = yamlfile.read(FOLDER / "controller-4500.yaml")
+LAGS = st.lists(st.integers(0, 150_000), min_size=1, max_size=40)
 
 
 def parsed(**changes):
@@ -42,33 +42,33 @@ class TestDecision:
 
     def test_it_scales_up_by_the_policies_and_says_why(self):
         """24 are wanted; the larger of 200 % and 8 pods from 4 allows 12, and the reasons say each step."""
-        decision, _ = decide_on_lag(parsed(), State(), 4, 24 * 150, 0.0)
+        decision, _ = decide_on_lag(parsed(), State(), 4, 24 * 4500, 0.0)
         assert decision.desired == 12
         assert decision.limited == "ScaleUpLimit"
         text = "; ".join(decision.reasons)
-        assert "3600 / (150 x 4) = 6" in text
-        assert "ceil(3600 / 150) = 24" in text
+        assert "108000 / (4500 x 4) = 6" in text
+        assert "ceil(108000 / 4500) = 24" in text
         assert "ScaleUpLimit: 24 -> 12" in text
 
     @pytest.mark.parametrize(("down_at", "after"), [(0.9, [12, 12, 6]), (0.1, [12, 12, 12])])
     def test_a_busy_pod_is_no_surplus(self, down_at, after):
-        """400 messages in flight on 12 pods are 0.22 of their threshold: surplus to the HPA's 0.9, work to a downAt of 0.1."""
-        steps = walk(parsed(downAt=down_at), 12, [12 * 150, 400, 400], every=299.0)
+        """12,000 messages in flight on 12 pods are 0.22 of their threshold: surplus to a downAt of 0.9, work to one of 0.1."""
+        steps = walk(parsed(downAt=down_at), 12, [12 * 4500, 12_000, 12_000], every=299.0)
         assert [desired for *_, desired in steps] == after
 
     def test_an_idle_group_is_given_back_after_the_window(self):
-        """60 messages on 24 pods are 0.017: nothing for 300 s since there was work, then half, and half again 60 s later."""
-        steps = walk(parsed(downAt=0.1), 24, [500] + [60] * 25)
+        """1,800 messages on 24 pods are 0.017: nothing for 300 s since there was work, then half, and half again 60 s later."""
+        steps = walk(parsed(downAt=0.1), 24, [15_000] + [1_800] * 25)
         assert [desired for *_, desired in steps][:25] == [24] * 20 + [12] * 4 + [6]
 
     def test_a_deployment_at_0_is_left_there(self):
         """Whoever set it to 0 meant it; the HPA leaves it alone too."""
-        assert decide_on_lag(parsed(), State(), 0, 10_000, 0.0)[0].desired == 0
+        assert decide_on_lag(parsed(), State(), 0, 300_000, 0.0)[0].desired == 0
 
     @pytest.mark.parametrize(("replicas", "desired"), [(30, 24), (2, 4)])
     def test_replicas_out_of_bounds_are_brought_back(self, replicas, desired):
         """Another hand's change is brought within minReplicas and maxReplicas at once."""
-        assert decide_on_lag(parsed(), State(), replicas, 10 * 150, 0.0)[0].desired == desired
+        assert decide_on_lag(parsed(), State(), replicas, 10 * 4500, 0.0)[0].desired == desired
 
 
 class TestProperties:
@@ -79,7 +79,7 @@ class TestProperties:
         """Up only above upAt, down only below downAt; between them nothing changes."""
         chosen = parsed(upAt=up_at, downAt=down_at)
         for before, lag, after in walk(chosen, replicas, lags):
-            ratio = lag / (150 * before)
+            ratio = lag / (4500 * before)
             assume(abs(ratio - up_at) > 1e-6)  # a tolerance is a quantity: 1e-9 is its last digit
             assume(abs(ratio - down_at) > 1e-6)
             if after > before:
@@ -97,9 +97,9 @@ class TestProperties:
 
     @given(st.integers(4, 24), LAGS, st.sampled_from([0.5, 15.0, 40.0]))
     def test_with_the_hpas_hysteresis_it_decides_as_kedas_hpa(self, replicas, lags, every):
-        """Policy controller-150 is lag-150 by another hand: the same replicas at every sync, on the HPA that KEDA makes."""
-        made = keda.hpa(policy.load(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml"), {"TOPIC": "events"})
-        spec, state, current, expected = hpa.parse(made, "lag-150"), State(), replicas, []
+        """Policy controller-4500 is lag-4500 by another hand: the same replicas at every sync, on the HPA that KEDA makes."""
+        made = keda.hpa(policy.load(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml"), {"TOPIC": "events"})
+        spec, state, current, expected = hpa.parse(made, "lag-4500"), State(), replicas, []
         for index, lag in enumerate(lags):
             decision, state = hpa.decide(spec, state, current, [hpa.external(lag)], index * every)
             current = decision.desired
@@ -112,33 +112,33 @@ class TestPolicy:
 
     def test_what_it_says_is_what_is_known(self):
         """Bounds, threshold, sync and target; no HPA acts for it."""
-        given = policy.load(FOLDER / "controller-150.yaml")
+        given = policy.load(FOLDER / "controller-4500.yaml")
         assert isinstance(given, LagController)
         assert (given.min_replicas, given.max_replicas, given.start, given.hpa) == (4, 24, 4, None)
-        assert (given.lag_threshold, given.sync_s, given.target, given.name) == (150, 15.0, "consumer", "controller-150")
+        assert (given.lag_threshold, given.sync_s, given.target, given.name) == (4500, 15.0, "consumer", "controller-4500")
 
     def test_a_scale_compresses_its_times_and_no_ratio(self):
         """At quick scale a sync of 15 s is one of 0.5 s, and 300 s of window are 10 s."""
-        small: Any = policy.load(FOLDER / "controller-150-held.yaml").compressed(scales.load("quick"))
+        small: Any = policy.load(FOLDER / "controller-4500-held.yaml").compressed(scales.load("quick"))
         spec = small.content["spec"]
         assert (spec["syncSeconds"], spec["upAt"], spec["downAt"], spec["lagThreshold"]) == (0.5, 1.1, 0.06, 150)
         assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 10
         assert small.spec.behavior.up.policies[1].period_s == 1
-        full: Any = policy.load(FOLDER / "controller-150.yaml").compressed(scales.load("full"))
-        assert full.lag_threshold == 600
+        full: Any = policy.load(FOLDER / "controller-4500.yaml").compressed(scales.load("full"))
+        assert full.lag_threshold == 18_000
 
     def test_without_a_behavior_it_has_the_apis_defaults(self):
         """4 pods or 100 % per 15 s up; down without a limit but the window of 300 s."""
         content = copy.deepcopy(EVEN)
         del content["spec"]["behavior"]
-        assert [after for *_, after in walk(controller.parse(content, "x"), 4, [10_000] * 3)] == [8, 16, 24]
+        assert [after for *_, after in walk(controller.parse(content, "x"), 4, [300_000] * 3)] == [8, 16, 24]
         given = controller.parse(content, "x").compressed(scales.load("quick"))
         assert given.content["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 10
 
     def test_committed_policies_differ_from_kedas_in_what_they_say_they_do(self):
-        """Floor, ceiling, threshold and behavior are those of lag-150; only the held one has another hysteresis."""
-        keda_spec = yamlfile.read(paths.MANIFESTS / "scaledobjects" / "lag-150.yaml")["spec"]
-        held = yamlfile.read(FOLDER / "controller-150-held.yaml")["spec"]
+        """Floor, ceiling, threshold and behavior are those of lag-4500; only the held one has another hysteresis."""
+        keda_spec = yamlfile.read(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml")["spec"]
+        held = yamlfile.read(FOLDER / "controller-4500-held.yaml")["spec"]
         assert EVEN["spec"] == held | {"downAt": 0.9}
         assert EVEN["spec"]["behavior"] == keda_spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
         assert EVEN["spec"]["minReplicas"] == keda_spec["minReplicaCount"]

@@ -60,7 +60,7 @@ def write(folder):
         (folder / name).write_text(text)
     for theirs, ours in {
         "profiles/plateau": "profiles/ours",
-        "manifests/scaledobjects/lag-150": "manifests/hpa/our-lag",
+        "manifests/scaledobjects/lag-4500": "manifests/hpa/our-lag",
     }.items():
         (folder / ours).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(paths.FILES / f"{theirs}.yaml", folder / f"{ours}.yaml")

@@ -79,10 +79,10 @@ def test_a_callers_own_files_come_first(folder):
 def test_a_name_that_no_one_has_is_refused_with_all_there_are(folder):
     """The caller's and the lab's."""
     library = Library.of(folder)
-    for find, mine, labs in ((library.profile, "ours", "plateau"), (library.policy, "our-lag", "lag-150")):
+    for find, mine, labs in ((library.profile, "ours", "plateau"), (library.policy, "our-lag", "lag-4500")):
         with pytest.raises(InputError) as error:
             find("none")
         assert {mine, labs} <= set(error.value.allowed.removeprefix("one of ").split(", "))
         assert "scales" not in error.value.allowed
-    with pytest.raises(InputError, match="scaledobjects/lag-150"):
+    with pytest.raises(InputError, match="scaledobjects/lag-4500"):
         library.manifest("scaledobjects/none")

@@ -96,7 +96,7 @@ def test_a_drained_consumer_leaves_nothing_undone(bootstrap, produced, balancer)
     topics.create(bootstrap, {f"receipts-{name}": 1, f"reports-{name}": 1})
     command = [sys.executable, "-m", "lab.programs.consumer", f"--bootstrap-servers={bootstrap}", f"--topic={produced[3]}"]
     command += [f"--group={name}", f"--receipts-topic=receipts-{name}", f"--reports-topic=reports-{name}"]
-    command += [f"--balancer={balancer}", "--metrics-port=0", "--process-ms=2", "--concurrency=3"]
+    command += [f"--balancer={balancer}", "--metrics-port=0", "--process-ms=2", "--concurrency=3", "--commit-interval-ms=250"]
     process = subprocess.Popen(command, env=dict(os.environ, HOSTNAME=f"pod-{name}"), stderr=subprocess.DEVNULL)
     lag = LagReader(bootstrap, name, produced[3])
     try:

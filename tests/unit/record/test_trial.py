@@ -49,7 +49,8 @@ def test_the_published_schema_is_that_of_the_types():
     assert published == json.loads(json.dumps(trial.json_schema()))
     inputs = published["properties"]["inputs"]
     assert (
-        set(inputs["properties"]) == {field.name for field in fields(Inputs)} - {"during", "library", "policy_times"} | EVENTS
+        set(inputs["properties"])
+        == {field.name for field in fields(Inputs)} - {"during", "library", "policy_times", "policy_lags"} | EVENTS
     )
     assert set(FULL.to_json()) == set(published["properties"])
 
@@ -68,7 +69,7 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
     assert read.inputs.id == read.id == written["id"]
     content = read.to_json()
     assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
-    added = {"events": [], "topic_ids": [], "policy_times": [], "turn": None, "duet": None}
+    added = {"events": [], "topic_ids": [], "policy_times": [], "policy_lags": [], "turn": None, "duet": None}
     assert content == written | added
 
 

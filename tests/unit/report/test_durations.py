@@ -10,7 +10,7 @@ from lab.spec import scale as scales
 from tests.experiments.workloads import slim
 from tests.unit.measure import whole
 
-INPUTS = inputs.read("plateau", "lag-150", slim(), 1, scales.load("quick"), "binary", until="replayed")
+INPUTS = inputs.read("plateau", "lag-4500", slim(), 1, scales.load("quick"), "binary", until="replayed")
 
 
 def trial(name, begun, *, finished, ledger_s=4.0, **times):

@@ -9,6 +9,7 @@ from lab.judge.quantity import Quantity, Undecided
 from lab.report import breakdown, evidence
 from lab.report.evidence import Evidence
 from lab.report.session import Session
+from lab.spec.scale import Scale
 from tests.unit.report import demo
 
 FEW = Undecided("difference", "s", None, "1 pair: a difference is claimed from 6 on")
@@ -25,7 +26,7 @@ def session(monkeypatch):
 
 def records(*names):
     """Records by name, which nothing is read of."""
-    return {name: [SimpleNamespace(name=name)] for name in names}
+    return {name: [SimpleNamespace(name=name, scale=Scale("real", 1, 1))] for name in names}
 
 
 def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
@@ -62,9 +63,10 @@ def test_the_noise_stands_beside_the_comparison(session, monkeypatch):
 
 
 def test_a_chart_is_attached_as_a_vector_image(monkeypatch):
-    """What can't be drawn says why."""
+    """Its size is in its name."""
     attached = []
     monkeypatch.setattr("allure.attach", lambda body, name, kind: attached.append((body, name, kind.extension)))
-    evidence._draw(lambda: breakdown.breakdown(demo.reaction()), "1 x", page=False)
+    evidence._draw(lambda: breakdown.breakdown(demo.reaction()), "1 x")
     assert attached[0][0].startswith("<svg")
-    assert attached[0][1:] == ("1 x (image)", "svg")
+    size = round(len(attached[0][0].encode()) / 1000)
+    assert attached[0][1:] == (f"1 x ({size} kB)", "svg")

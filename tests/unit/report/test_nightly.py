@@ -142,6 +142,9 @@ def test_the_gate_is_a_command_that_exists(
         assert told in capsys.readouterr().out
 
 
+PARTS = ("report.html", "timelines.html", "report", "summary.md", "verdicts.json", "records", "history.jsonl")
+
+
 def test_what_is_kept_is_kept_after_a_red_night_too(steps: list[dict[str, Any]]) -> None:
     """The gate, the history, the summary and the artifacts do not depend on the experiments' success; nothing hides it."""
     ran = next(n for n, step in enumerate(steps) if "--repeat" in step.get("run", ""))
@@ -149,7 +152,7 @@ def test_what_is_kept_is_kept_after_a_red_night_too(steps: list[dict[str, Any]])
     assert all(step["if"].startswith("always()") for step in steps[ran + 1 :])
     assert not any("continue-on-error" in step for step in steps)
     kept = {path for step in steps[ran + 1 :] for path in step.get("with", {}).get("path", "").split()}
-    assert kept == {f"results/{name}" for name in ("report", "summary.md", "verdicts.json", "records", "history.jsonl")}
+    assert kept == {f"results/{name}" for name in PARTS}
 
 
 def test_the_history_goes_round(steps: list[dict[str, Any]]) -> None:

@@ -19,7 +19,7 @@ def curve(most):
 
 def drawn(recorded=None, objective_s=2.0):
     """The spec and its rows by panel and series."""
-    data = predict.Forecast("lag-150 on a step", "simulated", PROFILE, 0.0, objective_s, curve(900.0), recorded)
+    data = predict.Forecast("lag-4500 on a step", "simulated", PROFILE, 0.0, objective_s, curve(900.0), recorded)
     spec = predict.forecast(data).to_dict()
     found = {}
     for panel in spec["vconcat"]:

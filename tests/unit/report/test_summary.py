@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -12,7 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.report import session
+from lab.report import page as renderer
+from lab.report import summary
+from lab.report.session import Case, Session
+from lab.report.summary import Summary
+from lab.report.tables import Table
 from tests.unit.report.test_tables import VERDICT, Tags, verdicts
 
 HELD = VERDICT | {"experiment": "2 reaction"}
@@ -32,9 +37,42 @@ CONCLUSION = {
     "because": "24 surplus pods owned 0 partitions and added 0 messages/s",
 }
 HEAD = {"scale": "standard", "runtime": "binary", "machine": "2 cores", "commit": None}
-PAGES = [session.summary_markdown, session.summary_html]
-pages = pytest.mark.parametrize("page", PAGES)
 Page = Callable[..., str]
+
+
+def content(
+    rows: Sequence[dict[str, Any]],
+    concluded: Sequence[dict[str, str]] = (),
+    head: Mapping[str, Any] | None = None,
+    *,
+    expected: Sequence[str] = (),
+    policy_yaml: str | None = None,
+    outcomes: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The content of a session whose experiments have one test each, which judged these rows."""
+    tests: dict[str, Case] = {}
+    for row in rows:
+        name = row["experiment"]
+        tests.setdefault(name, Case(name, name, outcome="passed")).rows.append(row)
+    for name, outcome in (outcomes or {}).items():
+        test = tests.setdefault(name, Case(name, name))
+        test.outcome, test.remark = outcome, f"why {name} {outcome}"
+    made = Session(tests=tests, conclusions=list(concluded), expected=expected).content(Path())
+    return made | {"head": head or {}, "policy": policy_yaml}
+
+
+def markdown(*given: Any, **named: Any) -> str:
+    """summary.md of :func:`content`."""
+    return renderer.markdown(Summary(content(*given, **named)))
+
+
+def html(*given: Any, **named: Any) -> str:
+    """The session's page of :func:`content`."""
+    return renderer.html(Summary(content(*given, **named)))
+
+
+PAGES = [markdown, html]
+pages = pytest.mark.parametrize("page", PAGES)
 conclusions = st.fixed_dictionaries(dict.fromkeys(("experiment", "setting", "value", "because"), st.text(max_size=20)))
 
 
@@ -45,7 +83,7 @@ def plain(text: str) -> str:
 
 def section(text: str, heading: str) -> str:
     """What stands under one heading, without markup; empty if there is no such heading."""
-    parts = re.split(r"^## |<h2>", text, flags=re.MULTILINE)
+    parts = re.split(r"^## |<h2>|<nav", text, flags=re.MULTILINE)
     return next((plain(part) for part in parts if part.startswith(heading)), "")
 
 
@@ -55,8 +93,8 @@ def test_a_breach_is_told_before_the_table(page: Page) -> None:
     text = page([HELD, BREACHED], [], HEAD)
     assert "2 reaction, drain: 1.62 x, wanted < 1.5 x; two hot | ones" in section(text, "Breached")
     assert "reaction: 71.2" not in section(text, "Breached")
-    assert text.index("Breached") < text.index("Claims")
-    assert "✘ breached" in section(text, "Claims")
+    assert text.index("Breached") < text.index("All verdicts")
+    assert "✘ breached" in section(text, "All verdicts")
     assert "1 held, 1 breached, 0 no data" in plain(text)
 
 
@@ -106,7 +144,7 @@ def test_each_kind_is_counted_by_itself(page: Page) -> None:
 )
 def test_all_held_is_said_of_invariants_alone(rows: list[dict[str, Any]], expected: list[str], said: bool) -> None:
     """And only where every one of them was judged and held."""
-    assert ("all held" in session.tally(rows, expected)) is said
+    assert ("all held" in Summary(content(rows, expected=expected)).tally) is said
 
 
 @pages
@@ -130,24 +168,24 @@ def test_all_held_has_nothing_to_tell(page: Page) -> None:
 def test_an_empty_session_says_so(page: Page) -> None:
     """Nothing judged and nothing concluded is written out, not left blank."""
     text = page([], [], HEAD, expected=["2 reaction"])
-    assert "Nothing was judged." in section(text, "Claims")
+    assert "1 experiment is missing. Nothing was judged." in plain(text)
+    assert "Nothing was judged." in section(text, "All verdicts")
     assert "No experiment of this session concluded" in section(text, "Recommended policy")
     assert "0 held, 0 breached, 0 no data; 1 of 1 experiments missing" in plain(text)
 
 
 def test_missing_keeps_the_expected_order() -> None:
     """Each once, in the order asked for; a verdict without data is a verdict."""
-    assert session.missing([HELD, NO_DATA], ["9 kafka", "4 ceiling", "1 signal", "9 kafka", "2 reaction"]) == [
-        "9 kafka",
-        "1 signal",
-    ]
+    expected = ["9 kafka", "4 ceiling", "1 signal", "9 kafka", "2 reaction"]
+    assert Summary(content([HELD, NO_DATA], expected=expected)).missing == ["9 kafka", "1 signal"]
 
 
-@pages
-def test_the_head_is_one_line(page: Page) -> None:
-    """Scale and machine stand above every number; what is not known says so."""
+def test_the_head_is_one_line() -> None:
+    """Scale and machine stand above every number; what is not known says so. The page has each fact by its name."""
     wanted = "scale standard; runtime binary; machine 2 cores; commit unknown"
-    assert [plain(line) for line in page([], [], HEAD).splitlines()].count(wanted) == 1
+    assert [plain(line) for line in markdown([], [], HEAD).splitlines()].count(wanted) == 1
+    for name, value in HEAD.items():
+        assert f"<dt>{name}</dt><dd>{value or 'unknown'}</dd>" in html([], [], HEAD)
 
 
 @pages
@@ -161,15 +199,16 @@ def test_the_policy_says_what_and_why(page: Page) -> None:
 
 
 def test_markdown_is_what_a_reader_expects() -> None:
-    """The table in full, as it is written."""
-    table = session.summary_markdown([BREACHED | {"trials": ["a1", "b 2"]}], [CONCLUSION], HEAD).split("\n## ")
-    assert table[2].splitlines()[2:] == [
-        "| experiment | kind | claim | quantity | target | source | measured | verdict | records |",
-        "|---|---|---|---|---|---|---:|---|---|",
-        "| 2 reaction | claim | two hot \\| ones | drain | &lt; 1.5 x | not stated | 1.62 x | ✘ breached "
+    """The tables in full, as they are written."""
+    text = markdown([BREACHED | {"trials": ["a1", "b 2"]}], [CONCLUSION], HEAD)
+    lines = {part.splitlines()[0]: part.splitlines()[2:] for part in text.split("\n## ")}
+    assert lines["All verdicts"] == [
+        "| experiment | kind | claim | quantity | target | source | measured | runs | verdict | records |",
+        "|---|---|---|---|---|---|---:|---|---|---|",
+        "| 2 reaction | claim | two hot \\| ones | drain | &lt; 1.5 x | not stated | 1.62 x | n = 1 | ✘ breached "
         "| [a1](records/a1/), [b 2](records/b%202/) |",
     ]
-    assert table[3].splitlines()[4] == (
+    assert lines["Recommended policy"][2] == (
         "| maxReplicaCount | 24 | 24 surplus pods owned 0 partitions and added 0 messages/s | 4 ceiling |"
     )
 
@@ -177,26 +216,25 @@ def test_markdown_is_what_a_reader_expects() -> None:
 @given(st.text(max_size=60) | st.text("`~ \n", max_size=20))
 def test_no_yaml_ends_its_own_block(policy: str) -> None:
     """Whatever the YAML holds, the first line that could close the block is the one after it."""
-    lines = session.summary_markdown([], [], {}, policy_yaml=policy).split("\n")
+    lines = markdown([], [], {}, policy_yaml=policy).split("\n")
     begun = next(n for n, line in enumerate(lines) if line.endswith("```yaml"))
     fence = lines[begun].removesuffix("yaml")
     closing = next(n for n in range(begun + 1, len(lines)) if lines[n].strip().startswith(fence))
     assert "\n".join(lines[begun + 1 : closing]) == policy.rstrip()
-    assert lines[closing + 1 :] == [""]
 
 
 @given(st.lists(verdicts, min_size=1, max_size=4), st.lists(conclusions, min_size=1, max_size=3), st.text(max_size=9))
 def test_no_text_breaks_the_markdown(rows: list[dict[str, Any]], concluded: list[dict[str, str]], name: str) -> None:
     """Any text in any cell: each row stays one line with its columns, and no line becomes a tag or a heading."""
-    text = session.summary_markdown(rows, concluded, {name: name}, expected=[name])
+    text = markdown(rows, concluded, {name: name}, expected=[name])
     lines = [line for line in text.split("\n") if line.startswith("|")]
-    tables = [len(session.CLAIMS)] * (len(rows) + 2) + [len(session.SETTINGS)] * (len(concluded) + 2)
+    tables = [len(summary.SETTINGS)] * (len(concluded) + 2) + [len(summary.CLAIMS)] * (len(rows) + 2)
     assert len(lines) == len(tables)
     for line, columns in zip(lines, tables, strict=True):
         assert line.replace("\\\\", "").replace("\\|", "").count("|") == columns + 1
     assert "<" not in text
-    headings = re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)
-    assert set(headings) <= {session.TITLE, "Breached", "Invalid", "No data", "Missing", "Claims", "Recommended policy"}
+    known = {summary.TITLE, *["Breached", "Invalid", "No data", "Missing", "Answers", "All verdicts", "Recommended policy"]}
+    assert set(re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)) <= known
 
 
 class Links(Tags):
@@ -214,21 +252,25 @@ class Links(Tags):
 
 @given(st.lists(verdicts, min_size=1, max_size=4), st.lists(conclusions, min_size=1, max_size=3), st.text(max_size=9))
 def test_no_text_breaks_the_page(rows: list[dict[str, Any]], concluded: list[dict[str, str]], name: str) -> None:
-    """Only the page's own tags and cells, and each record's link leads to its folder below records/."""
+    """Only the page's own tags, and each record's link leads to its folder below records/; the others stay on the page."""
     seen = Links()
-    seen.feed(session.summary_html(rows, concluded, {name: name}, policy_yaml=name, expected=[name]))
+    seen.feed(html(rows, concluded, {name: name}, policy_yaml=name, expected=[name]))
     seen.close()
-    own = "html head meta title style body main h1 h2 p b ul li table thead tbody tr th td a pre"
+    own = (
+        "html head meta title style body header nav main section article div h1 h2 h3 p b i em small a pre span ul li dl dt dd"
+    )
+    own += " table caption thead tbody tfoot tr th td details summary"
     assert set(seen.tags) <= set(own.split())
-    assert seen.tags.count("td") == len(rows) * len(session.CLAIMS) + len(concluded) * len(session.SETTINGS)
-    trials = [trial for row in rows for trial in row["trials"]]
-    assert [unquote(link) for link in seen.links] == [f"records/{trial}/" for trial in trials]
-    assert all(link.count("/") == 2 for link in seen.links)
+    trials = sorted(f"records/{trial}/" for row in rows for trial in row["trials"])
+    links = [unquote(link) for link in seen.links if not link.startswith(("#", "report/", "timelines"))]
+    assert set(links) == set(trials)
+    assert len(links) >= len(trials)
+    assert all(quoted.count("/") == 2 for quoted in seen.links if quoted.startswith("records/"))
 
 
 def test_the_name_of_a_record_is_text() -> None:
     """A record's id is escaped in what is read and quoted in what is followed."""
-    page = session.summary_html([HELD | {"trials": ['<b>"/..']}], [], {})
+    page = html([HELD | {"trials": ['<b>"/..']}], [], {})
     assert '<a href="records/%3Cb%3E%22%2F../">&lt;b&gt;&#34;/..</a>' in page
 
 
@@ -237,3 +279,74 @@ def test_an_unknown_verdict_is_refused(page: Page) -> None:
     """A new word must get a meaning before it is counted."""
     with pytest.raises(ValueError, match="'passed' is not one of held, breached, no data, invalid"):
         page([HELD | {"verdict": "passed"}], [], HEAD)
+
+
+@pages
+def test_a_broken_test_is_told_and_nothing_is_praised_beside_it(page: Page) -> None:
+    """In the headline, with its reason, and in the counts; that all held is not said."""
+    text = plain(page([INVARIANT], [], HEAD, outcomes={"5 brokers": "broken"}))
+    assert "1 test is broken." in text
+    assert "why 5 brokers broken" in text
+    assert "tests: 1 broken" in text
+    assert "all held" not in text
+    assert summary.ALL_WELL not in text
+
+
+@pages
+def test_a_test_that_fails_beside_its_claims_is_told(page: Page) -> None:
+    """A plain assertion is no claim, and no verdict shows it; one that failed by a breach is told by the breach alone."""
+    text = plain(page([INVARIANT, BREACHED], [], HEAD, outcomes={"2 reaction": "failed", "5 brokers": "failed"}))
+    assert "1 claim was breached. 1 test failed beside its claims." in text
+    assert "why 5 brokers failed" in text
+    assert "why 2 reaction failed" not in text
+
+
+@pages
+def test_tests_that_invalid_trials_broke_are_counted_as_such(page: Page) -> None:
+    """They are broken for whoever counts tests; the reason is the trial's."""
+    text = plain(page([INVALID], [], HEAD, outcomes={"3 dip": "broken"}))
+    assert "1 test is broken, 1 of them by invalid trials. 1 verdict is invalid." in text
+
+
+@pages
+def test_repeats_show_their_interval_and_their_number(page: Page) -> None:
+    """Median, interval with its confidence, runs, and in how many it held; a single run says that it is one."""
+    runs = {"n": 6, "held": 5, "worst": 95.0, "low": 60.0, "high": 95.0, "confidence": 0.96875}
+    text = plain(page([HELD | {"repeats": runs}, BREACHED], [], HEAD))
+    assert "60 to 95 (97 %), n = 6, held in 5" in text
+    assert "n = 1" in text
+
+
+@pages
+def test_experiments_come_in_their_natural_order(page: Page) -> None:
+    """1, 2, 10, and then those with a name."""
+    names = ["model", "10_lag", "2_reaction", "1_signal"]
+    text = plain(page([HELD | {"experiment": name, "why": f"of {name}"} for name in names], [], HEAD))
+    places = [text.index(f"of {name}") for name in ("1_signal", "2_reaction", "10_lag", "model")]
+    assert places == sorted(places)
+
+
+@pages
+def test_a_note_on_a_verdict_and_a_further_table_are_shown(page: Page) -> None:
+    """What a claim is worth at real time, and sections that a session adds, are in both."""
+    session = Session()
+    session.add_section("Two alike", Table(("pair", "difference"), [["a", "0.1"]]), "How far a side is from itself.")
+    made = content([HELD | {"real_time": "not shown to hold"}], [], HEAD)
+    made["sections"] = session.content(Path())["sections"]
+    text = plain((renderer.markdown if page is markdown else renderer.html)(Summary(made)))
+    for shown in ("not shown to hold", "Two alike", "How far a side is from itself.", "0.1"):
+        assert shown in text
+
+
+def test_the_question_is_the_modules_first_line() -> None:
+    """Without the name of the experiment; the rest of the docstring is its note."""
+    case = Case("x", "3_dip", heading="3 Rebalance dip", note="Experiment 3: what does a step cost?\n\nHypothesis. Much.")
+    case.rows.append(HELD)
+    made = Session(tests={"x": case}).content(Path())
+    (one,) = Summary(made).experiments
+    assert (one.number, one.heading, one.question, one.note) == (
+        "3",
+        "Rebalance dip",
+        "What does a step cost?",
+        ["Hypothesis. Much."],
+    )

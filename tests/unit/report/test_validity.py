@@ -8,6 +8,7 @@ from lab.judge.quantity import Quantity
 from lab.report import evidence
 from lab.report.evidence import Evidence
 from lab.report.session import Session
+from lab.report.summary import Summary
 from lab.report.validity import gate_table, lines, session_table
 from tests.unit.measure.built import record
 
@@ -62,5 +63,5 @@ def test_a_claim_on_an_invalid_trial_is_no_pass_and_no_breach(value, tmp_path, m
     (row,) = session.rows
     assert (row["verdict"], row["measured"]) == ("invalid", value)
     assert "steal 0.3" in row["note"]
-    assert session.lines()[0].startswith(" invalid  claim      flips: ")
+    assert Summary(session.content(tmp_path)).lines[0].startswith(" invalid  claim      flips: ")
     assert list(session.validity) == [tmp_path.name]

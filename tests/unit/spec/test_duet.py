@@ -17,7 +17,7 @@ from lab.spec.workload import Workload
 from tests.experiments.workloads import busy, light, slim
 
 
-def read(policy="lag-150", profile="plateau", workload=None, seed=1, **how):
+def read(policy="lag-4500", profile="plateau", workload=None, seed=1, **how):
     """The inputs of a trial at quick scale."""
     how = {"until": "replayed"} | how
     return inputs.read(profile, policy, workload or light(), seed, scales.load("quick"), "binary", **how)
@@ -29,7 +29,7 @@ LAG, CPU = read(workload=slim()), read("cpu", workload=slim())
 def test_sides_have_ids_of_their_own():
     """Neither is that of the trial by itself; they depend on what the other side is."""
     lag, cpu = sides(LAG, CPU)
-    again, other = sides(LAG, read("lag-5"))
+    again, other = sides(LAG, read("lag-noise"))
     assert lag.side == Side("a", CPU.id, 1.0)
     assert cpu.side == Side("b", LAG.id, 1.0)
     assert len({one.id for one in (LAG, CPU, lag, cpu, again, other)}) == 6
@@ -80,7 +80,7 @@ def test_what_drives_both_sides_is_one(other, field):
 def test_a_duets_events_are_those_of_both_sides():
     """Each has its own kill; the topic grows for both."""
     grown = {"profile": "repartition", "during": {"repartition": [Grow(48), Kill()]}}
-    assert sides(read(**grown), read("lag-5", **grown))[1].partitions_after == 48
+    assert sides(read(**grown), read("lag-noise", **grown))[1].partitions_after == 48
     with pytest.raises(InputError, match="duet: during: "):
         sides(read(**grown), read(profile="repartition"))
 

@@ -1,4 +1,4 @@
-"""The identity of trials over time: the committed records' inputs, read again from today's files, have their ids."""
+"""The identity of trials over time: the committed records' inputs, read again from today's files, have the ids of today."""
 
 import hashlib
 import json
@@ -10,8 +10,11 @@ from lab.spec import events, inputs, profile
 from lab.spec import scale as scales
 from lab.spec.events import Grow, Kill
 from lab.spec.workload import Workload
+from tests.records.today import inputs_today, names_today
 
-RECORDS = sorted((paths.PROJECT / "tests" / "records" / "judged" / "records").iterdir())
+FOLDER = paths.PROJECT / "tests" / "records" / "judged"
+RECORDS = sorted((FOLDER / "records").iterdir())
+NAMES = names_today(FOLDER)
 PLAIN = ("partitions", "until", "repetition", "driver")
 
 
@@ -32,12 +35,12 @@ def test_there_are_records_with_events():
 
 
 @pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
-def test_a_committed_record_keeps_its_id(folder):
-    """Same inputs as plain data, same id: neither a setting nor an event that came later changes either."""
+def test_a_committed_record_is_found_by_the_id_of_today(folder):
+    """Same inputs as plain data, but for what was renamed: neither a setting nor an event that came later changes the id."""
     trial = json.loads((folder / "trial.json").read_text())
-    chosen = read_again(trial["inputs"])
-    assert chosen.to_dict() == trial["inputs"]
-    assert chosen.id == trial["id"] == folder.name
+    chosen = read_again(inputs_today(trial["inputs"]))
+    assert chosen.to_dict() == inputs_today(trial["inputs"])
+    assert NAMES[chosen.id] == trial["id"] == folder.name
 
 
 @pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
@@ -49,8 +52,10 @@ def test_the_id_is_the_hash_of_the_inputs(folder):
 
 
 def test_the_trial_with_a_kill_keeps_its_id():
-    """No committed record has a kill: the id is that of scenario zero loss before events were data."""
-    work = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=0.01, poison_rate=0.001)
+    """No committed record has a kill: the id is that of scenario zero loss before events were data, with its commits."""
+    work = Workload(
+        process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=0.01, poison_rate=0.001, commit_interval_ms=250
+    )
     policy = paths.MANIFESTS / "zeroloss" / "scaledobject.yaml"
     chosen = inputs.read("zero-loss", policy, work, 1, scales.load("medium"), "binary", during={"sigkill": Kill()})
     assert chosen.id == "zero-loss-scaledobject-5b0976a2"

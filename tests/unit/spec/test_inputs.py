@@ -50,8 +50,8 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of bursty, catching-up, "),
-        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of bystanders, capped, "),
+        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of backlog, bursty, "),
+        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of backlog, bystanders, "),
         ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
         ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) is not allowed; allowed: more than 24"),
         (
@@ -133,7 +133,7 @@ def test_retries_are_told_at_the_trials_scale():
 
 def test_a_trial_of_before_there_were_dead_letters_keeps_its_identity():
     """What came later and is not used is not in the identity, so stored records are found; what is used is."""
-    assert read().id == "step-10x-lag-7f82f15c"
+    assert read().id == "step-10x-lag-d6aa9d5a"
     plain = {**read().to_dict()["workload"]}
     assert "dlq" not in plain
     assert not {"fault", "events"} & read().to_dict().keys()
@@ -157,7 +157,7 @@ WORKLOADS = st.builds(
 @given(
     name=st.sampled_from(NAMES),
     policy=st.sampled_from(
-        ["lag", "lag-150", "lasting-150", "lasting-30s", "cpu", "controller-150", "up-and-down", "bystanders"]
+        ["lag", "lag-4500", "lasting-4500", "lasting-30s", "cpu", "controller-4500", "up-and-down", "bystanders"]
     ),
     workload=WORKLOADS,
     seed=st.integers(0, 2**63),
@@ -242,6 +242,6 @@ def test_what_decides_beside_is_compressed_like_the_trials_own():
 
 def test_an_external_trigger_brings_its_scaler():
     """One replica of the committed Deployment, in the trial's namespace; no other policy has it."""
-    (scaler,) = (item for item in read(policy_name="lasting-150").manifests({}) if item["metadata"]["name"] == "lag-scaler")
+    (scaler,) = (item for item in read(policy_name="lasting-4500").manifests({}) if item["metadata"]["name"] == "lag-scaler")
     assert (scaler["kind"], scaler["spec"]["replicas"], "namespace" in scaler["metadata"]) == ("Deployment", 1, False)
     assert all(item["metadata"]["name"] != "lag-scaler" for item in read().manifests({}))

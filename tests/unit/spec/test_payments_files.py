@@ -7,6 +7,7 @@ import pytest
 from lab import paths, yamlfile
 from lab.errors import InputError
 from lab.spec import policy
+from lab.spec import scale as scales
 from lab.spec.adopt import adopt
 from lab.spec.scaledobject import parse
 
@@ -15,7 +16,7 @@ FOLDER = paths.MANIFESTS / "payments"
 
 
 def test_the_printed_file_is_refused_a_line_a_field():
-    """Two names that KEDA does not know; with both put right nothing is left to say, and it is the file we deploy."""
+    """Two names that KEDA does not know; with both put right it is the file we deploy, but for the lag of real time."""
     content = yamlfile.read(PRINTED)
     for wrong, right, value in (("minReplicas", "minReplicaCount", 3), ("maxReplicas", "maxReplicaCount", 50)):
         with pytest.raises(InputError) as error:
@@ -23,11 +24,15 @@ def test_the_printed_file_is_refused_a_line_a_field():
         allowed = f"allowed: {right}: KEDA ignores {wrong}"
         assert str(error.value) == f"printed.yaml: spec.{wrong}: {value} is not allowed; {allowed}"
         content["spec"][right] = content["spec"].pop(wrong)
-    assert parse(content, "printed.yaml").content == yamlfile.read(FOLDER / "scaledobject.yaml")
+    parse(content, "printed.yaml")
+    ours = yamlfile.read(FOLDER / "scaledobject.yaml")
+    assert ours["spec"]["triggers"][0]["metadata"].pop("lagThreshold") == "3750"
+    assert content["spec"]["triggers"][0]["metadata"].pop("lagThreshold") == "250"
+    assert content == ours
 
 
 def test_a_trial_replaces_only_what_ties_it_to_the_authors_cluster():
-    """Namespace, target, servers, group and topic; bounds, behavior and lagThreshold are his."""
+    """Namespace, target, servers, group and topic; bounds and behavior are his, and at medium his lagThreshold."""
     ours, replaced = adopt(policy.load(FOLDER / "scaledobject.yaml"))
     assert {one.field.rsplit(".", 1)[-1] for one in replaced} == {
         "namespace",
@@ -36,7 +41,8 @@ def test_a_trial_replaces_only_what_ties_it_to_the_authors_cluster():
         "consumerGroup",
         "topic",
     }
-    assert (ours.min_replicas, ours.max_replicas, ours.polling_s, ours.cooldown_s, ours.lag_threshold) == (3, 50, 15, 180, 250)
+    assert (ours.min_replicas, ours.max_replicas, ours.polling_s, ours.cooldown_s) == (3, 50, 15, 180)
+    assert ours.compressed(scales.load("medium")).lag_threshold == 250
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ OTHER = {
     "commit": "auto",
     "client_settings": "stock",
     "auto_offset_reset": "latest",
+    "compression": "lz4",
     "fail_rate": 0.25,
     "poison_rate": 0.5,
     "poison": "3:1000",

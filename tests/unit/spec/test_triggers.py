@@ -205,14 +205,14 @@ def test_annotations_pause():
 
 
 def test_a_scale_does_to_each_trigger_what_is_declared():
-    """Times are divided, the lag wanted per replica is multiplied; percent stay, and a time of day is refused."""
-    lasting = LASTING["metadata"] | {"lagThreshold": "1000", "lagSeconds": ""}
+    """A lag is rate x time; percent stay, a query may be of anything, and a time of day is refused."""
+    lasting = LASTING["metadata"] | {"lagThreshold": "1000", "activationLagThreshold": "100", "lagSeconds": ""}
     policy = scaled([KAFKA, CPU, PROMETHEUS, {"type": "external", "metadata": lasting}])
     made = policy.compressed(Scale("test", 30, 4)).content["spec"]["triggers"]
-    assert made[0]["metadata"]["lagThreshold"] == str(4 * policy.lag_threshold)
+    assert made[0]["metadata"]["lagThreshold"] == str(round(policy.lag_threshold * 4 / 30))
     assert made[1] == CPU
     assert float(made[2]["metadata"]["threshold"]) == 4 * float(PROMETHEUS["metadata"]["threshold"])
-    wanted = {"lagThreshold": "4000", "sustainSeconds": "4", "samplingInterval": "0.334"}
+    wanted = {"lagThreshold": "133", "activationLagThreshold": "13", "sustainSeconds": "4", "samplingInterval": "0.334"}
     assert made[3]["metadata"] == lasting | wanted
     with pytest.raises(InputError, match=r"my.yaml: spec.triggers: 'cron' is not allowed; allowed: any other trigger: a trial"):
         scaled([KAFKA, CRON]).compressed(Scale("test", 30, 1))

@@ -21,7 +21,7 @@ from tests.experiments.workloads import light
 def pair():
     """The sides of a duet of two policies."""
     scale = scales.load("quick")
-    read = [inputs.read("plateau", name, light(), 1, scale, "binary", until="replayed") for name in ("lag-150", "cpu")]
+    read = [inputs.read("plateau", name, light(), 1, scale, "binary", until="replayed") for name in ("lag-4500", "cpu")]
     return sides(*read)
 
 
@@ -189,7 +189,7 @@ def test_records_are_closed_part_by_part_of_all(tmp_path):
 @pytest.mark.parametrize(
     ("line", "concerns"),
     [
-        ('"scaled" HPA="trial-plateau-lag-150-aa-01/keda-hpa-consumer"', True),
+        ('"scaled" HPA="trial-plateau-lag-4500-aa-01/keda-hpa-consumer"', True),
         ('"scaled" HPA="trial-plateau-cpu-bb-01/keda-hpa-consumer"', False),
         ('"failed" keda-hpa-consumer: no metric for "trial-plateau-cpu-bb-01/consumer"', False),
         ('"failed to get" keda-hpa-consumer: no metric', True),
@@ -198,4 +198,4 @@ def test_records_are_closed_part_by_part_of_all(tmp_path):
 )
 def test_a_line_of_the_controller_is_of_the_side_that_it_names(line, concerns):
     """The HPAs of a duet may have one name in two namespaces."""
-    assert _concerns(line, "trial-plateau-lag-150-aa-01", " keda-hpa-consumer:") is concerns
+    assert _concerns(line, "trial-plateau-lag-4500-aa-01", " keda-hpa-consumer:") is concerns

@@ -44,7 +44,7 @@ def test_every_pod_of_a_trial_reads_the_login_if_there_is_one(file):
 
 def test_a_trials_scaler_reads_a_secret_of_the_trials():
     """With the clusters that the login is for, by the name that its manifest has."""
-    chosen = inputs.read("step-10x", "lasting-150", Workload(), 1, scales.load("quick"), "binary")
+    chosen = inputs.read("step-10x", "lasting-4500", Workload(), 1, scales.load("quick"), "binary")
     (scaler,) = (item for item in chosen.manifests({}) if item["metadata"]["name"] == "lag-scaler")
     (container,) = catalog.containers(scaler)
     for name, key in (("KAFKA_SETTINGS", "settings"), ("CLUSTERS", "clusters")):

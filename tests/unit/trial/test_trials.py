@@ -16,7 +16,7 @@ from tests.experiments.workloads import slim
 from tests.unit.measure import whole
 
 PLAN = {"profile": "plateau", "workload": slim(), "until": "replayed"}
-PLANS = {"CPU": PLAN | {"policy": "cpu"}, "lag": PLAN | {"policy": "lag-150"}, "low": PLAN | {"policy": "lag-5"}}
+PLANS = {"CPU": PLAN | {"policy": "cpu"}, "lag": PLAN | {"policy": "lag-4500"}, "low": PLAN | {"policy": "lag-noise"}}
 
 
 class Session:
@@ -107,7 +107,7 @@ def test_the_sides_of_a_duet_swap_from_block_to_block(tmp_path):
     """One execution has both; the first side's records come first whichever was put up first."""
     session = Session(tmp_path)
     lag, cpu = trials(session, repeat=3).duet(PLANS["lag"], PLANS["CPU"])
-    assert [run.inputs.policy_name for run in (*lag, *cpu)] == ["lag-150"] * 3 + ["cpu"] * 3
+    assert [run.inputs.policy_name for run in (*lag, *cpu)] == ["lag-4500"] * 3 + ["cpu"] * 3
     firsts = [next(n for n, side in enumerate((lag, cpu)) if asked[0] in {run.id for run in side}) for asked in session.asked]
     assert firsts == [0, 1, 0]
     assert [len(asked) for asked in session.asked] == [2, 2, 2]
@@ -142,7 +142,7 @@ def test_duets_that_are_compared_run_in_blocks_at_one_rate(tmp_path):
     assert blocks == {("light", "A/A"), ("A/A", "light")}
     assert [(turn.block, turn.place, turn.of) for turn in session.turns[:3]] == [(1, 1, 2), (1, 2, 2), (2, 1, 2)]
     lag, cpu = found["light"]
-    assert [run.inputs.policy_name for run in (lag[0], cpu[0], lag[1], cpu[1])] == ["lag-150", "cpu"] * 2
+    assert [run.inputs.policy_name for run in (lag[0], cpu[0], lag[1], cpu[1])] == ["lag-4500", "cpu"] * 2
 
 
 def test_a_session_goes_on_where_it_was_interrupted(tmp_path):

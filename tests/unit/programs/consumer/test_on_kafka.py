@@ -49,7 +49,8 @@ class Group:
         ]
         command += [f"--topic={self.names['events']}", f"--receipts-topic={self.names['receipts']}"]
         command += [f"--reports-topic={self.names['reports']}", f"--dlq-topic={self.names['dead-letters']}"]
-        command += ["--metrics-port=0", "--process-ms=1", "--concurrency=2", "--retry-ms=20,40,80", *flags]
+        command += ["--metrics-port=0", "--process-ms=1", "--concurrency=2", "--retry-ms=20,40,80"]
+        command += ["--commit-interval-ms=250", *flags]
         process = subprocess.Popen(command, env=dict(os.environ, HOSTNAME=pod), stderr=subprocess.DEVNULL)
         self.started.append(process)
         return process

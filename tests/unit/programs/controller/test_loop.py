@@ -24,7 +24,7 @@ from lab.kafka.lag import PartitionLag
 from lab.programs.controller.loop import PATCH, DeploymentScale, Loop, Metrics, Outside
 from lab.spec import policy
 
-POLICY = policy.load(paths.MANIFESTS / "controllers" / "controller-150.yaml")
+POLICY = policy.load(paths.MANIFESTS / "controllers" / "controller-4500.yaml")
 KAFKA_DOWN, NO_SCALE, NO_PATCH, FINE = "kafka", "scale", "patch", "fine"
 UNREADABLE = (KAFKA_DOWN, NO_SCALE)
 
@@ -68,20 +68,20 @@ class World:
 
 def test_a_sync_patches_what_was_decided_and_tells_it():
     """24 wanted, 12 allowed: one patch, the reasons to the recorder, the numbers to Prometheus."""
-    world = World(lag=24 * 150)
+    world = World(lag=24 * 4500)
     assert not world.loop.ready()
     world.loop.sync(0.0)
     assert (world.replicas, world.patches, world.loop.ready()) == (12, [12], True)
     ((event, fields),) = world.told
-    assert (event, fields["lag"], fields["replicas"], fields["desired"]) == ("sync", 3600, 4, 12)
+    assert (event, fields["lag"], fields["replicas"], fields["desired"]) == ("sync", 108_000, 4, 12)
     assert "ScaleUpLimit: 24 -> 12" in fields["reasons"]
-    assert (world.shown("controller_lag"), world.shown("controller_desired_replicas")) == (3600, 12)
+    assert (world.shown("controller_lag"), world.shown("controller_desired_replicas")) == (108_000, 12)
     assert world.registry.get_sample_value("controller_syncs_total", {"outcome": "scaled"}) == 1
 
 
 def test_a_sync_that_keeps_the_replicas_patches_nothing():
     """No write without a change."""
-    world = World(replicas=4, lag=4 * 150)
+    world = World(replicas=4, lag=4 * 4500)
     world.loop.sync(0.0)
     assert (world.patches, world.told[0][1]["desired"]) == ([], 4)
 
@@ -90,7 +90,7 @@ def test_a_sync_that_keeps_the_replicas_patches_nothing():
     ("broken", "said"),
     [(KAFKA_DOWN, "broker down"), (NO_SCALE, "403"), (NO_PATCH, "no answer")],
 )
-@pytest.mark.parametrize("lag", [0, 50_000])
+@pytest.mark.parametrize("lag", [0, 1_500_000])
 def test_an_error_changes_nothing_and_is_said(broken, said, lag, caplog):
     """Whatever can't be asked: no patch, not ready, no old number in a metric, one line; and the next sync goes on."""
     world = World(replicas=30, lag=lag)  # above the ceiling: every sync that can has something to patch
@@ -102,12 +102,12 @@ def test_an_error_changes_nothing_and_is_said(broken, said, lag, caplog):
     assert said in world.told[0][1]["error"]
     assert "nothing is changed: " in caplog.text
     world.broken = FINE
-    world.behind = 24 * 150
+    world.behind = 24 * 4500
     assert world.loop.sync(15.0).desired == 24
     assert world.loop.ready()
 
 
-@given(st.lists(st.tuples(st.sampled_from([*UNREADABLE, NO_PATCH, FINE]), st.integers(0, 5_000)), max_size=40))
+@given(st.lists(st.tuples(st.sampled_from([*UNREADABLE, NO_PATCH, FINE]), st.integers(0, 150_000)), max_size=40))
 def test_failed_syncs_leave_no_trace(syncs):
     """At every sync that succeeds a walk with failures decides as the same walk without them: an error is not remembered."""
     failing, clean = World(), World()
@@ -126,7 +126,7 @@ def test_failed_syncs_leave_no_trace(syncs):
 
 def test_a_recorder_that_takes_nothing_stops_no_one(caplog):
     """With Kafka away for long the producer's queue is full: the decision is carried out, and the log has it."""
-    world = World(lag=24 * 150)
+    world = World(lag=24 * 4500)
 
     def full(event, **fields):
         raise BufferError("queue full")

@@ -23,7 +23,7 @@ COMMITTED = sorted(file.stem for file in (paths.MANIFESTS / "controllers").glob(
 OBJECTS = {item["kind"]: item for item in yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")}
 
 
-def read(policy="controller-150"):
+def read(policy="controller-4500"):
     """A trial's inputs on that policy, at quick scale."""
     return inputs.read("plateau", policy, Workload(), 1, scales.load("quick"), "binary")
 
@@ -38,7 +38,7 @@ def test_the_pod_is_told_the_policy_as_it_was_compressed(policy):
 
 def test_no_other_policy_is_told_to_the_pods():
     """A ScaledObject is KEDA's to read."""
-    assert "POLICY_YAML" not in read("lag-150").environment("127.0.0.1:1", "run")
+    assert "POLICY_YAML" not in read("lag-4500").environment("127.0.0.1:1", "run")
 
 
 def test_the_controller_stands_in_place_of_keda():

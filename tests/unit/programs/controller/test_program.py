@@ -6,7 +6,7 @@ from lab import paths
 from lab.cluster.certs import Authority
 from tests.suite import refused
 
-POLICY = paths.MANIFESTS / "controllers" / "controller-150.yaml"
+POLICY = paths.MANIFESTS / "controllers" / "controller-4500.yaml"
 GIVEN = {
     "bootstrap-servers": "127.0.0.1:9",
     "namespace": "ns",

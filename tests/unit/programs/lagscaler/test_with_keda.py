@@ -54,6 +54,7 @@ class Scaled:
         **changes,
     ):
         self.api, self.namespace = cluster.api(), f"lagscaler-{uuid.uuid4().hex[:8]}"
+        self.objects = keda.scaled_objects(self.api)
         self.topic = Topic(cluster.bootstrap, cluster.kafka_settings)
         names = {"BOOTSTRAP_SERVERS": cluster.pod_bootstrap, "GROUP": self.topic.name, "TOPIC": self.topic.name}
         metadata = {
@@ -134,7 +135,7 @@ class Scaled:
 
     def conditions(self):
         """The conditions of the ScaledObject, by type."""
-        status = keda.scaled_objects(self.api).get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
+        status = self.objects.get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
         return {item["type"]: item for item in status.get("conditions", [])}
 
     def condition(self, kind):

@@ -1,0 +1,87 @@
+"""What a trial needs, told beforehand: the figures follow from its inputs, and what does not fit is one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from lab import paths
+from lab.foresee.estimate import Estimate, estimate, log_bytes, shortage
+from lab.host.resources import LOG_BYTES
+from lab.spec import inputs, scale, workload
+from lab.spec.inputs import Inputs
+from lab.spec.workload import Workload
+
+PODS = Path(paths.PROJECT) / "docs" / "examples" / "backlog-pods.yaml"
+
+
+def acceptance(**other: object) -> Inputs:
+    """The acceptance run at real time, but for ``other`` settings of its workload."""
+    pods, partitions = workload.load(PODS)
+    chosen = dataclasses.replace(pods, **other)  # type: ignore[arg-type]
+    return inputs.read("backlog", "backlog", chosen, 1, scale.load("real"), "binary", partitions=partitions)
+
+
+@pytest.fixture(scope="module")
+def needed() -> Estimate:
+    """The acceptance run's estimate."""
+    return estimate(acceptance())
+
+
+def test_the_acceptance_run_is_what_the_text_asks_for(needed: Estimate) -> None:
+    """A backlog of 20 million and more, 90 to 150 million events, and two cores and 25 GB that carry it."""
+    given = acceptance()
+    assert [phase for _, _, phase in given.profile.phases()] == ["baseline", "spike", "drain"]
+    (_, baseline, _), (begin, end, _), _ = given.profile.phases()
+    assert baseline >= 300
+    assert 600 <= end - begin <= 900
+    rate = given.profile.steps[0].rate
+    assert 2 <= rate / given.pod_rate <= 4
+    assert 10 * rate > given.partitions * given.pod_rate
+    assert needed.peak_lag is not None
+    assert needed.peak_lag >= 20_000_000
+    assert 90_000_000 <= needed.events <= 150_000_000
+    assert needed.drain_s is not None
+    assert shortage(needed, 2, 20 * 2**30, {"of results": 25 * 10**9}) is None
+
+
+def test_a_payload_that_does_not_compress_needs_the_disk(needed: Estimate) -> None:
+    """Without compression the same trial needs 26 GB for its topics alone."""
+    plain = estimate(acceptance(compression="none"))
+    assert plain.log_bytes > 26e9 > 20e9 > needed.log_bytes
+    assert log_bytes(Workload()) == LOG_BYTES
+    assert log_bytes(Workload(compression="lz4")) < log_bytes(Workload(compression="lz4", random_bytes=116)) < LOG_BYTES
+    assert log_bytes(Workload(compression="lz4", random_bytes=232)) > 0.8 * LOG_BYTES
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "free", "says"),
+    [
+        (2, 2**40, 10**9, r"disk of results: [\d,]+ bytes are needed for 91,800,000 events, 1,000,000,000 are free"),
+        (2, 2**30, 10**12, r"memory: [\d,]+ MiB are needed, 1,024 MiB are available"),
+        (1, 2**40, 10**12, r"cores: 1\.\d\d are needed at 60,000 events/s, there are 1"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(needed: Estimate, cores: int, memory: int, free: int, says: str) -> None:
+    """The first of disk, memory and cores that there is too little of, with both figures."""
+    line = shortage(needed, cores, memory, {"of results": free})
+    assert line is not None
+    assert re.fullmatch(says, line)
+
+
+def test_a_trial_that_is_not_simulated_has_no_peak() -> None:
+    """Steps by decree: what it needs is known, what it would do is not."""
+    found = estimate(inputs.read("saturate", "up-and-down", Workload(), 1, scale.load("quick"), "binary", until="replayed"))
+    assert (found.peak_lag, found.drain_s) == (None, None)
+    assert found.cores > 0
+
+
+def test_a_quick_trial_peaks_where_it_did() -> None:
+    """step-10x at quick was measured at 137,000 messages on a quiet machine (docs/decisions/01)."""
+    found = estimate(inputs.read("step-10x", "lag", Workload(), 1, scale.load("quick"), "binary"))
+    assert found.peak_lag == pytest.approx(137_000, rel=0.15)
+    assert found.events == 774_400
+    assert found.wall_s > 140

@@ -1,0 +1,133 @@
+"""A page as a reader's Chromium sees it: what is displayed, what it asks for, what it complains of, what Tab reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-sync", "--hide-scrollbars", "--remote-debugging-port=0", "--host-resolver-rules=MAP * ~NOTFOUND"),
+)
+WIDTH, HEIGHT = 1280, 900
+READ = """JSON.stringify({
+  bottoms: Object.fromEntries([...document.querySelectorAll("#verdict, .counts")].map(
+    (one) => [one.id || one.className, one.getBoundingClientRect().bottom])),
+  images: [...document.images].map((one) => [one.complete && one.naturalWidth > 0, one.alt]),
+  links: [...document.querySelectorAll("a[href]")].map((one) => one.getAttribute("href")),
+  anchors: [...document.querySelectorAll("[id]")].map((one) => one.id),
+  ground: getComputedStyle(document.body).backgroundColor,
+  wide: document.documentElement.scrollWidth,
+  text: document.body.innerText,
+})"""
+FOCUSED = "document.activeElement.getAttribute('href') ?? document.activeElement.tagName"
+STARTS_S, ANSWERS_S = 30, 30
+
+
+@dataclass
+class Seen:
+    """What a browser sees of a page; see READ. ``requests`` are all addresses but the page's own and those in it."""
+
+    bottoms: dict[str, float]
+    images: list[tuple[bool, str]]
+    links: list[str]
+    anchors: list[str]
+    ground: str
+    wide: int
+    text: str
+    requests: list[str]
+    complaints: list[str]
+    reached: list[str]
+
+
+def see(page: Path, profile: Path, *, scheme: str = "light", media: str = "screen", picture: Path | None = None) -> Seen:
+    """Open ``page`` by its file:// address; ``picture`` gets the first screen as PNG."""
+    return asyncio.run(_see(page.resolve().as_uri(), profile, scheme, media, picture))
+
+
+async def _see(url: str, profile: Path, scheme: str, media: str, picture: Path | None) -> Seen:
+    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", f"--window-size={WIDTH},{HEIGHT}", "about:blank"]
+    browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        port = await asyncio.wait_for(_port(browser, profile / "DevToolsActivePort"), STARTS_S)
+        async with aiohttp.ClientSession() as http:
+            async with http.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                tab = next(one for one in await answer.json() if one["type"] == "page")
+            async with http.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                return await asyncio.wait_for(_visit(_Tab(socket), url, scheme, media, picture), ANSWERS_S)
+    finally:
+        browser.terminate()
+        browser.wait(10)
+
+
+async def _port(browser: subprocess.Popen[bytes], file: Path) -> int:
+    """The port of the debugger, which Chromium writes when it listens."""
+    while browser.poll() is None:
+        if file.is_file() and (lines := file.read_text().splitlines()):
+            return int(lines[0])
+        await asyncio.sleep(0.05)  # Chromium tells nobody but this file
+    raise RuntimeError(f"Chromium ended with {browser.returncode}")
+
+
+class _Tab:
+    """A tab by the DevTools protocol; ``events`` are kept as they come."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket, self._last = socket, 0
+        self.events: list[dict[str, Any]] = []
+
+    async def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._last += 1
+        await self._socket.send_json({"id": self._last, "method": method, "params": parameters})
+        while True:
+            said = await self._socket.receive_json()
+            if said.get("id") == self._last:
+                return dict(said["result"])
+            self.events.append(said)
+
+    async def until(self, method: str) -> None:
+        while not any(event.get("method") == method for event in self.events):
+            self.events.append(await self._socket.receive_json())
+
+    async def value(self, expression: str) -> Any:
+        return (await self.ask("Runtime.evaluate", expression=expression, awaitPromise=True))["result"].get("value")
+
+
+async def _visit(tab: _Tab, url: str, scheme: str, media: str, picture: Path | None) -> Seen:
+    import json
+
+    ask: Callable[..., Awaitable[dict[str, Any]]] = tab.ask
+    for domain in ("Page", "Runtime", "Network", "Log"):
+        await ask(f"{domain}.enable")
+    await ask("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
+    await ask("Page.navigate", url=url)
+    await tab.until("Page.loadEventFired")
+    await tab.value("Promise.all([...document.images].map((one) => one.decode().catch(() => 0))).then(() => 0)")
+    read = json.loads(await tab.value(READ))
+    if picture is not None:
+        picture.write_bytes(base64.b64decode((await ask("Page.captureScreenshot", format="png"))["data"]))
+    reached = []
+    for _ in range(len(read["links"]) * 2 + 20):
+        for kind in ("rawKeyDown", "keyUp"):
+            await ask("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        focused = await tab.value(FOCUSED)
+        if focused == "BODY":
+            break
+        reached.append(focused)
+    asked = [event["params"]["request"]["url"] for event in tab.events if event.get("method") == "Network.requestWillBeSent"]
+    requests = [one for one in asked if one != url and not one.startswith("data:")]
+    complaints = [
+        json.dumps(event["params"])
+        for event in tab.events
+        if event.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled")
+    ]
+    return Seen(**read, requests=requests, complaints=complaints, reached=reached)
