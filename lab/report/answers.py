@@ -165,7 +165,10 @@ def _answer(test: Mapping[str, Any]) -> Answer:
     words = {verdict(row) for row in rows}
     word = next((one for one in WORDS if one in words), SKIPPED if test["outcome"] == SKIPPED else FAILED)
     lead = next((row for kind in ("claim", *KINDS) for row in rows if verdict(row) == word and kind_of(row) == kind), None)
-    said = f"{lead['why']}: {lead['objective']} {measured(lead)}, wanted {target(lead)}; {runs_of(lead)}" if lead else ""
+    said = ""
+    if lead is not None:
+        said = f"{lead['why']}: {lead['objective']} {measured(lead)}, wanted {target(lead)}; {runs_of(lead)}"
+        said += "".join(f" ({remark})" for remark in remarks(lead))
     if test["outcome"] == BROKEN and not is_invalid(test):
         return Answer(test, BROKEN, short(test["remark"]))
     if test["outcome"] == FAILED and word == HELD:

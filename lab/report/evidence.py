@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from html import escape
 from typing import Any, Protocol
 
 import allure
@@ -27,9 +26,9 @@ from lab.report import attempts
 from lab.report.compare import comparison_chart, comparison_table
 from lab.report.curves import compared, timeline_of
 from lab.report.drawing import svg
-from lab.report.glance import glance
+from lab.report.glance import glance, image
 from lab.report.session import Session
-from lab.report.tables import verdict_table
+from lab.report.tables import code, verdict_table
 from lab.report.timeline import timeline
 from lab.report.validity import gate_table
 
@@ -58,10 +57,11 @@ def attach(
             with allure.step(f"{name}: {phase}: {seconds:.1f} s"):
                 pass
     table = verdict_table(verdicts).html
-    paragraphs = "".join(f"<p>{escape(part)}</p>" for part in note.strip().split("\n\n"))
+    paragraphs = "".join(f"<p>{code(part)}</p>" for part in note.strip().split("\n\n"))
     tables = "".join(comparison_table(one).html for one in measured)
     shown = gate_table(validity).html
-    allure.dynamic.description_html(paragraphs + table + shown + tables)
+    drawn = picture(records)
+    allure.dynamic.description_html(table + image(*drawn) + paragraphs + shown + tables)
     allure.attach(table, "1 verdicts", AttachmentType.HTML)
     allure.attach(shown, "1 validity", AttachmentType.HTML)
     allure.attach(tables, "2 before and after", AttachmentType.HTML)
@@ -83,7 +83,7 @@ def attach(
     if len(records) == 1:
         for file in sorted((record.folder / "inputs").glob("*.yaml")):
             allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
-    return picture(records)
+    return drawn
 
 
 def picture(records: Mapping[str, Record]) -> tuple[str, str]:
@@ -196,8 +196,8 @@ class Evidence:
         scales = dict.fromkeys(record.scale for record in named.values())
 
         def claim(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None:
-            remarks = [remark(kind, comparison.quantity.origin, scale, committed()) for scale in scales]
-            judged = judge(comparison, sentence, kind=kind, source=source)
+            judged, origin = judge(comparison, sentence, kind=kind, source=source), comparison.quantity.origin
+            remarks = [remark(kind, origin, scale, committed()) for scale in scales if judged.measured is not None]
             verdicts.append(replace(judged, real_time="; ".join(filter(None, remarks))))
             if isinstance(comparison.quantity, Undecided):
                 undecided.append(verdicts[-1])

@@ -5,7 +5,9 @@ It is an SVG of some kilobytes. It follows the reader's light or dark scheme, an
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
+from html import escape
 
 import altair as alt
 import pandas as pd
@@ -39,6 +41,16 @@ def glance(runs: Mapping[str, list[Record]]) -> tuple[str, str]:
     curves = curves[curves["panel"].isin(list(HEIGHTS))]
     names = list(shown)
     return _adapted(drawing.svg(_chart(curves, names))), _text(curves, names, len(runs) - len(shown))
+
+
+def image(svg: str, alt: str) -> str:
+    """The picture as an HTML image that needs no other file; "" for none."""
+    return f'<img src="{address(svg)}" alt="{escape(alt)}">' if svg else ""
+
+
+def address(svg: str) -> str:
+    """The picture as an address that holds it."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def _chart(curves: pd.DataFrame, names: list[str]) -> alt.VConcatChart:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab import wholefile
 from lab.report import answers, durations, session, summary
 from lab.report.session import Session
 from lab.report.summary import Summary
 from lab.report.tables import MARKS, Table, render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 PAGE, MARKDOWN, TIMELINES = "report.html", "summary.md", "timelines.html"
 TIMES = "Where the time went"
@@ -74,7 +76,7 @@ def markdown(found: Summary) -> str:
 
 def html(found: Summary, around: Around | None = None) -> str:
     """The session's page."""
-    return render("report.html", **_content(found), around=around or Around(), picture=_picture, shown=SHOWN, marks=MARKS)
+    return render("report.html", **_content(found), around=around or Around(), image=_image, shown=SHOWN, marks=MARKS)
 
 
 def _content(found: Summary) -> dict[str, Any]:
@@ -84,5 +86,9 @@ def _content(found: Summary) -> dict[str, Any]:
     return {**shown, "head": content["head"], "policy": content["policy"]}
 
 
-def _picture(svg: str) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+def _image(svg: str, alt: str) -> Markup:
+    from markupsafe import Markup
+
+    from lab.report.glance import image  # which needs what draws
+
+    return Markup(image(svg, alt))

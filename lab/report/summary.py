@@ -114,6 +114,8 @@ class Summary:
         words = Counter(map(verdict, self.rows))
         said.append(_say(words[INVALID], "verdict is invalid", "verdicts are invalid"))
         said.append(_say(words[NO_DATA], "verdict has no data", "verdicts have no data"))
+        unknown = len(self.validity[NO_DATA])
+        said.append(_say(unknown, "trial is not known to be valid", "trials are not known to be valid"))
         said.append(_say(len(self.missing), "experiment is missing", "experiments are missing"))
         told = [sentence for sentence in said if sentence]
         if not self.rows:

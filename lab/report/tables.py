@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -13,6 +14,7 @@ from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA, Repeats
 
 if TYPE_CHECKING:
     import jinja2
+    from markupsafe import Markup
 
 HEAD = ("verdict", "kind", "claim", "quantity", "measured", "wanted", "unit", "source", "experiment")
 MARKS = {HELD: "✔", BREACHED: "✘", NO_DATA: "?", INVALID: "!"}
@@ -87,7 +89,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"md": markdown, "number": number}
+    made.filters |= {"md": markdown, "number": number, "code": code}
     return made
 
 
@@ -158,6 +160,13 @@ def number(value: float | None) -> str:
     else:
         text = f"{value:.3g}"
     return text
+
+
+def code(text: object) -> Markup:
+    """``text`` of a docstring as HTML: escaped, and what stands between two double backticks as code."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"``([^`]+)``", r"<code>\1</code>", escape(str(text))))
 
 
 def markdown(text: object) -> str:

@@ -11,6 +11,7 @@ from lab import paths
 
 pytestmark = pytest.mark.services
 
+SAID = {"page": "report.html", "summary": "summary.md"}  # what a session says in words
 STALE = '[{"objective": "of last week"}]'
 TESTS = '''
 from pathlib import Path
@@ -21,12 +22,14 @@ from lab.errors import InputError, LabFault
 from lab.errors import NoData
 from lab.judge.measure import quantity
 from lab.record.store import Record
+from lab.spec.scale import Scale
 
 
 class Empty(Record):
     """A record of nothing."""
 
     id = "one"
+    scale = Scale("real", 1, 1)
 
 
 @pytest.fixture
@@ -118,7 +121,8 @@ def session(tmp_path_factory):
         ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
         verdicts = results / "verdicts.json"
         rows = json.loads(verdicts.read_text()) if verdicts.exists() else None
-        return SimpleNamespace(code=ran.returncode, printed=ran.stdout, rows=rows)
+        said = {kind: one.read_text() if (one := results / name).exists() else "" for kind, name in SAID.items()}
+        return SimpleNamespace(code=ran.returncode, printed=ran.stdout, rows=rows, results=results, **said)
 
     return run
 
@@ -139,6 +143,11 @@ def test_a_fault_is_3_also_beside_a_breach(session):
     assert "test_fault (call): lab.errors.LabFault: a component died" in ran.printed
     assert "test_broken_setup (setup): AssertionError: a fixture's" in ran.printed
     assert [row["verdict"] for row in ran.rows] == ["breached"]
+    for text in (ran.printed, ran.page, ran.summary):
+        assert "2 tests are broken. 1 claim was breached." in text
+    for text in (ran.page, ran.summary):
+        assert "lab.errors.LabFault: a component died" in text
+    assert ran.printed.splitlines()[-1] == f"read {ran.results / 'report.html'}"
 
 
 def test_a_session_that_ends_before_it_judges_leaves_no_verdicts(session):

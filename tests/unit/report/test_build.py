@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import threading
 import uuid
+import zipfile
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,8 +19,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from lab.errors import InputError, LabFault
-from lab.report import build
+from lab.report import build, page
 from lab.report.__main__ import main
+from lab.report.session import FAILED, Case, Session
 
 pytestmark = pytest.mark.services
 
@@ -155,3 +157,21 @@ def test_a_page_that_calls_elsewhere_is_refused(page: str) -> None:
     """Were a later Allure's page different, the build stops instead of shipping it."""
     with pytest.raises(LabFault, match="self-contained"):
         build.closed(page)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+def test_the_sessions_page_links_to_the_evidence_of_each_test(built: build.Report, tmp_path: Path) -> None:
+    """By the id that the result has as a label; the link opens that test. The archive holds the page and the report."""
+    results = built.index.parent.parent
+    state = Session()
+    state.begin(Case("tests/test_1.py::test_linked", "1_signal", title="It is linked")).end(FAILED, "why")
+    page.leave(results, state)
+    result(results / "allure-results", "test_linked", "failed", test="tests/test_1.py::test_linked")
+    again = build.build(results)
+    assert again.page == results / page.PAGE
+    (link,) = re.findall(r'href="(report/index\.html#[^"]+)"', again.page.read_text())
+    shown, _ = opened((results / "report" / "index.html").as_uri() + "#" + link.partition("#")[2], tmp_path)
+    assert "test_linked" in shown
+    assert "test_breached" not in shown
+    with zipfile.ZipFile(build.archive(results)) as packed:
+        assert {"report.html", "summary.md", "session.json", "report/index.html"} <= set(packed.namelist())

@@ -17,7 +17,7 @@ from lab.report import page as renderer
 from lab.report import summary
 from lab.report.session import Case, Session
 from lab.report.summary import Summary
-from lab.report.tables import Table
+from lab.report.tables import Table, code
 from tests.unit.report.test_tables import VERDICT, Tags, verdicts
 
 HELD = VERDICT | {"experiment": "2 reaction"}
@@ -334,6 +334,7 @@ def test_a_note_on_a_verdict_and_a_further_table_are_shown(page: Page) -> None:
     made = content([HELD | {"real_time": "not shown to hold"}], [], HEAD)
     made["sections"] = session.content(Path())["sections"]
     text = plain((renderer.markdown if page is markdown else renderer.html)(Summary(made)))
+    assert "n = 1 (Real time: not shown to hold)" in text
     for shown in ("not shown to hold", "Two alike", "How far a side is from itself.", "0.1"):
         assert shown in text
 
@@ -350,3 +351,18 @@ def test_the_question_is_the_modules_first_line() -> None:
         "What does a step cost?",
         ["Hypothesis. Much."],
     )
+
+
+@pages
+def test_trials_that_are_not_known_to_be_valid_are_told(page: Page) -> None:
+    """What they say may be the machine's: nothing is well before that is known."""
+    made = content([INVARIANT], [], HEAD)
+    made["validity"] = [{"trial": "a1", "word": "no data", "remark": "no data: CPU time that the hypervisor took"}]
+    text = plain((renderer.markdown if page is markdown else renderer.html)(Summary(made)))
+    assert "1 trial is not known to be valid." in text
+    assert summary.ALL_WELL not in text
+
+
+def test_a_docstrings_backticks_are_code_and_its_text_is_text() -> None:
+    """As a reader of the page expects them."""
+    assert code("with ``--repeat`` <b>") == "with <code>--repeat</code> &lt;b&gt;"
