@@ -31,6 +31,9 @@ class TrialSettings:
     compression: str = setting(
         "none", choice("none", "gzip", "lz4", "snappy", "zstd"), "how batches are compressed", client="compression.type"
     )
+    linger_ms: int = setting(
+        5, whole(0, 10_000), "how long a batch waits for more events: larger ones compress better", "ms", client="linger.ms"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,6 @@ def execute(
 
     ``cluster`` is called after the disk has been checked: a disk that is too full starts no cluster.
     """
-    each = max(log_bytes(side.workload) for side in sides)
+    each = max(map(log_bytes, sides))
     resources.check_disk(sum(side.profile.total for side in sides), paths.state_dir(), results, each)
     return runner.run(cluster(), sides, results, spark, turn)

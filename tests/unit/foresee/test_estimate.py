@@ -52,9 +52,9 @@ def test_a_payload_that_does_not_compress_needs_the_disk(needed: Estimate) -> No
     """Without compression the same trial needs 26 GB for its topics alone."""
     plain = estimate(acceptance(compression="none"))
     assert plain.log_bytes > 26e9 > 20e9 > needed.log_bytes
-    assert log_bytes(Workload()) == LOG_BYTES
-    assert log_bytes(Workload(compression="lz4")) < log_bytes(Workload(compression="lz4", random_bytes=116)) < LOG_BYTES
-    assert log_bytes(Workload(compression="lz4", random_bytes=232)) > 0.8 * LOG_BYTES
+    assert log_bytes(acceptance(compression="none")) == LOG_BYTES
+    assert log_bytes(acceptance(random_bytes=0)) < log_bytes(acceptance()) < log_bytes(acceptance(linger_ms=5)) < LOG_BYTES
+    assert log_bytes(acceptance(random_bytes=232)) > 0.9 * LOG_BYTES
 
 
 @pytest.mark.parametrize(
