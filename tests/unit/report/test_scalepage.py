@@ -14,9 +14,10 @@ from lab.measure.lag import peak_lag
 from lab.measure.outcome import committed, read
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNFAITHFUL
 from lab.record.store import Record
-from lab.report import drawing, evidence, scalepage
+from lab.report import drawing, evidence, page, scalepage
 from lab.report.evidence import Evidence
-from lab.report.session import Session, summary_markdown
+from lab.report.session import Session
+from lab.report.summary import Summary
 from lab.report.tables import verdict_table
 from tests.unit.measure import similar
 from tests.unit.measure.test_outcome import OUTCOME, RUNS
@@ -155,7 +156,7 @@ def test_a_claim_is_marked_in_the_verdicts_the_summary_and_the_report(tmp_path, 
         claim(peak_lag(record) >= 0, "there was lag", kind="invariant")
     first, second = session.rows
     assert (first["real_time"], second["real_time"]) == (mark, "")
-    for text in (summary_markdown(session.rows, [], {}), verdict_table(session.rows).html):
+    for text in (page.markdown(Summary(session.content(tmp_path))), verdict_table(session.rows).html):
         assert text.count("real time: not shown") == (1 if mark else 0)
 
 
