@@ -31,7 +31,12 @@ SERVICES = frozenset({"bootstrap", "cluster", "kafka", "oracle", "plane", "sessi
 # its own. (The mark xdist_group does nothing with pytest 9.2: pytest-xdist 3.8 writes it where pytest no longer reads it.)
 SHARING = {
     "breaks": ("tests/faults/test_breaks", "tests/faults/test_boards", "tests/faults/test_exposure", "tests/faults/test_watch"),
-    "keda": ("tests/unit/programs/lagscaler/test_with_keda", "tests/unit/cluster/", "tests/faults/test_two_clusters"),
+    "keda": (
+        "tests/unit/programs/lagscaler/test_with_keda",
+        "tests/unit/cluster/",
+        "tests/faults/test_two_clusters",
+        "tests/differential/test_hpa",
+    ),
     "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline", "tests/unit/record/"),
     "crash": ("tests/faults/test_crash",),
     "programs": ("tests/unit/programs/", "tests/unit/kafka/"),

@@ -145,12 +145,8 @@ def discern(difference: Paired, same: Paired) -> Quantity:
     with the reason, never held by noise. Fewer than FEWEST pairs of either leave it :class:`Undecided`. Its name has interval,
     number of pairs, and that least difference.
     """
-    least, name, unit, origin = (
-        least_difference(same),
-        difference.estimate.name,
-        difference.estimate.unit,
-        difference.estimate.origin,
-    )
+    least, estimate = least_difference(same), difference.estimate
+    name, unit, origin = estimate.name, estimate.unit, estimate.origin
     try:
         value, low, high, floor = (one.number for one in (difference.estimate, difference.low, difference.high, least))
     except NoData as missing:
@@ -158,9 +154,8 @@ def discern(difference: Paired, same: Paired) -> Quantity:
     noise = f"A/A differ by up to {floor:.3g}, n = {same.n}"
     if (fewest := min(difference.n, same.n)) < FEWEST:
         pairs = f"{fewest} pair{'s' if fewest > 1 else ''}"
-        return Undecided(
-            name, unit, None, f"{pairs}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
-        )
+        why = f"{pairs}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
+        return Undecided(name, unit, None, why, origin=origin)
     if abs(value) <= floor:
         return Quantity(name, unit, None, f"{difference} is within the noise: {noise}", origin=origin)
     if low <= 0 <= high:

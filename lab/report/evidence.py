@@ -196,8 +196,8 @@ class Evidence:
         scales = dict.fromkeys(record.scale for record in named.values())
 
         def claim(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None:
-            remarks = [remark(kind, comparison.quantity.origin, scale, committed()) for scale in scales]
-            judged = judge(comparison, sentence, kind=kind, source=source)
+            judged, origin = judge(comparison, sentence, kind=kind, source=source), comparison.quantity.origin
+            remarks = [remark(kind, origin, scale, committed()) for scale in scales if judged.measured is not None]
             verdicts.append(replace(judged, real_time="; ".join(filter(None, remarks))))
             if isinstance(comparison.quantity, Undecided):
                 undecided.append(verdicts[-1])

@@ -144,7 +144,7 @@ def test_a_stock_client_falls_deeper(trials, evidence):
         claim(
             discern(deeper, same) > 0,
             "the stock client's median dip of a step up is deeper",
-            source="no difference is refuted by any that A/A duets don't show",
+            source="the A/A duets of the same session: the least difference that can be told",
         )
         claim(unaccounted(*itertools.chain(*sides.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 

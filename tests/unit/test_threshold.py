@@ -12,12 +12,12 @@ from lab.foresee.variants import computed_threshold
 
 
 def test_the_authors_threshold_is_the_formulas(capsys):
-    """Pods of 166.7/s and an SLO of 2 s: the 250 that the payment processor deploys."""
-    assert main(["threshold", "--rate=166.7", "--slo=2", "--json"]) == 0
+    """Pods of 166.67/s and the SLO of 30 s that the author gives as an example: what the payment processor deploys."""
+    assert main(["threshold", "--rate=166.67", "--slo=30", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     deployed = yamlfile.read(paths.MANIFESTS / "payments" / "scaledobject.yaml")["spec"]["triggers"][0]["metadata"]
-    assert str(found["lagThreshold"]) == deployed["lagThreshold"] == "250"
-    assert found["behind_at_rest_s"] == pytest.approx(1.5, abs=0.01)
+    assert str(found["lagThreshold"]) == deployed["lagThreshold"] == "3750"
+    assert found["behind_at_rest_s"] == pytest.approx(22.5, abs=0.01)
 
 
 def test_its_text_can_be_pasted(capsys):

@@ -21,7 +21,7 @@ PODS = Path(paths.PROJECT) / "docs" / "examples" / "backlog-pods.yaml"
 def acceptance(**other: object) -> Inputs:
     """The acceptance run at real time, but for ``other`` settings of its workload."""
     pods, partitions = workload.load(PODS)
-    chosen = dataclasses.replace(pods, **other)  # type: ignore[arg-type]
+    chosen = dataclasses.replace(pods, **other)
     return inputs.read("backlog", "backlog", chosen, 1, scale.load("real"), "binary", partitions=partitions)
 
 

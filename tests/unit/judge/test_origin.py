@@ -92,6 +92,7 @@ def test_pairs_keep_what_they_compare():
     wanted = Origin((f"{HERE}.Walk.seconds",), TIME, compared=True)
     assert discern(difference, same).origin == wanted
     assert discern(same, difference).origin == wanted
+    assert discern(paired(a.runs[:2], b.runs[:2]), same).origin == wanted
     assert difference.estimate.origin == wanted
 
 

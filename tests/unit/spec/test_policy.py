@@ -40,7 +40,7 @@ def test_a_plain_hpa_is_known_by_its_target_and_compressed():
     """Bounds, target and name; 300 s of window are 10 s at quick scale, defaults written out."""
     given = policy.load(CPU)
     assert isinstance(given, PlainHpa)
-    assert (given.min_replicas, given.max_replicas, given.utilization, given.hpa) == (4, 12, 70, "consumer")
+    assert (given.min_replicas, given.max_replicas, given.utilization, given.hpa) == (4, 24, 70, "consumer")
     behavior = given.compressed(scales.load("quick")).content["spec"]["behavior"]
     assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 10
     assert behavior["scaleUp"]["policies"][1] == {"type": "Pods", "value": 8, "periodSeconds": 1}
@@ -80,7 +80,7 @@ def changed(file, path, value):
     ("path", "value", "line"),
     [
         (("apiVersion",), "autoscaling/v1", "apiVersion: 'autoscaling/v1' is not allowed; allowed: autoscaling/v2"),
-        (("spec", "minReplicas"), 30, "spec.minReplicas: 30 is not allowed; allowed: at most maxReplicas, 12"),
+        (("spec", "minReplicas"), 30, "spec.minReplicas: 30 is not allowed; allowed: at most maxReplicas, 24"),
         (("spec", "maxReplicas"), 2.5, "spec.maxReplicas: 2.5 is not allowed; allowed: a whole number"),
         (("kind",), "ScaledObject", "kind: 'ScaledObject' is not allowed; allowed: HorizontalPodAutoscaler"),
         (("spec", "metrics"), {}, "spec.metrics: {} is not allowed; allowed: a list of mappings"),
