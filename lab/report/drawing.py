@@ -25,6 +25,11 @@ STATIC = """<div id="picture">
 {picture}
 </div>
 <script>document.getElementById("picture").remove()</script>"""
+UNSEEN = (
+    re.compile(r' (?:aria-label|aria-roledescription)="[^"]*"| role="graphics-(?:symbol|object)"'),
+    re.compile(r'<(line|path)\b[^>]*\bopacity="0"[^>]*(/>|></\1>)'),
+    re.compile(r'<path transform="translate\(0,0\)" d="[^"]*" stroke-width="0\.35"/>'),  # where a pointer is nearest to a mark
+)
 Layer: TypeAlias = alt.Chart | alt.LayerChart
 VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
 
@@ -48,8 +53,10 @@ def svg(chart: Any) -> str:
 
 
 def _picture(spec: dict[str, Any]) -> str:
-    """The SVG without the marks that only a pointer makes visible, and without digits that no eye can see."""
-    drawn = re.sub(r'<(line|path)\b[^>]*\bopacity="0"[^>]*(/>|></\1>)', "", vlc.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+    """The SVG without what no eye can see: marks and cells for a pointer, further digits, and a label on each mark."""
+    drawn = vlc.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    for unseen in UNSEEN:
+        drawn = unseen.sub("", drawn)
     return re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path.group()), drawn)
 
 

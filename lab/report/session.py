@@ -187,8 +187,8 @@ def _fidelity(trial: Trial) -> str:
     scale = trial.inputs.scale
     if scale.time == 1 and scale.rate == 1:
         return "all times and rates are real"
-    times = f"every setting of time is 1/{scale.time:g}; lagThreshold, cold start, joining and processing are real"
-    return times if scale.rate == 1 else f"{times}; rates are {scale.rate:g} of the profile's"
+    kept = "replicas, percentages, and how long pods take to start, join, rebalance and process are real"
+    return f"times are 1/{scale.time:g}, rates {scale.rate:g} and lag thresholds {scale.lag:.3g} of what is written; {kept}"
 
 
 def _each(values: Iterable[object]) -> str:

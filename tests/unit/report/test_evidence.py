@@ -6,7 +6,7 @@ import pytest
 
 from lab.errors import Breach
 from lab.judge.quantity import Quantity, Undecided
-from lab.report import breakdown, evidence
+from lab.report import breakdown, drawing, evidence, timeline
 from lab.report.evidence import Evidence
 from lab.report.session import Session
 from lab.spec.scale import Scale
@@ -70,3 +70,11 @@ def test_a_chart_is_attached_as_a_vector_image(monkeypatch):
     assert attached[0][0].startswith("<svg")
     size = round(len(attached[0][0].encode()) / 1000)
     assert attached[0][1:] == (f"1 x ({size} kB)", "svg")
+
+
+def test_an_image_has_nothing_for_a_pointer():
+    """No cells around the cursor's places, no label on each mark: they were two thirds of a timeline's image."""
+    image = drawing.svg(timeline.timeline(demo.trial()))
+    assert 'stroke-width="0.35"' not in image
+    assert "aria-label" not in image
+    assert "produced" in image
