@@ -66,7 +66,8 @@ def folded(events: DataFrame, said: pd.DataFrame) -> Folded:
     ends = fold.ends_of(said)
     cores = events.sparkSession.sparkContext.defaultParallelism
     few = events.select(*fold.COLUMNS).coalesce(min(cores, MOST_TASKS))
-    return fold.merge(few.mapInArrow(lambda batches: fold.fold(batches, ends), fold.DDL).toArrow())
+    folding = fold.fold  # the function and what it names are pickled: of the module all that it holds would be
+    return fold.merge(few.mapInArrow(lambda batches: folding(batches, ends), fold.DDL).toArrow())
 
 
 def check(events: Folded, said: pd.DataFrame, dead_letters: pd.DataFrame | None = None) -> Reconciliation:

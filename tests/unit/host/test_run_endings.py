@@ -54,6 +54,7 @@ def test_what_runs_without_its_folder_is_ended(dead, bystander):
 
 def test_a_process_that_changes_its_program_is_found(monkeypatch):
     """For a moment its environment is empty: it is asked again."""
+    monkeypatch.setattr(identity, "EXEC_S", 30.0)  # a busy machine takes longer to ask three times than an exec
     run = runs.open_run()
     pid = processes.start(run, "one", SLEEP).process.pid
     answers = {pid: 3}
