@@ -24,7 +24,7 @@ TRAFFIC = {"kind": "steps", "duration": 90, "steps": [{"at": 0, "rate": 60, "pha
 def test_kedas_own_example_is_tried(cluster, spark, tmp_path, example, threshold, replicas):
     """No minReplicaCount, offsetResetPolicy latest, a new group: KEDA wakes it, and the trial begins where KEDA takes it.
 
-    The second is of the apache-kafka scaler on MSK. Medium makes KEDA's default of lagThreshold of its 150, and that asks for three.
+    The second is of the apache-kafka scaler on MSK. Its 150 are KEDA's default of 10 at medium, which asks for three.
     """
     row = next(row for row in yaml.safe_load(EXAMPLES.read_text()) if row["source"].endswith(f"/{example}"))
     content = row["scaledobject"]
