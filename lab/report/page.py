@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab import wholefile
-from lab.report import answers, durations, session, summary
+from lab.report import answers, attempts, durations, session, summary
 from lab.report.session import Session
 from lab.report.summary import Summary
 from lab.report.tables import MARKS, Table, render
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PAGE, MARKDOWN, TIMELINES = "report.html", "summary.md", "timelines.html"
 TIMES = "Where the time went"
 TIMES_NOTE = "The seconds of each part of every run; before is what the session did since the run before."
+ATTEMPTS = "Trials that were begun more than once"
+ATTEMPTS_NOTE = "Every attempt has its record; the last whole one is judged."
 SHOWN = 6  # entries of a heading that stand above the rest
 
 
@@ -50,6 +52,8 @@ def leave(results: Path, state: Session) -> Path:
     results.mkdir(parents=True, exist_ok=True)
     if spent := durations.runs({record.name: record.trial for record in state.readable()}.values()):
         state.add_section(TIMES, durations.duration_table(spent), TIMES_NOTE)
+    if (tried := attempts.table(results)).rows:
+        state.add_section(ATTEMPTS, tried, ATTEMPTS_NOTE)
     content = state.content(results)
     wholefile.write(results / session.FILE, json.dumps(content, indent=1, default=str) + "\n")
     if state.timelines:

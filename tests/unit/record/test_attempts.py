@@ -8,6 +8,8 @@ from lab.errors import InputError
 from lab.record import store, trial
 from lab.record.store import Record, attempts, begin, find, whole
 from lab.report import attempts as report
+from lab.report import page
+from lab.report.session import Session
 from tests.unit.measure import whole as made
 from tests.unit.measure.built import sealed
 
@@ -107,6 +109,19 @@ def test_every_attempt_is_shown(tmp_path):
     assert report.table(tmp_path).rows == [first, second]
     assert [(folder.name, how) for folder, how in report.others(find(tmp_path, A))] == [(A, "fault: etcd died")]
     assert list(report.others(find(tmp_path, B))) == []
+
+
+def test_a_session_shows_its_attempts_on_its_page_and_in_its_summary(tmp_path):
+    """A session without any says nothing of them."""
+    attempt(tmp_path, A)
+    page.leave(tmp_path, Session())
+    assert page.ATTEMPTS not in (tmp_path / page.MARKDOWN).read_text()
+    attempt(tmp_path, A, ended="fault: etcd died")
+    page.leave(tmp_path, Session())
+    for file in (page.MARKDOWN, page.PAGE):
+        shown = (tmp_path / file).read_text()
+        assert page.ATTEMPTS in shown
+        assert "fault: etcd died" in shown
 
 
 def test_a_record_knows_its_attempt(tmp_path):
