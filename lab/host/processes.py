@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ from lab.host import identity
 log = logging.getLogger("lab.cluster")
 
 LOWEST_PORT = 15_000
+RESERVED_S = 300.0  # by then a component has bound the port that was chosen for it
 END = "end"
 DEAD = ".dead"
 NODE = "node"
@@ -156,12 +158,29 @@ def remove(run: Path) -> None:
     shutil.rmtree(dead, ignore_errors=True)
 
 
+_RESERVED: deque[tuple[float, socket.socket]] = deque()  # with the moment; an abstract socket ends with this process
+
+
+def _reserve(port: int) -> bool:
+    """Keep ``port`` from other sessions on this machine for RESERVED_S; False when one has reserved it."""
+    holder = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        holder.bind(f"\0elastic-lab-port-{port}")
+    except OSError:
+        holder.close()
+        return False
+    _RESERVED.append((time.monotonic(), holder))
+    return True
+
+
 def free_ports(count: int) -> list[int]:
-    """``count`` loopback TCP ports that are free now, all different.
+    """``count`` loopback TCP ports that are free now, all different, and given to no other session of the lab meanwhile.
 
     They lie below the range from which outgoing connections get theirs: a port of that range is easily taken in the seconds
     until a component binds it. Raises :class:`LabFault` when there are not enough.
     """
+    while _RESERVED and _RESERVED[0][0] < time.monotonic() - RESERVED_S:
+        _RESERVED.popleft()[1].close()
     ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     found: list[int] = []
     for port in random.sample(range(LOWEST_PORT, max(ephemeral, LOWEST_PORT + 10_000)), k=5_000):
@@ -170,6 +189,8 @@ def free_ports(count: int) -> list[int]:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        if not _reserve(port):
+            continue
         found.append(port)
         if len(found) == count:
             return found
