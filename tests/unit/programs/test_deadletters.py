@@ -17,6 +17,7 @@ from lab.kafka import deadletter, topics
 from lab.kafka.deadletter import Reason
 from lab.programs import deadletters
 from lab.programs.deadletters import COPY, DONE, FOREIGN, GONE, OTHER, WAITING, Foreign, Letter, resend, states
+from lab.wait import until
 
 THERE = {("events", 0), ("events", 1)}
 # What a dead-letter topic of three partitions may hold: (partition, source topic, source offset); no topic is no dead letter.
@@ -138,12 +139,18 @@ class Broker:
         topics.create(bootstrap, {self.source: 2, self.dead: 2})
 
     def configure(self, topic, **settings):
-        """Set a topic's configuration."""
-        resource = ConfigResource(
-            ConfigResource.Type.TOPIC, topic, {name.replace("_", "."): str(v) for name, v in settings.items()}
-        )
+        """Set a topic's configuration; returns when the broker has it, which is a moment after the controller."""
+        wanted = {name.replace("_", "."): str(v) for name, v in settings.items()}
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, wanted)
         for future in self.admin.alter_configs([resource]).values():
             future.result(timeout=10)
+
+        def applied():
+            (described,) = self.admin.describe_configs([resource]).values()
+            shown = described.result(timeout=10)
+            return all(shown[name].value == value for name, value in wanted.items())
+
+        until(applied, 30, f"the configuration of {topic}", every_s=0.02)
 
     def bury(self, *rows, to=0):
         """Dead letters as (partition, offset, value) of messages, in order; ``None`` instead makes one without headers."""
