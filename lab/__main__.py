@@ -19,6 +19,7 @@ COMMANDS = {
     "judge": ("judge", "what records show, and whether the model agrees with them"),
     "scale": ("scale", "what a scale keeps: runs of the same trials at several scales against real time"),
     "report": ("report", "the report of a session's results: its page, and the evidence behind it; --zip packs both"),
+    "findings": ("findings", "a page of what a session found, to commit beside its records"),
     "dlq": ("dlq", "the letters of a dead-letter topic, and their replay"),
     "settings": ("settings", "every setting of a Workload and of the programs, with its unit, range and default"),
     "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),

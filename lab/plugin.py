@@ -1,4 +1,4 @@
-"""The pytest plugin: options, the session's state, exit codes, and the fixtures of fixtures/.
+"""The pytest plugin: the session's state, exit codes, and the fixtures of fixtures/.
 
 It is loaded into every session of an environment that has the lab installed, so nothing here imports what only experiments
 need.
@@ -6,27 +6,23 @@ need.
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
-from collections.abc import Generator, Iterator, Sequence
+import signal
+import threading
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
-from lab import extras
+from lab import extras, options
 from lab.errors import BAD_INPUT, Breach, InputError, NoData
 from lab.judge.claim import absent
 from lab.report import cases
-from lab.report.session import BROKEN, FAILED, FILE, Session
-from lab.spec import scale as scales
-from lab.spec.manifests import Library
+from lab.report.answers import natural
+from lab.report.session import BROKEN, FAILED, FILE, INTERRUPTED, Session
 from lab.spec.scale import Scale
-
-if TYPE_CHECKING:
-    from lab.trial.own import Own
 
 pytest_plugins = [f"lab.fixtures.{name}" for name in ("cluster", "evidence", "kafka", "keda", "prometheus", "spark", "trials")]
 
@@ -34,88 +30,54 @@ MARKERS = (
     "spike: an experiment on a live cluster; the acceptance run",
     "scenario: a real system on a live cluster, with its author's figures beside the measured ones",
     "scale: the same trials, one scale a session; elastic-lab scale compares the sessions",
+    "stretch: an experiment of text 1's stretch goals, on a live cluster, in a session of its own",
+    "backlog: more than 20 million events at real time; more than two hours",
     "kind: needs a Docker daemon and --cluster kind",
 )
-JUDGING = ("spike", "scenario", "scale", "kind")
-LIVE = ("spike", "scenario", "scale")  # a session of these leaves Allure results beside its records
+JUDGING = ("spike", "stretch", "scenario", "scale", "backlog", "kind")
+LIVE = ("spike", "stretch", "scenario", "scale", "backlog")  # a session of these leaves Allure results beside its records
 VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a session writes when it has judged, beside FILE
-OWN = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
-PATHS = ("results", "from-records", *OWN)  # options whose value is a path
 SESSION = pytest.StashKey[Session]()
 ORDER = pytest.StashKey[int]()
 WRITTEN = pytest.StashKey[Path]()  # the session's page
-MOST_SEED = 999_999
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of an experiment session; ``--keep-cluster`` is pytest-kind's and means the same here."""
-    _join_paths()
-    group = parser.getgroup("elastic lab")
-    group.addoption("--cluster", choices=("binary", "kind"), default="binary", help="runtime (default: binary)")
-    text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
-    group.addoption("--scale", metavar="NAME", help=f"quick, medium, standard, close, real or full: {text}")
-    group.addoption("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
-    group.addoption("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
-    group.addoption("--order-seed", type=int, metavar="N", help="seed of the order within a block (default: a new one)")
-    group.addoption("--resume", action="store_true", help="go on in --results: run only what has no finished record there")
-    group.addoption("--from-records", type=Path, metavar="DIR", help="judge stored records; starts no cluster")
-    group.addoption("--recheck", action="store_true", help="with --from-records: settle each ledger again, and compare")
-    for name, what in OWN.items():
-        text = f"your own {what}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
-        group.addoption(f"--{name}", type=Path, metavar="FILE", help=text)
-    group.addoption("--spark-master", default="local[*]", help="Spark master of the ledger (default: local[*])")
+    options.join_paths()
+    options.declare(parser.getgroup("elastic lab").addoption)
 
 
-def _join_paths() -> None:
-    """Begin again with ``--scaledobject=FILE`` where the command line has ``--scaledobject FILE``.
+class Ending:
+    """Keeps in a session's ``state`` why it ends early; the hook is given no session that it could be found by."""
 
-    pytest chooses its root folder before it loads any plugin. It then takes a FILE that stands alone for a test, and that
-    file's folder for the root: the configuration of the folder it was started in would not be read.
-    """
-    program = Path(sys.argv[0])
-    if program.name not in ("pytest", "py.test") and program.parent.name != "pytest":
-        return  # a program that calls pytest.main(): it is not ours to begin again
-    given = sys.orig_argv
-    joined = [given[0]]
-    for word in given[1:]:
-        if joined[-1] in {f"--{name}" for name in PATHS} and not word.startswith("-"):
-            joined[-1] += f"={word}"
-        else:
-            joined.append(word)
-    if joined != given:
-        os.execv(sys.executable, [sys.executable, *joined[1:]])
+    def __init__(self, state: Session) -> None:
+        self._state = state
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Called by Ctrl-C, whose error has no text, and by ``pytest.exit``, which gives a reason."""
+        self._state.stop(str(excinfo.value) or INTERRUPTED)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's state, register the markers, and leave Allure results beside the records of every experiment."""
-    config.stash[SESSION] = Session()
+    config.stash[SESSION] = state = Session()
+    config.pluginmanager.register(Ending(state))
     given = config.getoption("--order-seed")
-    config.stash[ORDER] = 1 + secrets.randbelow(MOST_SEED) if given is None else given
+    config.stash[ORDER] = 1 + secrets.randbelow(options.MOST_SEED) if given is None else given
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     marks = config.getoption("markexpr", "")
     live = any(mark in marks and f"not {mark}" not in marks for mark in LIVE)
     if live and not config.option.collectonly and not config.getoption("allure_report_dir", "unused"):
         config.option.allure_report_dir = str(config.getoption("--results") / "allure-results")
-        config.option.clean_alluredir = earlier(config) is None  # what is refused deletes nothing
+        config.option.clean_alluredir = options.earlier(config.option) is None  # what is refused deletes nothing
 
 
 def order_seed(config: pytest.Config) -> int:
     """The seed of the order within each block."""
     return config.stash[ORDER]
-
-
-def earlier(config: pytest.Config) -> InputError | None:
-    """Why no trial may run into ``--results``: it has records of an earlier session, and ``--resume`` is not given."""
-    options = config.option
-    if options.from_records or options.resume or not (options.results / "records").is_dir():
-        return None
-    from lab.record import store
-
-    count = len(store.stored(options.results))
-    allowed = f"a folder without records, as it has {count} and none is run over; --resume runs only what is not finished there"
-    return InputError("command line", "--results", str(options.results), allowed) if count else None
 
 
 def judges(item: pytest.Item) -> bool:
@@ -126,13 +88,6 @@ def judges(item: pytest.Item) -> bool:
 def experiment(item: pytest.Item) -> str:
     """The name of the experiment that ``item`` belongs to: its module's."""
     return item.path.stem.removeprefix("test_")
-
-
-def own(config: pytest.Config) -> Own:
-    """The files that a user brought with the options of :data:`OWN`."""
-    from lab.trial.own import Own
-
-    return Own(*(config.getoption(f"--{name}") for name in OWN))
 
 
 def refuse(error: Exception) -> NoReturn:
@@ -152,78 +107,65 @@ def refusing() -> Iterator[None]:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Refuse options and files that can't be used, before anything starts."""
-    options = session.config.option
+    given = session.config.option
     with refusing():
-        _check(options)
-        if own(session.config):
-            _inputs(session.config)
-
-
-def _check(options: Any) -> None:
-    if options.repeat < 1:
-        raise InputError("command line", "--repeat", options.repeat, "a whole number from 1")
-    if options.order_seed is not None and not 0 <= options.order_seed <= MOST_SEED:
-        raise InputError("command line", "--order-seed", options.order_seed, f"a whole number from 0 to {MOST_SEED:,}")
-    if options.resume and options.from_records:
-        raise InputError("command line", "--resume", True, "without --from-records, which runs nothing")
-    if options.from_records:
-        from lab.record import store
-
-        if not store.stored(options.from_records):
-            raise InputError("command line", "--from-records", str(options.from_records), "a folder of records")
-    if options.recheck and not options.from_records:
-        raise InputError("command line", "--recheck", True, "beside --from-records, whose ledgers it settles")
-    scales.load(options.scale or scales.QUICK)
-
-
-def chosen_scale(config: pytest.Config) -> Scale:
-    """The scale that ``--scale`` names, or the one for the files that a user brought."""
-    name = config.getoption("--scale")
-    return scales.load(name) if name else own(config).scale()
-
-
-def _inputs(config: pytest.Config) -> Any:
-    """The inputs of the acceptance on a user's files. Raises :class:`InputError` for a file that can't be used."""
-    from lab.spec import inputs
-
-    chosen = own(config).plan()
-    traffic, policy, work = (chosen.pop(name) for name in ("profile", "policy", "workload"))
-    scale, runtime = chosen_scale(config), config.getoption("--cluster")
-    return inputs.read(traffic, policy, work, 1, scale, runtime, library=Library.of(config.rootpath), **chosen)
+        options.check(given)
+        if options.own(given):
+            options.own_inputs(given, session.config.rootpath)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say what will be run of a user's files, what was replaced in the ScaledObject, and how trials are repeated."""
     from lab.trial.own import told
 
-    repeat = config.option.repeat
-    blocks = [f"{repeat} blocks, in an order by seed {order_seed(config)} (--order-seed)"] if repeat > 1 else []
-    return [*(told(_inputs(config)) if own(config) else []), *blocks]
+    given = config.option
+    blocks = [f"{given.repeat} blocks, in an order by seed {order_seed(config)} (--order-seed)"] if given.repeat > 1 else []
+    return [*(told(options.own_inputs(given, config.rootpath)) if options.own(given) else []), *blocks]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With a file of the user's only the acceptance runs, without one all but it; it is what asks for ``brought``.
 
-    Tests that judge are labelled with their id, by which the session's page finds their evidence.
+    Tests that judge are labelled with their id, by which the session's page finds their evidence. They run in the natural order
+    of their experiments, in which reports show them: 1, 2, ... 10.
     """
     for item in items if config.pluginmanager.hasplugin("allure_pytest") else ():
         if judges(item):
             item.add_marker(pytest.mark.allure_label(item.nodeid, label_type=cases.ID))
-    wanted = bool(own(config))
+    wanted = bool(options.own(config.option))
     other = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is not wanted]
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if item not in other]
+    ordered = iter(sorted(filter(judges, items), key=lambda item: natural(str(item.path))))
+    items[:] = [next(ordered) if judges(item) else item for item in items]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Refuse to run into an earlier session's records, and take away what it said of its trials before they are judged anew."""
-    options = session.config.option
-    if not options.collectonly and any(map(judges, session.items)):
-        if (error := earlier(session.config)) is not None:
+    """Refuse to run into an earlier session's records, take away what it said of its trials, and keep what is asked for now.
+
+    From here on SIGTERM interrupts the session like Ctrl-C: what it has judged is kept. A CI system ends a job so.
+    """
+    given = session.config.option
+    if not given.collectonly and any(map(judges, session.items)):
+        if (error := options.earlier(given)) is not None:
             refuse(error)
         for name in (VERDICTS, SUMMARY, PAGE, FILE):
-            (options.results / name).unlink(missing_ok=True)
+            (given.results / name).unlink(missing_ok=True)
+        judging = [item for item in session.items if judges(item) and "evidence" in getattr(item, "fixturenames", ())]
+        session.config.stash[SESSION].plan(cases.case_of(item, experiment(item)) for item in judging)
+        _heed_sigterm(session.config)
+
+
+def _heed_sigterm(config: pytest.Config) -> None:
+    """Let SIGTERM interrupt the session like Ctrl-C, until its end; a handler that is there stays."""
+
+    def restore() -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        config.add_cleanup(restore)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -250,7 +192,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note how a test ended. It broke by anything but an assertion of its own, which is what Allure shows as failed."""
+    """Note how a test ended, and have Allure show it. It broke by anything but an assertion of its own, as for Allure."""
     report = yield
     if not judges(item):
         return report
@@ -264,6 +206,10 @@ def pytest_runtest_makereport(
             state.broke(f"{item.nodeid} ({call.when})", error.value, line)
     elif report.skipped or call.when == "call":
         test.end(report.outcome, str(error.value) if error else "")
+    if call.when != "call" and item.config.pluginmanager.hasplugin("allure_pytest"):
+        from lab.report import inallure
+
+        (inallure.begin if call.when == "setup" else inallure.end)(test)
     return report
 
 
@@ -274,6 +220,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     Exit with 3 when the lab had a fault, 2 on bad input, also beside breaches: what such a session says is not whole.
     """
     config, state = session.config, session.config.stash[SESSION]
+    if session.shouldfail:  # of --exitfirst and --maxfail
+        state.stop(str(session.shouldfail))
     if state.rows:
         from lab.record.store import write_json
 
@@ -291,8 +239,7 @@ def _summarize(config: pytest.Config, state: Session) -> None:
     """Write session.json and what is made of it."""
     from lab.report import page
 
-    seed = order_seed(config) if config.option.repeat > 1 else None
-    state.repeated(config.option.repeat, seed)
+    state.repeated(config.option.repeat)
     config.stash[WRITTEN] = page.leave(config.getoption("--results"), state)
 
 
@@ -305,32 +252,22 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print every verdict with its number, bound and unit, which trials are not valid, what broke, and the session in words."""
+    """Print every verdict with its number, what is not valid, broke or did not run, and at last the session in words."""
     state = config.stash[SESSION]
     if not state.began:
         return
-    from lab.report import validity
     from lab.report.summary import Summary
 
-    found = Summary(state.content(config.getoption("--results")))
-    sections: Sequence[tuple[str, list[str]]] = (
-        ("objectives", found.lines),
-        ("validity of the trials", validity.lines(state.validity)),
-        ("faults of the lab", state.faults),
-        ("bad input", state.refused),
-        ("the session", [found.headline]),
-    )
-    for title, lines in sections:
-        if lines:
-            terminalreporter.section(title)
-            for line in lines:
-                terminalreporter.line(line)
+    for title, lines in Summary(state.content(config.getoption("--results"))).terminal:
+        terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.line(line)
 
 
 @pytest.fixture(scope="session")
 def scale(request: pytest.FixtureRequest) -> Scale:
     """The scale of the session's trials."""
-    return chosen_scale(request.config)
+    return options.chosen_scale(request.config.option)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # a guard starts with every run, and needs none of these impo
     from kubernetes import client
 
     from lab.cluster.fit import Fit
+    from lab.cluster.quorum import Quorum
 
 
 class Cluster(Protocol):
@@ -54,6 +55,12 @@ class Cluster(Protocol):
 
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a component has died."""
+
+    def brokers(self, count: int) -> Quorum:
+        """Start ``count`` brokers beside the cluster's own, for one trial, which ends them.
+
+        Raises :class:`lab.errors.LabFault` when they don't come up, or the runtime has none.
+        """
 
     def down(self) -> None:
         """Stop everything and leave no process, container, port or folder."""

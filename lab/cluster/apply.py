@@ -42,6 +42,15 @@ def objects(api: client.ApiClient, wanted: Iterable[Mapping[str, Any]], namespac
             raise LabFault(f"{item['kind']} {name} could not be applied: {error.summary()}") from None
 
 
+def create_namespace(api: client.ApiClient, name: str) -> None:
+    """Create a namespace with the lab's label. Raises :class:`LabFault` where one of that name is there: it is someone's."""
+    wanted = client.V1Namespace(metadata=client.V1ObjectMeta(name=name, labels={"created-by": MANAGER}))
+    try:
+        client.CoreV1Api(api).create_namespace(wanted)
+    except ApiException as error:
+        raise LabFault(f"Namespace {name} could not be created: {error.reason}") from None
+
+
 def delete(api: client.ApiClient, unwanted: Iterable[Mapping[str, Any]], namespace: str) -> None:
     """Delete each object and its dependents, in the background; an object that is not there is no fault."""
     dynamic = DynamicClient(api)

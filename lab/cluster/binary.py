@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 from kubernetes import client
 
-from lab.cluster import apply, broker, controlplane, fit, keda, metrics
+from lab.cluster import apply, broker, controlplane, fit, keda, metrics, quorum
 from lab.cluster.fit import Fit
 from lab.components import build, jars
 from lab.host import processes, resources, runs
@@ -72,6 +72,10 @@ class Binary:
         """Raise :class:`lab.errors.LabFault` when a component has died."""
         self.plane.check()
         self.broker.daemon.check()
+
+    def brokers(self, count: int) -> quorum.Quorum:
+        """Start ``count`` brokers that take this run's login; see :class:`lab.cluster.Cluster`."""
+        return quorum.start(self.run, count, self.kafka_settings)
 
     def down(self) -> None:
         """Stop everything in the reverse order of start, and remove the run folder."""

@@ -1,4 +1,4 @@
-"""A real single-node KRaft broker as a local process, from Maven artefacts."""
+"""A real KRaft node, broker and controller, as a local process, from Maven artefacts. :mod:`lab.cluster.quorum` has several."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ HEAP_MB = 512
 # Retention is by size: a trial must not lose what it still has to reconcile. The hottest of 24 partitions holds some 15 %
 # of all events, which for the full scale's 30 M is 1.2 GB.
 RETENTION_BYTES = 16 * 2**30
-START_DEADLINE_S = 90  # 3 s on a quiet machine
+START_DEADLINE_S = 240  # 3 s on a quiet machine; 90 s were too few for one of four clusters. A death is seen at once
+COPIES = 3  # of what Kafka itself keeps, where there are as many nodes
 _ONE_OF_EACH = "abcd"  # group names whose coordinators are all that exist: Kafka takes a name's hash code, here 97 to 100
 
 # SerialGC and C1 start fastest and leave the two cores to the trial.
@@ -40,18 +41,26 @@ def properties(
     advertised: Mapping[str, str],
     controller: str,
     login: Mapping[str, str] | None = None,
+    *,
+    number: int = 1,
+    voters: Mapping[int, str] | None = None,
 ) -> str:
-    """The broker's ``server.properties``: a node that is broker and controller.
+    """The broker's ``server.properties``: node ``number``, which is broker and controller.
 
     ``listeners`` maps each name to the address it is bound to, ``advertised`` to the address that clients get. The first
     listener is the brokers' own. ``controller`` is the address of the controller's listener. ``login`` are the
-    settings of the only clients that a listener takes, the controller's too. Without them it takes any client.
+    settings of the only clients that a listener takes, the controller's too. Without them it takes any client. ``voters`` maps
+    the number of each node to its controller's address; without them the node is the only one. What Kafka itself keeps, and by
+    default a topic, is acknowledged when a majority of its copies has it: they are on three nodes, or on all of fewer.
     """
+    voters = voters or {number: controller}
+    copies = min(len(voters), COPIES)
+    majority = copies // 2 + 1
     bound = {**listeners, "CONTROLLER": controller}
     settings = {
         "process.roles": "broker,controller",
-        "node.id": 1,
-        "controller.quorum.voters": f"1@{controller}",
+        "node.id": number,
+        "controller.quorum.voters": ",".join(f"{voter}@{address}" for voter, address in voters.items()),
         "listeners": ",".join(f"{name}://{address}" for name, address in bound.items()),
         "advertised.listeners": ",".join(f"{name}://{address}" for name, address in advertised.items()),
         "listener.security.protocol.map": ",".join(f"{name}:{logins.protocol(login or {})}" for name in bound),
@@ -62,12 +71,13 @@ def properties(
         "num.io.threads": 2,
         "auto.create.topics.enable": "false",
         "offsets.topic.num.partitions": len(_ONE_OF_EACH),
-        "offsets.topic.replication.factor": 1,
-        "transaction.state.log.replication.factor": 1,
-        "transaction.state.log.min.isr": 1,
+        **({"min.insync.replicas": majority} if copies > 1 else {}),
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": majority,
         "transaction.state.log.num.partitions": 1,
-        "share.coordinator.state.topic.replication.factor": 1,
-        "share.coordinator.state.topic.min.isr": 1,
+        "share.coordinator.state.topic.replication.factor": copies,
+        "share.coordinator.state.topic.min.isr": majority,
         "share.coordinator.state.topic.num.partitions": 1,
         # Only the first assignment of an empty group waits for it; the stock 3 s would lengthen every baseline.
         "group.initial.rebalance.delay.ms": 500,
@@ -121,16 +131,26 @@ def launch(run: Path, bootstrap: str, text: str, login: Mapping[str, str] | None
     ``login`` are the settings that a client needs at ``bootstrap``. Raises :class:`LabFault` when there is no Java or the
     broker does not answer at ``bootstrap`` by its deadline.
     """
-    java = jars.java()
-    libraries = os.pathsep.join(map(str, jars.resolve("kafka", jars.KAFKA)))
     folder = run / "kafka"
+    prepare(run, folder, text, cluster_id())
+    daemon = begin(run, folder, "kafka")
+    if login:
+        _write(settings_file(run), json.dumps(dict(login), indent=1))
+    wait_for(bootstrap, daemon.check, login)
+    return Broker(run, bootstrap, daemon, login or {})
+
+
+def prepare(run: Path, folder: Path, text: str, identity_of_cluster: str) -> None:
+    """Write ``text`` as the ``server.properties`` of a node in ``folder``, and format its data folder.
+
+    Raises :class:`LabFault` when there is no Java, or Kafka refuses.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    settings = folder / "server.properties"
-    _write(settings, text)
+    _write(folder / "server.properties", text)
     (folder / "log4j2.properties").write_text(jars.log4j("WARN"))
-    command = [java, *JVM, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", libraries]
+    tool = ["kafka.tools.StorageTool", "format", "-t", identity_of_cluster, "-c", str(folder / "server.properties")]
     formatted = subprocess.run(
-        [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(settings), "--ignore-formatted"],
+        [*_java(folder), *tool, "--ignore-formatted"],
         capture_output=True,
         text=True,
         env=identity.environment(run),
@@ -138,11 +158,17 @@ def launch(run: Path, bootstrap: str, text: str, login: Mapping[str, str] | None
     )
     if formatted.returncode != 0:
         raise LabFault(f"Kafka's storage could not be formatted: {formatted.stderr.strip().splitlines()[-1:]}")
-    daemon = processes.start(run, "kafka", [*command, "kafka.Kafka", settings])
-    if login:
-        _write(settings_file(run), json.dumps(dict(login), indent=1))
-    wait_for(bootstrap, daemon.check, login)
-    return Broker(run, bootstrap, daemon, login or {})
+
+
+def begin(run: Path, folder: Path, name: str) -> processes.Daemon:
+    """Start the node that is prepared in ``folder``, for the first time or again, as the component ``name``."""
+    return processes.start(run, name, [*_java(folder), "kafka.Kafka", folder / "server.properties"])
+
+
+def _java(folder: Path) -> list[str | Path]:
+    """The command that runs a class of Kafka's for the node in ``folder``."""
+    libraries = os.pathsep.join(map(str, jars.resolve("kafka", jars.KAFKA)))
+    return [jars.java(), *JVM, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", libraries]
 
 
 def _write(file: Path, text: str) -> None:
@@ -157,8 +183,8 @@ def cluster_id() -> str:
     return next(identity for identity in ids if not identity.startswith("-"))
 
 
-def wait_for(bootstrap: str, check: Callable[[], None], login: Mapping[str, str] | None = None) -> None:
-    """Wait until a broker answers at ``bootstrap``, for groups too, whose offsets it loads later.
+def wait_for(bootstrap: str, check: Callable[[], None], login: Mapping[str, str] | None = None, brokers: int = 1) -> None:
+    """Wait until all ``brokers`` are there and one answers at ``bootstrap``, for groups too, whose offsets it loads later.
 
     A question for a group's offsets that comes too early gets NOT_COORDINATOR, on which librdkafka 2.16's admin client dies of
     a SIGSEGV (librdkafka #5040). The description of a group that does not exist asks the same without that fault. ``check``
@@ -168,8 +194,10 @@ def wait_for(bootstrap: str, check: Callable[[], None], login: Mapping[str, str]
 
     def answers() -> bool:
         try:
-            admin.list_topics(timeout=1)
+            there = admin.list_topics(timeout=1).brokers
         except KafkaException:
+            return False
+        if len(there) < brokers:
             return False
         return all(described.exception() is None for described in admin.describe_consumer_groups([*_ONE_OF_EACH]).values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab.commands import situation
 from lab.commands.text import as_json, number, table
@@ -17,7 +17,11 @@ from lab.measure.calibration import Calibration, calibration_from_others
 from lab.measure.hpa_decisions import Agreement, agreement
 from lab.measure.overview import all_measures, overview
 from lab.measure.prediction import Comparison, compare, predict, recorded
+from lab.record import rescue
 from lab.record.store import Record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SUMMARY = ("record", "syncs", "agree (%)", "within one pod (% of time)", "peak lag (off by %)", "drain (off by %)")
 FIGURES = {
@@ -50,6 +54,8 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     parser.add_argument("--recheck", action="store_true", help="settle each ledger again from its events and receipts")
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
     options = parser.parse_args(arguments)
+    for folder in options.records:
+        rescue.rescue_all(folder, _spark)
     records = {record.id: record for folder in options.records for record in situation.records_in(folder)}
     if options.chart and (len(records) != 1 or not options.calibrate):
         allowed = "one record to draw, and --calibrate with others that tell what pods take"
@@ -72,16 +78,21 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
 
 def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
     """Settle each ledger again. Returns the missing ledgers by record. Raises :class:`InputError` where one differs."""
-    from lab.record.ledger import session  # imports Spark, which only this command needs
     from lab.record.recheck import recheck
 
     missing: dict[str, dict[str, str]] = {}
     for record in records:
         try:
-            recheck(session.spark(), record)
+            recheck(_spark(), record)
         except NoData as nothing:
             missing[record.id] = {"recheck": str(nothing)}
     return missing
+
+
+def _spark() -> SparkSession:
+    from lab.record.ledger import session  # imports Spark, which few records need
+
+    return session.spark()
 
 
 def judge(record: Record, known: Calibration | None, lacking: Mapping[str, str]) -> Judged:

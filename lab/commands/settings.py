@@ -16,7 +16,8 @@ HEAD = """# The settings of a workload
 `python -m lab settings > docs/workload.md` writes this page from the declarations, and a test holds it against them.
 
 A setting is one field of a dataclass, in [lab/spec/consumer.py](../lab/spec/consumer.py),
-[lab/spec/producer.py](../lab/spec/producer.py) or [lab/spec/workload.py](../lab/spec/workload.py). The field
+[lab/spec/producer.py](../lab/spec/producer.py), [lab/spec/store.py](../lab/spec/store.py) or
+[lab/spec/workload.py](../lab/spec/workload.py). The field
 `commit_interval_ms` is also the flag `--commit-interval-ms` of its program, the environment variable `COMMIT_INTERVAL_MS` of
 its pod, a field of a [Workload](bring-your-own.md#the-workload-your-consumer), an argument of `Workload(...)` in an experiment,
 and part of the trial's identity. A setting that is added later is left out of the identity at its default, so that stored ids

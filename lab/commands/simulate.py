@@ -14,7 +14,7 @@ from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.errors import NoData, known
 from lab.foresee.curve import Arrivals, Curve, late, worst_age
-from lab.foresee.scaler import only_trigger
+from lab.foresee.scaler import lag_triggers
 from lab.judge.bounds import REACTION_S
 from lab.judge.claim import Verdict, judge
 from lab.judge.measure import quantity
@@ -73,8 +73,7 @@ def _drain(question: Question, curve: Curve) -> float:
 
 def _threshold(question: Question) -> int:
     """Return one lagThreshold, messages."""
-    trigger = only_trigger(question.scaled)
-    if isinstance(trigger, PersistentLag) and trigger.settings.rule.ages:
+    if any(isinstance(one, PersistentLag) and one.settings.rule.ages for one in lag_triggers(question.scaled)):
         raise NoData("lagSeconds is no lag in messages that a drain could end at")
     return known(question.scaled.lag_threshold, "lagThreshold in the policy")
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lab import paths, yamlfile
 from lab.errors import InputError, NoData
@@ -16,10 +16,8 @@ from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation, simulate
 from lab.foresee.variants import LONGEST_WINDOW
 from lab.judge.bounds import TIME_BEHIND_S
-from lab.measure.calibration import Calibration, calibration
 from lab.model.hpa import DEFAULTS, Controller
-from lab.record.store import Record, opened, stored
-from lab.spec import profile, scaledobject
+from lab.spec import anchor, profile, scaledobject
 from lab.spec import scale as scales
 from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS
@@ -28,6 +26,10 @@ from lab.spec.profile import Profile
 from lab.spec.scale import HPA_SYNC_S, Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.workload import PARTITIONS
+
+if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and only a record needs them
+    from lab.measure.calibration import Calibration
+    from lab.record.store import Record
 
 MOST_PARTITIONS = 100_000
 PICTURES = (".png", ".svg", ".html")
@@ -68,15 +70,18 @@ class Question:
         if self.scale.name == scales.REAL:
             return self.situation, self.scaled
         here, scale = self.situation, self.scale
+        scaled, traffic = anchor.as_trial(
+            self.scaled.compressed(scale), here.profile.compressed(scale.time, scale.rate), scale.time
+        )
         small = replace(
             here,
-            profile=here.profile.compressed(scale.time, scale.rate),
+            profile=traffic,
             consumers=replace(here.consumers, rate=here.consumers.rate * scale.rate),
             sync_s=here.sync_s - HPA_SYNC_S + scale.hpa_sync_s,
             controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
             tail_s=here.tail_s / scale.time,
         )
-        return small, self.scaled.compressed(scale)
+        return small, scaled
 
     def lines(self) -> list[str]:
         """Return the question in lines, for the reader."""
@@ -151,6 +156,9 @@ def read(options: argparse.Namespace) -> Question:
     scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
     scale = scales.load(options.scale)
     traffic = _profile(options.profile)
+    anchor.require_begin(scaled, traffic, options.profile)
+    if scale.name != scales.REAL:
+        anchor.check(scaled, traffic, scale, options.scaledobject, options.profile, scales.declared())
     known = records_in(options.calibrate) if options.calibrate else []
     measured = calibrated(known, options.calibrate) if known else None
     pods, partitions, entities = _pods(options, known, measured)
@@ -175,6 +183,8 @@ def read(options: argparse.Namespace) -> Question:
 
 def calibrated(records: Sequence[Record], where: object) -> Calibration:
     """Return the measured times of pods. Raises :class:`InputError`, naming ``where``, when ``records`` show too little."""
+    from lab.measure.calibration import calibration
+
     try:
         return calibration(records)
     except NoData as missing:
@@ -187,6 +197,8 @@ def records_in(folder: Path) -> list[Record]:
 
     Raises :class:`InputError` where there is none, and for a record that was changed after it was closed.
     """
+    from lab.record.store import opened, stored
+
     found = [folder] if (folder / "trial.json").exists() else list(stored(folder).values())
     if not found:
         raise InputError(folder, "(folder)", "no trial.json", "a record, results/records/NAME, or a folder of records")
@@ -214,6 +226,10 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
         entities = first.workload.entities
     if options.workload is not None:
         workload, partitions = workloads.load(options.workload)
+        if workload.store_slots:
+            raise InputError(
+                options.workload, "store_slots", workload.store_slots, "0: a store that pods share is not simulated"
+            )
         asked, entities = {"rate": workload.rate, "balancer": workload.balancer}, workload.entities
     for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
         if (value := getattr(options, name)) is not None:

@@ -109,7 +109,12 @@ class Arrivals:
         return np.interp(times, self.edges, self.counts, left=0.0)
 
     def left(self, counts: Floats) -> Floats:
-        """The first time with more than each of ``counts`` events; the end where there never were more."""
+        """The first time with more than each of ``counts`` events; the end where there never were more.
+
+        A count that lacks only a rounding is all events up to a step: else the next one would be as old as the pause after it.
+        """
+        whole = self.counts[np.searchsorted(self.counts, counts + NOISE, side="right") - 1]
+        counts = np.maximum(counts, whole)
         step = np.searchsorted(self.counts, counts, side="right") - 1
         return np.where(step >= len(self.rates), self.edges[-1], self._within(step, counts))
 

@@ -17,6 +17,7 @@ from lab.foresee.group import Consumers
 from lab.foresee.simulate import Situation, simulate
 from lab.host.resources import LOG_BYTES, needed_bytes
 from lab.model.hpa import DEFAULTS, Controller
+from lab.spec import anchor
 from lab.spec.inputs import DRAINED, Inputs
 from lab.spec.keys import shares
 from lab.spec.profile import Step
@@ -45,7 +46,7 @@ SCRATCH_BYTES = 24  # an event, while the ledger is settled: what Spark's batche
 class Estimate:
     """What a trial is expected to need. Bytes, cores and seconds are at most; ``peak_lag`` (messages) is as simulated.
 
-    ``drain_s`` is from the start of the profile's last phase until no lag is left. Both are None where the policy can't be
+    ``drain_s`` is from the start of the profile's last phase until no lag is left. Both are None where the trial can't be
     simulated.
     """
 
@@ -82,7 +83,12 @@ def estimate(inputs: Inputs) -> Estimate:
         scratch_bytes=SCRATCH_BYTES * events,
         memory_bytes=max(running, BASE_MEMORY + BROKER_MEMORY + LEDGER_MEMORY),
         cores=_most_cores(inputs) if curve is None else _cores(inputs, curve, pods),
-        wall_s=SETTLE_S + inputs.workload.start_s / inputs.scale.time + end + CLOSE_S + events / LEDGER_RATE,
+        wall_s=SETTLE_S
+        + _anchor_s(inputs)
+        + inputs.workload.start_s / inputs.scale.time
+        + end
+        + CLOSE_S
+        + events / LEDGER_RATE,
         peak_rate=max(step.rate for step in inputs.profile.steps),
         peak_lag=None if curve is None else curve.peak_lag,
         drain_s=None if back is None else back - begin,
@@ -117,10 +123,11 @@ def shortage(needed: Estimate, cores: int, memory: int, disk: Mapping[str, int])
 
 
 def _curve(inputs: Inputs) -> Curve | None:
-    """The trial simulated, with no traffic after its profile; None where its policy can't be."""
-    if not isinstance(inputs.policy, ScaledObject):
+    """The trial simulated, with no traffic after its profile; None where its policy, or a shared store, can't be."""
+    if not isinstance(inputs.policy, ScaledObject) or inputs.workload.store_slots:
         return None
-    profile, scale, workload = inputs.profile, inputs.scale, inputs.workload
+    scale, workload = inputs.scale, inputs.workload
+    policy, profile = anchor.as_trial(inputs.policy, inputs.profile, scale.time)
     after = Step(profile.duration, 0.0, "after") if inputs.until == DRAINED else None
     whole = replace(profile, steps=(*profile.steps, after), duration=2 * profile.duration) if after else profile
     situation = Situation(
@@ -131,9 +138,14 @@ def _curve(inputs: Inputs) -> Curve | None:
         controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
     )
     try:
-        return simulate(situation, inputs.policy)
+        return simulate(situation, policy)
     except InputError:
         return None
+
+
+def _anchor_s(inputs: Inputs) -> float:
+    """How long a profile with a time of day waits for its moment, s at most."""
+    return anchor.lead_s(inputs.scale) + anchor.MINUTE_S if inputs.windows else 0.0
 
 
 def _end(inputs: Inputs, curve: Curve) -> float:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lab.spec.consumer import EAGER
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 NOBODY = -1
@@ -80,7 +82,7 @@ class Group:
         self._throughput = served.sum(axis=1) / seconds
 
 
-EAGER, WITHOUT_BARRIER = "range", "consumer"
+WITHOUT_BARRIER = "consumer"
 
 
 class Rebalance:
@@ -105,7 +107,7 @@ class Rebalance:
 
     def resize(self, at: float, members: int) -> None:
         """Members have joined or left: a round begins, or the current round includes them."""
-        if self._consumers.balancer == EAGER:
+        if self._consumers.balancer in EAGER:
             self._owner[:] = NOBODY
         self._owner[self._owner >= members] = NOBODY
         if self.ends is None:

@@ -1,11 +1,14 @@
 """KEDA and the HPA on a simulated group: one ScaledObject's metric, its decisions and its memory.
 
-A trigger's answers are those of KEDA's kafka trigger on the current lag, or those of the lab's scaler on the lag that has
-lasted. Arrays are by partition; times in s from the start.
+A trigger's answers are those of KEDA's kafka trigger on the current lag, those of the lab's scaler on the lag that has lasted,
+or those of KEDA's cron trigger by the time of day. Arrays are by partition; times in s from the start.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 import numpy as np
@@ -16,15 +19,20 @@ from lab.model import hpa, keda, lag
 from lab.model.hpa import Controller
 from lab.model.keda import Observation
 from lab.model.window import Ends, Window
+from lab.spec.anchor import NEEDED
 from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers import cron
 from lab.spec.triggers.common import Reading, ScalerError, exposed
+from lab.spec.triggers.cron import Cron
 from lab.spec.triggers.external import PersistentLag
 from lab.spec.triggers.kafka import Kafka
+from lab.spec.triggers.parsing import Trigger
 
 SIMULATED = (
-    "exactly one trigger, of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds: "
-    "no other is simulated"
+    "at most one trigger of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds, and cron: "
+    "no other is simulated; several of type kafka only where each has its partitionLimitation"
 )
+ONE_TOPIC = "that of the other triggers: a simulated group has one topic, and triggers count partitions of it"
 
 
 class Source(Protocol):
@@ -106,17 +114,68 @@ class Lasting:
         return ends.age(end - behind)
 
 
-def only_trigger(scaled: ScaledObject) -> Kafka | PersistentLag:
-    """The trigger of ``scaled``. Raises :class:`InputError` for several triggers, or for one whose source is not simulated."""
-    first = scaled.triggers[0]
-    if len(scaled.triggers) > 1 or not isinstance(first, Kafka | PersistentLag):
+class Scheduled:
+    """The cron trigger: its replicas by the time of day, which is ``begins_at`` at 0 s."""
+
+    samples_every_s = None
+
+    def __init__(self, trigger: Cron, begins_at: datetime) -> None:
+        self._trigger, self._begins_at = trigger, begins_at.astimezone(UTC)
+        self._until = -math.inf  # an answer stays until the next start or end
+        self._answer = Reading(0.0, False, ())
+        self.target = trigger.target
+
+    def sample(self, now: float, lags: Floats, ends: Floats) -> None:
+        """Do nothing: this source reads the clock when it is asked."""
+
+    def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
+        """KEDA's answer, which no lag changes."""
+        if now >= self._until:
+            at = self._begins_at + timedelta(seconds=now)
+            self._answer = cron.read(self._trigger, at)
+            coming = [when for when in cron.due(self._trigger, at) if when is not None]
+            self._until = min(((when - self._begins_at).total_seconds() for when in coming), default=math.inf)
+        return self._answer
+
+
+def lag_triggers(scaled: ScaledObject) -> tuple[Kafka | PersistentLag, ...]:
+    """The triggers of ``scaled`` on lag, none where cron is all that it has.
+
+    There may be several of type kafka, each on partitions of the one topic. Raises :class:`InputError` for several otherwise,
+    and for a trigger whose source is not simulated.
+    """
+    found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
+    others = len(scaled.triggers) - len(found) - sum(isinstance(trigger, Cron) for trigger in scaled.triggers)
+    limited = [trigger for trigger in found if isinstance(trigger, Kafka) and trigger.partitions is not None]
+    if others or (len(found) > 1 and len(limited) < len(found)):
         types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
         raise InputError(scaled.where, "spec.triggers", types, SIMULATED)
-    return first
+    for trigger in limited[1:]:
+        if trigger.topic != limited[0].topic:
+            value = trigger.topic.literal or trigger.topic.variable
+            raise InputError(scaled.where, "spec.triggers: topic", value, ONE_TOPIC)
+    return found
 
 
-def source_of(trigger: Kafka | PersistentLag) -> Source:
-    """The scaler of ``trigger``."""
+def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
+    """The one trigger of ``scaled`` on lag, None where cron is all that it has.
+
+    Raises :class:`InputError` for a second one, and for a trigger whose source is not simulated.
+    """
+    found = lag_triggers(scaled)
+    if len(found) > 1:
+        types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
+        raise InputError(scaled.where, "spec.triggers", types, "one trigger on lag, whose lagThreshold is tuned, and cron")
+    return found[0] if found else None
+
+
+def source_of(trigger: Trigger, begins_at: datetime | None, where: object) -> Source:
+    """The scaler of ``trigger``. Raises :class:`InputError` for a time of day in a profile that begins at none."""
+    if isinstance(trigger, Cron):
+        if begins_at is None:
+            raise InputError(where, "begins_at of the profile", None, NEEDED)
+        return Scheduled(trigger, begins_at)
+    assert isinstance(trigger, Kafka | PersistentLag), "lag_triggers refuses any other"
     return Instant(trigger) if isinstance(trigger, Kafka) else Lasting(trigger)
 
 
@@ -127,22 +186,27 @@ def _chosen(partitions: frozenset[int], there: int) -> list[int]:
 class Scaler:
     """One ScaledObject on a simulated group; times in s from the start."""
 
-    def __init__(self, scaled: ScaledObject, controller: Controller) -> None:
-        """Raises :class:`InputError` for a trigger whose source is not simulated, and for a paused ScaledObject."""
+    def __init__(self, scaled: ScaledObject, controller: Controller, begins_at: datetime | None = None) -> None:
+        """``begins_at`` is the time of day of the start, which a cron trigger needs.
+
+        Raises :class:`InputError` for a trigger whose source is not simulated, and for a paused ScaledObject.
+        """
         self.scaled, self._controller = scaled, controller
-        only = only_trigger(scaled)
-        self._cache, self.source = only.common.cached, source_of(only)
-        if isinstance(only, Kafka):
-            made = keda.hpa(scaled, _named(only))
-        else:
-            made = keda.hpa(scaled, external={0: (only.settings.metric, self.source.target)})
+        on_lag = lag_triggers(scaled)
+        self._sources = [source_of(trigger, begins_at, scaled.where) for trigger in scaled.triggers]
+        external = {
+            index: (one.settings.metric, self._sources[index].target)
+            for index, one in enumerate(scaled.triggers)
+            if isinstance(one, PersistentLag)
+        }
+        made = keda.hpa(scaled, _named(on_lag), external)
         if made is None:
             raise InputError(scaled.where, "metadata.annotations", "paused", "a ScaledObject that scales")
         self._spec = hpa.parse(made, scaled.where)
         self._state = hpa.State()
         self._last_active: float | None = None
-        self._cached: Observation | None = None
-        self._failures = 0
+        self._cached: list[Observation] = []
+        self._failures = [0] * len(self._sources)
         self.replicas = scaled.start
         self.reasons: tuple[str, ...] = ()
 
@@ -151,10 +215,20 @@ class Scaler:
         """The period of KEDA's own loop, s; None where its result changes nothing."""
         return float(self.scaled.polling_s) if keda.polls(self.scaled) else None
 
+    @property
+    def samples_every_s(self) -> float | None:
+        """The period of the samples that a trigger's scaler takes by itself, s; None where none does."""
+        return next((one.samples_every_s for one in self._sources if one.samples_every_s), None)
+
+    def sample(self, now: float, lags: Floats, ends: Floats) -> None:
+        """Take a sample: the lag and the log's end of each partition, messages."""
+        for source in self._sources:
+            source.sample(now, lags, ends)
+
     def poll(self, now: float, lags: Floats, processed: Floats) -> int:
         """One pass of KEDA's loop: to 0 and from 0; the replicas asked for afterwards."""
-        self._cached = self._observe(self._read(now, lags, processed))
-        found = keda.state(self.scaled, [self._cached])
+        self._cached = [self._observe(index, self._read(index, now, lags, processed)) for index, _ in enumerate(self._sources)]
+        found = keda.state(self.scaled, self._cached)
         decision = keda.scale(self.scaled, found, self.replicas, now, 0.0, self._last_active)
         self._last_active = decision.last_active_s
         if decision.replicas is not None and decision.replicas != self.replicas:
@@ -163,25 +237,30 @@ class Scaler:
 
     def sync(self, now: float, lags: Floats, processed: Floats) -> int:
         """One sync of the HPA; the replicas asked for afterwards."""
-        cached = self._cached if self._cache else None
-        observed = self._observe(self._read(now, lags, processed) if cached is None else cached.outcome)
-        metric = None if observed.metric is None else hpa.external(observed.metric)
-        decision, self._state = hpa.decide(self._spec, self._state, self.replicas, [metric], now, controller=self._controller)
+        metrics: list[hpa.Observed] = []
+        for index, trigger in enumerate(self.scaled.triggers):
+            cached = self._cached[index] if trigger.common.cached and self._cached else None
+            observed = self._observe(index, self._read(index, now, lags, processed) if cached is None else cached.outcome)
+            metrics.append(None if observed.metric is None else hpa.external(observed.metric))
+        decision, self._state = hpa.decide(self._spec, self._state, self.replicas, metrics, now, controller=self._controller)
         self.replicas, self.reasons = decision.desired, decision.reasons
         return self.replicas
 
-    def _read(self, now: float, lags: Floats, processed: Floats) -> Reading | ScalerError:
+    def _read(self, index: int, now: float, lags: Floats, processed: Floats) -> Reading | ScalerError:
         try:
-            return self.source.read(now, lags, processed)
+            return self._sources[index].read(now, lags, processed)
         except ScalerError as error:
             return error
 
-    def _observe(self, outcome: Reading | ScalerError) -> Observation:
-        observed = keda.observe(self.scaled, outcome, self._failures, self.source.target, replicas=self.replicas)
-        self._failures = observed.failures
+    def _observe(self, index: int, outcome: Reading | ScalerError) -> Observation:
+        target = self._sources[index].target
+        observed = keda.observe(self.scaled, outcome, self._failures[index], target, replicas=self.replicas)
+        self._failures[index] = observed.failures
         return observed
 
 
-def _named(trigger: Kafka) -> dict[str, str]:
-    """A value for every variable that the trigger's names come from. They change nothing but the metric's name."""
-    return {named.variable: "simulated" for named in (trigger.servers, trigger.group, trigger.topic) if named.variable}
+def _named(triggers: Iterable[Kafka | PersistentLag]) -> dict[str, str] | None:
+    """A value for every variable that the triggers' names come from. They change nothing but the metric's name."""
+    kafka = [trigger for trigger in triggers if isinstance(trigger, Kafka)]
+    names = (named for trigger in kafka for named in (trigger.servers, trigger.group, trigger.topic))
+    return {named.variable: "simulated" for named in names if named.variable} if kafka else None

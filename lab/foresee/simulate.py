@@ -76,7 +76,7 @@ class _Loop:
 
     def __init__(self, situation: Situation, policies: Sequence[ScaledObject]) -> None:
         self._is = situation
-        self._scalers = [Scaler(scaled, situation.controller) for scaled in policies]
+        self._scalers = [Scaler(scaled, situation.controller, situation.profile.begins_at) for scaled in policies]
         self._wanted = np.array([scaler.replicas for scaler in self._scalers], dtype=np.int64)
         self._group = Group(situation.consumers, situation.shares, len(policies))
         self._members = [
@@ -97,7 +97,7 @@ class _Loop:
             heapq.heappush(self._due, (situation.phase_s, _Kind.SYNC, index, 0))
             if scaler.polls_every_s:
                 heapq.heappush(self._due, (0.0, _Kind.POLL, index, 0))
-            if scaler.source.samples_every_s:
+            if scaler.samples_every_s:
                 heapq.heappush(self._due, (0.0, _Kind.SAMPLE, index, 0))
 
     def run(self) -> list[Curve]:
@@ -127,10 +127,10 @@ class _Loop:
         ]
 
     def _sample(self, now: float, index: int, number: int, lags: Floats) -> None:
-        sampled = self._scalers[index].source
-        assert sampled.samples_every_s is not None
-        sampled.sample(now, lags, self._group.ends(index))
-        heapq.heappush(self._due, ((number + 1) * sampled.samples_every_s, _Kind.SAMPLE, index, number + 1))
+        scaler = self._scalers[index]
+        assert scaler.samples_every_s is not None
+        scaler.sample(now, lags, self._group.ends(index))
+        heapq.heappush(self._due, ((number + 1) * scaler.samples_every_s, _Kind.SAMPLE, index, number + 1))
 
     def _decide(self, now: float, index: int, kind: _Kind, lags: Floats) -> None:
         scaler, before = self._scalers[index], int(self._wanted[index])

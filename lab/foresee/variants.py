@@ -1,7 +1,7 @@
 """The variants that tune tries: a grid over the fields of the given ScaledObject. Times in s, lag in messages.
 
-The fields are those of its bounds and behavior, the threshold of its trigger, and the persistent-lag scaler's sustain and
-stabilizations.
+The fields are those of its bounds and behavior, the threshold of its trigger on lag, the persistent-lag scaler's sustain and
+stabilizations, and the replicas of its cron trigger. A cron window stays: it is what the user knows of the traffic.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from lab.foresee.scaler import only_trigger
+from lab.foresee.scaler import lag_trigger
 from lab.foresee.simulate import Situation
 from lab.model import hpa
-from lab.spec import hpa_spec, scaledobject
+from lab.spec import anchor, hpa_spec, scaledobject
 from lab.spec.hpa_spec import Policy, Rules
 from lab.spec.profile import Profile
 from lab.spec.scaledobject import ScaledObject
@@ -30,6 +30,7 @@ THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
 DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"
 UP_WINDOW, UP_POLICIES = "scaleUp.stabilizationWindowSeconds", "scaleUp.policies"
 SUSTAIN, LEAST_OF, GREATEST_OF = "sustainSeconds", "scaleUpStabilization", "scaleDownStabilization"
+PRE_SCALED = "desiredReplicas"
 _METADATA = (THRESHOLD, SECONDS, SUSTAIN, LEAST_OF, GREATEST_OF)
 
 Value = float | tuple[Policy, ...]
@@ -49,7 +50,7 @@ def in_force(scaled: ScaledObject) -> dict[str, Value]:
 
     Raises :class:`InputError` for a trigger that is not simulated.
     """
-    trigger = only_trigger(scaled)
+    trigger = lag_trigger(scaled)
     up, down = rules_of(scaled)
     window = hpa.DEFAULTS.downscale_stabilization_s if down.window_s is None else down.window_s
     return {
@@ -60,21 +61,30 @@ def in_force(scaled: ScaledObject) -> dict[str, Value]:
         UP_WINDOW: up.window_s or 0,
         UP_POLICIES: up.policies,
         **_lasting(trigger),
+        **_pre_scaled(scaled),
     }
 
 
-def _threshold(trigger: Kafka | PersistentLag) -> dict[str, Value]:
+def _threshold(trigger: Kafka | PersistentLag | None) -> dict[str, Value]:
+    if trigger is None:
+        return {}
     if isinstance(trigger, Kafka):
         return {THRESHOLD: trigger.lag_threshold}
     rule = trigger.settings.rule
     return {SECONDS: rule.target} if rule.ages else {THRESHOLD: int(rule.target)}
 
 
-def _lasting(trigger: Kafka | PersistentLag) -> dict[str, Value]:
-    if isinstance(trigger, Kafka):
+def _lasting(trigger: Kafka | PersistentLag | None) -> dict[str, Value]:
+    if not isinstance(trigger, PersistentLag):
         return {}
     rule = trigger.settings.rule
     return {SUSTAIN: int(rule.sustain_s), LEAST_OF: int(rule.up_s), GREATEST_OF: int(rule.down_s)}
+
+
+def _pre_scaled(scaled: ScaledObject) -> dict[str, Value]:
+    """The replicas of the cron trigger; none of several, which a field's name does not tell apart."""
+    found = anchor.crons(scaled)
+    return {PRE_SCALED: found[0][1].replicas} if len(found) == 1 else {}
 
 
 def rules_of(scaled: ScaledObject) -> tuple[Rules, Rules]:
@@ -90,8 +100,9 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
     content = copy.deepcopy(scaled.content)
     spec = content["spec"]
     for field, value in changes.items():
-        if field in _METADATA:
-            spec["triggers"][0]["metadata"][field] = text_of(value)
+        if field in _METADATA or field == PRE_SCALED:
+            index = _index(scaled, field)
+            spec["triggers"][index]["metadata"][field] = text_of(value)
         elif field == MOST:
             spec["maxReplicaCount"] = value
         else:
@@ -99,6 +110,12 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
             written = [_written(policy) for policy in value] if isinstance(value, tuple) else value
             _direction(spec, direction)[name] = written
     return Variant(dict(changes), scaledobject.parse(content, scaled.where) if changes else scaled)
+
+
+def _index(scaled: ScaledObject, field: str) -> int:
+    """The index of the trigger that has ``field``."""
+    timed = {index for index, _ in anchor.crons(scaled)}
+    return next(index for index, _ in enumerate(scaled.triggers) if (index in timed) == (field == PRE_SCALED))
 
 
 def text_of(value: Value) -> str:
@@ -184,6 +201,7 @@ def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> d
         SUSTAIN: [sustain for sustain in SUSTAINED if sustain <= _reach(scaled)],
         LEAST_OF: list(LEAST_OVER_S),
         GREATEST_OF: list(GREATEST_OVER_S),
+        PRE_SCALED: list(dict.fromkeys((min(needed, partitions), max(1, math.ceil(needed / 2))))),
     }
     for direction, rules in (("scaleUp", up), ("scaleDown", down)):
         if rules.select == "Disabled":
@@ -193,8 +211,8 @@ def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> d
 
 def _reach(scaled: ScaledObject) -> float:
     """How far back the trigger's samples go, s."""
-    trigger = only_trigger(scaled)
-    if isinstance(trigger, Kafka):
+    trigger = lag_trigger(scaled)
+    if not isinstance(trigger, PersistentLag):
         return 0
     return trigger.settings.rule.size * trigger.settings.rule.interval_s
 

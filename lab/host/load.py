@@ -96,12 +96,13 @@ def command(pid: int) -> list[str]:
 
 def what(words: list[str]) -> str:
     """What a process is, by the ``words`` that started it: a Python module, a Java program, or the program's file."""
+    words = words[0].split() if len(words) == 1 else words  # a forked process has its command as one title
     program = Path(words[0]).name if words else ""
     if program.startswith("python") and len(words) > 2 and words[1] == "-m":
         return words[2]
     if program == "java":
         return next((name for part, name in JAVA.items() if any(part in word for word in words)), program)
-    scripts = [Path(word).name for word in words[1:2] if program.startswith("python")]
+    scripts = [Path(word).name for word in words[1:] if program.startswith("python") and not word.startswith("-")]
     return next(iter(scripts), program) or "ended"
 
 

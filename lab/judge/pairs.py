@@ -47,8 +47,10 @@ class Paired:
     def __str__(self) -> str:
         if self.estimate.value is None:
             return f"no data ({self.estimate.why})"
-        interval = f"{self.low:+.3g} to {self.high:+.3g}, n = {self.n}, {self.confidence:.0%}".replace("%", " %")
-        return f"{self.estimate:+.3g} {self.estimate.unit} ({interval})"
+        interval = f"{_signed(self.low.number)} to {_signed(self.high.number)}, n = {self.n}, {self.confidence:.0%}".replace(
+            "%", " %"
+        )
+        return f"{_signed(self.estimate.number)} {self.estimate.unit} ({interval})"
 
     def figures(self) -> dict[str, float | Quantity]:
         """The comparison as figures of a report: ``evidence.report(name, paired(…).figures())``."""
@@ -151,7 +153,7 @@ def discern(difference: Paired, same: Paired) -> Quantity:
         value, low, high, floor = (one.number for one in (difference.estimate, difference.low, difference.high, least))
     except NoData as missing:
         return Quantity(name, unit, None, str(missing), origin=origin)
-    noise = f"A/A differ by up to {floor:.3g}, n = {same.n}"
+    noise = f"A/A differ by up to {_signed(floor).removeprefix('+')}, n = {same.n}"
     if (fewest := min(difference.n, same.n)) < FEWEST:
         pairs = f"{fewest} pair{'s' if fewest > 1 else ''}"
         why = f"{pairs}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
@@ -161,6 +163,30 @@ def discern(difference: Paired, same: Paired) -> Quantity:
     if low <= 0 <= high:
         return Quantity(name, unit, None, f"{difference} may be 0; {noise}", origin=origin)
     return Quantity(f"{name} {str(difference).partition(f' {unit} ' if unit else ' ')[2]}; {noise}", unit, value, origin=origin)
+
+
+def over_noise(difference: Paired, same: Paired) -> Quantity:
+    """The size of the estimate of ``difference`` over :func:`least_difference` of ``same``: at most 1 where noise does as much.
+
+    It says that no difference can be told, and not that there is none: one that is smaller than the noise has no way to show.
+    Fewer than FEWEST pairs of either leave it :class:`Undecided`. There is no data where A/A duets differ by nothing.
+    """
+    least, name = least_difference(same), "size of the difference over the largest of A/A"
+    try:
+        size, floor = abs(difference.estimate.number), least.number
+    except NoData as missing:
+        return Quantity(name, "x", None, str(missing))
+    if (fewest := min(difference.n, same.n)) < FEWEST:
+        why = f"{fewest} of {FEWEST} pairs (--repeat {FEWEST}); {difference}; A/A differ by up to {floor:.3g}"
+        return Undecided(name, "x", None, why)
+    if not floor:
+        return Quantity(name, "x", None, f"{difference}; A/A do not differ")
+    return Quantity(f"{name}; {difference}; A/A differ by up to {floor:.3g}, n = {same.n}", "x", size / floor)
+
+
+def _signed(value: float) -> str:
+    """A difference with its sign: three significant digits, and never a power of ten."""
+    return f"{value:+,.0f}" if abs(float(f"{value:.3g}")) >= 1000 else f"{value:+.3g}"
 
 
 def _runs(side: Quantity | Sequence[Quantity]) -> Sequence[Quantity]:

@@ -1,4 +1,4 @@
-"""The settings with which clients of Kafka connect and log in, by librdkafka's names, and the same login in other forms.
+"""The settings with which clients of Kafka connect and log in, by librdkafka's names; :mod:`lab.kafka.forms` has other forms.
 
 A user or a pod gives them; for a broker of the lab's own they are made here. A client without a login has none. A pod gets them
 as ``KAFKA_SETTINGS``, from a Secret. Their values are never shown.
@@ -45,7 +45,6 @@ def kafka_flags(parser: Flags) -> None:
 FIELD, HIDDEN = "--kafka-settings", "(not shown)"
 ALLOWED = "a JSON object of strings, or a file of it"
 _USER, _MECHANISM, _PROTOCOL = "lab", "PLAIN", "SASL_PLAINTEXT"
-_FIELDS = {"security.protocol", "sasl.mechanism", "sasl.username", "sasl.password"}
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
@@ -76,14 +75,14 @@ def read(text: str) -> dict[str, str]:
 
 
 def server_properties(settings: Mapping[str, str], listeners: Iterable[str]) -> dict[str, str]:
-    """What ``server.properties`` says so that each of ``listeners`` takes the one user of ``settings``, and no one else.
+    """What ``server.properties`` says so that each of ``listeners`` takes the one user of :func:`new`, and no one else.
 
     The broker logs in to itself as that user, as a broker and as the controller that it is too.
     """
     if not settings:
         return {}
-    user, password = _user(settings)
-    login = f"{_jaas(settings).removesuffix(';')} user_{user}={_quoted(password)};"
+    user, password = settings["sasl.username"], settings["sasl.password"]
+    login = f"{jaas(_MODULE, user, password).removesuffix(';')} user_{user}={_quoted(password)};"
     told = {"sasl.mechanism.inter.broker.protocol": _MECHANISM, "sasl.mechanism.controller.protocol": _MECHANISM}
     for name in (f"listener.name.{listener.lower()}" for listener in listeners):
         told |= {f"{name}.sasl.enabled.mechanisms": _MECHANISM, f"{name}.plain.sasl.jaas.config": login}
@@ -95,31 +94,9 @@ def protocol(settings: Mapping[str, str]) -> str:
     return settings.get("security.protocol", "PLAINTEXT")
 
 
-def spark(settings: Mapping[str, str]) -> dict[str, str]:
-    """Options of Spark's connector. Raises :class:`InputError` for settings that are not a login by PLAIN."""
-    if not settings:
-        return {}
-    options = {"security.protocol": _PROTOCOL, "sasl.mechanism": _MECHANISM, "sasl.jaas.config": _jaas(settings)}
-    return {f"kafka.{name}": value for name, value in options.items()}
-
-
-def keda(settings: Mapping[str, str]) -> dict[str, str]:
-    """Parameters of KEDA's kafka scalers. Raises :class:`InputError` for settings that are not a login by PLAIN."""
-    user, password = _user(settings)
-    return {"sasl": "plaintext", "username": user, "password": password}
-
-
-def _jaas(settings: Mapping[str, str]) -> str:
-    """The login as Java's client takes it."""
-    user, password = _user(settings)
-    return f"{_MODULE} required username={_quoted(user)} password={_quoted(password)};"
-
-
-def _user(settings: Mapping[str, str]) -> tuple[str, str]:
-    if settings.keys() != _FIELDS or (settings["security.protocol"], settings["sasl.mechanism"]) != (_PROTOCOL, _MECHANISM):
-        allowed = f"{', '.join(sorted(_FIELDS))}, of a login by {_MECHANISM} over {_PROTOCOL}"
-        raise InputError("command line", FIELD, HIDDEN, allowed)
-    return settings["sasl.username"], settings["sasl.password"]
+def jaas(module: str, user: str, password: str) -> str:
+    """A login as Java's client takes it, by its login ``module``."""
+    return f"{module} required username={_quoted(user)} password={_quoted(password)};"
 
 
 def _quoted(text: str) -> str:

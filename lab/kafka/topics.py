@@ -13,14 +13,24 @@ from lab.wait import until
 KNOWN_S = 30  # some ms on a quiet machine
 
 
-def create(bootstrap: str, partitions: Mapping[str, int], settings: Mapping[str, str] | None = None) -> None:
+def create(
+    bootstrap: str,
+    partitions: Mapping[str, int],
+    settings: Mapping[str, str] | None = None,
+    *,
+    copies: int = 1,
+    min_insync: int | None = None,
+) -> None:
     """Create each topic with its number of partitions; one that exists is left as it is.
+
+    Each partition is on ``copies`` brokers. A write with acks=all waits for ``min_insync`` of them; None: as the broker says.
 
     Returns when the broker knows them. The controller answers before that, and on a busy machine a client that asked at once
     was told that there is no such topic.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
-    wanted = [NewTopic(name, num_partitions=count, replication_factor=1) for name, count in partitions.items()]
+    own = {} if min_insync is None else {"min.insync.replicas": str(min_insync)}
+    wanted = [NewTopic(name, num_partitions=count, replication_factor=copies, config=own) for name, count in partitions.items()]
     for name, future in admin.create_topics(wanted, operation_timeout=30).items():
         try:
             future.result(timeout=30)

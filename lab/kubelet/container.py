@@ -84,11 +84,14 @@ class Container:
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
         if self._process:
             if not self._stopping.is_set():
-                self._around.event("Normal", "Killing", f"Stopping container {self.spec.name}")
+                self._say_stopping()
             self._process.terminate(self._kill_at - loop.time())
         if self._liveness:
             self._liveness.cancel()
         self._stopping.set()
+
+    def _say_stopping(self) -> None:
+        self._around.event("Normal", "Killing", f"Stopping container {self.spec.name}")
 
     async def run(self) -> None:
         """Start and restart, and return when the policy or :meth:`stop` says that it is over. The state is then terminated."""
@@ -165,6 +168,7 @@ class Container:
         self._around.event("Normal", "Started", f"Container {self.spec.name} started as process {process.pid}")
         probes = self._start_probes(process, env, folder)
         if self._kill_at is not None:  # the pod was deleted while the process was being started
+            self._say_stopping()
             process.terminate(self._kill_at - asyncio.get_running_loop().time())
         code = await process.wait()
         for task in probes:

@@ -122,15 +122,17 @@ async def end_session(session: int) -> None:
     deadline = asyncio.get_running_loop().time() + GONE_S
     left = kill_session(session)
     # The kernel takes a moment to end them. Where there is a zygote they become this process's children, and no others' do.
-    while any(_runs(pid) for pid in left) and asyncio.get_running_loop().time() < deadline:
+    while any(_is_left(pid, left) for pid in left) and asyncio.get_running_loop().time() < deadline:
         await asyncio.sleep(0.005)
 
 
-def _runs(pid: int) -> bool:
+def _is_left(pid: int, session: list[int]) -> bool:
+    """Whether a process runs, or is a zombie of this process or of one of the ``session``, whose zombies come to this one."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        found = psutil.Process(pid)
+        return found.status() != psutil.STATUS_ZOMBIE or found.ppid() in (os.getpid(), *session)
     except psutil.Error:
         return False
 

@@ -200,9 +200,9 @@ def _dip(step: _Step, done: Throughput, changes: Sequence[Handover], lags: pd.Da
         after=step.after,
         baseline=baseline,
         after_rate=after_rate,
-        depth_1s=_depth(coarse, baseline) if known else math.nan,
-        depth_200ms=_depth(fine, baseline) if known else math.nan,
-        recovery_s=_recovery(starts, coarse, baseline) if known else math.nan,
+        depth_1s=depth(coarse, baseline) if known else math.nan,
+        depth_200ms=depth(fine, baseline) if known else math.nan,
+        recovery_s=recovery(starts, coarse, baseline) if known else math.nan,
         forgone=float(np.maximum(0, baseline - fallen).sum() * GRID_S) if known else math.nan,
         cleared=float(np.maximum(0, fine - baseline).sum() * GRID_S) if known else math.nan,
         moved=_moved(changes, step.t, step.until),
@@ -212,11 +212,13 @@ def _dip(step: _Step, done: Throughput, changes: Sequence[Handover], lags: pd.Da
     )
 
 
-def _depth(rates: Array, baseline: float) -> float:
+def depth(rates: Array, baseline: float) -> float:
+    """The share of ``baseline`` (messages/s) that the least of ``rates`` lacks, 0 to 1."""
     return max(0.0, 1 - float(rates.min()) / baseline)
 
 
-def _recovery(starts: Array, rates: Array, baseline: float) -> float:
+def recovery(starts: Array, rates: Array, baseline: float) -> float:
+    """:attr:`Dip.recovery_s` of the ``rates`` (messages/s) of windows of 1 s that begin at ``starts`` (epoch s)."""
     below = np.flatnonzero(rates < RECOVERED * baseline)
     if not len(below):
         return 0.0

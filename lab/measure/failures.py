@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.origin import UNSCALED
 from lab.measure.cost import cost
 from lab.measure.throughput import Throughput
 from lab.record.store import Record
-from lab.spec.failures import Place
+from lab.spec.failures import Backoff, Place
 
 OVER = ("recovered", "dead_lettered")
 LEAST_STALLS = 30  # a ratio over fewer says little: a stall is as long as a batch or two
@@ -132,6 +133,43 @@ def _grouped(beside: list[Stall]) -> dict[tuple[str, int], list[Stall]]:
     for stall in beside:
         found.setdefault((stall.pod, stall.partition), []).append(stall)
     return found
+
+
+class RetryWaits(Measure):
+    """The waits between the attempts at a message, as they came, each over its delay in the trial's inputs.
+
+    A wait is from the report of an attempt that failed to that of the next attempt, which takes its processing too.
+    """
+
+    waits = number("waits", "waits between attempts")
+    shortest = number("x", "shortest wait between attempts, over its delay")
+    middle = number("x", "median wait between attempts, over its delay")
+    longest_s = number("s", "longest wait between attempts", UNSCALED)
+    delays_s = detail(tuple[float, ...], "the delays in the trial's inputs, s")
+
+
+@measure
+def retry_waits(record: Record) -> RetryWaits:
+    """Measure every wait that began and ended in one pod; no data without any."""
+    workload, scale = record.inputs.workload, record.scale
+    delays = tuple(delay / 1000 for delay in Backoff.parse(workload.retry_ms).compressed(scale.time).delays_ms)
+    waits: list[tuple[int, float]] = []
+    open_at: dict[tuple[str, int, int], tuple[int, float]] = {}
+    for one in sorted(record.reports("failed", "recovered", "revoked", "lost", "started"), key=lambda report: report.t):
+        if one.event not in ("failed", "recovered"):  # the next owner, or the next container, begins anew
+            gone = set(one.partitions)
+            open_at = {at: v for at, v in open_at.items() if at[0] != one.pod or (one.event != "started" and at[1] not in gone)}
+            continue
+        place = (one.pod, int(one.detail["partition"]), int(one.detail["offset"]))
+        if before := open_at.pop(place, None):
+            waits.append((before[0], one.t - before[1]))
+        if one.event == "failed":
+            open_at[place] = int(one.detail["attempts"]), one.t
+    ratios = [wait / delays[min(attempt, len(delays)) - 1] for attempt, wait in waits]
+    if not ratios:
+        raise NoData("no message was tried again")
+    longest = max(wait for _, wait in waits)
+    return RetryWaits(waits=len(ratios), shortest=min(ratios), middle=median(ratios), longest_s=longest, delays_s=delays)
 
 
 class PoisonStall(Measure):

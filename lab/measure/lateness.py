@@ -5,8 +5,10 @@ Late is an event that waits: each event counts from its own time to its own rece
 
 from __future__ import annotations
 
+import numpy as np
+
+from lab.errors import NoData
 from lab.judge.measure import quantity
-from lab.measure.age import waiting
 from lab.measure.lag import LAST
 from lab.record.store import Record
 
@@ -19,7 +21,7 @@ def behind(record: Record, objective_s: float) -> float:
     knows no single event: what it calls late is of all partitions together (:func:`lab.foresee.curve.late`) and is less. There
     is no data without a ledger.
     """
-    return waiting(record).late(objective_s, record.profile_start, record.end)
+    return record.waiting.late(objective_s, record.profile_start, record.end)
 
 
 @quantity("s", "median age of the oldest event that waits, late in the spike")
@@ -30,4 +32,19 @@ def time_behind(record: Record) -> float:
     without a spike, and without a ledger.
     """
     start, end = record.span("spike")
-    return waiting(record).median(end - (end - start) * LAST, end)
+    return record.waiting.median(end - (end - start) * LAST, end)
+
+
+@quantity("of all events", "share of events that were done in time")
+def share_in_time(record: Record, objective_s: float) -> float:
+    """The share of all events whose receipt, or dead letter, came within ``objective_s`` of their own time (0 to 1).
+
+    An event that has none is not in time. There is no data without a ledger.
+    """
+    events = in_time = 0
+    for at, done in record.lives_of_events():
+        events += len(at)
+        in_time += int(np.count_nonzero(done - at <= objective_s))
+    if not events:
+        raise NoData("nothing was produced")
+    return in_time / events

@@ -9,12 +9,13 @@ import numpy as np
 from lab.errors import InputError, NoData
 from lab.foresee.curve import Curve
 from lab.foresee.group import Floats, Ints
-from lab.foresee.scaler import only_trigger
+from lab.foresee.scaler import lag_triggers
 from lab.foresee.simulate import Situation, simulate
 from lab.judge.measure import Measure, detail, measure, number
 from lab.measure.calibration import Calibration
 from lab.model.hpa import DEFAULTS, Controller
 from lab.record.store import Record
+from lab.spec import anchor
 from lab.spec.events import hashed
 from lab.spec.inputs import DRAINED
 from lab.spec.keys import shares
@@ -79,14 +80,18 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData("new partitions are not simulated")
     if hashed(record.inputs.during).get("events"):
         raise NoData("events of a trial are not simulated")
+    if workload.store_slots:
+        raise NoData("a store that pods share is not simulated")
     if workload.drain != "on" or workload.grace_s <= workload.drain_timeout:
         raise NoData("consumers that die without leaving the group are not simulated")
     scaled = replace(policy, where=record.id)
     try:
-        only_trigger(scaled)
+        lag_triggers(scaled)
     except InputError as refused:
         raise NoData(f"not simulated: {refused}") from None
-    curve = simulate(situation(record, known), scaled)
+    here = situation(record, known)
+    scaled, traffic = anchor.as_trial(scaled, here.profile, record.scale.time)
+    curve = simulate(replace(here, profile=traffic), scaled)
     return at_rest(curve, record.profile.duration, policy.min_replicas) if record.inputs.until == DRAINED else curve
 
 

@@ -1,4 +1,4 @@
-"""Reaction: from the spike's start to the first receipt of the first new pod, in stamped parts that sum to the total."""
+"""Reaction: from the spike's start until the first new pod is Ready and at work, in stamped parts that sum to the total."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ PARTS = (
     "KEDA and HPA decide",
     "pod created",
     "process started",
-    "pod Ready",
-    "partitions assigned",
+    "subscribed",
+    "partitions owned",
     "first receipt",
+    "Ready reported",
 )
 POLICY = "KEDA and HPA decide"
 
@@ -31,8 +32,10 @@ POLICY = "KEDA and HPA decide"
 class Reaction(Measure):
     """The reaction of the first new pod that is both Ready and assigned, from the spike's start to the pod's first receipt.
 
-    ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. In ``real_s`` the policy's wait is multiplied by the
-    scale's compression of time.
+    ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. They follow the pod: created, subscribed, its first
+    partitions, its first receipt. Its readiness probe asks once a second and no part of the work waits for it, so what it
+    reports later than the first receipt is the last part. In ``real_s`` the policy's wait is multiplied by the scale's
+    compression of time.
     """
 
     spike_start = detail(float, "start of the spike, epoch s")
@@ -59,11 +62,9 @@ def reaction(record: Record) -> Reaction:
     reaction.
     """
     spike = record.zero
-    crossed = _crossing(record, spike)
-    decided = next((change.t for change in record.scalings if change.t > spike and change.after > change.before), None)
-    if decided is None:
-        raise NoData("the HPA never asked for more replicas after the spike began")
-    pod, stamps = min(_pods(record, decided), key=lambda item: max(item[1]["pod Ready"], item[1]["partitions assigned"]))
+    crossed = crossing(record, spike)
+    decided = first_step(record)
+    pod, stamps = min(_pods(record, decided), key=lambda item: max(item[1]["Ready reported"], item[1]["partitions owned"]))
     ordered = [spike]
     for part, stamp in {"lag crosses": crossed, POLICY: decided, **stamps}.items():
         assert part == PARTS[len(ordered) - 1]
@@ -74,10 +75,18 @@ def reaction(record: Record) -> Reaction:
     return Reaction(spike_start=spike, pod=pod, parts=parts, total_s=total, real_s=real)
 
 
-def _crossing(record: Record, spike: float) -> float:
+def first_step(record: Record) -> float:
+    """When the watch saw the first step up after the spike began, epoch s. Raises :class:`NoData` without one."""
+    for change in record.scalings:
+        if change.t > record.zero and change.after > change.before:
+            return change.t
+    raise NoData("the HPA never asked for more replicas after the spike began")
+
+
+def crossing(record: Record, spike: float) -> float:
     """The time (epoch s) from which lag asks for more replicas: lag > lagThreshold x replicas x (1 + tolerance).
 
-    The tolerance is the policy's own for scaling up, else the controller's.
+    The tolerance is the policy's own for scaling up, else the controller's. Raises :class:`NoData` when it never does.
     """
     threshold = record.lag_threshold
     curve = record.replicas
@@ -102,32 +111,44 @@ def _tolerance(record: Record) -> float:
     return DEFAULTS.tolerance if own is None or own.up.tolerance is None else own.up.tolerance
 
 
+def member_stamps(record: Record) -> pd.DataFrame:
+    """By pod, epoch s: when it ``started``, ``subscribed`` and first was ``owning`` a partition; NaN where it never was."""
+    events = record.group_events
+    owning = events[(events["event"] == "assigned") & (events["owned"] > 0)]
+    return pd.DataFrame(
+        {
+            "started": events[events["event"] == "started"].groupby("pod")["created"].min(),
+            "subscribed": events[events["event"] == "subscribed"].groupby("pod")["t"].min(),
+            "owning": owning.groupby("pod")["t"].min(),
+        }
+    ).astype(float)
+
+
 def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:
     """The stamps of every consumer pod that was created after ``decided`` and has a receipt."""
-    events = record.group_events
-    started = events[events["event"] == "started"].groupby("pod")["created"].min()
-    owning = events[(events["event"] == "assigned") & (events["owned"] > 0)].groupby("pod")["t"].min()
+    stamps = member_stamps(record).dropna()
     receipts = record.receipts.groupby("pod")["end"].min()
     found = []
     for name, pod in record.pods.items():
         if pod.added is None or pod.ready is None or pod.added < decided - 1 or (pod.created or 0) < int(decided) - 1:
             continue
-        if any(name not in stamps.index for stamps in (started, owning, receipts)):
+        if name not in stamps.index or name not in receipts.index:
             continue
         found.append(
             (
                 name,
                 {
                     "pod created": pod.added,
-                    "process started": float(started[name]),
-                    "pod Ready": pod.ready,
-                    "partitions assigned": float(owning[name]),
+                    "process started": float(stamps["started"][name]),
+                    "subscribed": float(stamps["subscribed"][name]),
+                    "partitions owned": float(stamps["owning"][name]),
                     "first receipt": float(receipts[name]),
+                    "Ready reported": pod.ready,
                 },
             )
         )
     if not found:
-        raise NoData("no pod created after the decision became Ready, was assigned a partition and wrote a receipt")
+        raise NoData("no pod created after the decision became Ready, subscribed, was assigned a partition and wrote a receipt")
     return found
 
 
@@ -149,13 +170,12 @@ def cold_start(record: Record) -> ColdStart:
     """Measure every new pod. There is no data when none has a receipt."""
     zero = record.zero
     created = {name: pod.added for name, pod in record.pods.items() if pod.added is not None and pod.added > zero}
-    events = record.group_events
-    owning = events[(events["event"] == "assigned") & (events["owned"] > 0)]
+    stamps = member_stamps(record)
     pods = pd.DataFrame(
         {
             "created": pd.Series(created, dtype=float),
-            "subscribed": events[events["event"] == "subscribed"].groupby("pod")["t"].min(),
-            "owning": owning.groupby("pod")["t"].min(),
+            "subscribed": stamps["subscribed"],
+            "owning": stamps["owning"],
             "receipt": record.receipts.groupby("pod")["end"].min(),
         }
     ).dropna()

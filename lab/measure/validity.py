@@ -41,8 +41,7 @@ def validity(record: Record) -> Validity:
     """Every quantity by itself: one that is missing leaves the others.
 
     A trial allows its producer a lateness of 100 ms at real time. Where time is compressed it allows a tenth of the shortest of
-    its times, which are its profile's phases, the times of its policy and the HPA's sync. A backlog in one phase, with steps by
-    decree, has no time that lateness could move: no data.
+    its times, which are its profile's phases, the times of its policy and the HPA's sync.
     """
     return Validity(
         lateness=_known(_lateness, record),
@@ -83,8 +82,6 @@ def _allowed_s(record: Record) -> float:
     times = [end - start for start, end, _ in record.profile.phases()]
     times += [one.applied_s for one in fidelity.times(record.policy, fidelity.REAL)]
     times += [record.scale.hpa_sync_s] if record.policy.hpa else []
-    if len(times) == 1:
-        raise NoData("one phase, and nothing that decides by time: no time to compare the lateness with")
     return PART * min(one for one in times if one > 0)
 
 

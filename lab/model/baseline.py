@@ -13,7 +13,7 @@ from lab.model import hpa, keda, lag
 from lab.model.lag import Partition
 from lab.model.window import UNCOMMITTED, UNCOMMITTED_S, Window
 from lab.spec import scaledobject
-from lab.spec.policy import Policy
+from lab.spec.policy import PlainHpa, Policy
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.triggers.common import Reading, ScalerError
 from lab.spec.triggers.external import PersistentLag
@@ -23,6 +23,7 @@ from lab.spec.triggers.parsing import Trigger
 LATER_S = 10_000.0  # more than any window, policy's period or cooldown, so every wait of one decision is over at the next
 MOST_DECISIONS = 1_000
 FLOOR = "the floor of the policy"
+ASLEEP = "the HPA takes the group to 0 by itself: it wakes no other"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ def baseline(policy: Policy, partitions: int) -> Baseline:
 
     Of a ScaledObject only triggers on lag count: the CPU, the memory or a query's value of a group at rest is not known.
     """
+    if isinstance(policy, PlainHpa) and not policy.min_replicas:
+        return Baseline(0, ASLEEP)
     floor = Baseline(policy.start, FLOOR)
     if not isinstance(policy, ScaledObject):
         return floor

@@ -1,13 +1,15 @@
 """A pure model of the Kubernetes 1.36 HPA controller: one sync of one HPA, without a clock, a cluster or a random number.
 
 Every function names its source in ``pkg/controller/podautoscaler``. :mod:`tests.oracles.hpa` proves against the real controller
-that it follows that source. Feature gates are those of the release: tolerance per HPA on, scale to zero off.
+that it follows that source, with the feature gates of the release: tolerance per HPA on, scale to zero off. An HPA with
+minReplicas 0 needs the latter (HPAScaleToZero), and the oracle has none such. Of its condition ScaledToZero the state keeps
+what decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.model import hpa_limits, hpa_replicas
 from lab.model.hpa_limits import State
@@ -97,7 +99,7 @@ def decide(
     moment = hpa_limits.nanoseconds(now)
     through = moment if scaled_at is None else hpa_limits.nanoseconds(scaled_at)
     state = hpa_limits.begun(state, current_replicas, moment)
-    if current_replicas == 0:
+    if current_replicas == 0 and not state.scaled_to_zero:  # ``shouldComputeMetricsForZeroReplicas``
         conditions = (GOT_SCALE, Condition("ScalingActive", False, "ScalingDisabled"))
         return Decision(0, ("replicas are 0: scaling is disabled",), conditions=conditions), state
     if not spec.min_replicas <= current_replicas <= spec.max_replicas:
@@ -226,7 +228,8 @@ def _tolerances(spec: HpaSpec, controller: Controller) -> hpa_replicas.Tolerance
 
 
 def _stored(spec: HpaSpec, state: State, before: int, after: int, now: int) -> State:
-    """``storeScaleEvent``; without a ``behavior`` nothing is kept."""
+    """``storeScaleEvent``, which keeps nothing without a ``behavior``; and whether the step was one to 0."""
+    state = replace(state, scaled_to_zero=after == 0)
     if spec.behavior is None:
         return state
     rules = spec.behavior.up if after > before else spec.behavior.down

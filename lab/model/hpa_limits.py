@@ -37,11 +37,15 @@ class ScaleEvent:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The memory of one HPA. A new HPA's is ``State()``; every decision returns the next one."""
+    """The memory of one HPA. A new HPA's is ``State()``; every decision returns the next one.
+
+    ``scaled_to_zero`` is the condition of that name in the HPA's status: its last step was its own, to 0.
+    """
 
     recommendations: tuple[Recommendation, ...] = ()
     ups: tuple[ScaleEvent, ...] = ()
     downs: tuple[ScaleEvent, ...] = ()
+    scaled_to_zero: bool = False
 
 
 def nanoseconds(seconds: float) -> int:

@@ -39,7 +39,7 @@ class Logged:
 
     ``before`` is the end of the sync before, and ``after`` the time when the next sync had its metrics (epoch s). ``lost``: the
     HPA's status does not show what this sync saw, because another write had overtaken its own, or a sync that failed followed
-    and wrote its own.
+    and wrote its own. ``wrote``: it changed the status, so a status of its own was watched, maybe after ``after``.
     """
 
     proposal: Line | None
@@ -47,6 +47,7 @@ class Logged:
     before: float
     after: float
     lost: bool
+    wrote: bool
 
     @property
     def at(self) -> float:
@@ -79,7 +80,7 @@ def syncs(lines: Sequence[Line], outcomes: Collection[str] = DECIDED) -> Iterato
         said = {line.words for line in rest}
         # A rescale always changes the status: without a line about the write, it was not written.
         lost = bool(said & {NOT_UPDATED, FAILED}) or (lines[index].words == RESCALED and UPDATED not in said)
-        yield Logged(proposal, lines[index], before, after, lost)
+        yield Logged(proposal, lines[index], before, after, lost, UPDATED in said)
 
 
 # The controller logs a proposal just before it reads the clock for its windows; a goroutine may be preempted in between.

@@ -111,6 +111,7 @@ def _current(metric: dict[str, Any], kind: str) -> Current:
 
 
 _MESSAGES = re.compile(r"s\d+-kafka-")  # the names of metrics that KEDA's kafka trigger makes: whole messages
+NO_AVERAGE = Fraction(hpa_spec.MAX_INT64, 1000)
 CROSSING_S = 2.0  # on a loaded machine a watch event arrives so much later than what it tells of was read
 
 
@@ -128,15 +129,19 @@ class _History:
         self._times = [one.t for one in statuses]
         self._specs: dict[str, HpaSpec] = {}
         self._existing = [(one.t, int(one.object.get("status", {}).get("replicas", 0))) for one in deployment]
+        # How often the status had changed by each event; an event may be of the spec alone.
+        changed = (one.object.get("status") != other.object.get("status") for other, one in itertools.pairwise(statuses))
+        self._version = list(itertools.accumulate(changed, initial=0)) if statuses else []
+        self._last = -1  # the place of the last sync's status
 
     def sync(self, logged: Logged) -> Sync:
         """The sync that these lines tell of."""
         at, outcome, proposal = logged.at, logged.outcome, logged.proposal
         desired = outcome.replicas["desiredReplicas"]
         spec = self._spec(at)
-        # The status this sync wrote arrives before the next sync begins; where it wrote none, the last one still stands.
-        last = bisect_right(self._times, logged.after) - 1
-        status = self._statuses[last] if last >= 0 else None
+        place = self._place(logged)
+        self._last = self._last if place is None else place
+        status = self._statuses[place] if place is not None and place >= 0 else None
         return Sync(
             at=at,
             spec=spec,
@@ -144,10 +149,22 @@ class _History:
             desired=desired,
             proposed=proposal.replicas["desiredReplicas"] if proposal else None,
             seen=(Seen(0, None),)
-            if logged.lost
+            if logged.lost or place is None
             else _seen(spec, status, may_exist(self._existing, logged.before, at, CROSSING_S)),
             scaled_at=outcome.t if outcome.words == hpa_log.RESCALED else None,
         )
+
+    def _place(self, logged: Logged) -> int | None:
+        """Where among the statuses the one is that shows what this sync saw: -1 before the first, None where it never came.
+
+        The status that a sync wrote mostly arrives before the next sync begins; where it wrote none, the last one still stands.
+        The watch may be late: then the sync's own status is the next one after that of the sync before.
+        """
+        last, used = bisect_right(self._times, logged.after) - 1, self._last
+        if used < 0 or not logged.wrote or logged.lost or self._version[last] > self._version[used]:
+            return max(last, used)
+        own = bisect_right(self._version, self._version[used])
+        return own if own < len(self._times) and self._times[own] <= logged.outcome.t + CROSSING_S else None
 
     def _spec(self, at: float) -> HpaSpec:
         """The HPA's spec that was in force at ``at``."""
@@ -165,11 +182,17 @@ def _seen(spec: HpaSpec, status: Status | None, counts: Iterable[int]) -> tuple[
     """
     choices = []
     for existing in counts:
-        if any(metric.source != "External" or metric.target != "AverageValue" for metric in spec.metrics):
+        if any(metric.source != "External" or metric.target != "AverageValue" for metric in spec.metrics) or _over_none(status):
             return (Seen(existing, None),)
         totals = [_totals(status, metric.name, existing) for metric in spec.metrics]
         choices += [Seen(existing, observed) for observed in itertools.product(*totals)]
     return tuple(choices)
+
+
+def _over_none(status: Status | None) -> bool:
+    """Whether ``status`` has an average over 0 replicas: an int64 of what no int64 can hold, which on amd64 is the least."""
+    averages = (one.average for one in status.metrics) if status else ()
+    return any(average is not None and abs(average) >= NO_AVERAGE for average in averages)
 
 
 def _totals(status: Status | None, name: str, existing: int) -> list[tuple[int, ...] | None]:

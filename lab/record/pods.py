@@ -19,7 +19,8 @@ class Pod:
     ``seen`` is its first event, ``added`` its addition, ``created`` the API server's own stamp, in whole seconds. ``ready`` is
     when it was first Ready, ``deleted`` when it was told to go, with ``grace_s``; ``gone`` is the object's removal.
     ``exited`` is when its container was first seen to have ended, with ``exit_code``. ``readiness`` is (time, Ready and not
-    told to go) of every event.
+    told to go) of every event. Pods of a StatefulSet that have one name, one after the other, are one: first ready and first
+    deleted, and gone with the last.
     """
 
     name: str
@@ -62,7 +63,7 @@ def _pod(name: str, events: list[Watched]) -> Pod:
         grace_s=int(leaving.object["metadata"].get("deletionGracePeriodSeconds") or 0) if leaving else 0,
         exited=ended[0],
         exit_code=ended[1],
-        gone=next((one.t for one in reversed(events) if one.event == "DELETED"), None),
+        gone=events[-1].t if events[-1].event == "DELETED" else None,  # a StatefulSet's next pod has the name
         readiness=tuple(
             (one.t, one.event != "DELETED" and "deletionTimestamp" not in one.object["metadata"] and _ready(one.object))
             for one in events

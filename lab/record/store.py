@@ -5,7 +5,7 @@
     transitions.parquet  t, kind, name, event, object (JSON): API watch events
     hpa.log              every sync of the trial's HPA, as kube-controller-manager logged it (klog, UTC)
     load.parquet         t, busy_s, steal_s, own_s, cpu_waiting_s, io_waiting_s, memory_waiting_s: the machine's load
-    memory.parquet       t, process, count, rss_bytes: the resident memory of the lab's processes, by what they are
+    memory.parquet       t, process, count, rss_bytes, cpu_s: memory and CPU time of the lab's processes, by what they are
     samples.parquet      t, metric, pod, labels (JSON), value: Prometheus samples
     group_events.parquet t, mono, pod, event, partitions, owned, seconds, created, detail (JSON)
     receipts.parquet     pod, partition, first, last, count, checksum, start, end
@@ -37,12 +37,16 @@ import pyarrow.parquet as pq
 
 from lab import wholefile
 from lab.errors import InputError
-from lab.record.trial import FILE, FINISHED, checksum, damage
+from lab.record.seal import FILE, checksum, damage
+from lab.record.trial import FINISHED
 from lab.record.views import Views
 
 log = logging.getLogger("lab.record")
 
 PART = 10_000  # lines
+STAGING = ".closing"  # in a record: the folder of each of its parts until that is whole
+TRANSITIONS = ["t", "kind", "name", "event", "object"]
+GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
 
 
 class Record(Views):

@@ -2,16 +2,13 @@
 
 It is declared here once, and written and read through here alone; ``trial.schema.json`` beside this module is its JSON Schema.
 Times are in epoch seconds. A record of before ``schema`` was written is converted when it is read.
-
-``files`` is the record's seal: the SHA-256 of each of its files. By it a reader sees files that are changed, gone or added. It
-guards against accidents and not against forgery, since a forger can change trial.json too.
+``files`` is the record's seal (:mod:`lab.record.seal`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,12 +20,13 @@ from lab import wholefile
 from lab.errors import InputError
 from lab.host.machine import Machine
 from lab.model.baseline import Baseline
+from lab.record.seal import FILE, checksums
+from lab.spec.anchor import Schedule
 from lab.spec.fidelity import Compressed, CompressedLag
 from lab.spec.inputs import Inputs
 
 SCHEMA = 1
-FILE = "trial.json"
-DERIVED = "measures.json"  # computed from the rest, and written anew whenever a record is judged
+RUNNING = "running"  # how a trial ended that no session has said the end of
 FINISHED = ("complete", "deadline")  # how a trial ends that went to its end
 LEDGER_S = "ledger_s"  # in the times of a record of before: a length among moments
 
@@ -115,6 +113,21 @@ class Duet(Strict):
     first: bool
 
 
+@dataclass(frozen=True)
+class Anchor(Strict):
+    """The wall clock of a trial whose policy has a time of day.
+
+    The profile, which says that it begins at ``begins_at``, began at ``start``. That was ``waited_s`` seconds after the group
+    was up, of ``deadline_s`` at most. ``schedules`` has each schedule of the policy as it was written and as it was applied.
+    """
+
+    begins_at: str
+    start: float
+    waited_s: float
+    deadline_s: float
+    schedules: tuple[Schedule, ...]
+
+
 _TEXT, _COUNT, _OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object"}
 _INPUTS: dict[str, Any] = {
     "type": "object",
@@ -122,7 +135,7 @@ _INPUTS: dict[str, Any] = {
     "properties": {
         **dict.fromkeys(("profile_name", "policy_name", "runtime", "until", "driver", "fault"), _TEXT),
         **dict.fromkeys(("seed", "partitions", "repetition"), _COUNT),
-        **dict.fromkeys(("profile", "policy", "workload", "scale", "side"), _OBJECT),
+        **dict.fromkeys(("profile", "policy", "workload", "scale", "side", "brokers"), _OBJECT),
         "partitions_after": {"type": ["integer", "null"]},
         **{name: {"type": "array", "items": _OBJECT} for name in ("replaced", "events")},
         "beside": {"type": "array", "items": _TEXT},
@@ -159,7 +172,7 @@ class Trial(Strict):
     each time and each lag of the policy as it was written and as it was applied; a record of before the scale divided lags has
     none of these.
     ``turn`` is its place in the order of the session, None in a record of before. ``duet`` names the other side of a duet, None
-    of a trial by itself.
+    of a trial by itself. ``anchor`` is where on the wall clock its profile began, None where the policy has no time of day.
     """
 
     id: str
@@ -169,7 +182,7 @@ class Trial(Strict):
     versions: dict[str, str]
     machine: Machine
     begun: float
-    ended: str = "running"
+    ended: str = RUNNING
     missing: dict[str, str] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
     ledger_s: float | None = None
@@ -187,6 +200,7 @@ class Trial(Strict):
     policy_lags: tuple[CompressedLag, ...] = ()
     turn: Turn | None = None
     duet: Duet | None = None
+    anchor: Anchor | None = None
     files: dict[str, str] | None = None
     schema: Literal[1] = 1
 
@@ -256,32 +270,6 @@ def converted(content: Mapping[str, Any]) -> dict[str, Any]:
     times = dict(content.get("times") or {})
     length = times.pop(LEDGER_S, None)
     return {**content, "times": times, "ledger_s": length, "schema": SCHEMA}
-
-
-def checksums(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file of the record in ``folder``, by its path there; hidden files are none of a record."""
-    return {name: checksum(folder / name) for name in sorted(_names(folder))}
-
-
-def damage(folder: Path, files: Mapping[str, str]) -> list[str]:
-    """What is wrong with the record in ``folder``, whose files had the checksums ``files``: "receipts.parquet is gone"."""
-    there = set(_names(folder))
-    wrong = [f"{name} is gone" for name in sorted(files.keys() - there)]
-    wrong += [f"{name} is changed" for name in sorted(files.keys() & there) if checksum(folder / name) != files[name]]
-    return wrong + [f"{name} is added" for name in sorted(there - files.keys())]
-
-
-def _names(folder: Path) -> Iterator[str]:
-    for path in folder.rglob("*"):
-        name = path.relative_to(folder)
-        if path.is_file() and str(name) not in (FILE, DERIVED) and not any(part.startswith(".") for part in name.parts):
-            yield name.as_posix()
-
-
-def checksum(file: Path) -> str:
-    """The SHA-256 of ``file``, in hexadecimal."""
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 if __name__ == "__main__":  # python -m lab.record.trial > lab/record/trial.schema.json

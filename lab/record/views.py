@@ -5,8 +5,11 @@ A measure reads these and computes; it opens no file and parses no object. Times
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import math
+from collections.abc import Iterator
 from functools import cached_property
 
 import pandas as pd
@@ -14,7 +17,8 @@ import pandas as pd
 from lab.errors import NoData
 from lab.model import hpa_log
 from lab.model.hpa_log import Sync
-from lab.record import hpas, pods, reports
+from lab.record import ages, hpas, pods, reports
+from lab.record.ages import Coverage, Lives, Waiting
 from lab.record.hpas import Status
 from lab.record.pods import Change, Pod
 from lab.record.reports import Handover, Report
@@ -23,6 +27,7 @@ from lab.spec.inputs import Inputs
 from lab.spec.policy import Policy
 from lab.spec.profile import BASELINE, RELIEF, Profile
 from lab.spec.scale import Scale
+from lab.spec.workload import DEPLOYMENT
 
 CONSUMER = "consumer"
 ENDED, CLOSING = "ended", "closing the record"
@@ -181,6 +186,31 @@ class Views(Tables):
         columns = {"t": chosen["t"], "partition": chosen["labels"].map(partitions), "lag": chosen["value"]}
         return pd.DataFrame(columns).reset_index(drop=True)
 
+    # Events.
+
+    @cached_property
+    def waiting(self) -> Waiting:
+        """The events that waited while none before them did. No data for none, without their times, and without receipts."""
+        found = ages.waiting(self.lives_of_events())
+        if not len(found.at):
+            raise NoData("nothing was produced")
+        return found
+
+    def lives_of_events(self) -> Iterator[Lives]:
+        """When events began to wait and when they were done, part by part. No data like :attr:`waiting`."""
+        parts = self.event_parts("partition", "offset", "ts")
+        first = next(parts, None)  # no ledger is said before no receipts
+        return ages.lives(itertools.chain(filter(None, [first]), parts), self._coverage)
+
+    @cached_property
+    def _coverage(self) -> Coverage:
+        """When each message was processed first or given up."""
+        ended = [self.receipts[["partition", "first", "last", "end"]]]
+        with contextlib.suppress(NoData):  # a trial without a dead-letter topic
+            letters = self.dead_letters.rename(columns={"offset": "first", "failed": "end"})
+            ended.append(letters.assign(last=letters["first"])[list(ended[0])])
+        return Coverage.of(pd.concat(ended) if len(ended) > 1 else ended[0])
+
     # Replicas and pods.
 
     @cached_property
@@ -190,10 +220,11 @@ class Views(Tables):
 
     def replicas_of(self, deployment: str) -> pd.DataFrame:
         """:attr:`replicas` of another ``deployment`` of the trial."""
-        curve = pods.replica_curve(self.watched("Deployment", deployment))
+        kind = self.inputs.workload.pod_owner if deployment == CONSUMER else DEPLOYMENT
+        curve = pods.replica_curve(self.watched(kind, deployment))
         curve = curve[curve["t"] <= self.trial.times.get(ENDED, math.inf)]  # what was taken down then says nothing
         if curve.empty:
-            raise NoData(f"the {deployment} Deployment was never seen")
+            raise NoData(f"the {deployment} {kind} was never seen")
         return curve
 
     @cached_property
@@ -257,4 +288,5 @@ class Views(Tables):
     def hpa_syncs(self) -> list[Sync]:
         """Every sync of the trial's HPA until the end of the trial, in order. A trial without an HPA has no data."""
         logged = [one for one in hpa_log.syncs(self.hpa_lines) if one.outcome.t < self.end]
-        return hpas.syncs(logged, self.hpa_statuses, self.watched("Deployment", CONSUMER))
+        statuses = self.hpa_statuses_of(self.policy.hpa) if self.policy.hpa else self.hpa_statuses
+        return hpas.syncs(logged, statuses, self.watched("Deployment", CONSUMER))

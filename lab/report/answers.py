@@ -13,11 +13,21 @@ from lab.report.session import BROKEN, FAILED, NOT_RUN, PASSED, SKIPPED
 from lab.report.tables import MARKS, claim, number
 from lab.report.tables import kind as kind_of
 
+NOT_BEGUN = "it was not begun"
 LONGEST = 260  # characters of a reason beside others
 SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 WORDS = (BREACHED, INVALID, NO_DATA, HELD)  # the worst first
 PREFIX = re.compile(r"^[^.?:]{1,30}:\s+")  # of a module's docstring, as "Experiment 3: "
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that needs attention: ``name`` says where, ``text`` what, ``anchor`` is its place on the page."""
+
+    name: str
+    text: str
+    anchor: str
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class Answer:
     @property
     def mark(self) -> str:
         """The sign of the word, which is told from others without colour."""
-        return MARKS.get(self.word, "!")
+        return sign(self.word)
 
 
 @dataclass(frozen=True)
@@ -59,17 +69,22 @@ class Experiment:
     def word(self) -> str:
         """The worst of its answers' words; "not run" without one."""
         words = {answer.word for answer in self.answers}
-        return next((word for word in (BROKEN, FAILED, *WORDS, SKIPPED) if word in words), NOT_RUN)
+        return next((word for word in (BROKEN, FAILED, *WORDS[:-1], NOT_RUN, HELD, SKIPPED) if word in words), NOT_RUN)
 
     @property
     def mark(self) -> str:
         """The sign of the word."""
-        return MARKS.get(self.word, "!")
+        return sign(self.word)
 
     @property
     def anchor(self) -> str:
         """The experiment's place on the page."""
         return anchor(self.name)
+
+
+def sign(word: str) -> str:
+    """The sign of a verdict's word, or of a test's outcome."""
+    return "-" if word in (NOT_RUN, SKIPPED) else MARKS.get(word, "!")
 
 
 def natural(name: str) -> tuple[list[tuple[int, int, str]], str]:
@@ -96,6 +111,11 @@ def title(test: Mapping[str, Any]) -> str:
     return str(test["title"] or test["id"].rpartition("::")[2])
 
 
+def called(test: Mapping[str, Any]) -> str:
+    """The experiment of a test in words, as "3 Rebalance dip"."""
+    return str(test["heading"] or test["experiment"])
+
+
 def in_words(row: Row) -> str:
     """A verdict in words: the number, the target, and the claim's sentence with its remarks."""
     return f"{measured(row)}, wanted {target(row)}; {claim(row)}"
@@ -107,10 +127,10 @@ def measured(row: Row) -> str:
 
 
 def runs_of(row: Row) -> str:
-    """How sure a number is: the interval of a median and its number of runs, or that it is of one run."""
-    repeats = row.get("repeats")
+    """How sure a number is: the interval of a median and its number of runs, or that it is one number of one run or of all."""
+    repeats, runs = row.get("repeats"), row.get("runs", 1)
     if not repeats:
-        return "n = 1"
+        return f"one number of {runs} runs" if runs > 1 else "n = 1"
     one = Repeats(**repeats)
     counted = f"n = {one.n}, held in {one.held}"
     if one.low is None or one.high is None or one.confidence is None:
@@ -145,7 +165,7 @@ def is_invalid(test: Mapping[str, Any]) -> bool:
 
 def is_shown(test: Mapping[str, Any]) -> bool:
     """Whether a test is shown as an answer: it judged, or it did not pass. The session's own summary judges nothing."""
-    return bool(test["rows"]) or test["outcome"] not in (PASSED, NOT_RUN)
+    return bool(test["rows"]) or test["outcome"] != PASSED
 
 
 def experiment_of(name: str, tests: Sequence[Mapping[str, Any]]) -> Experiment:
@@ -155,11 +175,11 @@ def experiment_of(name: str, tests: Sequence[Mapping[str, Any]]) -> Experiment:
     paragraphs = [part for part in re.split(r"\n\s*\n", str(first["note"]).strip()) if part]
     heading = str(first["heading"]).removeprefix(number).strip() or rest.replace("_", " ")
     question = PREFIX.sub("", paragraphs[0]) if paragraphs else ""
-    answers = [_answer(test) for test in tests if is_shown(test)]
+    answers = [answer_of(test) for test in tests if is_shown(test)]
     return Experiment(name, number, heading, question[:1].upper() + question[1:], paragraphs[1:], answers)
 
 
-def _answer(test: Mapping[str, Any]) -> Answer:
+def answer_of(test: Mapping[str, Any]) -> Answer:
     """The worst that a test has to say, with the number of its first claim of that word."""
     rows = test["rows"]
     words = {verdict(row) for row in rows}
@@ -169,6 +189,8 @@ def _answer(test: Mapping[str, Any]) -> Answer:
     if lead is not None:
         said = f"{lead['why']}: {lead['objective']} {measured(lead)}, wanted {target(lead)}; {runs_of(lead)}"
         said += "".join(f" ({remark})" for remark in remarks(lead))
+    if test["outcome"] == NOT_RUN and not rows:
+        return Answer(test, NOT_RUN, test["remark"] or NOT_BEGUN)
     if test["outcome"] == BROKEN and not is_invalid(test):
         return Answer(test, BROKEN, short(test["remark"]))
     if test["outcome"] == FAILED and word == HELD:

@@ -75,6 +75,7 @@ def breakdown(parts: pd.DataFrame, *, bound: float = 90.0, what: str = "Reaction
 def reaction_breakdown(reaction: Reaction) -> Any:
     """The reaction's parts as a chart."""
     groups = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
-    groups |= {"pod Ready": "consumer start", "partitions assigned": "rebalance", "first receipt": "work"}
+    groups |= {"subscribed": "consumer start", "partitions owned": "rebalance", "first receipt": "work"}
+    groups |= {"Ready reported": "readiness probe"}
     table = [{"part": part, "seconds": seconds, "group": groups[part]} for part, seconds in reaction.parts.items()]
     return breakdown(pd.DataFrame(table), bound=float(REACTION_S), what="Reaction")

@@ -16,15 +16,18 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
 from lab import paths
 from lab.errors import InputError, LabFault
-from lab.report import page, session
+from lab.report import page, prepared, session
 from lab.report.cases import ID
+from lab.report.trend import trend
 from lab.wait import reporting
 
 log = logging.getLogger("lab.report")
@@ -73,15 +76,18 @@ def build(results: Path) -> Report:
     tool = install()
     one_file = sum(path.stat().st_size for path in source.iterdir()) <= ONE_FILE_BYTES
     mark = _fingerprint(source)
+    content = session.read(results)
     target = results / "report"
     history = results / "history.jsonl"
     with FileLock(results / "report.lock"), tempfile.TemporaryDirectory(prefix=".report-", dir=results) as scratch:
         made, kept = Path(scratch) / "report", Path(scratch) / "history.jsonl"
         _earlier(history, kept, without_last=(target / MARK).is_file() and (target / MARK).read_text() == mark)
+        prepared.prepare(source, Path(scratch) / source.name, content)
         settings = {"ELASTIC_LAB_HISTORY": str(kept), "ELASTIC_LAB_SINGLE_FILE": str(one_file).lower()}
+        settings["ALLURE_READ_CONCURRENCY"] = "1"  # in the order of their names
         log.info("building the report of %d tests", len(list(source.glob("*-result.json"))))
         with reporting(lambda: "building the report"):
-            done = _allure(tool, ["generate", "--output", str(made), "--cwd", str(results), source.name], settings)
+            done = _allure(tool, ["generate", "--output", str(made), "--cwd", scratch, source.name], settings)
         if done.returncode or not (made / "index.html").is_file():
             raise LabFault(f"the Allure report was not built (exit {done.returncode}): {_last_line(done)}")
         index = made / "index.html"
@@ -91,20 +97,18 @@ def build(results: Path) -> Report:
         made.replace(target)
         kept.replace(history)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-    return Report(target / "index.html", one_file, size, _page(results))
+    return Report(target / "index.html", one_file, size, None if content is None else _page(results, content))
 
 
-def _page(results: Path) -> Path | None:
-    """Write the session's page again, with links to the evidence of each test; None for a session that left no content."""
-    content = session.read(results)
-    if content is None:
-        return None
-    return page.write(results, content, _evidence(results / "history.jsonl"))
+def _page(results: Path, content: Mapping[str, Any]) -> Path:
+    """Write the session's page again, with links to the evidence of each test and with the main numbers of earlier sessions."""
+    history = (results / "history.jsonl").read_text(encoding="utf-8").splitlines()
+    return page.write(results, content, _evidence(history[-1]), trend(content, history))
 
 
-def _evidence(history: Path) -> dict[str, str]:
-    """The address of each test's page in the report, by pytest's id, which the test carries as a label."""
-    last = json.loads(history.read_text(encoding="utf-8").splitlines()[-1])
+def _evidence(line: str) -> dict[str, str]:
+    """The address of each test's page in the report whose ``line`` of history it is, by pytest's id, a label of the test."""
+    last = json.loads(line)
     found: dict[str, str] = {}
     for one in last["testResults"].values():
         names = [label["value"] for label in one["labels"] if label["name"] == ID]

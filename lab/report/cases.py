@@ -8,6 +8,7 @@ from typing import Any
 from lab.report.session import Case
 
 LABEL = "allure_label"  # Allure's mark, by which a test is named in words
+KNOWN = "known"  # the label of a test that shows what is known of another project: a folder of docs/upstream, or a name
 ID = "test"  # the label by which the page finds a test's evidence in Allure's report
 
 
@@ -21,4 +22,5 @@ def case_of(item: Any, experiment: str) -> Case:
     callspec = getattr(item, "callspec", None)
     case = f" ({callspec.id})" if callspec is not None else ""
     note = inspect.cleandoc(getattr(item.module, "__doc__", None) or "")
-    return Case(item.nodeid, experiment, labels.get("feature", ""), f"{title}{case}" if title else "", note)
+    known = [str(mark.args[0]) for mark in item.iter_markers(LABEL) if mark.kwargs.get("label_type") == KNOWN and mark.args]
+    return Case(item.nodeid, experiment, labels.get("feature", ""), f"{title}{case}" if title else "", note, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from lab.measure.killed import killed
 from lab.record.store import Record
 from lab.report.timeline import Timeline
 
+DECREE = "decree"
 SHORTEST_S = 1.0  # a shorter bar could not be seen
 OUTCOME = ("t", "until", "due", "phase", "event", "result")  # of a row of the trial's events, all but its fields
 
@@ -76,6 +77,32 @@ def compared(records: Mapping[str, Record]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def compared_runs(runs: Mapping[str, Sequence[Record]]) -> pd.DataFrame:
+    """The curves of every run of several trials, as :func:`compared` has them, with the number of the ``run`` from 0."""
+    parts = [compared({name: record}).assign(run=n) for name, several in runs.items() for n, record in enumerate(several)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def by_trial(records: Mapping[str, Record]) -> dict[str, list[Record]]:
+    """The runs of each trial; those of one are called by its name and " #1", " #2" and so on."""
+    runs: dict[str, list[Record]] = {}
+    for name, record in records.items():
+        runs.setdefault(name.rpartition(" #")[0] or name, []).append(record)
+    return runs
+
+
+def duets(runs: Mapping[str, Sequence[Record]]) -> list[tuple[str, str]]:
+    """The names of the trials that are the two sides of one duet, run by run."""
+    others = {name: [one.trial.duet.other if one.trial.duet else "" for one in several] for name, several in runs.items()}
+    names = list(runs)
+    return [
+        (one, other)
+        for place, one in enumerate(names)
+        for other in names[place + 1 :]
+        if all(others[one]) and others[one] == [record.name for record in runs[other]]
+    ]
+
+
 def _marks(record: Record) -> pd.DataFrame:
     scale: list[dict[str, object]] = [
         {
@@ -97,10 +124,12 @@ def _marks(record: Record) -> pd.DataFrame:
 def _events(record: Record) -> pd.DataFrame:
     """One bar per event of the trial with its name and fields, from its begin to its end, for at least one second.
 
-    The bar of a trial's one kill lasts until every partition of the killed consumer is processed again, by any pod.
+    A decreed step has none: it is among the marks of scaling. The bar of a trial's one kill lasts until every partition of the
+    killed consumer is processed again, by any pod.
     """
-    rows = [(row["t"], max(row["until"], row["t"] + SHORTEST_S), _label(row)) for row in record.trial.events]
-    if not rows:  # a record of before the events were kept has its kills
+    happened = [row for row in record.trial.events if row["event"] != DECREE]
+    rows = [(row["t"], max(row["until"], row["t"] + SHORTEST_S), _label(row)) for row in happened]
+    if not record.trial.events:  # a record of before the events were kept has its kills
         rows = [(one.t, one.t + SHORTEST_S, one.fault) for one in record.trial.faults]
     if len(record.trial.faults) == 1:
         kill = record.trial.faults[0]

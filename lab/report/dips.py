@@ -32,15 +32,18 @@ def dip_traces(traces: pd.DataFrame, title: str, subtitle: str) -> alt.VConcatCh
     """Every step's consumed rate around the step: a row a configuration, scale-up on the left, scale-down on the right.
 
     ``traces`` [configuration, kind: up | down | control, step, t, share], ``t`` in seconds since the step, ``share`` of the
-    baseline; a control stands on the left. Each step is a thin line, their median a thick one. ``ValueError`` if empty.
+    baseline; a control stands on the left. The time reaches as far as any step was observed, 8 s at most. Each step is a thin
+    line, their median a thick one. ``ValueError`` if empty.
     """
     _checked(traces, ("configuration", "kind", "step", "t", "share"), title)
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
     names = list(dict.fromkeys(traces["configuration"]))
+    last = float(traces["t"].max())
+    window = (SECONDS[0], min(SECONDS[1], float(np.ceil(last))) if last > 0 else SECONDS[1])
     with warnings.catch_warnings():  # one zoom for all panels is the intent
         warnings.filterwarnings("ignore", message="Automatically deduplicated")
         rows = [
-            alt.hconcat(*(_panel(traces, name, kinds, zoom, labelled=name == names[-1]) for kinds in SIDES), spacing=18)
+            alt.hconcat(*(_panel(traces, name, kinds, zoom, window, labelled=name == names[-1]) for kinds in SIDES), spacing=18)
             for name in names
         ]
         chart = alt.vconcat(*rows, spacing=10)
@@ -48,14 +51,16 @@ def dip_traces(traces: pd.DataFrame, title: str, subtitle: str) -> alt.VConcatCh
     return styled(chart.resolve_scale(x="shared"))
 
 
-def _panel(traces: pd.DataFrame, name: str, kinds: Sequence[str], zoom: alt.Parameter, *, labelled: bool) -> alt.LayerChart:
+def _panel(
+    traces: pd.DataFrame, name: str, kinds: Sequence[str], zoom: alt.Parameter, window: tuple[float, float], *, labelled: bool
+) -> alt.LayerChart:
     """One configuration's steps of ``kinds``; only the lowest panels label their time, only the left ones their share."""
     own = traces[traces["configuration"] == name]
     left = "up" in kinds
     axis = alt.Axis(tickCount=10, format="~f", labels=labelled, ticks=labelled)
     x = alt.X(
         "t:Q",
-        scale=alt.Scale(domain=list(SECONDS), nice=False),
+        scale=alt.Scale(domain=list(window), nice=False),
         axis=axis,
         title="Time since the step (s)" if labelled else None,
     )
@@ -68,13 +73,13 @@ def _panel(traces: pd.DataFrame, name: str, kinds: Sequence[str], zoom: alt.Para
     layers: list[Any] = []
     counts = []
     for kind in kinds:
-        steps = own[(own["kind"] == kind) & own["t"].between(*SECONDS)]
+        steps = own[(own["kind"] == kind) & own["t"].between(*window)]
         if len(steps):
             layers += _lines(steps, COLOURS[kind], x, y)
             counts.append(f"{_kind(own, kind)}{_steps(steps['step'].nunique())}")
     if not layers:
         gap = "a control has no scale-down" if set(own["kind"]) == {"control"} else f"no data: {KINDS[kinds[0]]}"
-        text = alt.Chart(inline([{"t": sum(SECONDS) / 2, "share": 0.4, "text": gap}])).mark_text(fontSize=11, color=QUIET)
+        text = alt.Chart(inline([{"t": sum(window) / 2, "share": 0.4, "text": gap}])).mark_text(fontSize=11, color=QUIET)
         layers.append(text.encode(x=x, y=y, text="text:N"))
     # Altair names a view by what it draws but not by its data, and the data of views of one name get mixed up.
     place = list(dict.fromkeys(traces["configuration"])).index(name)

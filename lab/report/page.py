@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab import wholefile
-from lab.report import answers, attempts, durations, session, summary
+from lab.report import answers, attempts, durations, pictures, session, summary
 from lab.report.session import Session
 from lab.report.summary import Summary
 from lab.report.tables import MARKS, Table, render
@@ -23,24 +25,31 @@ TIMES = "Where the time went"
 TIMES_NOTE = "The seconds of each part of every run; before is what the session did since the run before."
 ATTEMPTS = "Trials that were begun more than once"
 ATTEMPTS_NOTE = "Every attempt has its record; the last whole one is judged."
-SHOWN = 6  # entries of a heading that stand above the rest
+MOST = 6  # records that are named without a click
+SHOWN = 2  # entries of a heading that stand above the rest
 
 
 @dataclass(frozen=True)
 class Around:
-    """What lies beside the page: ``exists`` says whether an address does, ``evidence`` has Allure's page of each test's id."""
+    """What lies beside the page: ``exists`` says whether an address does, ``evidence`` has Allure's page of each test's id.
+
+    ``trend`` has the main numbers of earlier sessions.
+    """
 
     exists: Callable[[str], bool] = lambda _: True
     evidence: Mapping[str, str] = field(default_factory=dict)
+    trend: Table | None = None
 
 
-def write(results: Path, content: Mapping[str, Any], evidence: Mapping[str, str] | None = None) -> Path:
+def write(
+    results: Path, content: Mapping[str, Any], evidence: Mapping[str, str] | None = None, trend: Table | None = None
+) -> Path:
     """Write summary.md and report.html of the session's ``content`` into ``results``; returns the page.
 
-    ``evidence`` has the address of Allure's page of each test. Only what is there is linked.
+    ``evidence`` has the address of Allure's page of each test, ``trend`` is of its history. Only what is there is linked.
     """
     found = Summary(content)
-    around = Around(lambda address: (results / address).exists(), evidence or {})
+    around = Around(lambda address: (results / address).exists(), evidence or {}, trend)
     wholefile.write(results / MARKDOWN, markdown(found))
     page = results / PAGE
     wholefile.write(page, html(found, around))
@@ -55,21 +64,35 @@ def leave(results: Path, state: Session) -> Path:
     if (tried := attempts.table(results)).rows:
         state.add_section(ATTEMPTS, tried, ATTEMPTS_NOTE)
     content = state.content(results)
-    wholefile.write(results / session.FILE, json.dumps(content, indent=1, default=str) + "\n")
+    wholefile.write(results / session.FILE, session.as_text(content))
     if state.timelines:
-        wholefile.write(results / TIMELINES, timelines(state.timelines))
+        titles = {test.id: f"{test.heading or test.experiment}: {answers.title(asdict(test))}" for test in state.tests.values()}
+        wholefile.write(results / TIMELINES, timelines(state.timelines, titles))
     return write(results, content)
 
 
-def timelines(specs: Mapping[str, Mapping[str, Any]]) -> str:
-    """One page with every timeline to zoom, and its scripts inside; ``specs`` are Vega-Lite's, by the name of the record."""
-    import vl_convert as vlc
+def timelines(specs: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str] | None = None) -> str:
+    """One page with every timeline to zoom, and its scripts inside; ``specs`` are Vega-Lite's, by name.
 
-    from lab.report.drawing import VEGA_LITE
+    ``titles`` has the words for each name that is a test's, whose trials are side by side. The others are names of records. The
+    specs are compressed: their numbers are most of the page.
+    """
+    from lab.report.drawing import scripts
 
-    text = json.dumps(specs, separators=(",", ":")).replace("</", "<\\/")
-    bundle = vlc.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
-    return render("timelines.html", names=list(specs), specs=text, bundle=bundle)
+    titles = titles or {}
+    packed = {name: _packed(spec) for name, spec in specs.items()}
+    groups = {
+        "Trials side by side, by test": [(name, titles[name]) for name in specs if name in titles],
+        "One trial": [(name, name) for name in specs if name not in titles],
+    }
+    shown = {heading: entries for heading, entries in groups.items() if entries}
+    return render("timelines.html", groups=shown, specs=json.dumps(packed).replace("</", "<\\/"), bundle=scripts())
+
+
+def _packed(spec: Mapping[str, Any]) -> str:
+    """The ``spec`` as gzip in Base64, the same for the same spec."""
+    text = json.dumps(spec, separators=(",", ":")).encode()
+    return base64.b64encode(gzip.compress(text, mtime=0)).decode()
 
 
 def markdown(found: Summary) -> str:
@@ -80,7 +103,9 @@ def markdown(found: Summary) -> str:
 
 def html(found: Summary, around: Around | None = None) -> str:
     """The session's page."""
-    return render("report.html", **_content(found), around=around or Around(), image=_image, shown=SHOWN, marks=MARKS)
+    return render(
+        "report.html", **_content(found), around=around or Around(), image=_image, shown=SHOWN, most=MOST, marks=MARKS
+    )
 
 
 def _content(found: Summary) -> dict[str, Any]:
@@ -93,6 +118,4 @@ def _content(found: Summary) -> dict[str, Any]:
 def _image(svg: str, alt: str) -> Markup:
     from markupsafe import Markup
 
-    from lab.report.glance import image  # which needs what draws
-
-    return Markup(image(svg, alt))
+    return Markup(pictures.image(svg, alt))

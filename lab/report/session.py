@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # a session without experiments, of a project that has the pl
 
 FILE = "session.json"
 SCHEMA = 1  # of session.json
+INTERRUPTED = "interrupted"  # by Ctrl-C, where no text says why
+CUT_OFF = "it was running when the session ended"
 PASSED, FAILED, BROKEN, SKIPPED, NOT_RUN = "passed", "failed", "broken", "skipped", "not run"
 
 
@@ -31,8 +33,10 @@ class Case:
     """A test that judges trials: what it asks, how it ended, and what it judged.
 
     ``id`` is pytest's; ``experiment`` the name of its module without ``test_``; ``heading`` and ``title`` are the names of the
-    experiment and of the test in sentences; ``note`` is the module's docstring. ``remark`` says why a test failed or broke.
-    ``rows`` are its rows of verdicts.json, ``picture`` is its chart as SVG, and ``alt`` says what is seen in it.
+    experiment and of the test in sentences; ``note`` is the module's docstring. ``known`` names behaviours of other projects
+    that it shows: a folder of docs/upstream, or what the project calls it. ``remark`` says why a test failed or broke.
+    ``rows`` are its rows of verdicts.json, ``explained`` paragraphs that it adds to the note. ``picture`` is its chart as SVG,
+    and ``alt`` says what is seen in it.
     """
 
     id: str
@@ -40,11 +44,13 @@ class Case:
     heading: str = ""
     title: str = ""
     note: str = ""
+    known: list[str] = field(default_factory=list)
     outcome: str = NOT_RUN
     remark: str = ""
     rows: list[dict[str, Any]] = field(default_factory=list)
     trials: list[str] = field(default_factory=list)
     tables: list[dict[str, Any]] = field(default_factory=list)
+    explained: list[str] = field(default_factory=list)
     picture: str = ""
     alt: str = ""
 
@@ -63,7 +69,9 @@ class Session:
     tests that broke: by a fault of the lab, or by bad input that only a test could see, as a record that is not there.
     ``expected`` experiments without a verdict are missing. ``policy`` is the file of the recommended policy. ``settings`` are
     facts of the session that no record holds, as the number of runs. ``sections`` are further tables, by title. ``timelines``
-    are the Vega-Lite specs of the timelines, by the name of the record.
+    are the Vega-Lite specs of the timelines, by the name of the record, and of trials side by side, by the test's id.
+    ``stopped`` says why the session ended before its last test. ``asked`` and ``done`` are the ids of the trials that its
+    tests asked for, and of those that have a record.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -79,6 +87,19 @@ class Session:
     sections: dict[str, tuple[str, Table]] = field(default_factory=dict)
     timelines: dict[str, dict[str, Any]] = field(default_factory=dict)
     current: Case | None = None
+    stopped: str = ""
+    asked: Collection[str] = ()
+    done: Collection[str] = ()
+
+    def plan(self, tests: Iterable[Case]) -> None:
+        """Keep the ``tests`` that the session was asked for, in their order: one that never runs is missed by its name."""
+        self.tests |= {test.id: test for test in tests}
+
+    def stop(self, why: str) -> None:
+        """Keep ``why`` the session ends before its last test, and which one it was in."""
+        self.stopped = self.stopped or why
+        if self.current is not None and self.current.outcome == NOT_RUN:
+            self.current.remark = CUT_OFF
 
     def begin(self, test: Case) -> Case:
         """Make ``test`` the running one: what is judged is its own until the next one begins."""
@@ -92,9 +113,11 @@ class Session:
         assert self.current is not None
         return self.current
 
-    def judged(self, verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str]) -> list[dict[str, Any]]:
-        """Keep the ``verdicts`` of an experiment on ``trials``; returns their rows of verdicts.json."""
-        rows = [{"experiment": experiment, **asdict(verdict), "trials": list(trials)} for verdict in verdicts]
+    def judged(
+        self, verdicts: Sequence[Verdict], experiment: str, trials: Sequence[str], runs: int = 1
+    ) -> list[dict[str, Any]]:
+        """Keep the ``verdicts`` of an experiment on ``trials``, each run so often; returns their rows of verdicts.json."""
+        rows = [{"experiment": experiment, **asdict(verdict), "trials": list(trials), "runs": runs} for verdict in verdicts]
         self.rows.extend(rows)
         test = self.running(experiment)
         test.rows.extend(rows)
@@ -109,16 +132,15 @@ class Session:
         """Add a ``table`` to every summary of the session, under ``title``, below a ``note``."""
         self.sections[title] = (note, table)
 
-    def repeated(self, runs: int, seed: int | None) -> None:
-        """Keep how many runs each trial has, and the ``seed`` of their order."""
+    def repeated(self, runs: int) -> None:
+        """Keep how many runs each trial has."""
         self.settings["runs"] = f"{runs} of each trial"
-        if seed is not None:
-            self.settings["order seed"] = str(seed)
 
     @property
     def began(self) -> bool:
-        """Whether any test that judges trials came to an end: there is something to say."""
-        return any(test.outcome != NOT_RUN for test in self.tests.values())
+        """Whether any test that judges trials came to an end, or was interrupted: there is something to say."""
+        ended = any(test.outcome != NOT_RUN for test in self.tests.values())
+        return ended or (self.stopped == INTERRUPTED and self.current is not None)
 
     @property
     def exit_code(self) -> int | None:
@@ -139,6 +161,7 @@ class Session:
         from lab.judge import gates
         from lab.report import validity
 
+        judged: Sequence[Verdict] = next(iter(self.validity.values()), ())
         folders = {record.name: os.path.relpath(record.folder, results) for record in self.records}
         return {
             "schema": SCHEMA,
@@ -150,7 +173,11 @@ class Session:
                 {"trial": name, "word": gates.word(each), "remark": validity.remark(each)}
                 for name, each in self.validity.items()
             ],
+            "gates": [asdict(gate) for gate in judged],
             "folders": folders,
+            "timelines": list(self.timelines),
+            "stopped": self.stopped,
+            "asked": {"trials": len(self.asked), "done": len(self.done)},
             "faults": self.faults,
             "refused": self.refused,
             "expected": list(self.expected),
@@ -178,6 +205,8 @@ class Session:
             "runtime": _each(trial.inputs.runtime for trial in trials),
             "machine": _each(f"{trial.machine.cores} cores, {trial.machine.cpu}" for trial in trials),
             "trials": str(len({record.name for record in self.records})),
+            "seeds of the traffic": _each(sorted({trial.inputs.seed for trial in trials})),
+            "seed of the order": _each(trial.turn.seed if trial.turn else "unknown" for trial in trials),
             **self.settings,
         }
 
@@ -194,6 +223,11 @@ def _fidelity(trial: Trial) -> str:
 def _each(values: Iterable[object]) -> str:
     """Each different value once, in order."""
     return "; ".join(dict.fromkeys(str(value) for value in values))
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """The text of a session.json with this ``content``."""
+    return json.dumps(content, indent=1, default=str) + "\n"
 
 
 def read(results: Path) -> dict[str, Any] | None:

@@ -17,9 +17,11 @@ from urllib.parse import quote
 from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA, Repeats
 from lab.judge.gates import VALID
 from lab.report.answers import (
+    Entry,
     Experiment,
     Row,
     anchor,
+    called,
     experiment_of,
     in_words,
     is_invalid,
@@ -32,26 +34,21 @@ from lab.report.answers import (
     title,
     verdict,
 )
-from lab.report.session import BROKEN, FAILED
-from lab.report.tables import Cell, Table, claim, source, verdict_cell
+from lab.report.extent import Extent
+from lab.report.session import BROKEN, FAILED, NOT_RUN
+from lab.report.tables import Cell, Table, claim, number, source, verdict_cell
 from lab.report.tables import kind as kind_of
 
 CLAIMS = ("experiment", "kind", "claim", "quantity", "target", "source", "measured", "runs", "verdict", "records")
+GATES = ("gate", "at most", "decides", "why", "source")
+NOT_VALID = (INVALID, NO_DATA)
 SETTINGS = ("setting", "value", "because", "experiment")
 TITLE = "Elastic Lab: summary of the session"
 NOTHING_JUDGED = "Nothing was judged."
 NOTHING_CONCLUDED = "No experiment of this session concluded anything about a setting."
+WELL_SO_FAR = "In what ran nothing broke, nothing was breached, and every figure is there."
 ALL_WELL = "Nothing broke, nothing was breached, and every figure is there."
 MISSING_TEXT = "no verdict at all: it did not run, or ended before it was judged"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One thing that needs attention: ``name`` says where, ``text`` what, ``anchor`` is its place on the page."""
-
-    name: str
-    text: str
-    anchor: str
 
 
 @dataclass(frozen=True)
@@ -102,9 +99,14 @@ class Summary:
             or (test["outcome"] == FAILED and all(verdict(row) == HELD for row in test["rows"]))
         ]
 
+    @cached_property
+    def extent(self) -> Extent:
+        """How much of the session ran, of what it was asked for."""
+        return Extent(self.content)
+
     @property
     def headline(self) -> str:
-        """The session in one or a few sentences: what broke, what was breached, what is invalid, without data or missing."""
+        """The session in a few sentences: how much of it ran, what broke, was breached, is invalid, without data or missing."""
         by_invalid = sum(test["outcome"] == BROKEN and is_invalid(test) for test in self.content["tests"])
         cause = f", {by_invalid} of them by invalid trials" if by_invalid else ""
         said = [_say(self.outcomes[BROKEN], f"test is broken{cause}", f"tests are broken{cause}")]
@@ -117,10 +119,12 @@ class Summary:
         unknown = len(self.validity[NO_DATA])
         said.append(_say(unknown, "trial is not known to be valid", "trials are not known to be valid"))
         said.append(_say(len(self.missing), "experiment is missing", "experiments are missing"))
-        told = [sentence for sentence in said if sentence]
+        sentences = [*self.extent.sentences, *filter(None, said)]
         if not self.rows:
-            told.append(NOTHING_JUDGED)
-        return " ".join(told or [ALL_WELL])
+            sentences.append(NOTHING_JUDGED)
+        elif not self.extent.whole and len(sentences) == len(self.extent.sentences):
+            sentences.append(WELL_SO_FAR)
+        return " ".join(sentences or [ALL_WELL])
 
     @property
     def well(self) -> bool:
@@ -142,9 +146,10 @@ class Summary:
             shown += [f"{words[INVALID]} {INVALID}"] if words[INVALID] else []
             unstated = sum(not row.get("source") for row in rows)
             counts.append(f"{kind}s: {', '.join(shown)}" + (f" ({unstated} without a source)" if unstated else ""))
-        if set(self.count(KINDS[0])) == {HELD} and not self.missing and not self.outcomes[BROKEN] and not self.ended:
+        trouble = self.missing or self.outcomes[BROKEN] or self.ended or not self.extent.whole
+        if set(self.count(KINDS[0])) == {HELD} and not trouble:
             counts[0] += ", all held"
-        counts += [f"tests: {self.outcomes[word]} {word}" for word in (BROKEN,) if self.outcomes[word]]
+        counts += [f"tests: {self.outcomes[word]} {word}" for word in (BROKEN, NOT_RUN) if self.outcomes[word]]
         expected = set(self.content["expected"])
         counts += [f"{len(self.missing)} of {len(expected)} experiments missing"] if self.missing else []
         return "; ".join(counts)
@@ -152,21 +157,19 @@ class Summary:
     @cached_property
     def attention(self) -> list[tuple[str, list[Entry]]]:
         """(heading, its entries) for what broke, each kind of verdict that is no pass, and what was not judged."""
-        found = []
+        found = [("Not run", self.extent.entries)]
         for outcome, heading in ((BROKEN, "Broken"), (FAILED, "Failed beside its claims")):
             tests = [test for test in self.ended if test["outcome"] == outcome]
-            entries = [
-                Entry(f"{test['experiment']}, {title(test)}", short(test["remark"]), anchor(test["id"])) for test in tests
-            ]
+            entries = [Entry(f"{called(test)}, {title(test)}", short(test["remark"]), anchor(test["id"])) for test in tests]
             found.append((heading, entries))
         for word, heading in ((BREACHED, "Breached"), (INVALID, "Invalid"), (NO_DATA, "No data")):
             entries = []
             for test in self.content["tests"]:
                 for row in test["rows"]:
                     if verdict(row) == word:
-                        entries.append(Entry(f"{row['experiment']}, {row['objective']}", in_words(row), anchor(test["id"])))
+                        entries.append(Entry(f"{called(test)}, {row['objective']}", in_words(row), anchor(test["id"])))
             found.append((heading, entries))
-        found.append(("Missing", [Entry(name, MISSING_TEXT, anchor(name)) for name in self.missing]))
+        found.append(("Missing", [Entry(name.replace("_", " "), MISSING_TEXT, anchor(name)) for name in self.missing]))
         return [(heading, entries) for heading, entries in found if entries]
 
     @cached_property
@@ -178,7 +181,8 @@ class Summary:
     def validity_counts(self) -> str:
         """How many trials are valid, invalid, or have no data; "" where none was judged."""
         counts = ", ".join(f"{len(several)} {word}" for word, several in self.validity.items())
-        return f"{len(self.content['validity'])} trials: {counts}" if self.content["validity"] else ""
+        trials = len(self.content["validity"])
+        return f"{trials} trial{'s' if trials > 1 else ''}: {counts}" if trials else ""
 
     @property
     def validity_table(self) -> Table:
@@ -189,6 +193,21 @@ class Summary:
             for one in several
         ]
         return Table(("trial", "validity", "reason"), rows)
+
+    @property
+    def gates(self) -> Table:
+        """What a trial must show to be valid: a row for each gate."""
+        rows = [
+            [
+                str(one["objective"]),
+                f"{number(one['bound'])} {one['unit']}",
+                "yes" if one["kind"] == "control" else "no, it is shown",
+                str(one["why"]),
+                str(one["source"]),
+            ]
+            for one in self.content.get("gates", [])
+        ]
+        return Table(GATES, rows, frozenset({GATES.index("at most")}))
 
     @property
     def claims(self) -> Table:
@@ -216,6 +235,20 @@ class Summary:
             wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
             told.append(f"{verdict(row):>8}  {kind_of(row):<9}  {row['objective']}: {shown} (wanted {wanted}){runs}")
         return [*told, self.tally] if told else []
+
+    @property
+    def terminal(self) -> list[tuple[str, list[str]]]:
+        """(title, its lines) of each part of what a terminal shows at the session's end; the headline comes last."""
+        validity = [f"{one['word']:>8}  {one['trial']}: {one['remark']}" for word in NOT_VALID for one in self.validity[word]]
+        parts = [
+            ("objectives", self.lines),
+            ("validity of the trials", [self.validity_counts, *validity] if self.validity_counts else []),
+            ("faults of the lab", self.content["faults"]),
+            ("bad input", self.content["refused"]),
+            ("not run", [f"{one.name}: {one.text}" for one in self.extent.entries]),
+            ("the session", [self.headline]),
+        ]
+        return [(title, lines) for title, lines in parts if lines]
 
     def folder(self, trial: str) -> str:
         """The address of a trial's record, relative to the folder of results."""

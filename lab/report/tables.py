@@ -89,7 +89,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"md": markdown, "number": number, "code": code}
+    made.filters |= {"md": markdown, "number": number, "code": code, "prose": prose}
     return made
 
 
@@ -167,6 +167,17 @@ def code(text: object) -> Markup:
     from markupsafe import Markup
 
     return Markup(re.sub(r"``([^`]+)``", r"<code>\1</code>", escape(str(text))))
+
+
+def prose(text: object) -> str:
+    """``text`` of a docstring as GitHub's Markdown: escaped, and what stands between two double backticks as code."""
+    parts = re.split(r"``([^`]+)``", str(text))
+    return "".join(f"`{part}`" if at % 2 else _spaced(part) for at, part in enumerate(parts))
+
+
+def _spaced(text: str) -> str:
+    """``text`` escaped, with the spaces at its ends, which :func:`markdown` drops."""
+    return " " * text[:1].isspace() + markdown(text) + " " * (text[-1:].isspace() and bool(text.strip()))
 
 
 def markdown(text: object) -> str:

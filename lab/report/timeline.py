@@ -38,10 +38,12 @@ TIME = alt.Tooltip("t:Q", title="time (s)", format=",.1f")
 LABEL_ROWS = 3
 LINE = 13
 CURSOR_STEPS = 300
+FAR = 5  # times the most that was consumed
 
 EVENTS = {"scale up": (UP, [1, 0]), "scale down": (DOWN, [5, 3]), "rebalance": (MOVED, [1, 0])}
+THRESHOLD = "lagThreshold (1 pod)"  # the line is what the HPA allows each pod, and the curve is the lag of the group
 LINES: dict[str, dict[str, tuple[str, list[int]]]] = {
-    "lag": {"lag": (INK, [1, 0]), "lagThreshold": (ASKED, [6, 4])},
+    "lag": {"lag": (INK, [1, 0]), THRESHOLD: (ASKED, [6, 4])},
     "replicas": {"desired": (ASKED, [6, 4]), "current": (BETWEEN, [1, 0]), "ready": (DELIVERED, [1, 0])},
     "throughput": {"produced": (ASKED, [6, 4]), "consumed": (DELIVERED, [1, 0])},
 }
@@ -89,12 +91,13 @@ def timeline(data: Timeline) -> alt.VConcatChart:
     values = _cursor_rows(data, domain)
     panels = []
     for name in HEIGHTS:
-        x = _time_axis(domain, labelled=name == "throughput")
+        x = _time_axis(domain, f"Time since the {_first(data)} began (s)" if name == "throughput" else None)
         layers: list[Layer] = [
-            *_shading(data, x, named=name == "lag"),
+            *_shading(data, x),
             _lines(data, name, x),
             _cursor(values, x).add_params(zoom, cursor),
             *_marks(data, name, x, zoom),
+            *(_named(data, x) if name == "lag" else []),
         ]
         panel = alt.layer(*layers).resolve_scale(color="independent", strokeDash="independent")
         panels.append(panel.properties(width=WIDTH, height=HEIGHTS[name], name=name))
@@ -119,9 +122,13 @@ def _domain(data: Timeline) -> tuple[float, float]:
     return first, last if last > first else first + 1.0
 
 
-def _time_axis(domain: tuple[float, float], *, labelled: bool) -> dict[str, Any]:
-    axis = alt.Axis(format=",~f", tickCount=12) if labelled else alt.Axis(labels=False, ticks=False, tickCount=12)
-    title = "Time since the spike began (s)" if labelled else None
+def _first(data: Timeline) -> str:
+    """The first phase after the baseline, at whose begin the time is 0; many a trial has no spike."""
+    return next((str(label) for label in data.spans.sort_values("start")["label"] if str(label).isalpha()), "spike")
+
+
+def _time_axis(domain: tuple[float, float], title: str | None) -> dict[str, Any]:
+    axis = alt.Axis(format=",~f", tickCount=12) if title else alt.Axis(labels=False, ticks=False, tickCount=12)
     return {"scale": alt.Scale(domain=list(domain), nice=False), "axis": axis, "title": title}
 
 
@@ -149,13 +156,15 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
     """The panel's series; the objective is one of the lag panel's, so that its legend names it."""
     domain = x["scale"].domain
     drawn = _series(data, name, domain[1])
-    colour, dash = _colours(LINES[name])
+    drawn_names = {*drawn["series"], *([THRESHOLD] if name == "lag" and data.lag_objective is not None else [])}
+    colour, dash = _colours({series: style for series, style in LINES[name].items() if series in drawn_names})
     axis = alt.Axis(labelExpr="format(datum.value, '~s')", tickCount=5, minExtent=52, maxExtent=52, titlePadding=4)
     if name == "replicas":
         axis.tickMinStep = 1
     room = 12 + (LINE * (1 + max(_rows(data, domain), default=-1)) if name == "lag" else 0)
     known = [1.0, *drawn["value"].dropna(), *([data.lag_objective] if name == "lag" and data.lag_objective is not None else [])]
-    y = alt.Scale(domain=[0, max(known) * HEIGHTS[name] / (HEIGHTS[name] - room)], nice=False)
+    beyond = _beyond(drawn) if name == "throughput" else None
+    y = alt.Scale(domain=[0, (beyond or max(known)) * HEIGHTS[name] / (HEIGHTS[name] - room)], nice=False)
     base = alt.Chart(records(drawn, t=2, value=1)).encode(
         x=alt.X("t:Q", **x),
         y=alt.Y("value:Q", title=TITLES[name], axis=axis, scale=y),
@@ -164,19 +173,31 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
     )
     line = base.mark_line(strokeWidth=1.8, clip=True, strokeJoin="round", tooltip=None)
     if name == "throughput":
-        return _layers([line])
+        most = drawn.loc[drawn["series"] == "produced", "value"].max()
+        note = alt.Chart(inline([{"text": f"produced: up to {most:,.0f} messages/s, beyond this axis"}]))
+        text = note.mark_text(align="right", fontSize=11, color=ASKED, tooltip=None).encode(
+            x=alt.value(WIDTH - 6), y=alt.value(10), text="text:N"
+        )
+        return _layers([line, text] if beyond else [line])
     if name == "replicas":
         line = base.mark_line(interpolate="step-after", clip=True, tooltip=None)
-        width = alt.StrokeWidth("series:N", scale=alt.Scale(domain=list(LINES[name]), range=[1.5, 3.5, 1.8]), legend=None)
+        width = alt.StrokeWidth("series:O", scale=alt.Scale(domain=list(LINES[name]), range=[1.5, 3.5, 1.8]), legend=None)
         order = sorted(LINES[name], key=["current", "ready", "desired"].index)
         return _layers([line.encode(strokeWidth=width).transform_filter(alt.datum.series == kind) for kind in order])
     ground = alt.Chart(base.data).mark_area(clip=True, opacity=0.08, color=INK, tooltip=None)
     area = ground.encode(x=base.encoding.x, y=base.encoding.y)
     if data.lag_objective is None:
         return _layers([area, line])
-    objective = alt.Chart(inline([{"series": "lagThreshold", "value": data.lag_objective}])).mark_rule(strokeWidth=1.5)
+    objective = alt.Chart(inline([{"series": THRESHOLD, "value": data.lag_objective}])).mark_rule(strokeWidth=1.5)
     named = {"color": base.encoding.color, "strokeDash": base.encoding.strokeDash}
     return _layers([area, line, objective.encode(y="value:Q", **named)])
+
+
+def _beyond(rates: pd.DataFrame) -> float | None:
+    """The end of the axis where a group is filled far faster than it can consume, and its own rate would lie on the floor."""
+    most = rates.groupby("series")["value"].max()
+    produced, consumed = (float(most.get(series, 0.0)) for series in ("produced", "consumed"))
+    return consumed * 1.5 if 0 < consumed * FAR < produced else None
 
 
 def _layers(charts: Sequence[Any]) -> alt.LayerChart:
@@ -204,37 +225,49 @@ def _cursor(rows: list[dict[str, Any]], x: dict[str, Any]) -> alt.Chart:
     return drawn
 
 
+def _names(data: Timeline, domain: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Where the name of each phase and event begins, in that order, and how wide it is, in s; none ends beyond the chart."""
+    named = pd.concat([table for table in (data.spans, data.events) if len(table)] or [data.spans])
+    widths = (named["label"].astype(str).str.len().to_numpy(dtype=float) * 6.6 + 8) * (domain[1] - domain[0]) / WIDTH
+    return np.minimum(named["start"].to_numpy(dtype=float), domain[1] - widths), widths
+
+
 def _rows(data: Timeline, domain: Sequence[float]) -> list[int]:
     """The row of each phase's and event's name, in that order, so that no name covers another."""
-    named = pd.concat([table for table in (data.spans, data.events) if len(table)] or [data.spans])
-    widths = named["label"].astype(str).str.len().to_numpy() * 6.4 + 8
-    second = (domain[1] - domain[0]) / WIDTH
-    middles = named["start"].to_numpy(dtype=float) + widths * second / 2
+    begins, widths = _names(data, domain)
+    middles = begins + widths / 2
     order = np.argsort(middles, kind="stable")
-    placed = drawing.label_rows(middles[order].tolist(), (widths[order] * second).tolist(), LABEL_ROWS)
+    placed = drawing.label_rows(middles[order].tolist(), widths[order].tolist(), LABEL_ROWS)
     rows = dict(zip(order.tolist(), placed, strict=True))
-    return [rows[n] or 0 for n in range(len(named))]
+    return [rows[n] or 0 for n in range(len(widths))]
 
 
-def _shading(data: Timeline, x: dict[str, Any], *, named: bool) -> list[Layer]:
+def _shading(data: Timeline, x: dict[str, Any]) -> list[Layer]:
     """The profile's phases as a light ground, the events as bars at the panel's top with a tint below them."""
-    rows = _rows(data, x["scale"].domain)
     layers: list[Layer] = []
-    for table, colour, strength, places in (
-        (data.spans, "#8a8a8a", 0.13, rows[: len(data.spans)]),
-        (data.events, FAULT, 0.16, rows[len(data.spans) :]),
-    ):
+    for table, colour, strength in ((data.spans, "#8a8a8a", 0.13), (data.events, FAULT, 0.16)):
         if table.empty:
             continue
-        placed = records(table.assign(y=[17 + LINE * row for row in places]), start=2, end=2)
-        start = alt.Chart(placed).encode(x=alt.X("start:Q", **x), tooltip=["label:N", "start:Q", "end:Q"])
+        start = alt.Chart(records(table, start=2, end=2)).encode(
+            x=alt.X("start:Q", **x), tooltip=["label:N", "start:Q", "end:Q"]
+        )
         layers.append(start.mark_rect(color=colour, opacity=strength, clip=True).encode(x2="end:Q"))
         if table is data.events:
             layers.append(start.mark_rect(color=colour, clip=True).encode(x2="end:Q", y=alt.value(0), y2=alt.value(5)))
-        if named:
-            text = start.mark_text(align="left", dx=4, fontSize=11, fontWeight="bold", color=QUIET, clip=True)
-            layers.append(text.encode(y=alt.Y("y:Q", scale=None), text="label:N"))
     return layers
+
+
+def _named(data: Timeline, x: dict[str, Any]) -> list[Layer]:
+    """The names of phases and events above all else, on a white edge that keeps them legible on a rule."""
+    if data.spans.empty and data.events.empty:
+        return []
+    domain = x["scale"].domain
+    labels = [*data.spans["label"], *data.events["label"]]
+    places = zip(labels, _names(data, domain)[0].tolist(), _rows(data, domain), strict=True)
+    rows = [{"label": str(label), "at": round(at, 2), "y": 17 + LINE * row} for label, at, row in places]
+    base = alt.Chart(inline(rows)).encode(x=alt.X("at:Q", **x), y=alt.Y("y:Q", scale=None), text="label:N")
+    style: dict[str, Any] = {"align": "left", "dx": 4, "fontSize": 11, "fontWeight": "bold", "clip": True, "tooltip": None}
+    return [base.mark_text(stroke="white", strokeWidth=3, color="white", **style), base.mark_text(color=QUIET, **style)]
 
 
 def _marks(data: Timeline, name: str, x: dict[str, Any], zoom: alt.Parameter) -> list[Layer]:

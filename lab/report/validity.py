@@ -1,15 +1,14 @@
-"""The validity of trials as tables and lines: every gate with its number and its bound, and why a trial is invalid. Pure."""
+"""The validity of trials as tables: every gate with its number and its bound, and why a trial is invalid. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from lab.judge import gates
-from lab.judge.claim import INVALID, NO_DATA, Verdict
+from lab.judge.claim import NO_DATA, Verdict
 from lab.report.tables import Cell, Table, number
 
 Gates = Sequence[Verdict]  # of one trial
-SESSION = ("trial", "validity", "reason")
 
 
 def gate_table(found: Mapping[str, Gates]) -> Table:
@@ -22,23 +21,6 @@ def gate_table(found: Mapping[str, Gates]) -> Table:
             [first.objective, *(number(one.measured) for one in several), number(first.bound), first.unit, first.source]
         )
     return Table(head, rows, frozenset(range(1, len(found) + 2)))
-
-
-def session_table(found: Mapping[str, Gates]) -> Table:
-    """A row for each trial of ``found``: its validity, the gates that it failed, and those that it has no data for."""
-    return Table(SESSION, [[name, _cell(gates.word(each)), remark(each)] for name, each in found.items()])
-
-
-def lines(found: Mapping[str, Gates]) -> list[str]:
-    """How many trials of ``found`` are valid, and each that is not, with the reason. None without a trial."""
-    words = {name: gates.word(each) for name, each in found.items()}
-    if not words:
-        return []
-    counts = [f"{list(words.values()).count(word)} {word}" for word in (gates.VALID, INVALID, NO_DATA)]
-    return [
-        f"{len(words)} trials: {', '.join(counts)}",
-        *(f"{word:>8}  {name}: {remark(found[name])}" for name, word in words.items() if word != gates.VALID),
-    ]
 
 
 def remark(each: Gates) -> str:

@@ -3,7 +3,8 @@
 Replaced are the scale target, the triggers' servers, group and topic as far as they name them (plain or FromEnv), how they log
 in (authenticationRef and :mod:`lab.spec.triggers.common`), the namespace, and what only an API server, kubectl or KEDA
 writes. Everything else stays as it was written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches
-are what is on trial. Where a scaler or a Prometheus is, a trial says when it applies the object (:mod:`lab.trial.located`).
+are what is on trial. Where a scaler or a Prometheus is, and the login to Kafka, a trial says when it applies the object
+(:mod:`lab.trial.located`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from lab.spec.triggers.external import External, PersistentLag
 from lab.spec.triggers.kafka import Kafka
 
 TARGET = {"name": "consumer"}
+LOGIN = "a TriggerAuthentication of its own, where the brokers of the trial ask for a login"
 _PAUSES = ("autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused")
 _NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP", "topic": "TOPIC"}
 _ONE = {"bootstrapServers": "Kafka cluster", "consumerGroup": "consumer group", "topic": "topic"}
@@ -83,10 +85,10 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
         spec["scaleTargetRef"] = dict(TARGET)
     for index, (trigger, read) in enumerate(zip(spec["triggers"], theirs.triggers, strict=True)):
         prefix = f"spec.triggers[{index}]."
-        take(trigger, "authenticationRef", prefix)
+        take(trigger, "authenticationRef", prefix, LOGIN if isinstance(read, Kafka) else None)
         metadata, prefix = trigger["metadata"], f"{prefix}metadata."
         for field in common.LOGIN_FIELDS:
-            take(metadata, field, prefix)
+            take(metadata, field, prefix, LOGIN if isinstance(read, Kafka) else None)
         address = metadata.get("serverAddress", "")
         if (bare := without_login(address)) != address:  # it may hold a password, which no record may keep
             take(metadata | {"serverAddress": "an address with a login"}, "serverAddress", prefix, bare)

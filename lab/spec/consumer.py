@@ -12,12 +12,18 @@ from lab.errors import InputError
 from lab.flags import ANY, SEED, SWITCH, Flags, Kind, choice, number, whole
 from lab.kafka.login import kafka_flags
 from lab.spec import settings as declarations
+from lab.spec import store
 from lab.spec.failures import MOST_DELAY_MS, MOST_DELAYS, Backoff, Failures, Place
 from lab.spec.settings import Scaling, setting
 
-BALANCERS = ("cooperative-sticky", "range", "consumer")
+BALANCERS = ("cooperative-sticky", "range", "roundrobin", "consumer")
+EAGER = ("range", "roundrobin")  # every member gives up every partition at each rebalance
 SLACK_S = 0.02  # a batch that follows another one within this time is counted from its end: the pod had work all the while
 LAB, STOCK = "lab", "stock"
+DYNAMIC, STATIC = "dynamic", "static"
+FAIL, CRASH, HANG, SPIN = POISON_MODES = ("fail", "crash", "hang", "spin")
+LIVENESS_S = 120  # half of it is the program's, and half are the six failures of a probe that the manifest has
+STOCK_SESSION_MS = 45_000  # librdkafka's own session timeout
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ _BY_TIME = Scaling("divided by the scale's time", lambda value, scale: str(Backo
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialSettings:
+class TrialSettings(store.TrialSettings):
     """What a trial sets of its consumers, as plain data: a field here is all that a new setting needs."""
 
     process_ms: str = setting("2-10", _COST, "processing time of a message: 6 or 2-10", "ms", hashed_at_default=True)
@@ -77,6 +83,11 @@ class TrialSettings:
     )
     balancer: str = setting(
         BALANCERS[0], choice(*BALANCERS), "how partitions are assigned to members; consumer is KIP-848", hashed_at_default=True
+    )
+    membership: str = setting(
+        DYNAMIC,
+        choice(DYNAMIC, STATIC),
+        "dynamic: each process is a new member; static: one of the pod's name is the same member (group.instance.id)",
     )
     commit: str = setting("manual", choice("manual", "auto"), "manual commits follow receipts", hashed_at_default=True)
     commit_interval_ms: int = setting(
@@ -125,12 +136,35 @@ class TrialSettings:
     fail_rate: float = setting(0.0, number(0, 1), "share of messages that fail at first, and succeed in a retry")
     poison_rate: float = setting(0.0, number(0, 1), "share of messages that never succeed")
     poison: str = setting("", _PLACE, "one message that never succeeds: 3:1000 is offset 1000 of partition 3")
+    poison_mode: str = setting(
+        FAIL,
+        choice(*POISON_MODES),
+        "what a message that never succeeds does: its attempt fails, or its consumer ends, stands still or computes for ever",
+    )
+    most_deaths: int = setting(
+        0, whole(0, 100), "a message with which so many consumers died becomes a dead letter untried; 0: none does"
+    )
+    max_poll_ms: int = setting(
+        300_000,
+        whole(1000, 86_400_000),
+        "how long a member may take no messages before it is out of the group; the default is librdkafka's",
+        "ms",
+        client="max.poll.interval.ms",
+    )
+    liveness_s: int = setting(
+        LIVENESS_S, whole(12, 86_400), "how long the loop may stand until the liveness probe has the container restarted", "s"
+    )
     retry_ms: str = setting("1000,2000,4000", _DELAYS, "delay before each retry", "ms", scaling=_BY_TIME)
     retry_jitter: float = setting(0.0, number(0, 1), "a delay is drawn from its length times 1 - this to 1 + this")
     dlq: str = setting(
         "on",
         SWITCH,
         "after the last retry the message is a dead letter; off: it is retried for ever, and its partition stands still",
+    )
+    emit: str = setting(
+        "off",
+        SWITCH,
+        "send each processed message on, with the place that it came from, to a topic for others; then the receipt",
     )
 
     @cached_property
@@ -142,6 +176,13 @@ class TrialSettings:
         """Raise :class:`InputError` for settings that are each allowed, but not together."""
         if self.fail_rate + self.poison_rate > 1:
             raise InputError(where, "poison_rate", self.poison_rate, f"at most 1 - fail_rate, {1 - self.fail_rate:g}")
+        session_ms = STOCK_SESSION_MS if self.client_settings == STOCK else self.session_timeout_ms
+        if self.max_poll_ms < session_ms:
+            raise InputError(where, "max_poll_ms", self.max_poll_ms, f"at least the session timeout, {session_ms}")
+        if self.store_slots and self.burn:
+            raise InputError(where, "burn", self.burn, "0 with store_slots: a pod waits for the shared store all the while")
+        if self.most_deaths and (self.dlq, self.commit) != ("on", "manual"):
+            raise InputError(where, "most_deaths", self.most_deaths, "0, unless dlq is on and commit is manual")
         for name in ("heartbeat_ms", "session_timeout_ms") if self.client_settings == STOCK else ():
             if (value := getattr(self, name)) != (default := getattr(TrialSettings, name)):
                 raise InputError(
@@ -163,7 +204,9 @@ class Settings(TrialSettings):
     receipts_topic: str = setting("receipts", ANY, "topic that stands for the downstream store")
     reports_topic: str = setting("reports", ANY, "topic for the recorder's group events")
     dlq_topic: str = setting("dead-letters", ANY, "topic for dead letters")
+    output_topic: str = setting("output", ANY, "topic for what the group emits")
     seed: int = setting(1, SEED, "decides which messages fail")
+    store_address: str = setting("", ANY, "host:port of the shared store, with store_slots")
     join: str = setting("on", SWITCH, "off: start like any consumer, but stay out of the group")
 
     @property

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lab.errors import InputError
+from lab.spec import anchor, manifests, objects
+from lab.spec.hpa_spec import parse_quantity
 from lab.spec.scale import Scale
 from lab.spec.steps import ReplicaSteps
 
@@ -59,8 +61,19 @@ def sides(a: Inputs, b: Inputs, rate: float = 1.0) -> tuple[Inputs, Inputs]:
     if a.workload.entities != b.workload.entities:
         allowed = f"{a.workload.entities}, as the other side has: both get the same events"
         raise InputError("duet", "entities", b.workload.entities, allowed)
-    if a.beside or a.driver != type(a).driver:
-        raise InputError("duet", "beside, driver", (*a.beside, a.driver), "nothing but the lab's own producer")
+    named = [("beside", name) for name in a.beside] + [("driver", a.driver)] * (a.driver != type(a).driver)
+    for what, name in named:
+        if not all(one.duet for one in manifests.declarations(a.library.manifest(name))):
+            raise InputError(
+                "duet", what, name, f"a manifest with the annotation {manifests.DUET}, by which it serves two sides"
+            )
+    if a.windows and b.windows:
+        apart = (a.windows[0].start_s - b.windows[0].start_s) / anchor.MINUTE_S
+        if abs(apart - round(apart)) > 1e-6:
+            allowed = f"a start whole minutes at scale {a.scale.name} from the other side's: both begin at the same moment"
+            raise InputError("duet", "cron start", f"{apart * anchor.MINUTE_S:g} s apart", allowed)
+    if brokers := a.brokers or b.brokers:
+        raise InputError("duet", "brokers", brokers, "none: each side would kill a broker of the other's")
     steps = [len(one.policy.decrees) if isinstance(one.policy, ReplicaSteps) else 0 for one in (a, b)]
     if steps[0] != steps[1]:
         raise InputError("duet", "policy", b.policy_name, f"one of {steps[0]} steps, as the other side has: they step together")
@@ -89,7 +102,20 @@ def cores(a: Inputs, b: Inputs) -> float:
     """How many cores two sides keep busy at most: all their pods at work, at the highest rate of the traffic."""
     peak = max(step.rate for step in a.profile.steps)
     burnt = sum(_working(one) * min(1.0, one.workload.concurrency * one.scale.rate * one.workload.burn / 100) for one in (a, b))
-    return busy(peak, [(one.policy.max_replicas, _working(one), one.pod_rate) for one in (a, b)]) + burnt
+    others = requested_beside(a) + requested_beside(b)
+    return busy(peak, [(one.policy.max_replicas, _working(one), one.pod_rate) for one in (a, b)]) + burnt + others
+
+
+def requested_beside(inputs: Inputs) -> float:
+    """The cores that the pods of ``beside`` request: what their author expects them to use, as nothing else is known."""
+    found = 0.0
+    for name in inputs.beside:
+        for item in objects.beside(inputs.library.manifest(name), inputs.scale):
+            pod = item.get("spec", {}).get("template", {}).get("spec", {})
+            for container in pod.get("containers", ()):
+                cpu = container.get("resources", {}).get("requests", {}).get("cpu", 0)
+                found += float(parse_quantity(cpu)) * item["spec"].get("replicas", 1)
+    return found
 
 
 def busy(traffic: float, groups: Iterable[tuple[int, int, float]]) -> float:
@@ -110,8 +136,9 @@ def _schedulable(a: Inputs, b: Inputs, there: float) -> None:
     """Raise :class:`InputError` where the pods of both sides request more than ``there`` cores: some would never start."""
     pods = [one.policy.max_replicas for one in (a, b)]
     requested = sum(count * one.workload.cpu_request_m for count, one in zip(pods, (a, b), strict=True)) / 1000
-    if requested + BESIDE > there:
-        most = int((there - BESIDE) * 1000 / sum(pods))
+    others = BESIDE + requested_beside(a) + requested_beside(b)
+    if requested + others > there:
+        most = int((there - others) * 1000 / sum(pods))
         value = (a.workload.cpu_request_m, b.workload.cpu_request_m)
         raise InputError(
             "duet", "cpu_request_m", value, f"at most {most}, so that {sum(pods)} pods are scheduled on {there:g} cores"

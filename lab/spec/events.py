@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.errors import InputError
 from lab.spec.workload import MOST_PARTITIONS
 
 if TYPE_CHECKING:  # a policy of decreed steps is made of events
+    from lab.spec.brokers import Brokers
     from lab.spec.policy import Policy
     from lab.spec.profile import Profile
 
@@ -24,12 +25,16 @@ MOST_PODS = 200
 
 @dataclass(frozen=True)
 class Context:
-    """What an event is checked against: the trial's ``runtime`` and ``policy``, and what holds before the event begins."""
+    """What an event is checked against: the trial's ``runtime`` and ``policy``, and what holds before the event begins.
+
+    ``brokers`` are the trial's own, None where it runs on the cluster's.
+    """
 
     runtime: str
     policy: Policy
     partitions: int
     earlier: tuple[Event, ...] = ()
+    brokers: Brokers | None = None
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,17 @@ class Delete(Event):
 
 
 @dataclass(frozen=True)
+class Restart(Event):
+    """Restart every pod of the consumer, as ``kubectl rollout restart`` does; it is through when all new pods are Ready."""
+
+    def refusal(self, context: Context) -> str:
+        """There must be pods to restart."""
+        return "" if context.policy.min_replicas > 0 else "a policy whose floor is at least 1 pod"
+
+
+@dataclass(frozen=True)
 class ScaleTo(Event):
-    """Set the replicas of the consumer's Deployment, as ``kubectl scale`` does; what decides them may change them again."""
+    """Set the consumer's replicas, as ``kubectl scale`` does; what decides them may change them again."""
 
     replicas: int
 
@@ -136,7 +150,7 @@ def schedule(
             _check(phase, event, context, where)
             found.append((phase, event))
             grown = event.partitions if isinstance(event, Grow) else context.partitions
-            context = Context(context.runtime, context.policy, grown, (*context.earlier, event))
+            context = replace(context, partitions=grown, earlier=(*context.earlier, event))
     return tuple(found)
 
 
@@ -151,7 +165,7 @@ def _events(phase: str, given: object, where: object) -> list[Event]:
 def _check(phase: str, event: Event, context: Context, where: object) -> None:
     field = f"during.{phase}"
     if event.of_processes and context.runtime != "binary":
-        raise InputError(where, field, event, "none on kind, whose processes are not this machine's")
+        raise InputError(where, field, event, "none but on binary, whose processes are this machine's")
     if allowed := event.refusal(context):
         raise InputError(where, field, event, allowed)
 

@@ -26,8 +26,8 @@ TIMES = {
     *("scaleUpStabilization", "scaleDownStabilization"),
     "syncSeconds",  # the controller
 }
-THRESHOLD = "lagThreshold"
-LAGS = {THRESHOLD, "activationLagThreshold"}
+THRESHOLDS = ("lagThreshold", "averageValue")  # of KEDA, and of an HPA on the lag
+LAGS = {*THRESHOLDS, "activationLagThreshold"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class CompressedLag:
     @property
     def rounded(self) -> bool:
         """Whether it is rounded to the nearest message: an activation is rounded down, which changes no decision."""
-        return self.field.endswith(THRESHOLD)
+        return self.field.endswith(THRESHOLDS)
 
     def faithful(self, scale: Scale) -> bool:
         """Whether the applied lag stands for the written one within :data:`TOLERANCE`; an activation always does."""

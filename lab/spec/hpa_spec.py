@@ -106,9 +106,15 @@ class Metric:
     amount: int
 
 
+DEFAULT_METRIC = Metric("Resource", "cpu", "Utilization", DEFAULT_UTILIZATION)
+
+
 @dataclass(frozen=True)
 class HpaSpec:
-    """An HPA's spec; ``behavior`` is None when the YAML has none, which is not the same as the defaults of one."""
+    """An HPA's spec; ``behavior`` is None when the YAML has none, which is not the same as the defaults of one.
+
+    ``min_replicas`` is 0 only where the API server has the feature gate HPAScaleToZero.
+    """
 
     min_replicas: int
     max_replicas: int
@@ -123,18 +129,15 @@ def parse(content: Mapping[str, Any], where: object) -> HpaSpec:
             raise InputError(where, field, content.get(field), wanted)
     spec = present(yamlfile.mapping(content, "spec", where))
     yamlfile.known(spec, ("scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"), where, "spec.")
-    least = yamlfile.whole(spec, "minReplicas", where, 1, MAX_REPLICAS, 1, "spec.")
+    least = yamlfile.whole(spec, "minReplicas", where, 0, MAX_REPLICAS, 1, "spec.")
     most = yamlfile.whole(spec, "maxReplicas", where, 1, MAX_REPLICAS, prefix="spec.")
     if least > most:
         raise InputError(where, "spec.minReplicas", least, f"at most maxReplicas, {most}")
-    metrics = _list(spec, "metrics", where, "spec.")
-    return HpaSpec(
-        least,
-        most,
-        tuple(_metric(metric, where, f"spec.metrics[{index}].") for index, metric in enumerate(metrics))
-        or (Metric("Resource", "cpu", "Utilization", DEFAULT_UTILIZATION),),
-        behavior_of(spec, where, "spec."),
-    )
+    written = enumerate(_list(spec, "metrics", where, "spec."))
+    metrics = tuple(_metric(metric, where, f"spec.metrics[{index}].") for index, metric in written) or (DEFAULT_METRIC,)
+    if not least and all(metric.source != "External" for metric in metrics):
+        raise InputError(where, "spec.minReplicas", least, "from 1 without an External metric: no other is known without a pod")
+    return HpaSpec(least, most, metrics, behavior_of(spec, where, "spec."))
 
 
 def behavior_of(content: Mapping[str, Any], where: object, prefix: str) -> Behavior | None:

@@ -14,24 +14,25 @@ from typing import Any
 
 import yaml
 
-from lab import paths, yamlfile
+from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import events, fidelity, manifests, profile, scaledobject
+from lab.spec import anchor, events, fidelity, manifests, objects, profile, scaledobject
 from lab.spec import policy as policies
 from lab.spec import scale as scales
 from lab.spec.adopt import Replaced, adopt
+from lab.spec.anchor import Window
+from lab.spec.brokers import Brokers
 from lab.spec.controller import LagController
 from lab.spec.duet import Side
 from lab.spec.events import Context, During, Event
 from lab.spec.fidelity import Compressed, CompressedLag
-from lab.spec.manifests import COMMITTED, Declarations, Library, bystander, lag_scaler
+from lab.spec.manifests import COMMITTED, Library
 from lab.spec.policy import Policy
 from lab.spec.profile import Profile
 from lab.spec.scale import Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.steps import ReplicaSteps
-from lab.spec.triggers.external import External
-from lab.spec.workload import PARTITIONS, Workload
+from lab.spec.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
 
 log = logging.getLogger("lab.spec")
 
@@ -49,7 +50,7 @@ _OPTIONAL: dict[str, type] = {
     **dict.fromkeys(("until", "driver"), str),
     "repetition": int,
     **dict.fromkeys(("replaced", "beside"), list),
-    "side": dict,
+    **dict.fromkeys(("side", "brokers"), dict),
 }
 
 
@@ -61,7 +62,8 @@ class Inputs:
     steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
-    ``side`` says which side of a duet it is, None of a trial by itself.
+    ``side`` says which side of a duet it is, None of a trial by itself. ``brokers`` are the trial's own, None where it runs on
+    the cluster's one.
     ``library`` is where the manifests are looked up; ``policy_times`` and ``policy_lags`` have the policy's times and lags as
     they are written and as they are applied. None of the three is part of the identity.
     """
@@ -82,6 +84,7 @@ class Inputs:
     beside: tuple[str, ...] = ()
     driver: str = PRODUCER
     side: Side | None = None
+    brokers: Brokers | None = None
     library: Library = field(default=COMMITTED, compare=False)
     policy_times: tuple[Compressed, ...] = field(default=(), compare=False)
     policy_lags: tuple[CompressedLag, ...] = field(default=(), compare=False)
@@ -121,6 +124,8 @@ class Inputs:
             content["driver"] = self.driver
         if self.side is not None:
             content["side"] = asdict(self.side)
+        if self.brokers is not None:
+            content["brokers"] = self.brokers.to_dict()
         return content
 
     @classmethod
@@ -143,8 +148,16 @@ class Inputs:
         read["beside"] = tuple(read.get("beside", ()))
         if "side" in read:
             read["side"] = Side(**yamlfile.exact_fields(Side, read["side"], where, "inputs.side"))
+        if "brokers" in read:
+            read["brokers"] = Brokers(**yamlfile.exact_fields(Brokers, read["brokers"], where, "inputs.brokers"))
+            read["brokers"].check(where)
         read["during"] = events.stored(content, read["profile"], where)
         return cls(**read)
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of the policy's cron triggers as applied, s after the profile's start; none without a time of day."""
+        return anchor.at_scale(anchor.windows(self.policy, self.profile.begins_at), self.scale.time)
 
     @property
     def pod_rate(self) -> float:
@@ -174,54 +187,12 @@ class Inputs:
             "RECEIPTS_TOPIC": f"receipts-{run}",
             "REPORTS_TOPIC": f"reports-{run}",
             "DLQ_TOPIC": f"dead-letters-{run}",
+            "OUTPUT_TOPIC": f"output-{run}",
             "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
             "SEED": str(self.seed),
             **policy,
             **self.workload.environment(self.scale),
         }
-
-    def manifests(self, environment: dict[str, str]) -> list[dict[str, Any]]:
-        """Every object the trial applies in its namespace before the producer starts, in order."""
-        consumer = yamlfile.read(paths.MANIFESTS / "consumer" / "deployment.yaml")
-        consumer["spec"]["replicas"] = self.policy.start
-        pod = consumer["spec"]["template"]["spec"]
-        pod["terminationGracePeriodSeconds"] = self.workload.grace_s
-        pod["containers"][0]["resources"]["requests"]["cpu"] = f"{self.workload.cpu_request_m}m"
-        settings = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "trial"},
-            "data": environment,
-        }
-        exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
-        others = [item for name in self.beside for item in _beside(self.library.manifest(name), self.scale)]
-        return [settings, exporter, *others, consumer, *self._deciding(consumer)]
-
-    def _deciding(self, consumer: dict[str, Any]) -> list[dict[str, Any]]:
-        """What decides the replicas of ``consumer``, or stands beside it where no one does."""
-        if isinstance(self.policy, ReplicaSteps):
-            return [bystander(consumer)]
-        if isinstance(self.policy, LagController):
-            return yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")
-        if isinstance(self.policy, ScaledObject) and any(isinstance(one, External) for one in self.policy.triggers):
-            return [lag_scaler(), self.policy.content]
-        return [self.policy.content]
-
-    def producer(self) -> dict[str, Any]:
-        """The Job that replays the profile."""
-        file = self.library.manifest(self.driver)
-        return manifests.with_programs(yamlfile.read(file), file)
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The metrics to record beside those of every trial: what the manifests of ``beside`` and ``driver`` declare."""
-        names = (
-            name
-            for manifest in (*self.beside, self.driver)
-            for one in _declarations(self.library.manifest(manifest))
-            for name in one.metrics
-        )
-        return tuple(dict.fromkeys(names))
 
 
 def read(
@@ -238,11 +209,12 @@ def read(
     repetition: int = 1,
     beside: Sequence[str] = (),
     driver: str = PRODUCER,
+    brokers: Brokers | None = None,
     library: Library = COMMITTED,
 ) -> Inputs:
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
-    ``during`` has events by the phase of the profile at whose beginning they happen.
+    ``during`` has events by the phase of the profile at whose beginning they happen. With ``brokers`` the trial has its own.
     A name is that of a file in ``library``. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
     """
     workload.check()
@@ -254,19 +226,27 @@ def read(
     else:
         policy, replaced = policies.load(library.policy(policy_name)), ()
     policy_file = policy_name if isinstance(policy_name, Path) else library.policy(policy_name)
+    if workload.pod_owner != DEPLOYMENT and not isinstance(policy, ReplicaSteps):
+        allowed = f"{DEPLOYMENT}, which is what the policy scales; {STATEFUL_SET} with steps by decree"
+        raise InputError("trial", "pod_owner", workload.pod_owner, allowed)
     policy_times = fidelity.check(policy, scale, policy_file, scales.declared())
+    policy_times += anchor.check(policy, given, scale, policy_file, profile_file, scales.declared())
     for note in fidelity.notes(policy, scale, workload):
         log.warning("%s: %s", policy_file, note)
     library.manifest(driver)
     for name in beside:
-        _beside(library.manifest(name), scale)
+        objects.beside(library.manifest(name), scale)
     for what, name in (("driver", driver), *(("beside", name) for name in beside)):
-        if any(one.programs for one in _declarations(library.manifest(name))) and runtime != "binary":
-            words = f"on kind none with programs of its own ({manifests.PYTHONPATH}), which the image of pods lacks"
+        if any(one.programs for one in manifests.declarations(library.manifest(name))) and runtime != "binary":
+            words = f"none with programs of its own ({manifests.PYTHONPATH}) but on binary: the image of pods lacks them"
             raise InputError("trial", what, name, words)
     if until not in (DRAINED, REPLAYED):
         raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
-    context = Context(runtime, policy, partitions)
+    if brokers is not None:
+        brokers.check()
+        if runtime != "binary":
+            raise InputError("trial", "brokers", brokers, "none but on binary, whose brokers are the lab's")
+    context = Context(runtime, policy, partitions, brokers=brokers)
     return Inputs(
         profile_name=_label(profile_name),
         policy_name=_label(policy_name),
@@ -283,6 +263,7 @@ def read(
         replaced=replaced,
         beside=tuple(beside),
         driver=driver,
+        brokers=brokers,
         library=library,
         policy_times=policy_times,
         policy_lags=fidelity.lags(policy, scale),
@@ -306,23 +287,3 @@ def _label(name: str | Path) -> str:
     if isinstance(name, str):
         return name
     return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"
-
-
-def _beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
-    """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own."""
-    return [
-        _compressed(policies.parse(item, file), scale, file)
-        if item.get("kind") in policies.KINDS
-        else manifests.with_programs(item, file)
-        for item in yamlfile.documents(file)
-    ]
-
-
-def _compressed(policy: Policy, scale: Scale, file: Path) -> dict[str, Any]:
-    fidelity.check(policy, scale, file, scales.declared())
-    return policy.compressed(scale).content
-
-
-def _declarations(file: Path) -> list[Declarations]:
-    """What the objects in the manifest ``file`` declare for the lab, one each."""
-    return [manifests.read(item, file) for item in yamlfile.documents(file)]

@@ -3,6 +3,8 @@
 A file of the caller's own comes before one that comes with the lab. An object declares in annotations of its Deployment or Job:
 ``elastic-lab/pythonpath``: the folder that its pods import their programs from, seen from the manifest's own folder. Only
 processes see such a folder, so the object runs on the binary runtime alone.
+``elastic-lab/duet``: "yes" where each side of a duet may have the object beside it, or where the Job's events are for both
+sides: it asks nothing of the pods of one.
 ``elastic-lab/metrics``: names of metrics, separated by commas. A trial with the object records them beside the usual ones.
 """
 
@@ -70,16 +72,20 @@ COMMITTED = Library()
 
 
 PREFIX = "elastic-lab/"
-PYTHONPATH, METRICS = f"{PREFIX}pythonpath", f"{PREFIX}metrics"
+PYTHONPATH, METRICS, DUET = f"{PREFIX}pythonpath", f"{PREFIX}metrics", f"{PREFIX}duet"
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
 @dataclass(frozen=True)
 class Declarations:
-    """The folder of an object's own ``programs``, None when the lab's are all it runs, and the ``metrics`` it adds."""
+    """The folder of an object's own ``programs``, None when the lab's are all it runs, and the ``metrics`` it adds.
+
+    ``duet`` says that it may stand beside a side of a duet, or drive both.
+    """
 
     programs: Path | None = None
     metrics: tuple[str, ...] = ()
+    duet: bool = False
 
 
 def read(item: Mapping[str, Any], file: Path) -> Declarations:
@@ -87,7 +93,7 @@ def read(item: Mapping[str, Any], file: Path) -> Declarations:
     where = "metadata.annotations."
     given = item.get("metadata", {}).get("annotations") or {}
     ours = {name: value for name, value in given.items() if name.startswith(PREFIX)}
-    yamlfile.known(ours, (PYTHONPATH, METRICS), file, where)
+    yamlfile.known(ours, (PYTHONPATH, METRICS, DUET), file, where)
     programs = None
     if PYTHONPATH in ours:
         programs = (file.parent / ours[PYTHONPATH]).resolve()
@@ -97,7 +103,14 @@ def read(item: Mapping[str, Any], file: Path) -> Declarations:
     for name in metrics:
         if not _METRIC.fullmatch(name):
             raise InputError(file, where + METRICS, name, "names of metrics, separated by commas")
-    return Declarations(programs, metrics)
+    if (duet := ours.get(DUET, "no")) not in ("yes", "no"):
+        raise InputError(file, where + DUET, duet, "yes or no, in quotes")
+    return Declarations(programs, metrics, duet == "yes")
+
+
+def declarations(file: Path) -> list[Declarations]:
+    """What the objects in the manifest ``file`` declare for the lab, one each."""
+    return [read(item, file) for item in yamlfile.documents(file)]
 
 
 def with_programs(item: Mapping[str, Any], file: Path) -> dict[str, Any]:
@@ -107,25 +120,3 @@ def with_programs(item: Mapping[str, Any], file: Path) -> dict[str, Any]:
         for container in placed["spec"]["template"]["spec"]["containers"]:
             container["env"] = [*container.get("env", ()), {"name": "PYTHONPATH", "value": str(programs)}]
     return placed
-
-
-def lag_scaler() -> dict[str, Any]:
-    """The persistent-lag scaler's Deployment as a trial has it: of its own, one replica, so that its record is all there is."""
-    file = paths.MANIFESTS / "lagscaler" / "lag-scaler.yaml"
-    deployment = next(item for item in yamlfile.documents(file) if item["kind"] == "Deployment")
-    del deployment["metadata"]["namespace"]
-    deployment["spec"] |= {"replicas": 1, "minReadySeconds": 0}
-    container = deployment["spec"]["template"]["spec"]["containers"][0]
-    container["resources"]["requests"]["cpu"] = "50m"  # beside 24 consumers on two cores
-    return deployment
-
-
-def bystander(consumer: dict[str, Any]) -> dict[str, Any]:
-    """The Deployment ``consumer`` again, without replicas yet, whose pods start alike but never join the group."""
-    twin = copy.deepcopy(consumer)
-    twin["metadata"] = {"name": "bystander", "labels": {"app": "bystander"}}
-    twin["spec"]["replicas"] = 0
-    twin["spec"]["selector"]["matchLabels"] = {"app": "bystander"}
-    twin["spec"]["template"]["metadata"]["labels"] = {"app": "bystander"}
-    twin["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": "JOIN", "value": "off"})
-    return twin

@@ -10,27 +10,34 @@ from typing import Any, Protocol
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import controller, hpa_spec, scaledobject, steps
-from lab.spec.hpa_spec import Behavior
+from lab.spec import controller, hpa_spec, lag_metric, scaledobject, steps
+from lab.spec.hpa_spec import Behavior, Metric
 from lab.spec.scale import Scale
+
+_ONE_METRIC = (
+    f"one metric: Resource cpu by Utilization, or External {lag_metric.METRIC} with the selector {lag_metric.NAME} by an "
+    "AverageValue in whole messages"
+)
 
 
 @dataclass(frozen=True)
 class PlainHpa:
-    """An HPA on the CPU of the consumers, in percent of what they request."""
+    """An HPA on the CPU of the consumers, in percent of what they request, or on the group's lag, in messages per replica.
+
+    Of ``utilization`` and ``lag_threshold`` the one that it does not scale on is None.
+    """
 
     name: str
     min_replicas: int
     max_replicas: int
-    utilization: int
+    utilization: int | None
+    lag_threshold: int | None
     content: dict[str, Any]
-
-    lag_threshold = None  # it scales on CPU
 
     @property
     def start(self) -> int:
-        """Replicas a trial begins with."""
-        return self.min_replicas
+        """Replicas a trial begins with: one for a floor of 0, since an HPA wakes only what it has put to sleep itself."""
+        return max(1, self.min_replicas)
 
     @property
     def hpa(self) -> str:
@@ -38,9 +45,11 @@ class PlainHpa:
         return self.name
 
     def compressed(self, scale: Scale) -> PlainHpa:
-        """The same policy with its times divided as ``scale`` declares."""
+        """The same policy with its times and its lag compressed as ``scale`` declares."""
         content = copy.deepcopy(self.content)
         content["spec"]["behavior"] = hpa_spec.compressed_behavior(content["spec"].get("behavior"), scale)
+        if self.lag_threshold is not None:
+            content["spec"]["metrics"][0]["external"]["target"]["averageValue"] = str(scale.messages(self.lag_threshold))
         return parse_hpa(content, f"{self.name} at scale {scale.name}")
 
 
@@ -48,15 +57,22 @@ def parse_hpa(content: Mapping[str, Any], where: object) -> PlainHpa:
     """The HPA in ``content``; ``where`` names its source. Raises :class:`InputError` naming the field that can't be used."""
     spec = hpa_spec.parse(content, where)
     metric = spec.metrics[0]
-    if len(spec.metrics) > 1 or metric.target != "Utilization":
-        raise InputError(where, "spec.metrics", content["spec"]["metrics"], "one metric, Resource cpu by Utilization")
+    on_lag = metric.source == "External"
+    if len(spec.metrics) > 1 or (on_lag and not _is_lag(content, metric)) or not (on_lag or metric.target == "Utilization"):
+        raise InputError(where, "spec.metrics", content["spec"]["metrics"], _ONE_METRIC)
     return PlainHpa(
         name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),
         min_replicas=spec.min_replicas,
         max_replicas=spec.max_replicas,
-        utilization=metric.amount,
+        utilization=None if on_lag else metric.amount,
+        lag_threshold=metric.amount // 1000 if on_lag else None,
         content=copy.deepcopy(dict(content)),
     )
+
+
+def _is_lag(content: Mapping[str, Any], metric: Metric) -> bool:
+    """Whether the first ``metric`` of the HPA in ``content`` is the lag, by an average of whole messages."""
+    return lag_metric.is_lag(content["spec"]["metrics"][0]) and metric.target == "AverageValue" and metric.amount % 1000 == 0
 
 
 class Policy(Protocol):

@@ -55,6 +55,7 @@ class Settings(TrialSettings):
     seed: int = setting(1, SEED, "decides keys and payload")
     partitions: int = setting(0, whole(0, 10_000), "create the topic with so many; 0 leaves it")
     start_in: float = setting(1.0, number(0, 3600), "from now to the profile's start", "s")
+    start_at: float = setting(0.0, number(0, 1e11), "the profile's start, which wins over --start-in; 0 for none", "epoch s")
 
     @property
     def traffic(self) -> Profile:

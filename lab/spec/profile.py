@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ from lab.errors import InputError
 
 MAX_RATE = 1_000_000.0
 MAX_SECONDS = 7 * 86_400.0
+ROUNDING = 1e-6  # events; so close to a whole one the integral of the rate is it
 ZIPF = 1.1  # the field's usual skew of keys
 BASELINE = "baseline"
 RELIEF = ("drain", "lull")  # the phases in which a backlog is worked off
@@ -40,13 +42,15 @@ class Profile:
     """Steps in order of time, the first at 0, and the length in seconds.
 
     ``zipf`` is the exponent s of the keys' Zipf distribution (0: all entities alike). ``real_time`` says that the profile
-    takes the same time at every scale, as what it is for does.
+    takes the same time at every scale, as what it is for does. ``begins_at`` is the time of day of its start, which a cron
+    trigger needs; no scale changes it. It is None where the profile says none.
     """
 
     steps: tuple[Step, ...]
     duration: float
     zipf: float = ZIPF
     real_time: bool = False
+    begins_at: datetime | None = None
 
     @cached_property
     def _edges(self) -> npt.NDArray[np.float64]:
@@ -60,22 +64,23 @@ class Profile:
     @property
     def total(self) -> int:
         """How many events the whole profile sends."""
-        return int(np.floor(self._due[-1] + 1e-6))
+        return int(np.floor(self._due[-1] + ROUNDING))
 
     def due(self, seconds: float) -> int:
         """How many events are due ``seconds`` after the start."""
-        return min(self.total, int(np.floor(np.interp(seconds, self._edges, self._due) + 1e-6)))
+        return min(self.total, int(np.floor(np.interp(seconds, self._edges, self._due) + ROUNDING)))
 
     def times(self, first: int, last: int) -> npt.NDArray[np.float64]:
         """When events ``first`` to ``last`` (exclusive) are due, in seconds after the start."""
         # Steps of rate 0 would make the integral flat; the k-th event is due at the start of the next flowing step.
         flowing = np.concatenate((np.diff(self._due) > 0, [True]))
+        # The integral is off by a float's last digits, and must not leave an event behind at the end of the step before.
         index = np.arange(first, last, dtype=np.float64)
-        position = np.searchsorted(self._due, index, side="right") - 1
+        position = np.searchsorted(self._due, index + ROUNDING, side="right") - 1
         position = np.minimum(position, len(self.steps) - 1)
         rates = np.array([step.rate for step in self.steps])
         with np.errstate(divide="ignore", invalid="ignore"):
-            within = np.where(flowing[position], (index - self._due[position]) / rates[position], 0.0)
+            within = np.where(flowing[position], np.maximum(0.0, index - self._due[position]) / rates[position], 0.0)
         return self._edges[position] + within
 
     def phases(self) -> list[tuple[float, float, str]]:
@@ -99,10 +104,11 @@ class Profile:
         """The profile as explicit steps, in the form :func:`load` reads."""
         steps = [{"at": step.at, "rate": step.rate, "phase": step.phase} for step in self.steps]
         content = {"kind": "steps", "steps": steps, "duration": self.duration, "zipf": self.zipf}
-        return content | ({"real_time": True} if self.real_time else {})
+        at = {"begins_at": self.begins_at.isoformat()} if self.begins_at else {}
+        return content | ({"real_time": True} if self.real_time else {}) | at
 
 
-_COMMON = ("kind", "duration", "zipf", "real_time")
+_COMMON = ("kind", "duration", "zipf", "real_time", "begins_at")
 
 
 def _steady(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
@@ -156,7 +162,7 @@ def build(content: Mapping[str, Any], where: object) -> Profile:
 
     ``kind`` is steady, step, bursty or sawtooth (with ``rate`` in events/s at multiplier 1, ``duration``, ``baseline``,
     ``spike_hold`` and ``every`` in seconds, ``spike_mult``, ``bursts``), or ``steps`` with explicit ``{at, rate, phase}``;
-    each may say ``zipf`` and ``real_time``.
+    each may say ``zipf``, ``real_time`` and ``begins_at``.
     Raises :class:`InputError` naming the field for anything else.
     """
     kind = content.get("kind")
@@ -187,7 +193,21 @@ def build(content: Mapping[str, Any], where: object) -> Profile:
     zipf = yamlfile.number(content, "zipf", where, 0, 5, ZIPF)
     if not isinstance(content.get("real_time", False), bool):
         raise InputError(where, "real_time", content["real_time"], "true or false")
-    return Profile(tuple(steps), duration, zipf, content.get("real_time", False))
+    return Profile(tuple(steps), duration, zipf, content.get("real_time", False), _begin(content.get("begins_at"), where))
+
+
+def _begin(value: object, where: object) -> datetime | None:
+    """The time of day in ``value``: text, or what YAML makes of text without quotes."""
+    if value is None:
+        return None
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        found = value
+    if not isinstance(found, datetime) or found.tzinfo is None:
+        allowed = 'a time with its distance from UTC, such as "2026-01-15T07:50:00+01:00"'
+        raise InputError(where, "begins_at", str(value), allowed)
+    return found
 
 
 def _explicit(rows: object, where: object) -> list[Step]:

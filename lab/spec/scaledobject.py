@@ -102,8 +102,8 @@ class ScaledObject:
     def compressed(self, scale: Scale) -> ScaledObject:
         """The same policy with its times and its thresholds of lag compressed as ``scale`` declares.
 
-        KEDA's defaults are written out with them: or those would stay at real time. Raises :class:`InputError` for a cron
-        trigger, like :func:`lab.spec.triggers.parsing.compressed`.
+        KEDA's defaults are written out with them: or those would stay at real time. A cron trigger stays as it is, as
+        :func:`lab.spec.triggers.parsing.compressed` says.
         """
         content = copy.deepcopy(self.content)
         spec = content["spec"]
@@ -114,7 +114,7 @@ class ScaledObject:
         settings = advanced["horizontalPodAutoscalerConfig"] = dict(advanced.get("horizontalPodAutoscalerConfig") or {})
         settings["behavior"] = hpa_spec.compressed_behavior(settings.get("behavior"), scale)
         pairs = zip(spec["triggers"], self.triggers, strict=True)
-        spec["triggers"] = [compressed(written, trigger, scale, self.where) for written, trigger in pairs]
+        spec["triggers"] = [compressed(written, trigger, scale) for written, trigger in pairs]
         return parse(content, f"{self.name} at scale {scale.name}")
 
 

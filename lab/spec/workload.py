@@ -9,13 +9,14 @@ from typing import Any, Self
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.flags import whole
+from lab.flags import choice, whole
 from lab.spec import consumer, producer, settings
 from lab.spec.scale import Scale
 from lab.spec.settings import setting
 
 PARTITIONS = 24  # of a trial's topic
 MOST_PARTITIONS = 200  # of one broker, on one machine
+DEPLOYMENT, STATEFUL_SET = "Deployment", "StatefulSet"
 PROGRAMS = (consumer.TrialSettings, producer.TrialSettings)
 
 
@@ -28,6 +29,9 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
 
     grace_s: int = setting(30, whole(1, 86_400), "terminationGracePeriodSeconds of the pod", "s", hashed_at_default=True)
     cpu_request_m: int = setting(25, whole(1, 1000), "CPU that the pod requests", "millicores", hashed_at_default=True)
+    pod_owner: str = setting(
+        DEPLOYMENT, choice(DEPLOYMENT, STATEFUL_SET), "kind of the object that makes the pods; a StatefulSet's keep their names"
+    )
 
     @classmethod
     def of(cls, content: Mapping[str, Any], where: object) -> Self:
@@ -41,6 +45,15 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
         """Raise :class:`InputError` for the first setting that its program, or its pod, would refuse."""
         settings.read(self, {one.name: getattr(self, one.name) for one in settings.declared(self)}, where)
         self.check_together(where)
+
+    def check_together(self, where: object) -> None:
+        """Raise :class:`InputError` for settings that are each allowed, but not together."""
+        super().check_together(where)
+        if self.store_contention and not self.store_slots:
+            raise InputError(where, "store_contention", self.store_contention, "0, unless store_slots is 1 or more")
+        if self.membership == consumer.STATIC and self.pod_owner != STATEFUL_SET:
+            allowed = f"{consumer.DYNAMIC}, unless pod_owner is {STATEFUL_SET}: the next pod of a {DEPLOYMENT} has another name"
+            raise InputError(where, "membership", self.membership, allowed)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain data, as they are hashed: without most of those that are at their default."""
@@ -59,6 +72,14 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
     def rate(self) -> float:
         """Messages/s a pod processes at most: concurrency / mean processing time."""
         return self.concurrency * 1000 / self.cost.mean
+
+    def group_rate(self, pods: int) -> float:
+        """Messages/s that so many ``pods`` process together at most, which a store that they share may limit."""
+        if not self.store_slots:
+            return self.rate * pods
+        waiting = max(0, pods - self.store_slots)
+        stretch = 1 + self.store_contention / 100 * waiting / self.store_slots
+        return self.rate * min(pods, self.store_slots) / stretch
 
 
 def load(file: Path) -> tuple[Workload, int]:

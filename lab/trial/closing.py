@@ -6,6 +6,7 @@ that its deadline passes over, is named in trial.json (``missing``) and the next
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import shutil
@@ -15,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabFault
+from lab.record.store import STAGING
 
 log = logging.getLogger("lab.trial")
 
-STAGING = ".closing"
 CANCEL_S = 10.0
 
 
@@ -26,7 +27,8 @@ CANCEL_S = 10.0
 class Part:
     """What ``write`` puts into the folder that it is given, within ``deadline_s``; ``cancel`` ends one that is late.
 
-    ``replaces`` are files of the record that go once the part is there: what it was made of.
+    ``replaces`` are files of the record that go once the part is there: what it was made of. ``resumable`` is a part that
+    leaves, where it fails, what it has written, for a later session that goes on with it (:mod:`lab.record.rescue`).
     """
 
     name: str
@@ -34,18 +36,21 @@ class Part:
     deadline_s: float
     cancel: Callable[[], object] = lambda: None
     replaces: tuple[str, ...] = ()
+    resumable: bool = False
 
 
 @dataclass(frozen=True)
 class Closing:
     """The record in ``folder`` with the ``parts`` to write into it, in order.
 
-    ``missing`` gets the reason of each that is not there after.
+    ``missing`` gets the reason of each that is not there after. ``note`` is called after each part: a session that is killed
+    has no other chance to say how far it came.
     """
 
     folder: Path
     parts: Sequence[Part]
     missing: dict[str, str]
+    note: Callable[[], object] = lambda: None
 
 
 def close(*records: Closing) -> None:
@@ -58,8 +63,14 @@ def close(*records: Closing) -> None:
         for record, part in zip(records, turn, strict=True):
             if part is not None:
                 interrupted = _one(record, part, interrupted)
+                record.note()
     for record in records:
-        shutil.rmtree(record.folder / STAGING, ignore_errors=True)
+        staging = record.folder / STAGING
+        for part in record.parts:
+            if not (part.resumable and part.name in record.missing):
+                shutil.rmtree(staging / part.name, ignore_errors=True)
+        with contextlib.suppress(OSError):  # what can be gone on with is left in it
+            staging.rmdir()
     if interrupted:
         raise KeyboardInterrupt
 

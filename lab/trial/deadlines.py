@@ -16,7 +16,7 @@ from lab.spec import hpa_spec
 from lab.spec.controller import LagController
 from lab.spec.failures import Backoff
 from lab.spec.inputs import Inputs
-from lab.spec.policy import Policy, behavior
+from lab.spec.policy import PlainHpa, Policy, behavior
 from lab.spec.scale import Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.triggers.external import PersistentLag
@@ -39,12 +39,20 @@ def deadlines(inputs: Inputs) -> Deadlines:
     policy, profile = inputs.policy, inputs.profile
     sync = policy.sync_s if isinstance(policy, LagController) else inputs.scale.hpa_sync_s
     seen = _seen_s(policy) + SYNCS * sync
+    asleep = _window_s(policy, inputs.scale) if isinstance(policy, PlainHpa) and not policy.min_replicas else 0.0
     scaled = _window_s(policy, inputs.scale) + _descent_s(policy, sync)
     start = SLACK * inputs.workload.start_s / inputs.scale.time
     return Deadlines(
-        settle_s=SETTLE_S + start + seen,
+        settle_s=SETTLE_S + start + seen + asleep,
         replay_s=profile.duration * 1.2 + REPLAY_S,
-        end_s=END_S + start + inputs.workload.grace_s + seen + scaled + _backlog_s(inputs) + _retries_s(inputs),
+        end_s=END_S
+        + start
+        + inputs.workload.grace_s
+        + seen
+        + scaled
+        + _backlog_s(inputs)
+        + _retries_s(inputs)
+        + _open_s(inputs),
         ledger_s=LEDGER_S + profile.total / LEDGER_RATE,
     )
 
@@ -99,12 +107,17 @@ def _step(replicas: int, policies: Sequence[hpa_spec.Policy], *, fastest: bool) 
 
 def _backlog_s(inputs: Inputs) -> float:
     """What the smallest group would have left of the profile, processed by the largest."""
-    pod = inputs.workload.rate * inputs.scale.rate
-    least, most = (pod * min(count, inputs.partitions) for count in (inputs.policy.min_replicas, inputs.policy.max_replicas))
+    work, bounds = inputs.workload, (inputs.policy.min_replicas, inputs.policy.max_replicas)
+    least, most = (work.group_rate(min(count, inputs.partitions)) * inputs.scale.rate for count in bounds)
     steps, left = inputs.profile.steps, 0.0
     for step, end in zip(steps, [*(one.at for one in steps[1:]), inputs.profile.duration], strict=True):
         left = max(0.0, left + (step.rate - least) * (end - step.at))
     return SLACK * left / most
+
+
+def _open_s(inputs: Inputs) -> float:
+    """How long a window of a cron trigger is open after the profile."""
+    return max((max(0.0, one.end_s - inputs.profile.duration) for one in inputs.windows), default=0.0)
 
 
 def _retries_s(inputs: Inputs) -> float:

@@ -13,9 +13,10 @@ from kubernetes.dynamic import DynamicClient
 
 from lab import clock
 from lab.errors import LabFault
-from lab.spec.events import Delete, Event, Grow, Kill, Pause, PauseScaling, Resume, ScaleTo
+from lab.spec.brokers import KillBroker, StartBrokers
+from lab.spec.events import Delete, Event, Grow, Kill, Pause, PauseScaling, Restart, Resume, ScaleTo
 from lab.spec.steps import Decree
-from lab.trial import stepping
+from lab.trial import failover, rollout, stepping
 from lab.trial.stage import CONSUMER, Stage
 
 _PROCESS = "process://"
@@ -45,6 +46,9 @@ def perform(event: Event, stage: Stage) -> dict[str, Any]:
 
 
 perform.register(Decree, stepping.take)
+perform.register(KillBroker, failover.kill)
+perform.register(StartBrokers, failover.start)
+perform.register(Restart, rollout.restart)
 
 
 @perform.register(Grow)
@@ -90,7 +94,7 @@ def _delete(event: Delete, stage: Stage) -> dict[str, Any]:
 
 @perform.register(ScaleTo)
 def _scale_to(event: ScaleTo, stage: Stage) -> dict[str, Any]:
-    before = stage.transitions.field("Deployment", CONSUMER, "spec", "replicas")
+    before = stage.field(CONSUMER, "spec", "replicas")
     stepping.scale(stage, CONSUMER, event.replicas)
     return {"before": before, "after": event.replicas}
 

@@ -24,6 +24,6 @@ def execute(
 
     ``cluster`` is called after the disk has been checked: a disk that is too full starts no cluster.
     """
-    each = max(map(log_bytes, sides))
+    each = max(log_bytes(side) * (side.brokers.replication if side.brokers else 1) for side in sides)
     resources.check_disk(sum(side.profile.total for side in sides), paths.state_dir(), results, each)
     return runner.run(cluster(), sides, results, spark, turn)

@@ -1,7 +1,7 @@
 """Samples the load of the machine while a trial runs: what the trial's own processes take, and what everything else takes.
 
-Of the trial's own processes it also keeps the resident memory, by what they are. A process that was forked has its parent's
-command, so the pods of one program are one row.
+Of the trial's own processes it also keeps the resident memory and the CPU time, by what they are. A process that was forked has
+its parent's command, so the pods of one program are one row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EVERY_S = 2.0  # a reading takes 3 ms of CPU with 110 processes
 MEMORY_EVERY = 5  # readings: an hour of some 20 kinds of processes is 7,000 rows
 GONE_S = 5.0
 FILE, MEMORY_FILE = "load.parquet", "memory.parquet"
-MEMORY = ["t", "process", "count", "rss_bytes"]
+MEMORY = ["t", "process", "count", "rss_bytes", "cpu_s"]
 COLUMNS = ["t", "busy_s", "steal_s", "own_s", *(f"{resource}_waiting_s" for resource in RESOURCES)]
 
 
@@ -36,7 +36,7 @@ class Sampler:
 
     def __init__(self, *, own: bool, every_s: float = EVERY_S, read: Callable[[], Reading] = load.reading) -> None:
         self.rows: list[dict[str, Any]] = []
-        self.memory: list[tuple[float, str, int, int]] = []
+        self.memory: list[tuple[float, str, int, int, float]] = []
         self._names: dict[load.Key, str] = {}
         self._own, self._every_s, self._read = own, every_s, read
         self._before: Mapping[load.Key, Process] = {}
@@ -81,9 +81,12 @@ class Sampler:
         self.rows.append(row | {f"{name}_waiting_s": now.waiting.get(name) for name in RESOURCES})
 
     def _weigh(self, t: float, own: Mapping[load.Key, Process]) -> None:
-        """Keep the resident memory of ``own``, by what they are."""
+        """Keep the resident memory and the CPU time of ``own``, by what they are."""
         self._names = {key: self._names.get(key) or load.what(load.command(key[0])) for key in own}
-        held: dict[str, list[int]] = {}
+        held: dict[str, list[Process]] = {}
         for key, process in own.items():
-            held.setdefault(self._names[key], []).append(process.rss_bytes)
-        self.memory += [(t, name, len(each), sum(each)) for name, each in sorted(held.items())]
+            held.setdefault(self._names[key], []).append(process)
+        self.memory += [
+            (t, name, len(each), sum(one.rss_bytes for one in each), sum(one.own_s for one in each))
+            for name, each in sorted(held.items())
+        ]

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from lab.errors import InputError
+from lab.spec import store
 from lab.spec.triggers.kafka import APACHE, KAFKA
 
 SCALER_PORT = 6000
@@ -18,19 +20,31 @@ def asks_scaler(item: Mapping[str, Any]) -> bool:
     return item["kind"] == "ScaledObject" and any(one["type"] == "external" for one in item["spec"]["triggers"])
 
 
-def located(item: Mapping[str, Any], namespace: str, prometheus: str, scaler: str, login: str | None = None) -> dict[str, Any]:
+def asks_store(item: Mapping[str, Any]) -> bool:
+    """Whether the pods of ``item`` write to the shared store, which must be there before them."""
+    return bool(_store_variables(item))
+
+
+def located(
+    item: Mapping[str, Any], namespace: str, prometheus: str, scaler: str, login: str | None = None, shared: str = ""
+) -> dict[str, Any]:
     """``item`` as it is applied in ``namespace``: a ScaledObject's triggers get the URL ``prometheus`` and the IP ``scaler``.
 
+    Pods that write to the shared store get its IP, ``shared``.
     An object of another namespace comes to this one, and a query that names one asks for this one. Triggers that ask Kafka log
     in with the TriggerAuthentication ``login``, if there is one.
     """
     placed = copy.deepcopy(dict(item))
     placed["metadata"].pop("namespace", None)
+    for variable in _store_variables(placed):
+        variable["value"] = f"{shared}:{store.PORT}"
     if placed["kind"] != "ScaledObject":
         return placed
     for trigger in placed["spec"]["triggers"]:
         metadata = trigger["metadata"]
         if trigger["type"] == "prometheus":
+            if not prometheus:
+                raise InputError("command line", "--prometheus", None, "the address that the policy's prometheus trigger asks")
             metadata["serverAddress"] = prometheus
             metadata["query"] = _NAMESPACE.sub(f'namespace="{namespace}"', metadata["query"])
         elif trigger["type"] == "external":
@@ -38,3 +52,9 @@ def located(item: Mapping[str, Any], namespace: str, prometheus: str, scaler: st
         elif trigger["type"] in (KAFKA, APACHE) and login is not None:
             trigger["authenticationRef"] = {"name": login}
     return placed
+
+
+def _store_variables(item: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The variables of the pods of ``item`` that are left open for the shared store's address."""
+    containers = item.get("spec", {}).get("template", {}).get("spec", {}).get("containers", [])
+    return [one for container in containers for one in container.get("env", []) if one == {"name": store.ADDRESS, "value": ""}]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lab.kafka import login
+from lab.kafka import forms
 
 NAME = "kafka-login"
 SCALER = "lag-scaler-kafka"  # the name by which manifests/lagscaler asks for its own
@@ -19,7 +19,7 @@ def objects(settings: Mapping[str, str], servers: str) -> list[dict[str, Any]]:
     """
     if not settings:
         return []
-    parameters, own = login.keda(settings), {"settings": json.dumps(dict(settings))}
+    parameters, own = forms.keda(settings), {"settings": json.dumps(dict(settings))}
     reference = {
         "apiVersion": "keda.sh/v1alpha1",
         "kind": "TriggerAuthentication",

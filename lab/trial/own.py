@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab import paths
 from lab.model.baseline import baseline
-from lab.spec import fidelity, workload
+from lab.spec import anchor, fidelity, workload
 from lab.spec import policy as policies
+from lab.spec import profile as profiles
 from lab.spec import scale as scales
 from lab.spec.inputs import Inputs
 from lab.spec.profile import BASELINE, RELIEF
@@ -42,14 +44,21 @@ class Own:
     def scale(self) -> Scale:
         """The scale for a session that names none: quick, or the most compressed one that is faithful to the ScaledObject.
 
-        Real time always is. Raises :class:`InputError` for a ScaledObject or a workload that can't be used.
+        Real time always is. Raises :class:`InputError` for a ScaledObject, a profile or a workload that can't be used.
         """
         quick = scales.load(scales.QUICK)
         if self.scaledobject is None:
             return quick
         policy, (chosen, _) = policies.load(self.scaledobject), self._workload()
+        traffic = profiles.load(self.profile or paths.PROFILES / f"{PROFILE}.yaml")
         slower = (one for one in scales.declared() if one.time <= quick.time and one.rate == quick.rate)
-        return next(one for one in slower if fidelity.is_faithful(policy, one) and not fidelity.drowned(policy, one, chosen))
+        return next(
+            one
+            for one in slower
+            if fidelity.is_faithful(policy, one)
+            and not fidelity.drowned(policy, one, chosen)
+            and anchor.is_faithful(policy, traffic, one)
+        )
 
     def _workload(self) -> tuple[Workload, int]:
         return workload.load(self.workload) if self.workload else (Workload(), PARTITIONS)

@@ -16,7 +16,8 @@ from lab.errors import LabFault
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
-from lab.record.store import lines_to_parquet
+from lab.record.store import GROUP_COLUMNS, TRANSITIONS, lines_to_parquet
+from lab.spec import lag_metric, objects
 from lab.trial import samples
 from lab.trial.closing import Part
 from lab.trial.stage import GONE_S, OFFSETS_S, Stage
@@ -25,8 +26,6 @@ from lab.wait import reporting
 log = logging.getLogger("lab.trial")
 
 HPA_LINE = " horizontal.go:"
-TRANSITIONS = ["t", "kind", "name", "event", "object"]
-GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
 REST = "rest"
 _NAMESPACE = re.compile(r"\btrial-[a-z0-9-]+")
 SHORT_S = 60  # reading a log
@@ -51,7 +50,13 @@ def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, st
         Part("hpa.log", lambda into: (into / "hpa.log").write_text(_said(stage)), SHORT_S),
         Part("transitions", lambda into: _transitions(stage, stage.folder / lines[0], into), LONG_S, replaces=lines[:1]),
         Part("group_events", lambda into: _group_events(stage.folder / lines[1], into), LONG_S, replaces=lines[1:]),
-        Part("ledger", lambda into: _ledger(stage, spark, REST not in missing, into), stage.deadlines.ledger_s, session.cancel),
+        Part(
+            "ledger",
+            lambda into: _ledger(stage, spark, REST not in missing, into),
+            stage.deadlines.ledger_s,
+            session.cancel,
+            resumable=True,
+        ),
     ]
 
 
@@ -60,7 +65,7 @@ def _samples(stage: Stage, into: Path) -> None:
     moved = clock.PROCESS.moved_s()
     start, end = min(stage.times.values()), clock.now()
     span = start + min(0.0, moved), end + max(0.0, moved)
-    frames = samples.collect(stage.cluster.prometheus_url, stage.namespace, *span, stage.inputs.metrics)
+    frames = samples.collect(stage.cluster.prometheus_url, stage.namespace, *span, objects.metrics(stage.inputs))
     samples.write(into / "samples.parquet", frames)
 
 
@@ -68,7 +73,8 @@ def _said(stage: Stage) -> str:
     """What the HPA controller logged since the trial's HPA was first synced: its errors don't name the namespace."""
     lines = (line for line in stage.cluster.controller_log().splitlines(keepends=True) if HPA_LINE in line)
     since = itertools.dropwhile(lambda line: stage.namespace not in line, lines)
-    return "".join(line for line in since if _concerns(line, stage.namespace, f" {stage.inputs.policy.hpa}:"))
+    own = (line for line in since if not lag_metric.concerns(line))
+    return "".join(line for line in own if _concerns(line, stage.namespace, f" {stage.inputs.policy.hpa}:"))
 
 
 def _concerns(line: str, namespace: str, hpa: str) -> bool:
@@ -95,6 +101,6 @@ def _ledger(stage: Stage, spark: Callable[[], SparkSession], at_rest: bool, into
     with reporting(lambda: "Spark: ledger", every_s=10):
         letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
         topics = Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], letters)
-        settle(spark(), stage.cluster.bootstrap, topics, into, at_rest, stage.cluster.kafka_settings)
+        settle(spark(), stage.bootstrap, topics, into, at_rest, stage.cluster.kafka_settings)
     stage.ledger_s = time.monotonic() - begun
     log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.ledger_s)

@@ -19,40 +19,54 @@ from kubernetes import client
 
 from lab import clock
 from lab.cluster import Cluster, apply
+from lab.cluster.broker import COPIES
+from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.kafka import topics
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.model.baseline import baseline
-from lab.record.trial import Offsets
+from lab.record.trial import Anchor, Offsets
+from lab.spec import objects
 from lab.spec.events import SIGKILL, Kill
 from lab.spec.inputs import Inputs
 from lab.spec.steps import Decree
+from lab.spec.workload import DEPLOYMENT
 from lab.trial import login
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener
 from lab.trial.load import Sampler
 from lab.trial.located import located
 from lab.trial.pace import Pace
-from lab.trial.watch import Transitions
+from lab.trial.watch import KINDS, Transitions
 from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
-CONSUMER = "consumer"  # the Deployment that is scaled
+CONSUMER = "consumer"  # the Deployment, or StatefulSet, that is scaled
 OFFSETS_S = 20
 GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 
 
 class Stage:
-    """A trial, or one side of a duet, under way: its namespace, topics, watches and record folder."""
+    """A trial, or one side of a duet, under way: its namespace, topics, watches and record folder.
 
-    def __init__(self, cluster: Cluster, inputs: Inputs, folder: Path, lead: Stage | None = None) -> None:
+    ``brokers`` are the trial's own, None where it runs on the cluster's; ``bootstrap`` is the address of those that it runs on.
+    """
+
+    anchor: Anchor | None = None  # of a policy with a time of day, once it is known
+
+    def __init__(
+        self, cluster: Cluster, inputs: Inputs, folder: Path, lead: Stage | None = None, brokers: Quorum | None = None
+    ) -> None:
         self.cluster, self.inputs, self.folder = cluster, inputs, folder
         self.lead = lead or self
         self.stop = threading.Event()  # the other side can't go on
         run = f"{inputs.id}-{secrets.token_hex(2)}"  # an earlier run of the same trial may still be going away
         self.namespace = f"trial-{run}"
-        self.names = inputs.environment(cluster.pod_bootstrap, run)
+        self.brokers = brokers
+        self.bootstrap = brokers.bootstrap if brokers else cluster.bootstrap
+        for_pods = brokers.bootstrap if brokers else cluster.pod_bootstrap
+        self.names = inputs.environment(for_pods, run)
         self.phase = "preparing"
         self.deadlines = deadlines(inputs)
         self.baseline = baseline(inputs.policy, inputs.partitions)
@@ -67,6 +81,8 @@ class Stage:
         self.api = cluster.api()
         single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
         made = {self.names[key]: 1 for key in single}
+        if inputs.workload.emit == "on":
+            made[self.names["OUTPUT_TOPIC"]] = inputs.partitions_after or inputs.partitions
         if lead is None:
             self._grown = threading.Lock()
             self.partitions = inputs.partitions
@@ -75,24 +91,16 @@ class Stage:
         else:
             self.names["TOPIC"], self.traffic_reports = lead.names["TOPIC"], lead.traffic_reports
         self._topics = list(made)
-        topics.create(cluster.bootstrap, made, cluster.kafka_settings)
-        self.topic_ids = [self._topic_id()]
-        self.lag = LagReader(cluster.bootstrap, self.names["GROUP"], self.names["TOPIC"], settings=cluster.kafka_settings)
-        apply.objects(
-            self.api,
-            [
-                {
-                    "apiVersion": "v1",
-                    "kind": "Namespace",
-                    "metadata": {"name": self.namespace, "labels": {"created-by": "elastic-lab"}},
-                }
-            ],
-        )
-        self._login = login.objects(cluster.kafka_settings, cluster.pod_bootstrap)
+        self._create(made)
+        self.topic_ids = [self._first_id()]
+        self.lag = LagReader(self.bootstrap, self.names["GROUP"], self.names["TOPIC"], settings=cluster.kafka_settings)
+        apply.create_namespace(self.api, self.namespace)
+        self._login = login.objects(cluster.kafka_settings, for_pods)
         apply.objects(self.api, self._login, self.namespace)  # no inputs: no record may keep them
-        self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl")
+        kinds = tuple(dict.fromkeys((*KINDS, ("apps/v1", self.owner(CONSUMER)))))
+        self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl", kinds)
         self.reports = Listener(
-            cluster.bootstrap,
+            self.bootstrap,
             dict.fromkeys((self.names["REPORTS_TOPIC"], self.traffic_reports)),
             folder / "group_events.jsonl",
             self.transitions.notify,
@@ -121,6 +129,14 @@ class Stage:
         """The kills among the events, as trial.json has had them since before there was a list of events."""
         return [{"t": row["t"], "fault": SIGKILL} | row["result"] for row in self.events if row["event"] == Kill.name]
 
+    def owner(self, name: str) -> str:
+        """The kind of the object ``name`` that makes pods."""
+        return self.inputs.workload.pod_owner if name == CONSUMER else DEPLOYMENT
+
+    def field(self, name: str, *path: str) -> Any:
+        """The value at ``path`` of the last state of what makes the pods of ``name``; None when any part of it is missing."""
+        return self.transitions.field(self.owner(name), name, *path)
+
     def lags(self) -> dict[int, PartitionLag] | None:
         """The group's lag by partition; None when Kafka does not answer, which is counted: it may the next time."""
         try:
@@ -145,25 +161,52 @@ class Stage:
         self.offsets = {number: Offsets(part.end, part.committed) for number, part in found[0].items()}
         self.topic_ids.append(self._topic_id())
 
+    def _create(self, partitions: dict[str, int]) -> None:
+        """Create topics with so many partitions. On brokers of the trial's own only its topic has what the trial declares."""
+        own, settings = self.inputs.brokers, self.cluster.kafka_settings
+        if own is None:
+            topics.create(self.bootstrap, partitions, settings)
+            return
+        for name, count in partitions.items():
+            declared = name == self.names["TOPIC"]
+            copies, least = (own.replication, own.min_insync) if declared else (COPIES, None)
+            topics.create(self.bootstrap, {name: count}, settings, copies=copies, min_insync=least)
+
+    def _first_id(self) -> str:
+        """The id of the topic that was just made: of several brokers, one that is asked may not know of it yet."""
+        found: list[str] = []
+
+        def told() -> bool:
+            try:
+                found.append(self._topic_id())
+            except LabFault:
+                return False
+            return True
+
+        until(told, OFFSETS_S, "the topic's id", every_s=0.05)
+        return found[0]
+
     def _topic_id(self) -> str:
-        return topics.identity(self.cluster.bootstrap, self.names["TOPIC"], self.cluster.kafka_settings)
+        return topics.identity(self.bootstrap, self.names["TOPIC"], self.cluster.kafka_settings)
 
     def line(self) -> str:
         """The live line: phase, lag with its rates, replicas, and when the lag will be gone at this pace."""
-        field = self.transitions.field
         try:
             lag = str(self._pace.read(time.monotonic(), self.lag.read().values()))
         except KafkaException:
             lag = "lag unknown"
-        wanted = field("Deployment", CONSUMER, "spec", "replicas")
-        ready = field("Deployment", CONSUMER, "status", "readyReplicas")
+        wanted = self.field(CONSUMER, "spec", "replicas")
+        ready = self.field(CONSUMER, "status", "readyReplicas")
         return f"{self.phase} {self.reports.phase}: {lag}, replicas {wanted} ({ready or 0} ready)"
 
     def apply(self, wanted: list[dict[str, Any]]) -> None:
         """Apply objects in the trial's namespace and keep them as inputs of the record."""
-        scaler = next((pod["status"].get("podIP", "") for pod in self.transitions.pods("lag-scaler")), "")
+        scaler, store = (
+            next((pod["status"].get("podIP", "") for pod in self.transitions.pods(name)), "")
+            for name in ("lag-scaler", "store")
+        )
         prometheus, reference = self.cluster.pod_prometheus_url, login.NAME if self._login else None
-        placed = (located(item, self.namespace, prometheus, scaler, reference) for item in wanted)
+        placed = (located(item, self.namespace, prometheus, scaler, reference, store) for item in wanted)
         fitted = [self.cluster.fit(item) for item in placed]
         for item in fitted:
             file = self.folder / "inputs" / f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
@@ -171,11 +214,14 @@ class Stage:
         apply.objects(self.api, fitted, self.namespace)
 
     def produce(self) -> None:
-        """Start the producer, whose reports go where each side hears them."""
-        job = self.inputs.producer()
-        if self.inputs.side:
+        """Start the producer, whose reports go where each side hears them; an anchored profile begins at its moment."""
+        job = objects.producer(self.inputs)
+        own = {"REPORTS_TOPIC": self.traffic_reports} if self.inputs.side else {}
+        if self.anchor is not None:
+            own["START_AT"] = f"{self.anchor.start:.6f}"
+        if own:
             container = job["spec"]["template"]["spec"]["containers"][0]
-            container["env"].append({"name": "REPORTS_TOPIC", "value": self.traffic_reports})
+            container["env"] += [{"name": name, "value": value} for name, value in own.items()]
         self.apply([job])
 
     def grow(self, partitions: int) -> None:
@@ -183,14 +229,13 @@ class Stage:
         lead = self.lead
         with lead._grown:
             if partitions > lead.partitions:
-                topics.grow(self.cluster.bootstrap, self.names["TOPIC"], partitions, self.cluster.kafka_settings)
+                topics.grow(self.bootstrap, self.names["TOPIC"], partitions, self.cluster.kafka_settings)
                 lead.partitions = partitions
 
     def ready(self, deployment: str, replicas: int | None = None) -> bool:
         """Whether ``deployment`` has as many ready pods as it asks for, and asks for ``replicas``."""
-        field = self.transitions.field
-        asked = field("Deployment", deployment, "spec", "replicas")
-        return asked == (field("Deployment", deployment, "status", "readyReplicas") or 0) and replicas in (None, asked)
+        asked = self.field(deployment, "spec", "replicas")
+        return asked == (self.field(deployment, "status", "readyReplicas") or 0) and replicas in (None, asked)
 
     def check(self) -> None:
         """Raise :class:`LabFault` when the trial can't go on: a component died, the producer did without a word, or the other
@@ -199,6 +244,8 @@ class Stage:
         if self.stop.is_set():
             raise LabFault("the other side of the duet could not go on")
         self.cluster.check()
+        if self.brokers is not None:
+            self.brokers.check()
         if self.lead.transitions.field("Job", "producer", "status", "failed") and self.reports.last("produced") is None:
             raise LabFault("the producer ended without its tally")
 
@@ -214,7 +261,7 @@ class Stage:
         self.load.stop()
         self.transitions.close()
         self.reports.close()
-        applied = [*self.inputs.manifests(self.names), *([self.inputs.producer()] if self.lead is self else [])]
+        applied = [*objects.applied(self.inputs, self.names), *([objects.producer(self.inputs)] if self.lead is self else [])]
         apply.delete(self.api, applied, self.namespace)
         core = client.CoreV1Api(self.api)
         until(
@@ -227,5 +274,6 @@ class Stage:
         """Take down what the trial put up. The empty namespace goes by itself."""
         self.halt()
         client.CoreV1Api(self.api).delete_namespace(self.namespace)
-        topics.delete(self.cluster.bootstrap, self._topics, self.cluster.kafka_settings)
+        if self.brokers is None:  # brokers of the trial's own end with all that they keep
+            topics.delete(self.bootstrap, self._topics, self.cluster.kafka_settings)
         self.api.close()

@@ -9,6 +9,7 @@ from kubernetes import client
 
 from lab import clock
 from lab.spec.steps import Decree
+from lab.spec.workload import STATEFUL_SET
 from lab.trial.stage import CONSUMER, Stage
 from lab.wait import until
 
@@ -39,9 +40,11 @@ def take(decree: Decree, stage: Stage) -> dict[str, Any]:
 
 
 def scale(stage: Stage, name: str, replicas: int) -> None:
-    """Set the replicas of Deployment ``name``, as ``kubectl scale`` does."""
-    body = {"spec": {"replicas": replicas}}
-    client.AppsV1Api(stage.api).patch_namespaced_deployment_scale(name, stage.namespace, body)
+    """Set the replicas of Deployment or StatefulSet ``name``, as ``kubectl scale`` does."""
+    apps = client.AppsV1Api(stage.api)
+    stateful = stage.owner(name) == STATEFUL_SET
+    patch = apps.patch_namespaced_stateful_set_scale if stateful else apps.patch_namespaced_deployment_scale
+    patch(name, stage.namespace, {"spec": {"replicas": replicas}})
 
 
 def _observe(stage: Stage, seconds: float) -> None:
@@ -55,17 +58,17 @@ def _wait(stage: Stage, condition: Any, what: str) -> None:
 
 
 def _ready(stage: Stage, name: str) -> int:
-    return stage.transitions.field("Deployment", name, "status", "readyReplicas") or 0
+    return stage.field(name, "status", "readyReplicas") or 0
 
 
 def _settled(stage: Stage, members: int) -> bool:
-    """Whether ``members`` live pods are Ready and hold all partitions between them."""
+    """Whether ``members`` live pods are Ready and hold all partitions between them.
+
+    A pod that was killed never says that it gave up its partitions, so what it held last counts for nothing.
+    """
     alive = {pod["metadata"]["name"] for pod in stage.transitions.pods(CONSUMER)}
-    holders = {pod: owned for pod, owned in stage.reports.owned().items() if owned}
+    holders = {pod: owned for pod, owned in stage.reports.owned().items() if owned and pod in alive}
     partitions = stage.inputs.partitions_after or stage.inputs.partitions
     return (
-        _ready(stage, CONSUMER) == members
-        and len(holders) == min(members, partitions)
-        and sum(holders.values()) == partitions
-        and set(holders) <= alive
+        _ready(stage, CONSUMER) == members and len(holders) == min(members, partitions) and sum(holders.values()) == partitions
     )

@@ -47,7 +47,7 @@ class Trials:
 
     ``refuse`` is called with the error of inputs that can't be used, and must not return; by default it raises the error.
     ``repeat`` is the number of blocks, ``order`` the seed of their order. ``carry`` makes a duet's sides, at a rate that this
-    machine carries. ``done`` has each record by the id of its inputs.
+    machine carries. ``done`` has each record by the id of its inputs, ``asked`` the ids of all that was asked for so far.
     """
 
     scale: Scale
@@ -59,6 +59,7 @@ class Trials:
     order: int = 1
     carry: Carry = _carry
     done: dict[str, Record] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
 
     def run(
         self, profile: str | Path, policy: str | Path, workload: Workload | None = None, seed: int = 1, **how: Any
@@ -74,6 +75,7 @@ class Trials:
     def blocks(self, plans: Mapping[str, Plan]) -> dict[str, Runs[Record]]:
         """The records of every plan, which is what :meth:`run` takes, one from each block; a block is a run of all plans."""
         chosen = {name: [self._read(block, **plan) for block in self._blocks] for name, plan in plans.items()}
+        self.asked.update(one.id for each in chosen.values() for one in each)
         found: dict[str, list[Record]] = {name: [] for name in plans}
         for block in self._blocks:
             for place, name in enumerate(self._shuffled(plans, block), 1):
@@ -100,6 +102,7 @@ class Trials:
                 for name, (a, b) in pairs.items()
             }
         )
+        self.asked.update(one.id for each in chosen.values() for sides in each for one in sides)
         found: dict[str, list[Sequence[Record]]] = {name: [] for name in pairs}
         for block in self._blocks:
             for place, name in enumerate(self._shuffled(pairs, block), 1):

@@ -26,6 +26,7 @@ from lab.cluster.images import catalog, make
 from lab.cluster.kind import network, state
 from lab.cluster.kind.install import grafana_objects, install_components, wait_ready
 from lab.cluster.kind.state import State
+from lab.cluster.quorum import Quorum
 from lab.components import build
 from lab.errors import LabFault
 from lab.host import processes, runs
@@ -97,6 +98,10 @@ class Kind:
         """Raise :class:`lab.errors.LabFault` when a node has died."""
         if not all(node.is_running() for node in self.nodes):
             raise LabFault(f"a node of the kind cluster {self.state.name} is gone")
+
+    def brokers(self, count: int) -> Quorum:
+        """None: what asks for them is refused before a trial begins."""
+        raise LabFault(f"no {count} brokers of a trial's own on kind, whose Kafka is one container")
 
     def down(self) -> None:
         """Delete the cluster and its network."""

@@ -19,7 +19,7 @@ from kubernetes import client, config
 
 from lab import paths, wholefile, yamlfile
 from lab.cluster import broker, docker
-from lab.cluster.controlplane import CLIENT_RATE, HPA_LOG, hpa_flags
+from lab.cluster.controlplane import CLIENT_RATE, FEATURE_GATES, HPA_LOG, hpa_flags
 from lab.cluster.images import catalog
 from lab.cluster.kind import network
 from lab.components import build, jars
@@ -72,8 +72,11 @@ def cluster_settings(scale: Scale, made_here: bool, ports: dict[int, int]) -> di
         "apiVersion": "kubeadm.k8s.io/v1beta4",
         # A patch replaces a list: the first entry is kind's own.
         "controllerManager": {
-            "extraArgs": _arguments({"enable-hostpath-provisioner": "true", **CLIENT_RATE, **HPA_LOG, **hpa_flags(scale)})
+            "extraArgs": _arguments(
+                {"enable-hostpath-provisioner": "true"} | CLIENT_RATE | HPA_LOG | FEATURE_GATES | hpa_flags(scale)
+            )
         },
+        "apiServer": {"extraArgs": _arguments(FEATURE_GATES)},
         "scheduler": {"extraArgs": _arguments(CLIENT_RATE)},
         "etcd": {"local": {"dataDir": "/var/lib/etcd", "extraArgs": _arguments({"unsafe-no-fsync": "true"})}},
     }

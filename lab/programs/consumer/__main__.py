@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from confluent_kafka import Producer
 
@@ -20,12 +20,14 @@ from lab import clock
 from lab.errors import InputError
 from lab.kafka import deadletter
 from lab.kafka.deadletter import Reason
-from lab.programs.consumer.downstream import Receipt, Slots, Store, summarize
+from lab.programs.consumer.deaths import Deaths, Unit
+from lab.programs.consumer.downstream import Receipt, SharedSlots, Slots, Store, summarize
 from lab.programs.consumer.member import Member
 from lab.programs.consumer.metrics import Metrics
+from lab.programs.consumer.poison import strike
 from lab.programs.consumer.retries import Consumed, Retries, seq_of
 from lab.programs.telemetry import Reports, process_started, serve
-from lab.spec.consumer import Settings, flags, settings
+from lab.spec.consumer import FAIL, Settings, flags, settings
 
 log = logging.getLogger("lab.programs.consumer")
 
@@ -50,14 +52,21 @@ class Program:
             }
         )
         self._reports = Reports(self._producer, chosen.reports_topic, chosen.client_id)
-        self._store = Store(self._producer, chosen.receipts_topic, chosen.dlq_topic, self._processed)
+        topics = chosen.receipts_topic, chosen.dlq_topic, chosen.output_topic
+        self._store = Store(self._producer, *topics, self._processed)
         self._retries = Retries(chosen.failures, chosen.backoff, chosen.dlq == "on")
+        self._deaths = Deaths(chosen.most_deaths) if chosen.most_deaths else None
+        self._poison = chosen.failures if chosen.poison_mode != FAIL else None
         self._member = Member(chosen, self._say)
         self._member.on_owned = self._metrics.assigned.set
         self._member.on_rebalanced = self._rebalanced
         self._member.on_commit = lambda good: self._metrics.commits.labels("ok" if good else "failed").inc()
-        self._member.on_gone = self._retries.forget
-        self._slots = Slots(chosen.concurrency, chosen.burn)
+        self._member.on_gone = self._forget
+        self._slots: Slots | SharedSlots = (
+            SharedSlots(chosen.concurrency, chosen.store_address)
+            if chosen.store_slots
+            else Slots(chosen.concurrency, chosen.burn)
+        )
         self._stopping = threading.Event()
         self._abandon = threading.Event()
         self._subscribed = False
@@ -74,9 +83,14 @@ class Program:
         if seconds is not None:
             self._metrics.rebalance_duration.observe(seconds)
 
+    def _forget(self, partitions: Collection[int]) -> None:
+        self._retries.forget(partitions)
+        if self._deaths is not None:
+            self._deaths.forget(partitions)
+
     def healthy(self) -> bool:
-        """Return whether the loop has turned within the last minute. A batch that takes longer than that extends the limit."""
-        return time.monotonic() - self._alive_at < 60 + self._settings.cost.high / 1000
+        """Return whether the loop has turned within half of ``liveness_s``. A message that takes longer extends the limit."""
+        return time.monotonic() - self._alive_at < self._settings.liveness_s / 2 + self._settings.cost.high / 1000
 
     def terminate(self, *_: object) -> None:
         """Begin the drain on SIGTERM: polling stops, and work in flight is given up only after the drain timeout."""
@@ -104,12 +118,12 @@ class Program:
             self._subscribed = True
             self._say("subscribed")
         abandoned = False
-        size, poll_size, wait_s = self._settings.batch_size, self._settings.poll_size, self._settings.batch_ms / 1000
+        poll_size, wait_s = self._settings.poll_size, self._settings.batch_ms / 1000
         while not self._stopping.is_set() and not abandoned:
             self._alive_at = time.monotonic()
             fetched = self._member.fetch(poll_size, self._retries.wait_s(self._alive_at, wait_s))
             messages = self._retries.take(fetched, time.monotonic())
-            abandoned = not all(self._process(messages[at : at + size]) for at in range(0, len(messages), size))
+            abandoned = not all(self._work(unit) for unit in self._units(messages))
             if messages:
                 self._store.settle()
             self._member.hold(self._retries.stalled)
@@ -133,6 +147,31 @@ class Program:
             self._alive_at = time.monotonic()
         self._producer.flush(10)
 
+    def _units(self, messages: Sequence[Consumed]) -> Iterator[Unit]:
+        """Yield ``messages`` as they are to be taken; where deaths are counted, each unit is marked before.
+
+        All before the mark must be durable, because the mark commits it.
+        """
+        if self._deaths is None:
+            yield Unit(messages)
+            return
+        for partition, offset, metadata in self._member.marks(self._deaths.unknown(messages)):
+            self._deaths.learn(partition, offset, metadata)
+        for unit in self._deaths.units(messages):
+            self._store.settle()
+            self._member.mark({partition: (offset, str(mark)) for partition, (offset, mark) in unit.marks.items()})
+            yield unit
+
+    def _work(self, unit: Unit) -> bool:
+        """Process a unit batch by batch, or bury what is not to be tried. Returns False like :meth:`_process`."""
+        size = self._settings.batch_size
+        if unit.dead:
+            (message,) = unit.messages
+            now = clock.now()
+            self._bury(message, f"{unit.deaths} consumers died with it", unit.deaths, now)
+            return True
+        return all(self._process(unit.messages[at : at + size]) for at in range(0, len(unit.messages), size))
+
     def _process(self, messages: Sequence[Consumed]) -> bool:
         """Process one batch. A message that fails takes its processing time too.
 
@@ -141,6 +180,8 @@ class Program:
         """
         started = clock.now()
         self._metrics.inflight.set(len(messages))
+        if self._poison is not None:
+            strike(messages, self._poison, self._settings.poison_mode)
         tried = self._retries.attempt(messages)
         cost = self._settings.cost
         cost_ms, receipts = summarize(tried.good, cost, self._settings.client_id)
@@ -150,6 +191,8 @@ class Program:
         ended = clock.now()
         for receipt in receipts:
             receipt.start, receipt.end = started, ended
+        if self._settings.emit == "on":
+            self._store.emit(tried.good, ended)
         self._store.write(receipts)
         if tried.recovered or tried.bad:
             self._store.settle()  # what is said of a message, and a dead letter, come after the receipts before them
@@ -175,14 +218,20 @@ class Program:
         self._say("failed", partition=partition, offset=offset, attempts=failed.attempts, retry_in_s=failed.retry_in_s)
         if failed.retry_in_s is not None:
             return
-        error = f"processing failed, as injected: {failed.attempts} attempts"
+        self._bury(
+            message, f"processing failed, as injected: {failed.attempts} attempts", failed.attempts, failed.first_failure
+        )
+        self._retries.buried(message, time.monotonic())
+
+    def _bury(self, message: Consumed, error: str, attempts: int, first_failure: float) -> None:
+        """Make ``message`` a durable dead letter, and commit past it. ``first_failure`` is in epoch s."""
+        partition, offset = message.partition(), message.offset()
         replays = deadletter.replays(message.headers())
         topic, now = self._settings.topic, clock.now()
-        self._store.bury(message, Reason(error, failed.attempts, topic, partition, offset, failed.first_failure, now, replays))
+        self._store.bury(message, Reason(error, attempts, topic, partition, offset, first_failure, now, replays))
         self._member.processed(partition, offset)
-        self._retries.buried(message, time.monotonic())
         self._metrics.dead_lettered.inc()
-        self._say("dead_lettered", partition=partition, offset=offset, attempts=failed.attempts)
+        self._say("dead_lettered", partition=partition, offset=offset, attempts=attempts)
 
 
 def main() -> int:

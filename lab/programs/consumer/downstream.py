@@ -6,6 +6,7 @@ A receipt is summed up from the messages of a batch, by pure arithmetic.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 import zlib
@@ -17,10 +18,13 @@ from operator import methodcaller
 
 from confluent_kafka import KafkaError, Producer
 
-from lab.kafka import deadletter, event
+from lab.kafka import deadletter, emitted, event
 from lab.kafka.deadletter import Reason
 from lab.programs.consumer.retries import Consumed
 from lab.spec.consumer import SLACK_S, Cost
+
+STORE_S = 10.0  # until the shared store takes a connection
+LOOK_S = 0.2  # how often a wait for the shared store looks whether it is given up
 
 
 @dataclass
@@ -92,6 +96,38 @@ class Slots:
         return not given_up.wait(remaining)  # the simulated write itself
 
 
+class SharedSlots:
+    """The slots of a store that all pods share, at ``address`` (host:port): docs/decisions/60.
+
+    Its one connection is made with the first write. An ``OSError`` means that the store is not there: nothing was written.
+    """
+
+    def __init__(self, concurrency: int, address: str) -> None:
+        self._concurrency, self._address = concurrency, address
+        self._store: socket.socket | None = None
+
+    def work(self, cost_ms: float, abandon: threading.Event | None = None) -> bool:
+        """Take as long as the store takes for ``cost_ms`` of processing. Returns False when ``abandon`` was set before."""
+        given_up = abandon or threading.Event()
+        if self._store is None:
+            host, _, port = self._address.rpartition(":")
+            self._store = socket.create_connection((host, int(port)), timeout=STORE_S)
+            self._store.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._store.settimeout(LOOK_S)
+        self._store.sendall(b"%.6f\n" % (cost_ms / 1000 / self._concurrency))
+        while not given_up.is_set():
+            try:
+                answer = self._store.recv(1)
+            except TimeoutError:
+                continue
+            if not answer:
+                raise ConnectionError(f"the store at {self._address} has closed the connection")
+            return True
+        self._store.close()  # so the store forgets a write that waits
+        self._store = None
+        return False
+
+
 def _compute(seconds: float, abandon: threading.Event) -> bool:
     """Use ``seconds`` of this thread's CPU time. Returns False when ``abandon`` was set before the end."""
     end = time.thread_time() + seconds
@@ -103,7 +139,7 @@ def _compute(seconds: float, abandon: threading.Event) -> bool:
 
 
 class Store:
-    """Writes to the topics ``receipts`` and ``dead_letters``, idempotent and with acks=all.
+    """Writes to the topics ``receipts``, ``dead_letters`` and ``output``, idempotent and with acks=all.
 
     ``durable`` is called with the receipts of a batch once they are acknowledged, batch by batch, in their order. A call that
     waits raises :class:`NotDurable` when a write was refused or not acknowledged in time.
@@ -114,11 +150,12 @@ class Store:
         producer: Producer,
         receipts: str,
         dead_letters: str,
+        output: str,
         durable: Callable[[Sequence[Receipt]], None],
         timeout_s: float = 30.0,
     ) -> None:
-        self._producer, self._receipts, self._dead_letters, self._timeout = producer, receipts, dead_letters, timeout_s
-        self._durable = durable
+        self._producer, self._receipts, self._dead_letters, self._output = producer, receipts, dead_letters, output
+        self._durable, self._timeout = durable, timeout_s
         self._error: KafkaError | None = None
 
     def write(self, receipts: Sequence[Receipt]) -> None:
@@ -130,6 +167,20 @@ class Store:
             on_delivery = done if receipt is receipts[-1] else self._delivered
             self._producer.produce(self._receipts, key=receipt.pod, value=json.dumps(vars(receipt)), on_delivery=on_delivery)
         self._producer.poll(0)
+
+    def emit(self, messages: Sequence[Consumed], processed: float) -> None:
+        """Send ``messages`` on to the topic of what the group emits, and wait until they are durable.
+
+        Each goes to the partition of the number that it came from, so their order holds. ``processed`` is the time at which
+        their processing ended, epoch s. Their receipts are written after this: a message that has one was emitted. Raises
+        :class:`NotDurable` like :meth:`settle`.
+        """
+        for message in messages:
+            value = emitted.encode(message.value(), message.partition(), message.offset(), processed)
+            self._producer.produce(
+                self._output, key=message.key(), value=value, partition=message.partition(), on_delivery=self._delivered
+            )
+        self.settle()
 
     def bury(self, message: Consumed, reason: Reason) -> None:
         """Make ``message`` a durable dead letter, with its key and value unchanged and ``reason`` in its headers."""

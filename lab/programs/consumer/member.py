@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from lab.spec.consumer import STOCK, Settings
+from lab.spec.consumer import EAGER, STATIC, STOCK, Settings
 from lab.spec.settings import client
 
 log = logging.getLogger("lab.programs.consumer")
 
+MARK_S = 10.0  # until Kafka says what is committed; some ms on a quiet machine
 # A commit without offsets is no error.
 _HARMLESS = {KafkaError._NO_OFFSET}
 # A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate.
@@ -29,6 +30,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "group.id": settings.group,
         "client.id": settings.client_id,
         "enable.auto.commit": settings.commit == "auto",
+        **({"group.instance.id": settings.client_id} if settings.membership == STATIC else {}),
         **({} if stock else LEAN),
         **settings.kafka_settings,
     }
@@ -49,7 +51,7 @@ class Member:
 
     def __init__(self, settings: Settings, say: Callable[..., None]) -> None:
         self._settings, self._say = settings, say
-        self._eager = settings.balancer == "range"
+        self._eager = settings.balancer in EAGER
         self._consumer = Consumer(configuration(settings) | {"on_commit": self._committed})
         self._owned: set[int] = set()
         self._held: set[int] = set()
@@ -102,6 +104,29 @@ class Member:
             self._wake(sorted(end))  # without this, a resumed partition's next receipt came after 0.5 s (median of 2,249)
         self._held = wanted
 
+    def marks(self, partitions: Collection[int]) -> list[tuple[int, int, str | None]]:
+        """Partition, offset and metadata of what the group committed in ``partitions``; nothing where Kafka does not say."""
+        if not partitions:
+            return []
+        try:
+            found = self._consumer.committed([TopicPartition(self._settings.topic, one) for one in partitions], MARK_S)
+        except KafkaException as error:
+            log.warning("what is committed is not known: %s", error.args[0].str())
+            return []
+        return [(one.partition, one.offset, one.metadata) for one in found if one.error is None]
+
+    def mark(self, marks: Mapping[int, tuple[int, str]]) -> None:
+        """Commit an offset with metadata in each partition of ``marks``, and wait. What is refused is not marked.
+
+        What else was processed is committed without one: a death that comes now is no message's of those partitions.
+        """
+        topic, done = self._settings.topic, {partition: (offset, "") for partition, offset in self._processed.items()}
+        parts = [TopicPartition(topic, partition, *committed) for partition, committed in (done | dict(marks)).items()]
+        try:
+            self._consumer.commit(offsets=parts, asynchronous=False)
+        except KafkaException as error:
+            log.warning("not marked: %s", error.args[0].str())
+
     def commit_if_due(self) -> None:
         """Commit processed offsets when the commit interval has passed, without waiting for the answer."""
         now = time.monotonic()
@@ -125,7 +150,7 @@ class Member:
         if safe:
             self._processed.clear()
             self._say("committed")
-        if not self._owned:
+        if not self._owned and self._settings.membership != STATIC:  # a static member stays one until its session is over
             # close() alone sends no LeaveGroup for a member without partitions (docs/upstream). A new member has none between
             # the two rounds of a rebalance, and the others would wait for it until its session is over.
             self._consumer.unsubscribe()
@@ -221,18 +246,21 @@ class Member:
             threading.Event().wait(partitions * self._settings.partition_warmup_ms / 1000)  # the simulated load itself
 
     def _wake(self, kept: Sequence[int]) -> None:
-        """Send a request to the leader of a partition that was resumed, so that its broker thread looks at the fetchers again.
+        """Send a request to each leader of partitions that were resumed, so that its broker thread looks at the fetchers again.
 
         librdkafka pauses every kept partition for an incremental rebalance. It wakes no thread when it resumes them, so a
-        broker thread may sleep on for a second. The cure also needs a low fetch.queue.backoff.ms (docs/upstream). With
-        several brokers every leader would need a request.
+        broker thread may sleep on for a second. The cure also needs a low fetch.queue.backoff.ms (docs/upstream). A broker by
+        itself leads all partitions. Of several, each partition is asked for, and a leader that is dead is not waited for.
         """
-        if not (self._settings.wake == "on" and kept):
+        if self._settings.wake != "on":
             return
-        try:
-            self._consumer.get_watermark_offsets(TopicPartition(self._settings.topic, kept[0]), timeout=1, cached=False)
-        except KafkaException as error:
-            log.warning("waking the fetchers: %s", error.args[0].str())
+        several = "," in self._settings.bootstrap_servers
+        for partition in kept if several else kept[:1]:
+            part = TopicPartition(self._settings.topic, partition)
+            try:
+                self._consumer.get_watermark_offsets(part, timeout=0.1 if several else 1, cached=False)
+            except KafkaException as error:
+                log.warning("waking the fetchers: %s", error.args[0].str())
 
     def _tell(self, event: str, parts: list[TopicPartition], began: float | None) -> None:
         partitions = sorted(part.partition for part in parts)

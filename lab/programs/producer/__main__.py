@@ -8,23 +8,33 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Producer
 from prometheus_client import start_http_server
 
 from lab.errors import InputError
-from lab.programs.producer.send import Payloads, Tally, configuration, replay
+from lab.programs.producer.send import Contents, Ids, Payloads, Tally, configuration, replay
 from lab.programs.telemetry import Reports, process_started, reporter
 from lab.spec import settings as declarations
 from lab.spec.keys import Entities
-from lab.spec.producer import flags, settings
+from lab.spec.producer import Settings, flags, settings
+from lab.spec.profile import Profile
 
 log = logging.getLogger("lab.programs.producer")
 
 
-def main() -> int:
-    """Replay the profile. The exit code is 0 when every event was sent and acknowledged, 1 when not, and 2 on bad input."""
+def generated(chosen: Settings, profile: Profile) -> tuple[Ids, Contents]:
+    """What the lab's own events say: keys by Zipf's law, and random bytes."""
+    return Entities(chosen.seed, chosen.entities, profile.zipf), Payloads(chosen.seed, chosen.random_bytes)
+
+
+def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) -> int:
+    """Replay the profile. The exit code is 0 when every event was sent and acknowledged, 1 when not, and 2 on bad input.
+
+    ``make`` gives what the events say: their entities and their payloads.
+    """
     parser = flags()
     chosen = settings(parser.parse_args())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
@@ -55,9 +65,8 @@ def main() -> int:
             reports.say("phase", phase=phase, at=at)
             reports_producer.poll(0)
 
-    entities = Entities(chosen.seed, chosen.entities, profile.zipf)
-    payloads = Payloads(chosen.seed, chosen.random_bytes)
-    start = time.time() + chosen.start_in
+    entities, payloads = make(chosen, profile)
+    start = chosen.start_at or time.time() + chosen.start_in
     if chosen.reports_topic:
         reports.say("started", created=process_started())
         reports.say("profile", start=start, total=profile.total)

@@ -8,14 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from confluent_kafka import KafkaError, Producer
 
 from lab.kafka import event
-from lab.spec.keys import Entities
 from lab.spec.profile import Profile
 
 log = logging.getLogger("lab.programs.producer")
@@ -33,6 +32,20 @@ _UNKNOWN = {
     KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     KafkaError._TRANSPORT,
 }
+
+
+class Ids(Protocol):
+    """The entities of the events, one after the other."""
+
+    def take(self, count: int) -> npt.NDArray[np.uint64]:
+        """The entities of the next ``count`` events."""
+
+
+class Contents(Protocol):
+    """The payloads of the events, one after the other."""
+
+    def take(self, count: int) -> bytes | npt.NDArray[np.void]:
+        """The payload of the next ``count`` events: one of all, or one for each."""
 
 
 @dataclass
@@ -132,8 +145,8 @@ def replay(
     producer: Producer,
     topic: str,
     profile: Profile,
-    entities: Entities,
-    payloads: Payloads,
+    entities: Ids,
+    payloads: Contents,
     stop: threading.Event,
     started: Callable[[str, float], None],
     tally: Tally,

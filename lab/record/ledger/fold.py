@@ -1,11 +1,12 @@
-"""One pass over the events, batch by batch, to what a reconciliation needs of them. Pure: Arrow batches in, small tables out.
+"""One pass over the events, batch by batch, to what a reconciliation needs of them: Arrow batches in, small tables out.
 
 A batch is cut into runs: offsets of a partition that follow one another. The ingestion writes a partition's offsets in order,
 so a batch has few. Of each run its sum of crcs leaves, and of each receipt's end in it the sum up to there. The sums of a whole
 partition are put together from those of its runs, so nothing is sorted, shuffled or joined: that cost more than all the rest.
 
-:func:`fold` runs in Spark's Python workers. It is sent to them by value, because a cluster elsewhere has no lab. So this
-module imports nothing of the lab's.
+:func:`read` and :func:`fold` run in Spark's Python workers. They are sent to them by value, because a cluster elsewhere has no
+lab. So this module imports nothing of the lab's. A worker is given names of files. Rows that Spark reads go through the JVM,
+one by one, and through a socket, which cost more than folding them.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 COLUMNS = ("partition", "offset", "seq", "ts", "crc")  # of the events
 BIN_NS = 200_000_000  # a bin of the schedule
 SEQS = 2**18  # in a bitmap
+BATCH = 2**19  # events that are read at a time
 RUN, END, SEQ, BIN = range(4)  # kinds of rows
 # RUN: first = key, count messages, sum of crcs. END: offset = key, crc = count, sum from its run's ``first`` to it.
 # SEQ: bits of the seqs from key x SEQS on. BIN: count events scheduled in the bin key.
@@ -62,6 +65,14 @@ def ends_of(receipts: pd.DataFrame) -> dict[int, Longs]:
     numbers = receipts["partition"].unique().tolist()
     own = (receipts.loc[receipts["partition"] == number, ["first", "last"]] for number in numbers)
     return {number: np.unique(one.to_numpy(np.int64)) for number, one in zip(numbers, own, strict=True)}
+
+
+def read(names: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The COLUMNS of the events in the Parquet files of each of ``names`` (file)."""
+    for batch in names:
+        for name in batch.column("file").to_pylist():
+            with pq.ParquetFile(name) as file:
+                yield from file.iter_batches(BATCH, columns=list(COLUMNS))
 
 
 def fold(batches: Iterable[pa.RecordBatch], ends: Mapping[int, Longs]) -> Iterator[pa.RecordBatch]:

@@ -26,7 +26,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.utils import get_active_spark_context
 
 from lab.errors import LabFault
-from lab.kafka import deadletter, event, login
+from lab.kafka import deadletter, event, forms
+from lab.record.ledger import CHECKPOINT
 
 EVENTS = "partition int, offset long, entity_id long, seq long, ts long, crc long"
 RECEIPTS = "pod string, partition int, first long, last long, count long, checksum long, start double, end double"
@@ -35,7 +36,6 @@ DEAD_LETTERS = (
     "seq long, crc long, at_partition int, at long"
 )
 TABLES = {"events": EVENTS, "receipts": RECEIPTS, "dead_letters": DEAD_LETTERS}
-CHECKPOINT = "_checkpoint"
 
 # A broker that is gone is told within the minute, after three tries.
 _PATIENCE = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
@@ -79,7 +79,7 @@ def ingest(
     for name in TABLES:
         if _has_data(ledger / name) and not (ledger / CHECKPOINT / name).exists():
             raise LabFault(f"{ledger / name} has data but no checkpoint to append from: ingest into another folder")
-    source = {"kafka.bootstrap.servers": bootstrap, "maxOffsetsPerTrigger": str(most_offsets), **login.spark(settings or {})}
+    source = {"kafka.bootstrap.servers": bootstrap, "maxOffsetsPerTrigger": str(most_offsets), **forms.spark(settings or {})}
     # Each task pays for itself and for a file: one a core, not one a partition.
     events = decode_events(_stream(spark, source, topics.events)).coalesce(spark.sparkContext.defaultParallelism)
     receipts = decode_receipts(_stream(spark, source, topics.receipts))

@@ -32,13 +32,14 @@ small trial's CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 
 from lab.errors import LabFault
 from lab.record.ledger import fold
@@ -51,23 +52,27 @@ MOST_TASKS = 16  # each leaves a bit for each seq: 12 MB of 100 M
 NAMED = 1000  # ranges named of each kind; totals count all
 
 
-def reconcile(events: DataFrame, receipts: DataFrame, dead_letters: DataFrame | None = None) -> Reconciliation:
-    """Check ``receipts`` and ``dead_letters`` against ``events``, as ``ingest`` writes them: each offset once.
+def reconcile(
+    spark: SparkSession, events: Sequence[Path], receipts: pd.DataFrame, dead_letters: pd.DataFrame | None = None
+) -> Reconciliation:
+    """Check ``receipts`` and ``dead_letters`` against the files of ``events``, as ``ingest`` writes them: each offset once.
 
     Raises :class:`LabFault` for a receipt with a field missing or with its ends the wrong way round.
     """
-    said = receipts.toPandas()
-    return check(folded(events, said), said, None if dead_letters is None else dead_letters.toPandas())
+    return check(folded(spark, events, receipts), receipts, dead_letters)
 
 
-def folded(events: DataFrame, said: pd.DataFrame) -> Folded:
+def folded(spark: SparkSession, events: Sequence[Path], said: pd.DataFrame) -> Folded:
     """What checking the receipts ``said`` needs of ``events``, which are read once, by as many tasks as there are cores."""
     _check_form(said)
     ends = fold.ends_of(said)
-    cores = events.sparkSession.sparkContext.defaultParallelism
-    few = events.select(*fold.COLUMNS).coalesce(min(cores, MOST_TASKS))
-    folding = fold.fold  # the function and what it names are pickled: of the module all that it holds would be
-    return fold.merge(few.mapInArrow(lambda batches: folding(batches, ends), fold.DDL).toArrow())
+    names = spark.createDataFrame([(str(file.absolute()),) for file in events], "file string")
+    few = names.repartition(max(1, min(spark.sparkContext.defaultParallelism, MOST_TASKS, len(events))))
+    folding, reading = (
+        fold.fold,
+        fold.read,
+    )  # functions and what they name are pickled: of the module all that it holds would be
+    return fold.merge(few.mapInArrow(lambda names: folding(reading(names), ends), fold.DDL).toArrow())
 
 
 def check(events: Folded, said: pd.DataFrame, dead_letters: pd.DataFrame | None = None) -> Reconciliation:

@@ -68,11 +68,13 @@ def _start(master: str, heap: str, log_level: str, long: bool) -> SparkSession:
     atexit.register(processes.clear, scratch)  # before Spark registers its own, so it runs after it
     logging = scratch / "log4j2.properties"
     logging.write_text(jars.log4j(log_level))
+    jvm = _LONG if long else _SHORT
     settings = {
         "spark.driver.memory": heap,
         "spark.driver.maxResultSize": "0",  # the ends of millions of receipts
         "spark.jars": ",".join(map(str, jars.spark_kafka())),
-        "spark.driver.extraJavaOptions": f"{_LONG if long else _SHORT} -Dlog4j2.configurationFile={logging}",
+        "spark.driver.extraJavaOptions": f"{jvm} -Dlog4j2.configurationFile={logging}",
+        "spark.executor.extraJavaOptions": jvm,  # of workers elsewhere; a local master has none
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch),
@@ -97,8 +99,14 @@ def _start(master: str, heap: str, log_level: str, long: bool) -> SparkSession:
         with identity.inherited(scratch):  # PySpark takes no other environment for its JVM
             return builder.getOrCreate()
     except Exception as error:
-        raise LabFault(f"Spark on {master} did not start: {str(error).splitlines()[0]}") from error
+        raise LabFault(f"Spark on {master} did not start: {reason(error)}") from error
     finally:
         # PySpark's handler cancels jobs first, and raises when Spark is gone: Ctrl-C would then leave a cluster half ended.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)
+
+
+def reason(error: Exception) -> str:
+    """The line with the JVM's exception, which Py4J puts second and after a colon, or the only line there is."""
+    lines = str(error).splitlines()
+    return next((line[2:] for line in lines[1:] if line.startswith(": ")), lines[0])

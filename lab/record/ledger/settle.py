@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from lab import wholefile
-from lab.record.ledger.ingest import CHECKPOINT, MOST_OFFSETS, TABLES, Topics, ingest, read
+from lab.record.ledger import CHECKPOINT, INGESTED, LEDGER, VERDICT, ingested
+from lab.record.ledger.ingest import MOST_OFFSETS, TABLES, Topics, ingest, read
 from lab.record.ledger.reconcile import check, folded
 from lab.record.ledger.rollup import RATES, rates
 from lab.record.reconciliation import Reconciliation
 
-LEDGER, VERDICT = "ledger", "reconciliation.json"
-COMMITTED = "_committed.json"  # the files of events that count, while the others are removed
+KINDS = {"int": pa.int32(), "long": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
 
 def settle(
@@ -31,33 +31,44 @@ def settle(
     settings: Mapping[str, str] | None = None,
     most_offsets: int = MOST_OFFSETS,
 ) -> Reconciliation:
-    """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside.
+    """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside, as :func:`conclude` does.
 
-    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.record.ledger.rollup.rates`, sorted),
-    ``ledger/events/*.parquet`` and, of a trial that has a topic for them, ``dead_letters.parquet``. A continuous ingestion into
-    the same ledger must have been stopped; it is carried on. ``at_rest`` says that nobody writes to the topics any more.
-    ``settings`` are those with which a client logs in to Kafka, if it has to. On failure everything is left as it is, to be
-    called again: it then goes on after the last batch (``most_offsets`` messages) that was ingested. Raises :class:`LabFault`.
+    A continuous ingestion into the same ledger must have been stopped; it is carried on. ``at_rest`` says that nobody writes to
+    the topics any more. ``settings`` are those with which a client logs in to Kafka, if it has to. On failure, even by the loss
+    of this process, everything is left as it is, to be called again: it then goes on after the last batch (``most_offsets``
+    messages) that was ingested, and once all is ingested it asks no broker. Raises :class:`LabFault`.
     """
     ledger = record / LEDGER
-    if (ledger / COMMITTED).exists():  # all was written, and what is in the way was being removed
-        _close(ledger)
-        return Reconciliation.from_json(json.loads((record / VERDICT).read_text()))
-    ingest(spark, bootstrap, topics, ledger, in_turn=not at_rest, settings=settings, most_offsets=most_offsets)
-    events, receipts = read(spark, ledger, "events"), read(spark, ledger, "receipts")
-    dead = read(spark, ledger, "dead_letters") if topics.dead_letters else None
-    said = receipts.toArrow()
-    left = folded(events, said.to_pandas())
-    verdict = check(left, said.to_pandas(), None if dead is None else dead.toPandas())
-    _write(said.sort_by([(name, "ascending") for name in ("start", "partition", "first")]), record / "receipts.parquet")
-    if dead is not None:
-        order = [(name, "ascending") for name in ("failed", "partition", "offset", "at")]
-        _write(dead.toArrow().sort_by(order), record / "dead_letters.parquet")
-    _write(pa.Table.from_pandas(rates(left.scheduled, said.to_pandas()), RATES), record / "rates.parquet")
-    wholefile.write(record / VERDICT, json.dumps(verdict.to_json(), indent=1) + "\n")
-    wholefile.write(ledger / COMMITTED, json.dumps(_committed(events)))
-    _close(ledger)
-    return verdict
+    if not ingested(record):
+        ingest(spark, bootstrap, topics, ledger, in_turn=not at_rest, settings=settings, most_offsets=most_offsets)
+        names = [name for name in TABLES if name != "dead_letters" or topics.dead_letters]
+        wholefile.write(ledger / INGESTED, json.dumps({name: _files(read(spark, ledger, name)) for name in names}))
+    return conclude(spark, record)
+
+
+def conclude(spark: SparkSession, record: Path) -> Reconciliation:
+    """Draw the verdict on what was ingested into ``record``/ledger. It needs no broker.
+
+    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.record.ledger.rollup.rates`, sorted),
+    ``ledger/events/*.parquet`` and, of a trial that has a topic for them, ``dead_letters.parquet``. It can be called again
+    wherever it was interrupted. Raises :class:`LabFault` for receipts that are none.
+    """
+    ledger = record / LEDGER
+    files = json.loads((ledger / INGESTED).read_text())
+    if not (record / VERDICT).exists():  # where it is, all was written, and what is in the way was being removed
+        said = _table(ledger, "receipts", files["receipts"])
+        frame = said.to_pandas()
+        left = folded(spark, [ledger / "events" / file for file in files["events"]], frame)
+        dead = _table(ledger, "dead_letters", files["dead_letters"]) if "dead_letters" in files else None
+        verdict = check(left, frame, None if dead is None else dead.to_pandas())
+        _write(said.sort_by([(name, "ascending") for name in ("start", "partition", "first")]), record / "receipts.parquet")
+        if dead is not None:
+            order = [(name, "ascending") for name in ("failed", "partition", "offset", "at")]
+            _write(dead.sort_by(order), record / "dead_letters.parquet")
+        _write(pa.Table.from_pandas(rates(left.scheduled, frame), RATES), record / "rates.parquet")
+        wholefile.write(record / VERDICT, json.dumps(verdict.to_json(), indent=1) + "\n")
+    _close(ledger, files["events"])
+    return Reconciliation.from_json(json.loads((record / VERDICT).read_text()))
 
 
 def _write(table: pa.Table, path: Path) -> None:
@@ -67,25 +78,31 @@ def _write(table: pa.Table, path: Path) -> None:
     partial.rename(path)
 
 
-def _committed(events: DataFrame) -> list[str]:
-    """The names of the files that ``events`` are in."""
-    return sorted(Path(unquote(urlparse(name).path)).name for name in events.inputFiles())
+def _files(table: DataFrame) -> list[str]:
+    """The names of the files that ``table`` is in. A batch that failed and was repeated leaves others beside them."""
+    return sorted(Path(unquote(urlparse(name).path)).name for name in table.inputFiles())
 
 
-def _close(ledger: Path) -> None:
+def _table(ledger: Path, name: str, files: Sequence[str]) -> pa.Table:
+    """The table in ``files``. Spark's own log names them by absolute path, and the record may have been moved."""
+    fields = (one.split() for one in TABLES[name].split(", "))
+    schema = pa.schema([(field, KINDS[kind]) for field, kind in fields])
+    return pa.concat_tables([schema.empty_table(), *(pq.read_table(ledger / name / file, schema=schema) for file in files)])
+
+
+def _close(ledger: Path, events: Collection[str]) -> None:
     """Make the events plain files that can be moved, and remove what only a further ingestion would need.
 
     Spark's log of the files it committed names them by absolute path, so a folder with it can't be read elsewhere; without
     it, a file that a failed and repeated batch left behind would be read too.
     """
-    committed = set(json.loads((ledger / COMMITTED).read_text()))
     for path in (ledger / "events").iterdir():
         if path.name == "_spark_metadata":
             shutil.rmtree(path)
-        elif path.name not in committed:
+        elif path.name not in events:
             path.unlink()
     for name in TABLES:
         if name != "events":
             shutil.rmtree(ledger / name, ignore_errors=True)
     shutil.rmtree(ledger / CHECKPOINT, ignore_errors=True)
-    (ledger / COMMITTED).unlink()
+    (ledger / INGESTED).unlink()

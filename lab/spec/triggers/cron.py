@@ -247,27 +247,28 @@ def read(trigger: Cron, now: datetime) -> Reading:
     Both schedules are asked for their next time after ``now``; the trigger is active unless the next start comes first. Where
     an expression never comes due (30 February), such a start leaves the trigger active, and such an end alone inactive.
     """
-    local = now.astimezone(ZoneInfo(trigger.zone))
-    starts, ends = (parse_schedule(text).after(local) for text in (trigger.start, trigger.end))
+    local, (starts, ends) = now.astimezone(ZoneInfo(trigger.zone)), due(trigger, now)
     active = _active(starts, ends)
-    value = trigger.replicas if active else 0
+    value, zone = trigger.replicas if active else 0, local.tzinfo
     return Reading(
         float(value),
         active,
-        (f"{local:%Y-%m-%d %H:%M %Z}: next start {_shown(starts)}, next end {_shown(ends)}: {value} replicas",),
+        (f"{local:%Y-%m-%d %H:%M %Z}: next start {_shown(starts, zone)}, next end {_shown(ends, zone)}: {value} replicas",),
     )
+
+
+def due(trigger: Cron, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """The next start and the next end after ``now``, in UTC; None for an expression that never comes due."""
+    local = now.astimezone(ZoneInfo(trigger.zone))
+    starts, ends = (parse_schedule(text).after(local) for text in (trigger.start, trigger.end))
+    return starts and starts.astimezone(UTC), ends and ends.astimezone(UTC)
 
 
 def _active(starts: datetime | None, ends: datetime | None) -> bool:
     if ends is None:
         return starts is None
-    return starts is None or _instant(ends) <= _instant(starts)
+    return starts is None or ends <= starts  # in UTC: clocks repeat an hour
 
 
-def _instant(when: datetime) -> datetime:
-    """``when`` in UTC: two times of one zone are otherwise compared by their clocks, which repeat an hour."""
-    return when.astimezone(UTC)
-
-
-def _shown(when: datetime | None) -> str:
-    return f"{when:%Y-%m-%d %H:%M %Z}" if when else "never"
+def _shown(when: datetime | None, zone: tzinfo | None) -> str:
+    return f"{when.astimezone(zone):%Y-%m-%d %H:%M %Z}" if when else "never"

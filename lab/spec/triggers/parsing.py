@@ -48,11 +48,11 @@ def parse(triggers: object, where: object) -> tuple[Trigger, ...]:
     return tuple(parsed)
 
 
-def compressed(content: Mapping[str, Any], trigger: Trigger, scale: Scale, where: object) -> dict[str, Any]:
-    """The trigger ``content``, which was read as ``trigger``, at ``scale``; cpu and memory stay as they are.
+def compressed(content: Mapping[str, Any], trigger: Trigger, scale: Scale) -> dict[str, Any]:
+    """The trigger ``content``, which was read as ``trigger``, at ``scale``; cpu, memory and cron stay as they are.
 
-    A prometheus trigger's threshold is multiplied by the scale's rate alone: whether its query is a lag can't be known.
-    Raises :class:`InputError` for cron: a time of day is no length.
+    A prometheus trigger's threshold is multiplied by the scale's rate alone: whether its query is a lag can't be known. A time
+    of day is no length: :mod:`lab.spec.anchor` moves a trial's own.
     """
     metadata = dict(content["metadata"])
     match trigger:
@@ -74,8 +74,6 @@ def compressed(content: Mapping[str, Any], trigger: Trigger, scale: Scale, where
             for field, compress in (("lagThreshold", scale.messages), ("activationLagThreshold", scale.most_messages)):
                 if metadata.get(field):
                     metadata[field] = str(compress(int(metadata[field])))
-        case cron.Cron():
-            raise InputError(where, "spec.triggers", "cron", "any other trigger: a trial compresses no time of day")
-        case resource.Resource():
+        case cron.Cron() | resource.Resource():
             pass
     return dict(content) | {"metadata": metadata}

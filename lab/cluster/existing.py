@@ -1,0 +1,220 @@
+"""A cluster that someone already runs, with their brokers, KEDA, metrics and Prometheus.
+
+Nothing is installed, and nothing of theirs is changed. A trial has a namespace and topics of its own. They are created, never
+taken over, and go with it. What such a cluster does not show, as the controller's log, is "no data" in the record.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import urllib3
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
+
+from lab.cluster import apply, fit, keda, metrics
+from lab.cluster.fit import Fit
+from lab.cluster.quorum import Quorum
+from lab.errors import LabFault
+from lab.wait import until
+
+log = logging.getLogger("lab.cluster")
+
+ANSWER_S = 10.0
+PROCESS_NODE = "process-node"  # the version that the lab's own node gives as its kubelet's: it runs commands, not images
+# What the lab does in a cluster: (verb, API group, resource).
+RIGHTS = (
+    ("create", "", "namespaces"),
+    ("delete", "", "namespaces"),
+    *(("create", "", name) for name in ("configmaps", "secrets", "services")),
+    *(("patch", "apps", name) for name in ("deployments", "deployments/scale", "statefulsets")),
+    ("patch", "batch", "jobs"),
+    *(("patch", "keda.sh", name) for name in ("scaledobjects", "triggerauthentications")),
+    *(("watch", group, name) for group, name in (("", "pods"), ("apps", "deployments"), ("batch", "jobs"))),
+    ("watch", "autoscaling", "horizontalpodautoscalers"),
+    ("get", "apiregistration.k8s.io", "apiservices"),
+)
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a cluster is reached, as its user says.
+
+    ``context`` is the kubeconfig's that may be used, named so that no other is used by mistake. ``bootstrap`` is Kafka's
+    address as this process sees it, ``pod_bootstrap`` as pods do. ``kafka_settings`` hold a login and no names of files.
+    ``prometheus`` is "" where none is asked, ``image`` None where nodes run the lab's programs as processes.
+    """
+
+    kubeconfig: Path
+    context: str
+    bootstrap: str
+    pod_bootstrap: str
+    kafka_settings: Mapping[str, str]
+    prometheus: str = ""
+    image: str | None = None
+
+
+@dataclass
+class Existing:
+    """A cluster that is there; see :class:`lab.cluster.Cluster`."""
+
+    access: Access
+    versions: dict[str, str]
+    runtime: str = "existing"
+
+    @property
+    def bootstrap(self) -> str:
+        """Kafka's address, as seen from this process."""
+        return self.access.bootstrap
+
+    @property
+    def pod_bootstrap(self) -> str:
+        """Kafka's address, as seen from pods."""
+        return self.access.pod_bootstrap
+
+    @property
+    def kafka_settings(self) -> Mapping[str, str]:
+        """The user's login."""
+        return self.access.kafka_settings
+
+    @property
+    def prometheus_url(self) -> str:
+        """Prometheus's address. Raises :class:`LabFault` where none is asked: the samples are then no data."""
+        if not self.access.prometheus:
+            raise LabFault("no Prometheus was named (--prometheus)")
+        return self.access.prometheus
+
+    @property
+    def pod_prometheus_url(self) -> str:
+        """The same address; "" where none is asked."""
+        return self.access.prometheus
+
+    @property
+    def fit(self) -> Fit:
+        """The user's image with the limits of a container; nothing on nodes that run processes."""
+        return fit.kind(self.access.image, {}) if self.access.image else fit.BINARY
+
+    def api(self) -> client.ApiClient:
+        """A new API client with the rights of the context."""
+        return connect(self.access)
+
+    def controller_log(self) -> str:
+        """None: it is not ours to read. Raises :class:`LabFault`, so that the record has the reason."""
+        raise LabFault("an existing cluster does not show kube-controller-manager's log")
+
+    def check(self) -> None:
+        """Nothing of it is the lab's: what dies is seen by what it answers no more."""
+
+    def brokers(self, count: int) -> Quorum:
+        """None: what asks for them is refused before a trial begins."""
+        raise LabFault(f"no {count} brokers of a trial's own on an existing cluster, whose Kafka is someone's")
+
+    def down(self) -> None:
+        """Leave it as it is: each trial has taken away what it made."""
+
+    def keep(self) -> None:
+        """Leave it as it is."""
+
+
+def up(access: Access) -> Existing:
+    """Ask everything that a trial needs whether it is there; returns when all of it answers.
+
+    Raises :class:`LabFault` with one line that names what is missing or forbidden, before anything is created.
+    """
+    with connect(access) as api:
+        versions = _kubernetes(api, access)
+        if denied := list(_denied(api)):
+            raise LabFault(f"context {access.context} may not {', '.join(denied)}")
+        _keda(api)
+        _nodes(api, access)
+        _warn(api)
+    _kafka(access)
+    if access.prometheus:
+        until(lambda: metrics.prometheus_ready(access.prometheus), ANSWER_S, f"Prometheus's /-/ready at {access.prometheus}")
+    log.info("the cluster of context %s is used as it is: %s", access.context, versions["kube-apiserver"])
+    return Existing(access, versions)
+
+
+def connect(access: Access) -> client.ApiClient:
+    """A client of the context. Raises :class:`LabFault` where the kubeconfig has none of that name."""
+    try:
+        api: client.ApiClient = config.new_client_from_config(str(access.kubeconfig), access.context)
+    except config.ConfigException as error:
+        raise LabFault(f"{access.kubeconfig}: context {access.context!r}: {' '.join(str(error).split())}") from None
+    return api
+
+
+def _kubernetes(api: client.ApiClient, access: Access) -> dict[str, str]:
+    try:
+        found = client.VersionApi(api).get_code(_request_timeout=ANSWER_S)
+    except (ApiException, urllib3.exceptions.HTTPError) as error:
+        raise LabFault(f"context {access.context}: its API server does not answer: {_reason(error)}") from None
+    return {"kube-apiserver": str(found.git_version), "keda-operator": "unknown", "kafka": "unknown"}
+
+
+def _keda(api: client.ApiClient) -> None:
+    try:
+        DynamicClient(api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
+    except ResourceNotFoundError:
+        raise LabFault("the cluster has no KEDA: no ScaledObject of keda.sh/v1alpha1") from None
+    apply.wait_for_api_service(api, keda.EXTERNAL_METRICS, ANSWER_S, lambda: None)
+
+
+def _denied(api: client.ApiClient) -> Iterator[str]:
+    """What of RIGHTS the cluster denies, in words."""
+    reviews = client.AuthorizationV1Api(api)
+    for verb, group, resource in RIGHTS:
+        name, _, part = resource.partition("/")
+        attributes = client.V1ResourceAttributes(verb=verb, group=group, resource=name, subresource=part)
+        spec = client.V1SelfSubjectAccessReviewSpec(resource_attributes=attributes)
+        answer = reviews.create_self_subject_access_review(client.V1SelfSubjectAccessReview(spec=spec)).status
+        if not (answer and answer.allowed):
+            yield f"{verb} {resource}"
+
+
+def _nodes(api: client.ApiClient, access: Access) -> None:
+    """Without an image every node must be one of the lab's own, which runs processes."""
+    if access.image is not None:
+        return
+    told = [node.status and node.status.node_info for node in client.CoreV1Api(api).list_node(_request_timeout=ANSWER_S).items]
+    if not told or any(not one or one.kubelet_version != PROCESS_NODE for one in told):
+        raise LabFault("--pod-image: None is not allowed; allowed: an image of the lab's programs, which nodes can pull")
+
+
+def _warn(api: client.ApiClient) -> None:
+    """Name what an earlier session left that was killed; it may also be another's that runs now, so nothing is deleted."""
+    left = client.CoreV1Api(api).list_namespace(label_selector=f"created-by={apply.MANAGER}", _request_timeout=ANSWER_S).items
+    if left:
+        names = ", ".join(str(one.metadata.name) for one in left if one.metadata)
+        log.warning("namespaces of other sessions, running or killed: %s (kubectl delete namespace NAME)", names)
+
+
+def _kafka(access: Access) -> None:
+    errors: list[KafkaError] = []
+    own: dict[str, Any] = {"bootstrap.servers": access.bootstrap, "log_level": 2, "error_cb": errors.append}
+    admin = AdminClient(own | dict(access.kafka_settings))
+    try:
+        admin.list_topics(timeout=ANSWER_S)
+    except KafkaException as error:
+        admin.poll(0)  # the reason comes by error_cb; the exception knows of a timeout only
+        reason = _kafka_reason([*errors, error.args[0]])
+        raise LabFault(f"--bootstrap-servers: Kafka does not answer at {access.bootstrap}: {reason}") from None
+
+
+def _kafka_reason(errors: Sequence[KafkaError]) -> str:
+    """The one of ``errors`` that says most: a login that was refused before a connection that was lost."""
+    refused = [one for one in errors if one.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)]
+    lost = [one for one in errors if one.code() != KafkaError._ALL_BROKERS_DOWN]
+    return " ".join((refused or lost or errors)[0].str().split())
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error.reason if isinstance(error, ApiException) else error).split())[:200]

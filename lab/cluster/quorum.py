@@ -1,0 +1,118 @@
+"""Several real KRaft nodes as local processes, each broker and controller: one may die, and start again or be lost."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from lab.cluster import broker
+from lab.errors import LabFault
+from lab.host import processes
+
+STOP_S = 3.0  # nothing of them is kept: they are not waited for as brokers that go in order are
+
+
+@dataclass
+class Node:
+    """One node: where clients find it, its folder, and its process, None while it is down."""
+
+    bootstrap: str
+    folder: Path
+    daemon: processes.Daemon | None = None
+
+
+@dataclass
+class Quorum:
+    """Running nodes by number, from 1, in the ``run`` of a cluster; ``settings`` are those with which a client logs in."""
+
+    run: Path
+    folder: Path
+    nodes: dict[int, Node]
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all nodes, whether they are up or not."""
+        return ",".join(node.bootstrap for node in self.nodes.values())
+
+    @property
+    def down(self) -> list[int]:
+        """The nodes that were killed and not started since."""
+        return [number for number, node in self.nodes.items() if node.daemon is None]
+
+    def check(self) -> None:
+        """Raise :class:`LabFault` when a node has died that was not killed."""
+        for node in self.nodes.values():
+            if node.daemon is not None:
+                node.daemon.check()
+
+    def kill(self, number: int) -> int:
+        """SIGKILL node ``number``, and return its pid when it is gone. Raises :class:`LabFault` for one that is down."""
+        daemon = self.nodes[number].daemon
+        if daemon is None:
+            raise LabFault(f"broker {number} is down already")
+        daemon.check()
+        self.nodes[number].daemon = None
+        daemon.process.kill()
+        daemon.process.wait(timeout=10)
+        processes.forget(self.run, daemon.process.pid)
+        return daemon.process.pid
+
+    def lose(self, number: int, topic: str) -> int:
+        """Delete what node ``number``, which is down, has of ``topic``; returns how many partitions that were."""
+        copies = [path for path in (self.nodes[number].folder / "data").glob(f"{topic}-*") if path.is_dir()]
+        for path in copies:
+            shutil.rmtree(path)
+        return len(copies)
+
+    def start(self, numbers: Sequence[int]) -> None:
+        """Start these nodes, for the first time or again, with what is in their folders. It does not wait for them."""
+        for number in numbers:
+            node = self.nodes[number]
+            node.daemon = broker.begin(self.run, node.folder, f"{self.folder.name}-{number}")
+
+    def close(self) -> None:
+        """End all nodes, and delete what they kept."""
+        daemons = [node.daemon for node in self.nodes.values() if node.daemon is not None]
+        for node in self.nodes.values():
+            node.daemon = None
+        alive = [psutil.Process(one.process.pid) for one in daemons if one.process.poll() is None]
+        processes.end(alive, STOP_S)
+        for one in daemons:
+            one.process.wait(timeout=10)
+            processes.forget(self.run, one.process.pid)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def start(run: Path, count: int, login: Mapping[str, str] | None = None) -> Quorum:
+    """Start ``count`` nodes on free loopback ports, open to all unless there is a ``login``; returns when they answer.
+
+    Raises :class:`LabFault`, with none of them left running, when they don't.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="quorum-", dir=run))
+    ports = iter(processes.free_ports(2 * count))
+    clients, controllers = ({number: f"127.0.0.1:{next(ports)}" for number in range(1, count + 1)} for _ in range(2))
+    nodes = {number: Node(client, folder / str(number)) for number, client in clients.items()}
+    made = Quorum(run, folder, nodes, dict(login or {}))
+    cluster = broker.cluster_id()
+
+    def prepare(number: int) -> None:
+        node, own = nodes[number], {"CLIENT": clients[number]}
+        text = broker.properties(node.folder / "data", own, own, controllers[number], login, number=number, voters=controllers)
+        broker.prepare(run, node.folder, text, cluster)
+
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(prepare, nodes))
+        made.start(list(nodes))
+        broker.wait_for(made.bootstrap, made.check, login, count)
+    except BaseException:
+        made.close()
+        raise
+    return made

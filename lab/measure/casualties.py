@@ -1,0 +1,61 @@
+"""Casualties: containers that ended by themselves or by their liveness probe, as the pods' own status says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.origin import UNSCALED
+from lab.record.store import Record
+from lab.record.views import CONSUMER
+
+BACK_OFF = "CrashLoopBackOff"
+
+
+class Casualties(Measure):
+    """The restarts of the consumers' containers until the trial's end. ``codes`` counts how they had ended, by exit code.
+
+    ``first_s`` is from the profile's start to the first restart that was seen; it is missing where there was none.
+    """
+
+    restarts = number("restarts", "restarts of consumers' containers")
+    pods = number("pods", "pods whose container was restarted")
+    backed_off = number("pods", f"pods that were in {BACK_OFF}")
+    first_s = number("s", "first restart after the profile's start", UNSCALED)
+    codes = detail(dict[int, int], "how the restarted containers had ended: exit code and number")
+
+
+@measure
+def casualties(record: Record) -> Casualties:
+    """Count them; no data where the trial never came to its profile."""
+    start, end = record.profile_start, record.end
+    counts: dict[str, int] = {}
+    codes: dict[int, int] = {}
+    backed_off: set[str] = set()
+    first: float | None = None
+    for t, pod, status in _statuses(record, end):
+        if (status.get("state") or {}).get("waiting", {}).get("reason") == BACK_OFF:
+            backed_off.add(pod)
+        count, known = int(status.get("restartCount", 0)), counts.get(pod, 0)
+        if count > known:
+            counts[pod] = count
+            first = t if first is None else first
+            code = (status.get("lastState") or {}).get("terminated", {}).get("exitCode")
+            if code is not None:
+                codes[int(code)] = codes.get(int(code), 0) + count - known
+    return Casualties(
+        restarts=sum(counts.values()),
+        pods=len(counts),
+        backed_off=len(backed_off),
+        first_s=None if first is None else first - start,
+        codes=codes,
+    )
+
+
+def _statuses(record: Record, end: float) -> Iterator[tuple[float, str, dict[str, Any]]]:
+    """(time, pod, status of its container) of every watch event of a consumer's pod until ``end``."""
+    for one in record.watched("Pod"):
+        if one.t <= end and one.object["metadata"].get("labels", {}).get("app") == CONSUMER:
+            for status in (one.object.get("status") or {}).get("containerStatuses") or ():
+                yield one.t, one.name, status

@@ -1,0 +1,108 @@
+"""Failover: what became of the messages that brokers had acknowledged, and how long partitions stood still, when some died."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.origin import UNSCALED
+from lab.measure.delivery import delivery
+from lab.record.store import Record
+from lab.spec.brokers import KillBroker, StartBrokers
+from lab.spec.inputs import DRAINED
+
+
+class Acknowledged(Measure):
+    """The producer's acknowledgements beside the topic and the receipts.
+
+    ``unknown`` are messages whose acknowledgement never came: a broker may have them or not, so they are in no other number.
+    ``gone`` were acknowledged, and are not on the topic, or are skipped or, in a trial that was to drain, never reached by
+    the group. ``surplus`` are on the topic beyond all that may be there. ``resent`` are on it a second time.
+    """
+
+    sent = number("messages", "messages sent")
+    acked = number("messages", "messages that the brokers acknowledged")
+    unknown = number("messages", "messages whose acknowledgement never came")
+    failed = number("messages", "messages that the brokers refused")
+    stored = number("messages", "different messages on the topic")
+    processed = number("messages", "messages processed")
+    dead = number("messages", "dead letters")
+    gone = number("messages", "acknowledged messages that are neither processed nor dead letters")
+    surplus = number("messages", "messages on the topic that were neither acknowledged nor unknown")
+    resent = number("messages", "messages on the topic a second time")
+
+
+@measure
+def acknowledged(record: Record) -> Acknowledged:
+    """Compare the tally with the ledger; no data when either is missing."""
+    found, ledger = delivery(record), record.reconciliation
+    if found.why:
+        raise NoData(found.why)
+    tallies = [one.detail for one in record.reports("produced")]
+    fates = ("sent", "acked", "unknown", "failed")
+    sent, acked, unknown, failed = (sum(int(tally[name]) for tally in tallies) for name in fates)
+    stored = ledger.produced - ledger.resent
+    return Acknowledged(
+        sent=sent,
+        acked=acked,
+        unknown=unknown,
+        failed=failed,
+        stored=stored,
+        processed=ledger.processed,
+        dead=ledger.dead_messages,
+        gone=max(0, acked - stored) + int(found.lost) + _never_reached(record, int(found.lost)),
+        surplus=max(0, stored - acked - unknown),
+        resent=ledger.resent,
+    )
+
+
+class Failover(Measure):
+    """The brokers that were killed, and what that cost the group's partitions.
+
+    ``standstill_s`` is the longest time from a kill to the end of the first receipt that a partition began after it; it is
+    missing when a partition had none. ``in_sync_s`` is the longest from a start until every copy was in sync again.
+    """
+
+    killed = number("brokers", "brokers killed")
+    standstill_s = number("s", "longest standstill of a partition after a broker was killed", UNSCALED)
+    in_sync_s = number("s", "longest time from a broker's start until every copy was in sync", UNSCALED)
+    kills = detail(list[dict[str, Any]], "each kill: role, broker, partitions that it led, and the longest standstill, s")
+
+
+@measure
+def failover(record: Record) -> Failover:
+    """Measure every kill of a broker; no data where none was killed."""
+    rows = [row for row in record.trial.events if row["event"] == KillBroker.name]
+    if not rows:
+        raise NoData("no broker was killed")
+    kills = [
+        {name: row["result"][name] for name in ("broker", "led")}
+        | {"role": row["role"], "standstill_s": _standstill(record, row["t"])}
+        for row in rows
+    ]
+    each = [one["standstill_s"] for one in kills]
+    starts = [row["result"]["in_sync_s"] for row in record.trial.events if row["event"] == StartBrokers.name]
+    return Failover(
+        killed=len(rows),
+        standstill_s=None if None in each else max(each),
+        in_sync_s=max(starts, default=None),
+        kills=kills,
+    )
+
+
+def _never_reached(record: Record, lost: int) -> int:
+    """Messages on the topic that nobody came to, in a trial that was to drain; what counts as ``lost`` is not among them."""
+    if record.inputs.until != DRAINED:
+        return 0
+    ledger = record.reconciliation
+    return ledger.unseen_messages + ledger.lost_messages - lost
+
+
+def _standstill(record: Record, t: float) -> float | None:
+    """The longest time, s, from ``t`` to the end of the first receipt that a partition began after it; None: one had none."""
+    receipts = record.receipts
+    ends = receipts[receipts["start"] > t].groupby("partition")["end"].min()
+    if len(ends) < record.inputs.partitions:
+        return None
+    return float(ends.max() - t)

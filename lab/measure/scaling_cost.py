@@ -1,0 +1,252 @@
+"""Scaling cost: the messages that an autoscaler's rebalances cost, beside those that its scaling cleared; each one's dip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.origin import UNSCALED
+from lab.judge.quantity import Quantity
+from lab.measure.dip import COARSE_S, FINE_S, depth, recovery
+from lab.measure.rebalance import rebalance_spans
+from lab.measure.throughput import GRID_S, Array, Span, Throughput, clip
+from lab.record.reports import GIVEN, Handover
+from lab.record.store import Record
+
+BEFORE_S = (
+    1.0  # an autoscaler steps every few seconds, so the rate before a rebalance is a mean over less than a decreed step's
+)
+WATCHED_S = 5.0  # after a rebalance: the time that an objective gives a group to recover
+ASLEEP_S = 1.0  # librdkafka's fetchers sleep so long after a rebalance where nothing wakes them (docs/decisions/07)
+
+
+@dataclass(frozen=True)
+class RebalanceCost:
+    """One rebalance: from ``t``, when its first cause is seen, to ``until``, 1 s after its last handover (epoch s).
+
+    A cause is a member that subscribes or leaves. ``before`` and ``after`` are the Ready pods at either end. ``baseline``
+    is the group's rate in the second before ``t``, messages/s; a smaller group's is at most the remaining pods' share of
+    it. ``depth_1s`` is the share of the baseline (0 to 1) that the worst rolling second lost. ``recovery_s`` is that of a
+    :class:`lab.measure.dip.Dip`, watched for 5 s after ``until``. ``forgone`` messages fell short of what the Ready pods
+    could do while a backlog waited. Depth and recovery are None where the group did nothing before. ``unowned_s`` are the
+    partition-seconds without an owner.
+    """
+
+    t: float
+    until: float
+    before: int
+    after: int
+    baseline: float
+    depth_1s: float | None
+    recovery_s: float | None
+    forgone: float
+    unowned_s: float
+
+
+class ScalingCost(Measure):
+    """The cost of an autoscaler's rebalances and the worth of its scaling, in messages, from the first step up to the end.
+
+    Both count only while a backlog waits: a total lag above one lagThreshold. With r the rate of a pod, w(t) the Ready pods at
+    t (at most one for each partition), w0 those of before the first step up, and c(t) the group's rate:
+
+        forgone = sum over rebalances of the integral of max(0, r w(t) - c(t)) dt, c over rolling 200 ms
+        cleared = integral of (c(t) - r w0) dt over all of the time
+
+    So ``cleared`` is what the pods of before could not have done at their best, and all rebalances are paid for in it already.
+    ``forgone`` includes the noise of a rate over 200 ms, and that a saturated pod does less than r. Both make it larger.
+    ``worst_dip`` leaves out rebalances after which fewer pods are Ready: a smaller group is meant to do less.
+    """
+
+    forgone = number("messages", "messages short of what Ready pods could do during rebalances", UNSCALED)
+    cleared = number("messages", "messages cleared beyond what the pods of before could do")
+    rebalances = number("rebalances", "rebalances while a backlog waited")
+    worst_dip = number("of the rate before", "worst dip of a rebalance that took pods in, in a rolling second")
+    unowned_s = number("partition-seconds", "time of partitions without an owner in rebalances", UNSCALED)
+    each = detail(tuple[RebalanceCost, ...], "each rebalance while a backlog waited, in order")
+
+    @property
+    def share(self) -> Quantity:
+        """``forgone`` over ``cleared``: below 1 scaling costs less than the backlog that it clears."""
+        return (self.forgone / self.cleared).named("messages forgone in rebalances over messages cleared by scaling")
+
+
+@measure
+def scaling_cost(record: Record) -> ScalingCost:
+    """Measure the rebalances and the scaling.
+
+    There is no data when the autoscaler never asked for more, without a lagThreshold, and when no backlog waited after it did
+    or the scaling cleared nothing of it.
+    """
+    ups = [change.t for change in record.scalings if change.after > change.before and change.t > record.zero]
+    if not ups:
+        raise NoData("the replicas were never raised after the spike began")
+    done, waiting = Throughput(record.receipts), clip(backlog_spans(record), (ups[0], record.end))
+    spent = sum(end - start for start, end in waiting)
+    if not spent:
+        raise NoData(f"lag was never above one lagThreshold, {record.lag_threshold}, after the first step up")
+    floor = min(_ready(record, np.array([ups[0]]))[0], record.inputs.partitions)
+    cleared = float(sum(done.between(*span) for span in waiting) - record.inputs.pod_rate * floor * spent)
+    if cleared <= 0:
+        raise NoData(
+            f"the scaling cleared nothing: {cleared:,.0f} messages more than the {floor:.0f} pods of before at their best"
+        )
+    each = [cost for cost in rebalance_costs(record, ups[0]) if clip(waiting, (cost.t, cost.until))]
+    return ScalingCost(
+        forgone=sum(cost.forgone for cost in each),
+        cleared=cleared,
+        rebalances=len(each),
+        worst_dip=_worst(cost.depth_1s for cost in each if cost.after >= cost.before),
+        unowned_s=sum(cost.unowned_s for cost in each),
+        each=tuple(each),
+    )
+
+
+def rebalance_costs(record: Record, start: float, end: float | None = None) -> list[RebalanceCost]:
+    """Every rebalance whose first cause is seen from ``start`` to ``end`` (epoch s; by default the trial's end), in order.
+
+    Raises :class:`NoData` without receipts or a sample of lag, and for a policy without a lagThreshold.
+    """
+    end = record.end if end is None else end
+    done, waiting = Throughput(record.receipts), backlog_spans(record)
+    return [_cost(record, span, done, waiting) for span in _windows(record, start, end)]
+
+
+def backlog_spans(record: Record) -> list[Span]:
+    """The times in which more than one lagThreshold waits, from each such sample of the total lag to the next sample."""
+    lag, threshold = record.lag, record.lag_threshold
+    times, above = lag["t"].to_numpy(dtype=float), lag["lag"].to_numpy() > threshold
+    return [(float(a), float(b)) for a, b, some in zip(times[:-1], times[1:], above[:-1], strict=True) if some]
+
+
+class ForcedRebalance(Measure):
+    """The first rebalance after partitions were added, judged like a step.
+
+    ``after_s`` is from the addition to its first cause or handover, ``seconds`` its length from there to its last handover.
+    ``handed_over`` partitions got another owner or their first. ``recovery_s`` and ``depth_1s`` are those of a step.
+    """
+
+    after_s = number("s", "time from the addition of partitions to the rebalance", UNSCALED)
+    seconds = number("s", "length of the rebalance that new partitions force", UNSCALED)
+    handed_over = number("partitions", "partitions handed over in the rebalance that new partitions force")
+    depth_1s = number("of the rate before", "dip of the rebalance that new partitions force, in a rolling second")
+    recovery_s = number("s", "recovery to 95 % after new partitions", UNSCALED)
+    forgone = number("messages", "messages forgone in the rebalance that new partitions force", UNSCALED)
+
+
+@measure
+def forced_rebalance(record: Record) -> ForcedRebalance:
+    """Measure it. There is no data when no partitions were added, and when no rebalance followed."""
+    at = record.repartitioned
+    found = rebalance_costs(record, at)
+    if not found:
+        raise NoData("no rebalance followed the addition of partitions")
+    first = found[0]
+    given = [change for change in record.handovers if first.t <= change.t <= first.until and change.event == GIVEN]
+    return ForcedRebalance(
+        after_s=first.t - at,
+        seconds=first.until - ASLEEP_S - first.t,
+        handed_over=len({partition for change in given for partition in change.partitions}),
+        depth_1s=first.depth_1s,
+        recovery_s=first.recovery_s,
+        forgone=first.forgone,
+    )
+
+
+class SurplusRebalances(Measure):
+    """The rebalances of a group with as many Ready pods as partitions, or more, while a backlog waits."""
+
+    rebalances = number("rebalances", "rebalances of a group with P pods or more")
+    worst_dip = number("of the rate before", "worst dip of a group with P pods or more, in a rolling second")
+    recovery_s = number("s", "slowest recovery to 95 % of a group with P pods or more", UNSCALED)
+    forgone = number("messages", "messages forgone in rebalances of a group with P pods or more", UNSCALED)
+
+
+@measure
+def surplus_rebalances(record: Record) -> SurplusRebalances:
+    """Measure them. There is no data when the group never rebalanced while it had a pod for every partition."""
+    waiting = backlog_spans(record)
+    found = [
+        one
+        for one in rebalance_costs(record, record.zero)
+        if one.after > record.inputs.partitions and one.after > one.before and clip(waiting, (one.t, one.until))
+    ]
+    if not found:
+        raise NoData(f"no rebalance took the group beyond its {record.inputs.partitions} partitions while a backlog waited")
+    return SurplusRebalances(
+        rebalances=len(found),
+        worst_dip=_worst(one.depth_1s for one in found),
+        recovery_s=_worst(one.recovery_s for one in found),
+        forgone=sum(one.forgone for one in found),
+    )
+
+
+def _worst(figures: Iterable[float | None]) -> float | None:
+    """The largest of those ``figures`` that are known, None where none is."""
+    return max((one for one in figures if one is not None), default=None)
+
+
+def _windows(record: Record, start: float, end: float) -> list[Span]:
+    """(first cause, 1 s after the last handover) of each rebalance, up to the first cause of the next one and to ``end``."""
+    events = record.group_events
+    causes = np.sort(events.loc[events["event"].isin(["subscribed", "left", "draining"]), "t"].to_numpy(dtype=float))
+    begun: list[Span] = []
+    over = -np.inf
+    for first, last in rebalance_spans(record):
+        within = causes[(causes > over) & (causes <= first)]
+        begun.append((float(within[0]) if len(within) else first, last))
+        over = last
+    following = [*(first for first, _ in begun[1:]), end]
+    found = [(first, min(last + ASLEEP_S, max(last, then), end)) for (first, last), then in zip(begun, following, strict=True)]
+    return [(first, until) for first, until in found if start <= first < until]
+
+
+def _cost(record: Record, span: Span, done: Throughput, waiting: Sequence[Span]) -> RebalanceCost:
+    start, until = span
+    partitions = record.inputs.partitions_after or record.inputs.partitions
+    before, after = (int(one) for one in _ready(record, np.array(span)))
+    baseline = done.rate(start - BEFORE_S, start)
+    if after < before:
+        baseline *= min(after, partitions) / min(before, partitions)
+    _, coarse = done.rolling(start, max(until, start + COARSE_S), COARSE_S)
+    watched, longer = done.rolling(start, min(until + WATCHED_S, record.end), COARSE_S)
+    known = baseline > 0 and len(longer) > 0
+    starts, fine = done.rolling(start, until, FINE_S)
+    middle = starts + FINE_S / 2
+    able = record.inputs.pod_rate * np.minimum(_ready(record, middle), partitions)
+    behind = np.array([any(begin <= t < end for begin, end in waiting) for t in middle], dtype=bool)
+    return RebalanceCost(
+        t=start,
+        until=until,
+        before=before,
+        after=after,
+        baseline=baseline,
+        depth_1s=depth(coarse, baseline) if known else None,
+        recovery_s=recovery(watched, longer, baseline) if known else None,
+        forgone=float((np.maximum(0.0, able - fine) * behind).sum() * GRID_S),
+        unowned_s=_unowned_s(record.handovers, start, until),
+    )
+
+
+def _ready(record: Record, times: Array) -> Array:
+    """The Ready pods at each of ``times``, 0 before the first row of the record's replicas."""
+    curve = record.replicas
+    rows = np.searchsorted(curve["t"].to_numpy(dtype=float), times, side="right") - 1
+    counts: Array = np.where(rows >= 0, curve["ready"].to_numpy(dtype=np.float64)[np.maximum(rows, 0)], 0.0)
+    return counts
+
+
+def _unowned_s(changes: Sequence[Handover], start: float, until: float) -> float:
+    """Partition-seconds from ``start`` to ``until`` in which a partition that had an owner has none."""
+    since: dict[int, float] = {}
+    total = 0.0
+    for change in changes:
+        for partition in change.partitions:
+            if change.event != GIVEN:
+                since.setdefault(partition, change.t)
+            elif partition in since:
+                total += max(0.0, min(until, change.t) - max(start, since.pop(partition)))
+    return total + sum(max(0.0, until - max(start, t)) for t in since.values())

@@ -1,0 +1,49 @@
+"""Stall: members that had partitions and work, and began no batch for a while after a decreed step."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
+from lab.judge.origin import UNSCALED
+from lab.record.store import Record
+
+STALLED_S = 0.3  # a member at work begins a batch every 50 ms; a fetcher that nobody wakes sleeps for a second
+AT_WORK_S = 0.5  # a member whose last batch ended so shortly before a step takes part in it
+WATCHED_S = 4.0
+
+
+class Stalls(Measure):
+    """Over all decreed steps: the members that were at work when a step began, and those that then paused between two batches.
+
+    A pause counts if it begins within 4 s of the step and lasts longer than 0.3 s. ``member_steps`` counts a member once for
+    each step. One member of m that pauses for the whole of a second is a dip of 1 / m of that second.
+    """
+
+    member_steps = number("member-steps", "members at work at a step, over all steps")
+    stalled = number("member-steps", "members that paused for more than 0.3 s after a step")
+    longest_s = number("s", "longest pause of a member after a step", UNSCALED)
+
+
+@measure
+def stalls(record: Record) -> Stalls:
+    """Count them. There is no data without a decreed step, and without receipts."""
+    steps = record.trial.steps
+    if not steps:
+        raise NoData("no step was taken")
+    batches = record.receipts[["pod", "start", "end"]].drop_duplicates().sort_values(["pod", "start"])
+    if batches.empty:
+        raise NoData("no receipts")
+    members, pauses = 0, list[float]()
+    for step in steps:
+        for _, own in batches.groupby("pod"):
+            ended = own.loc[own["end"] <= step.t, "end"]
+            if ended.empty or step.t - ended.max() > AT_WORK_S:
+                continue
+            members += 1
+            near = own[(own["end"] > step.t - AT_WORK_S) & (own["start"] < step.t + WATCHED_S)]
+            edges = pairwise(near[["start", "end"]].itertuples(index=False, name=None))
+            longest = max((later[0] - earlier[1] for earlier, later in edges), default=0.0)
+            pauses += [float(longest)] if longest > STALLED_S else []
+    return Stalls(member_steps=members, stalled=len(pauses), longest_s=max(pauses, default=0.0))

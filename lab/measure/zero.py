@@ -1,0 +1,188 @@
+"""Zero: the first event after an idle time, from no pod to its receipt; and the way of a group back to no replica."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pandas as pd
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, detail, measure, number, quantity
+from lab.judge.origin import UNSCALED
+from lab.judge.quantity import Quantity
+from lab.measure.reaction import member_stamps
+from lab.record.pods import Change
+from lab.record.store import Record
+
+ARRIVAL = "arrival"  # the profile's phase that ends an idle time
+CLOCK_S = 0.001  # an event is stamped so close to the begin of its phase
+
+# In order. Each part ends with the event in its name. DECISION waits for KEDA or the HPA, and a scale compresses it.
+DECISION = "replicas asked for"
+PARTS = (DECISION, "pod created", "process started", "subscribed", "partitions owned", "receipt")
+
+
+class FromZero(Measure):
+    """The first event of each arrival that found no pod, from its own time to its receipt.
+
+    An arrival is a phase "arrival" of the profile. It found no pod if no replica was asked for when it began, and no pod was
+    left. ``parts`` maps each of PARTS to seconds, which sum to the event's age at its receipt. DECISION ends when the
+    watch sees replicas asked for: it is the wait for KEDA's poll, or for the HPA's sync, with what that takes. The other
+    parts follow the pod that processed the event: created, started, subscribed, its first partitions.
+
+    A percentile is a nearest rank: for so many percent of these arrivals it took no longer. In ``real_p50`` and ``real_p95``
+    the DECISION of each is multiplied by the scale's compression of time. ``lag_before`` is the largest of the last
+    samples of lag before them.
+    """
+
+    arrivals = number("arrivals", "arrivals after an idle time")
+    from_zero = number("arrivals", "arrivals that found no pod")
+    lag_before = number("messages", "largest lag before an arrival")
+    p50 = number("s", "age of the first event at its receipt, median")
+    p95 = number("s", "age of the first event at its receipt, 95th percentile")
+    real_p50 = number("s", "age of the first event at its receipt at real time, median", UNSCALED)
+    real_p95 = number("s", "age of the first event at its receipt at real time, 95th percentile", UNSCALED)
+    least_start = number("s", "shortest part of a pod's start", UNSCALED)
+    parts = detail(tuple[dict[str, float], ...], "seconds of each part, for each of these arrivals")
+
+    def part(self, name: str, percent: int) -> Quantity:
+        """The percentile ``percent`` of one of PARTS, s."""
+        shown = f"first event after idle: {name}, {percent} %"
+        if self.why:
+            return Quantity(shown, "s", None, self.why)
+        return Quantity(shown, "s", percentile([one[name] for one in self.parts], percent))
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The nearest rank: the least of ``values`` that ``percent`` of them do not exceed."""
+    return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
+
+
+@measure
+def from_zero(record: Record) -> FromZero:
+    """Decompose each arrival that found no pod.
+
+    There is no data where none did, and where an event or a stamp of one is missing; the reason names it.
+    """
+    phases = record.phases
+    starts = phases[phases["label"] == ARRIVAL]["start"].tolist()
+    events = record.events("partition", "offset", "ts")
+    events = events.assign(t=events["ts"] / 1e9).sort_values("t", kind="stable")
+    idle = [start for start in starts if _is_asleep(record, start)]
+    if not idle:
+        raise NoData(f"none of {len(starts)} arrivals found no pod")
+    members = member_stamps(record)
+    parts = tuple(_parts(record, events, members, start) for start in idle)
+    totals = [sum(one.values()) for one in parts]
+    real = [total + one[DECISION] * (record.scale.time - 1) for total, one in zip(totals, parts, strict=True)]
+    before = [lag for start in idle if (lag := _lag_before(record, start)) is not None]
+    return FromZero(
+        arrivals=len(starts),
+        from_zero=len(idle),
+        lag_before=max(before, default=None),
+        p50=percentile(totals, 50),
+        p95=percentile(totals, 95),
+        real_p50=percentile(real, 50),
+        real_p95=percentile(real, 95),
+        least_start=min(one[name] for one in parts for name in PARTS[2:]),
+        parts=parts,
+    )
+
+
+def _is_asleep(record: Record, at: float) -> bool:
+    """Whether no replica was asked for at ``at`` (epoch s), and no pod was there."""
+    curve = record.replicas
+    before = curve[curve["t"] <= at]
+    wanted = int(before["desired"].iloc[-1]) if not before.empty else 1
+    return not wanted and all(pod.seen > at or (pod.gone is not None and pod.gone <= at) for pod in record.pods.values())
+
+
+def _lag_before(record: Record, at: float) -> float | None:
+    lag = record.lag
+    before = lag[lag["t"] < at]["lag"]
+    return None if before.empty else float(before.iloc[-1])
+
+
+def _parts(record: Record, events: pd.DataFrame, members: pd.DataFrame, start: float) -> dict[str, float]:
+    """The parts of the first event of the arrival that began at ``start`` (epoch s)."""
+    after = events[events["t"] >= start - CLOCK_S]
+    if after.empty:
+        raise NoData(f"no event came with the arrival at {start:.3f}")
+    event = after.iloc[0]
+    receipts = record.receipts
+    covering = receipts[
+        (receipts["partition"] == event["partition"])
+        & (receipts["first"] <= event["offset"])
+        & (receipts["last"] >= event["offset"])
+    ]
+    if covering.empty:
+        raise NoData(f"the first event of the arrival at {start:.3f} was never processed")
+    done = covering.loc[covering["end"].idxmin()]
+    name, born = str(done["pod"]), float(event["t"])
+    decided = next((one.t for one in record.scalings if one.t >= start and one.after > one.before), None)
+    pod = record.pods.get(name)
+    if decided is None or pod is None or pod.added is None or name not in members.index:
+        raise NoData(f"{name}, which processed the first event of the arrival at {start:.3f}, lacks a stamp")
+    own = [float(members[one][name]) for one in ("started", "subscribed", "owning")]
+    stamps = [decided, pod.added, *own, float(done["end"])]
+    if any(map(math.isnan, stamps)):
+        raise NoData(f"{name}, which processed the first event of the arrival at {start:.3f}, lacks a stamp")
+    ordered = [born]
+    for stamp in stamps:
+        ordered.append(max(ordered[-1], stamp))  # a part that ends before its turn costs no time
+    return {part: later - earlier for part, (earlier, later) in zip(PARTS, pairwise(ordered), strict=True)}
+
+
+class ToZero(Measure):
+    """The last way of the group down to zero: its steps since the last step up, to no replica.
+
+    ``ways`` counts all its ways to zero.
+    """
+
+    ways = number("ways", "ways down to zero")
+    most = number("pods", "replicas before the last way to zero")
+    steps = number("steps", "steps of the last way to zero")
+    largest_step = number("pods", "most pods that a step of the last way to zero took")
+    last_step = number("pods", "pods that the last step to zero took")
+    length = number("s", "time from the first step down to zero")
+
+
+@measure
+def to_zero(record: Record) -> ToZero:
+    """Measure the last way; no data for a group that never went to zero."""
+    changes = record.scalings
+    ends = [place for place, one in enumerate(changes) if one.after == 0]
+    if not ends:
+        raise NoData("the group never went to zero")
+    way = _way(changes, ends[-1])
+    taken = [one.before - one.after for one in way]
+    return ToZero(
+        ways=len(ends),
+        most=way[0].before,
+        steps=len(way),
+        largest_step=max(taken),
+        last_step=taken[-1],
+        length=way[-1].t - way[0].t,
+    )
+
+
+def _way(changes: Sequence[Change], end: int) -> Sequence[Change]:
+    """The steps down that end with the one at ``end``."""
+    begin = end
+    while begin and changes[begin - 1].after < changes[begin - 1].before:
+        begin -= 1
+    return changes[begin : end + 1]
+
+
+@quantity("pods", "most replicas asked for in the phase")
+def most_replicas(record: Record, phase: str) -> int:
+    """The most replicas asked for while the profile was in ``phase``. There is no data where it has no such phase."""
+    start, end = record.span(phase)
+    curve = record.replicas
+    before = curve[curve["t"] <= start]["desired"].tail(1)
+    within = curve[(curve["t"] > start) & (curve["t"] < end)]["desired"]
+    if before.empty and within.empty:
+        raise NoData(f"the Deployment was not seen by the end of phase {phase}")
+    return int(max([*before, *within]))

@@ -1,0 +1,175 @@
+"""``python -m lab.programs.store``: the downstream store that all consumers of a trial share.
+
+A pod sends the seconds that a write takes by itself, in one line, and gets an empty line when it is done. The store works on
+``store_slots`` writes at a time, and the others wait in the order in which they came. A write begins the slower the more wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from prometheus_client import Counter, Gauge
+
+from lab.programs.telemetry import serve
+from lab.spec.consumer import SLACK_S
+from lab.spec.store import PORT, Settings, flags, settings
+
+log = logging.getLogger("lab.programs.store")
+
+
+@dataclass(eq=False)
+class Write:
+    """A write that takes ``seconds`` by itself, counts from ``since`` (monotonic s), and is over at ``end``: then ``done``."""
+
+    seconds: float
+    since: float
+    done: Callable[[Write], None]
+    end: float = 0.0
+
+
+@dataclass
+class Schedule:
+    """Which writes the slots work on, and until when. Pure: the caller hands in monotonic times, in s.
+
+    A slot counts from the end of its last write where another one waited. So a full store has its whole capacity, however
+    late its program is woken.
+    """
+
+    slots: int
+    contention: float
+    _free: list[float] = field(init=False)  # since when each free slot is free: a heap
+    _waiting: deque[Write] = field(default_factory=deque)
+    _busy: int = 0
+
+    def __post_init__(self) -> None:
+        self._free = [0.0] * self.slots
+
+    @property
+    def open(self) -> int:
+        """Writes in work and waiting."""
+        return self._busy + len(self._waiting)
+
+    @property
+    def busy(self) -> int:
+        """Writes in work."""
+        return self._busy
+
+    def add(self, write: Write) -> None:
+        """Let ``write`` wait for its turn."""
+        self._waiting.append(write)
+
+    def begin(self, now: float) -> list[Write]:
+        """Begin as many waiting writes as there are free slots; each of them has its end now."""
+        begun = []
+        while self._free and self._waiting:
+            stretch = 1 + self.contention * max(0, self.open - self.slots) / self.slots
+            write = self._waiting.popleft()
+            begin = min(now, max(heapq.heappop(self._free), write.since))
+            write.end = begin + write.seconds * stretch
+            self._busy += 1
+            begun.append(write)
+        return begun
+
+    def finish(self, write: Write) -> None:
+        """Free the slot of ``write`` at its end."""
+        self._busy -= 1
+        heapq.heappush(self._free, write.end)
+
+    def withdraw(self, write: Write) -> None:
+        """Forget ``write``, whose pod has gone while it waited. One that is in work stays so: a store does not know."""
+        if write in self._waiting:
+            self._waiting.remove(write)
+
+
+class Connection(asyncio.Protocol):
+    """One pod, which has one write at a time."""
+
+    def __init__(self, schedule: Schedule, start: Callable[[], None]) -> None:
+        self._schedule, self._start = schedule, start
+        self._line = b""
+        self._write: Write | None = None
+        self._last_end = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the way back to the pod."""
+        assert isinstance(transport, asyncio.Transport), "a TCP server's"
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Add the write that the pod asks for."""
+        self._line += data
+        if not self._line.endswith(b"\n"):
+            return
+        now = time.monotonic()
+        # A pod with work to do is back at once: the way there and back is not the store's time.
+        since = self._last_end if now - self._last_end <= SLACK_S else now
+        self._write = Write(float(self._line), since, self._written)
+        self._line = b""
+        self._schedule.add(self._write)
+        self._start()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the write of a pod that went away."""
+        if self._write is not None:
+            self._schedule.withdraw(self._write)
+            self._start()
+
+    def _written(self, write: Write) -> None:
+        self._last_end, self._write = write.end, None
+        self._transport.write(b"\n")
+
+
+class Store:
+    """The server."""
+
+    def __init__(self, chosen: Settings) -> None:
+        self._schedule = Schedule(chosen.store_slots, chosen.store_contention / 100)
+        Gauge("store_open_writes", "Writes in work and waiting").set_function(lambda: self._schedule.open)
+        Gauge("store_busy_slots", "Writes in work").set_function(lambda: self._schedule.busy)
+        Gauge("store_slots", "Writes that are worked on at a time").set(chosen.store_slots)
+        self._writes = Counter("store_writes", "Writes that are done")
+
+    async def serve(self, address: str) -> None:
+        """Serve until SIGTERM."""
+        stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, stopped.set)
+        server = await loop.create_server(lambda: Connection(self._schedule, self._begin), address, PORT)
+        async with server:
+            log.info("store of %d slots at %s:%d", self._schedule.slots, address, PORT)
+            await stopped.wait()
+
+    def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
+        for write in self._schedule.begin(time.monotonic()):
+            loop.call_at(write.end, self._finish, write)  # the loop's clock is the monotonic one
+
+    def _finish(self, write: Write) -> None:
+        self._schedule.finish(write)
+        self._writes.inc()
+        write.done(write)
+        self._begin()
+
+
+def main() -> int:
+    """Serve until SIGTERM."""
+    parser = flags()
+    chosen = settings(parser.parse_args())
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    if not chosen.store_slots:
+        parser.error("argument --store-slots: 0 is not allowed; allowed: 1 to 1,000")
+    with parser.listening(chosen.metrics_port):
+        serve(chosen.pod_ip, chosen.metrics_port, lambda: True, lambda: True)
+    asyncio.run(Store(chosen).serve(chosen.pod_ip))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

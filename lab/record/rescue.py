@@ -1,0 +1,174 @@
+"""Closes the records that a killed session left open, with what there is of them, and settles a ledger that lacks its verdict.
+
+While a session writes a record, the record names it (:func:`claim`) and trial.json is written anew every few seconds, with the
+phases, events and committed offsets so far. So what a session leaves that is killed can be sealed later and judged up to then.
+
+The samples and the topics go with the cluster. A ledger goes on only where all that the topics held had been ingested: the
+verdict on that needs no broker. A part of the events is none of a ledger, because nobody can say what the rest was.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import mmap
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from lab import wholefile
+from lab.record import store
+from lab.record.ledger import CHECKPOINT, LEDGER, VERDICT, ingested
+from lab.record.seal import checksums
+from lab.record.store import GROUP_COLUMNS, STAGING, TRANSITIONS, Record, lines_to_parquet
+from lab.record.trial import RUNNING, Trial
+from lab.record.views import ENDED
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("lab.record")
+
+OWNER = ".session.json"  # of a record: the process that writes it
+KILLED = "its session was killed"
+FILES = {"load": "load.parquet", "samples": "samples.parquet", "hpa.log": "hpa.log", LEDGER: VERDICT}
+TABLES = ("receipts.parquet", "rates.parquet", "dead_letters.parquet", VERDICT)  # of the ledger
+LINES = {"transitions": (TRANSITIONS, ("object",)), "group_events": (GROUP_COLUMNS, ())}
+
+
+def claim(folder: Path) -> None:
+    """Say in the record in ``folder`` that this process writes it."""
+    from lab.host import identity
+
+    own = identity.identify(os.getpid())
+    wholefile.write(folder / OWNER, json.dumps(asdict(own) if own else None))
+
+
+def release(folder: Path) -> None:
+    """Say that nobody writes the record in ``folder`` any more."""
+    (folder / OWNER).unlink(missing_ok=True)
+
+
+def rescue_all(folder: Path, spark: Callable[[], SparkSession]) -> None:
+    """:func:`rescue` the record in ``folder``, or each record under it."""
+    found = [folder] if (folder / "trial.json").exists() else list(store.stored(folder).values())
+    for one in found:
+        rescue(one, spark)
+
+
+def rescue(folder: Path, spark: Callable[[], SparkSession]) -> None:
+    """Seal the record in ``folder`` if its session was killed, and settle its ledger where that needs no broker.
+
+    A record whose session lives, or of which no session is known, is left as it is. ``spark`` is asked for a session only where
+    a ledger is settled. Raises :class:`InputError` for a trial.json that is not what a trial writes, and :class:`LabFault` for
+    a ledger that can't be settled: the record is then sealed without it.
+    """
+    if _written(folder):
+        return
+    if Record(folder).trial.files is None and (folder / OWNER).exists():
+        _seal(folder)
+    if _settleable(folder):
+        _settle(folder, spark)
+    release(folder)
+
+
+def _written(folder: Path) -> bool:
+    """Whether the session that writes the record still lives."""
+    file = folder / OWNER
+    if not file.exists():
+        return False
+    from lab.host import identity  # psutil is an extra, and whoever judges sealed records needs none
+
+    try:
+        owner = identity.read(json.loads(file.read_text()))
+    except (OSError, ValueError):
+        return False
+    return owner is not None and identity.lives(owner)
+
+
+def _seal(folder: Path) -> None:
+    """Make what is in the record whole, name what is missing and why, and seal it."""
+    for name, (columns, as_json) in LINES.items():
+        lines = folder / f"{name}.jsonl"
+        if lines.exists():
+            staged = folder / STAGING / f"{name}.parquet"
+            staged.parent.mkdir(exist_ok=True)
+            _cut(lines)
+            lines_to_parquet(lines, staged, columns, as_json)
+            staged.replace(folder / staged.name)
+            lines.unlink()
+    trial = Record(folder).trial
+    missing = {name: KILLED for name, file in FILES.items() if not (folder / file).exists()}
+    missing |= {name: KILLED for name in LINES if not (folder / f"{name}.parquet").exists()}
+    missing |= {} if trial.offsets else {"offsets": KILLED}
+    if LEDGER in missing and not _settleable(folder):
+        missing[LEDGER] = _unsettled(folder)
+        shutil.rmtree(folder / STAGING, ignore_errors=True)
+    until = _known_until(folder, trial)
+    ended = trial.ended
+    if ended == RUNNING:
+        moment = datetime.fromtimestamp(until, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        ended = f"killed: the record knows the trial until {moment}"
+    times = {ENDED: until} | trial.times
+    times = dict(sorted(times.items(), key=lambda one: one[1]))
+    trial = replace(trial, ended=ended, times=times, missing=missing | trial.missing, finished=until)
+    trial.sealed(folder).write(folder)
+    log.warning("%s: %s, and its record is closed with what there is", folder.name, KILLED)
+
+
+def _cut(lines: Path) -> None:
+    """Take away a last line without its end, which was being written when the session was killed."""
+    with lines.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        if end:
+            with mmap.mmap(file.fileno(), 0) as content:
+                end = content.rfind(b"\n") + 1
+        file.truncate(end)
+
+
+def _known_until(folder: Path, trial: Trial) -> float:
+    """The last moment that the record knows something of, epoch s."""
+    moments = [trial.begun, *trial.times.values()]
+    for name in LINES:
+        file = folder / f"{name}.parquet"
+        if file.exists() and len(rows := pq.read_table(file, columns=["t"])["t"]):
+            moments.append(float(rows[-1].as_py()))
+    return max(moments)
+
+
+def _unsettled(folder: Path) -> str:
+    """Why there is no ledger."""
+    files = (folder / STAGING / LEDGER / LEDGER / "events").glob("*.parquet")
+    count = sum(pq.read_metadata(file).num_rows for file in files)
+    read = f" when {count:,} events were read from it" if count else ""
+    return f"{KILLED}{read}, and the topic is gone with its broker"
+
+
+def _settleable(folder: Path) -> bool:
+    """Whether a ledger lacks no more than its verdict, or than being moved to its place."""
+    staging = folder / STAGING / LEDGER
+    concluded = (staging / VERDICT).exists() or (folder / VERDICT).exists()
+    return ingested(staging) or (staging.exists() and concluded and not (staging / LEDGER / CHECKPOINT).exists())
+
+
+def _settle(folder: Path, spark: Callable[[], SparkSession]) -> None:
+    """Draw the verdict that the ledger lacks, move the ledger to its place, and seal it with the rest of the record."""
+    from lab.record.ledger.settle import conclude  # imports Spark, which few readers of a record need
+
+    staging = folder / STAGING / LEDGER
+    if ingested(staging):
+        conclude(spark(), staging)
+    for path in sorted(staging.iterdir(), key=lambda one: one.name == VERDICT):
+        path.replace(folder / path.name)
+    shutil.rmtree(folder / STAGING, ignore_errors=True)
+    trial = Record(folder).trial
+    missing = {name: why for name, why in trial.missing.items() if name != LEDGER}
+    own = {name: value for name, value in checksums(folder).items() if name in TABLES or name.startswith(f"{LEDGER}/")}
+    replace(trial, missing=missing, files=(trial.files or {}) | own).write(folder)
+    log.info("%s: its ledger is settled from what was ingested", folder.name)

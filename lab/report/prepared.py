@@ -1,0 +1,129 @@
+"""Allure's results as its report shows them: without noise, and with what a session was asked for and did not run.
+
+The results of a session stay as they were written. A report is made of a copy, in which files that do not change are linked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lab.report.answers import called, natural, title
+from lab.report.cases import ID
+from lab.report.extent import Extent
+from lab.report.trend import main_numbers
+
+LEAST_MS = 100  # a fixture that takes less is no news
+NOISE = ("host", "thread", "framework", "language", "package", "parentSuite", "suite", "subSuite", "story", "tag")
+NUMBERS = "main-numbers-perf.json"
+
+
+def prepare(source: Path, target: Path, content: Mapping[str, Any] | None) -> None:
+    """Copy the results in ``source`` into the new folder ``target``; ``content`` is that of the session.json beside them."""
+    target.mkdir()
+    results = []
+    for file in sorted(source.iterdir()):
+        if file.name.endswith("-result.json"):
+            made = result(json.loads(file.read_text(encoding="utf-8")))
+            results += [] if _is_cut_off(made, content) else [made]
+        elif file.name.endswith("-container.json"):
+            _write(target / file.name, container(json.loads(file.read_text(encoding="utf-8"))))
+        else:
+            _link(file, target / file.name)
+    shown = results + (unrun(content, results) if content is not None else [])
+    for place, made in enumerate(sorted(shown, key=_order)):  # by which Allure reads them, and then orders its tree
+        _write(target / f"{place:05d}-result.json", made)
+    if content is not None:
+        _write(target / NUMBERS, metrics(content, results))
+
+
+def result(made: Mapping[str, Any]) -> dict[str, Any]:
+    """A test's result: its labels are the lab's own, and a parameter that is a text stands without quotes."""
+    labels = [one for one in made.get("labels", []) if one["name"] not in NOISE or one["value"] == "known"]
+    parameters = [one | {"value": _unquoted(str(one["value"]))} for one in made.get("parameters", [])]
+    return {**made, "labels": labels, "parameters": parameters, "titlePath": []}
+
+
+def container(made: Mapping[str, Any]) -> dict[str, Any]:
+    """The fixtures of some tests: those that took a while or did not pass, by their own names."""
+    kept = {part: [_named(one) for one in made.get(part) or [] if _is_news(one)] for part in ("befores", "afters")}
+    return {**made, **kept}
+
+
+def unrun(content: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A result for each test that the session was asked for, did not run, and has none of in ``results``."""
+    known = {identity for one in results for identity in _ids(one)}
+    epics = {label["value"] for one in results for label in one["labels"] if label["name"] == "epic"}
+    extent = Extent(content)
+    found = []
+    for test in (one for tests in extent.left.values() for one in tests if one["id"] not in known):
+        labels = [{"name": ID, "value": test["id"]}, {"name": "feature", "value": called(test)}]
+        labels += [{"name": "epic", "value": epic} for epic in sorted(epics)[:1]] + [{"name": "verdict", "value": "not run"}]
+        found.append(
+            {
+                "uuid": test["id"],
+                "name": title(test),
+                "fullName": test["id"],
+                "testCaseId": test["id"],
+                "historyId": test["id"],
+                "status": "skipped",
+                "statusDetails": {"message": f"not run. {' '.join(extent.sentences)}"},
+                "labels": labels,
+            }
+        )
+    return found
+
+
+def metrics(content: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The main number of each test of the session that has a result, as Allure keeps it in its history."""
+    times = {identity: (one.get("start", 0), one.get("stop", 0)) for one in results for identity in _ids(one)}
+    mains = [main for main in main_numbers(content) if main.test["id"] in times]
+    return [main.metric(place, *times[main.test["id"]]) for place, main in enumerate(mains)]
+
+
+def _is_cut_off(made: Mapping[str, Any], content: Mapping[str, Any] | None) -> bool:
+    """Whether a result is of the test in which the session ended: it has the status of its setup, and no label of pytest's."""
+    if content is None or _ids(made):
+        return False
+    return made["name"] in {title(one) for tests in Extent(content).left.values() for one in tests}
+
+
+def _order(made: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The natural order of experiments, and within one that in which tests began; what did not run comes last."""
+    features = [label["value"] for label in made["labels"] if label["name"] == "feature"]
+    return natural(features[0] if features else ""), "start" not in made, made.get("start", 0)
+
+
+def _ids(made: Mapping[str, Any]) -> list[str]:
+    return [label["value"] for label in made["labels"] if label["name"] == ID]
+
+
+def _is_news(fixture: Mapping[str, Any]) -> bool:
+    """Whether a fixture took a while or did not pass; of one without an end or a status allure-pytest saw nothing."""
+    lasted = (fixture.get("stop") or 0) - (fixture.get("start") or 0)
+    return lasted >= LEAST_MS or fixture.get("status", "passed") != "passed"
+
+
+def _named(fixture: Mapping[str, Any]) -> dict[str, Any]:
+    """The fixture by its own name, without that of the function that ends it."""
+    return {**fixture, "name": str(fixture["name"]).partition("::")[0]}
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
+
+
+def _write(file: Path, content: object) -> None:
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _link(file: Path, target: Path) -> None:
+    """The same file under another name, or a copy where the file system has no links."""
+    try:
+        os.link(file, target)
+    except OSError:
+        shutil.copyfile(file, target)

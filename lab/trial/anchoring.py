@@ -1,0 +1,92 @@
+"""Puts the profile of a trial whose policy has a time of day on the wall clock: when, and what KEDA is told.
+
+The ScaledObject is applied last, once the group is up, because only then it is known when the profile can begin. All that is
+decided is decided by :mod:`lab.spec.anchor`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from lab import clock
+from lab.errors import LabFault
+from lab.record.trial import Anchor
+from lab.spec import anchor as anchors
+from lab.spec.inputs import Inputs
+from lab.spec.scaledobject import ScaledObject
+from lab.trial.located import asks_scaler
+from lab.trial.stage import CONSUMER, Stage
+
+log = logging.getLogger("lab.trial")
+
+LATE_S = 15.0  # a phase is heard so much after it began, at most
+
+
+def waits(inputs: Inputs, item: Mapping[str, Any]) -> bool:
+    """Whether ``item`` is the trial's own ScaledObject with a time of day, which is applied when the group is up."""
+    return bool(inputs.windows) and item is inputs.policy.content
+
+
+def anchor(stages: Sequence[Stage]) -> None:
+    """Choose the moment at which the profile begins, and apply the ScaledObjects with a time of day as they are for it.
+
+    Without any it does nothing. The sides of a duet begin together. Raises :class:`LabFault` where a group does not come up.
+    """
+    timed = [stage for stage in stages if stage.inputs.windows]
+    if not timed:
+        return
+    for stage in stages:
+        stage.transitions.wait(
+            partial(_up, stage), stage.deadlines.settle_s, "the consumers ready, before what has a time of day", stage.check
+        )
+    inputs, now = timed[0].inputs, clock.now()
+    lead_s = anchors.lead_s(inputs.scale)
+    start = anchors.start_after(now + lead_s, inputs.windows)
+    for stage in stages:
+        policy, begins_at = stage.inputs.policy, stage.inputs.profile.begins_at
+        assert begins_at is not None, "a cron trigger needs it, and the sides of a duet have one profile"
+        schedules: tuple[anchors.Schedule, ...] = ()
+        if isinstance(policy, ScaledObject) and stage.inputs.windows:
+            applied = anchors.with_schedules(policy, stage.inputs.windows, start)
+            schedules = anchors.schedules(policy, applied)
+            stage.apply([applied.content])
+        stage.anchor = Anchor(begins_at.isoformat(), start, start - now, lead_s + anchors.MINUTE_S, schedules)
+    log.info(
+        "%s: the profile begins in %.0f s, at %s UTC", inputs.id, start - now, f"{datetime.fromtimestamp(start, UTC):%H:%M:%S}"
+    )
+
+
+def _up(stage: Stage) -> bool:
+    return stage.ready(CONSUMER) and (not asks_scaler(stage.inputs.policy.content) or stage.ready("lag-scaler"))
+
+
+def settle_s(stage: Stage) -> float:
+    """How long the baseline may take to settle, s: no longer than until the producer of an anchored profile must be started."""
+    if stage.anchor is None:
+        return stage.deadlines.settle_s
+    return max(0.0, min(stage.deadlines.settle_s, stage.anchor.start - anchors.PRODUCER_S - clock.now()))
+
+
+def await_start(stages: Sequence[Stage]) -> None:
+    """Wait until an anchored profile has begun. Raises :class:`LabFault` where its producer came up after that moment."""
+    starts = [stage.anchor.start for stage in stages if stage.anchor is not None]
+    if not starts:
+        return
+    start = starts[0]  # the sides of a duet have one
+    if (late := clock.now() - start) > 0:
+        raise LabFault(f"the producer was up {late:.1f} s after the profile was to begin: the cron trigger was not waited for")
+    for stage in stages:
+        stage.phase = f"driving, from {datetime.fromtimestamp(start, UTC):%H:%M:%S} UTC on,"
+    for stage in stages:
+        first = stage.inputs.profile.steps[0].phase
+        left_s = max(0.0, start - clock.now())
+        stage.transitions.wait(partial(_begun, stage, first), left_s + LATE_S, f"phase {first} began", stage.check)
+        stage.phase = "driving"
+
+
+def _begun(stage: Stage, phase: str) -> bool:
+    return stage.reports.begun(phase) is not None
