@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator
 from typing import Any
 
@@ -10,6 +11,15 @@ from hypothesis import settings
 
 from tests.groups import scheduler
 from tests.thoroughness import DEFAULT, THOROUGH
+
+# What is collected stays: to look through it for garbage while it grows takes a third of the collection, in every worker.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again."""
+    gc.enable()
+
 
 # A busy machine is no counterexample.
 settings.register_profile("lab", deadline=None, print_blob=True, max_examples=DEFAULT)
@@ -26,20 +36,24 @@ def bootstrap(kafka) -> str:
 # Fixtures that start a control plane, a broker or Spark, or build with Go.
 SERVICES = frozenset({"bootstrap", "cluster", "kafka", "oracle", "plane", "session", "spark"})
 
-# Tests that one worker of pytest-xdist runs, so that they share what its session starts: a cluster, or a broker and Spark. The
-# first prefix that fits a test is its group's. The groups begin in this order, the longest first; any other file is a group of
-# its own. (The mark xdist_group does nothing with pytest 9.2: pytest-xdist 3.8 writes it where pytest no longer reads it.)
+# Tests that one worker of pytest-xdist runs, so that they share what its session starts: a cluster, a broker and Spark, or what
+# draws charts. The first prefix that fits a test is its group's. The groups begin in this order, the longest first; any other
+# file is a group of its own. (The mark xdist_group does nothing with pytest 9.2: pytest-xdist 3.8 writes it where pytest no
+# longer reads it.)
 SHARING = {
     "breaks": ("tests/faults/test_breaks", "tests/faults/test_boards", "tests/faults/test_exposure", "tests/faults/test_watch"),
     "keda": (
         "tests/unit/programs/lagscaler/test_with_keda",
         "tests/unit/cluster/",
         "tests/faults/test_two_clusters",
+        "tests/faults/test_existing",
         "tests/differential/test_hpa",
     ),
     "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline", "tests/unit/record/"),
     "crash": ("tests/faults/test_crash",),
     "programs": ("tests/unit/programs/", "tests/unit/kafka/"),
+    "dashboards": tuple(f"tests/unit/scenarios/ride_hailing/test_{name}" for name in ("analytics", "pipeline")),
+    "charts": ("tests/unit/report/", "tests/unit/test_commands"),
 }
 
 # Tests that show a rate, for which they need the machine to themselves: they run last, when every other worker has ended.

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 def scheduler(config: pytest.Config, log: Any, group: Callable[[str], str], alone: str) -> Any:
     """A scheduler of pytest-xdist that gives a worker one group after another.
 
-    ``group`` names the group of a test by its node id. The group ``alone`` begins when every worker but one has ended, with all
-    that its session had started.
+    ``group`` names the group of a test by its node id. Groups begin in the order in which their first tests were collected;
+    left to itself pytest-xdist begins with the group of most tests, which is not the longest. The group ``alone`` begins when
+    every worker but one has ended, with all that its session had started.
     """
+    config.option.loadscopereorder = False
     # Only the environments that are for the lab's own tests have it.
     from xdist.scheduler import LoadScopeScheduling
 

@@ -113,12 +113,16 @@ class Tally:
         )
 
 
-def agree(judge, count, number):
-    """Judge ``count`` walks drawn from the seed ``number``; a walk that disagrees is shrunk, and told in an AssertionError."""
+def draw(count, number):
+    """``count`` different walks from the seed ``number``."""
     drawn = []
-    examples = math.ceil(count * DRAWN)
-    _search(examples, number, drawn.append, (Phase.generate,))
-    judge.run(list(dict.fromkeys(drawn))[:count])
+    _search(math.ceil(count * DRAWN), number, drawn.append, (Phase.generate,))
+    return list(dict.fromkeys(drawn))[:count]
+
+
+def agree(judge, count, number):
+    """Judge the ``count`` walks of the seed ``number``; a walk that disagrees is shrunk, and told in an AssertionError."""
+    judge.run(draw(count, number))
     if judge.simplest() is None:
         return
     found = False
@@ -131,7 +135,7 @@ def agree(judge, count, number):
         assert not verdict.replay.disagreements
 
     with contextlib.suppress(AssertionError, Enough):
-        _search(examples, number, check, (Phase.generate, Phase.shrink))
+        _search(math.ceil(count * DRAWN), number, check, (Phase.generate, Phase.shrink))
     raise AssertionError(told(*judge.simplest()))
 
 

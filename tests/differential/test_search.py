@@ -5,29 +5,16 @@ from dataclasses import replace
 import pytest
 
 from lab.model import hpa
-from lab.model.hpa_log import Seen, Sync
+from tests.differential.foresight import SYNC_S, play
 from tests.differential.search import SHRINKING_PARALLEL, SHRINKING_RUNS, Judge, agree
 
 CONTROLLER = hpa.Controller(downscale_stabilization_s=10)
-SYNC_S = 0.5
 REAL = hpa.decide
 
 
 def played(walks):
     """The syncs of ``walks`` on a cluster that decides as the model does."""
-    return [list(_syncs(walk)) for walk in walks]
-
-
-def _syncs(walk):
-    spec, state, replicas = hpa.parse(walk.hpa(), walk), hpa.State(), walk.replicas
-    for index, value in enumerate(walk.values):
-        at = 1e9 + SYNC_S * index
-        observed = (None if value is None else (value,),)
-        decision, state = REAL(spec, state, replicas, observed, at, controller=CONTROLLER)
-        proposed = max((count for count in decision.proposals if count is not None), default=None)
-        scaled_at = None if decision.desired == replicas else at
-        yield Sync(at, spec, replicas, decision.desired, proposed, (Seen(replicas, observed),), scaled_at, at)
-        replicas = decision.desired
+    return play(walks, CONTROLLER)
 
 
 def rounds_down(spec, state, current, observed, now, **how):
@@ -53,11 +40,11 @@ def test_a_model_agrees_with_itself():
     """As many walks as were asked for, each run once, in batches of at most so many; and they ask for something."""
     batches = []
 
-    def play(walks):
+    def run(walks):
         batches.append(len(walks))
         return played(walks)
 
-    judge = Judge(play, CONTROLLER, parallel=40)
+    judge = Judge(run, CONTROLLER, parallel=40)
     agree(judge, 100, 7)
     assert batches == [40, 40, 20]
     tally = judge.tally()
@@ -72,11 +59,11 @@ def test_a_wrong_model_is_found_out_and_its_walk_shrunk(monkeypatch, wrong, valu
     """In few runs, to fewer values than most walks have, told with what was asked for, seen and decided."""
     runs = []
 
-    def play(walks):
+    def run(walks):
         runs.append(len(walks))
         return played(walks)
 
-    judge = Judge(play, CONTROLLER)
+    judge = Judge(run, CONTROLLER)
     monkeypatch.setattr(hpa, "decide", wrong)
     with pytest.raises(AssertionError, match=r"sync \d+ at .*: real .*, model ") as failure:
         agree(judge, 80, 7)

@@ -6,16 +6,19 @@ price is paid on a true step, which is answered two minutes later. ``excludePers
 thing: it leaves out partitions whose committed offset stands still.
 
 Method. The same traffic, pods of 100 events/s and seed on policies that differ in their trigger alone: ``lag-4500`` is KEDA's
-kafka trigger, ``lag-4500-excluding`` the same with excludePersistentLag, ``lasting-4500`` the persistent-lag scaler with
-sustainSeconds 120. Profiles: ``transient`` (spikes the floor works off), ``bursty``, ``sawtooth``, ``plateau`` (a sustained
-step), and a steady rate with one message that never succeeds and stalls its partition. Then the author's own table, minute by
-minute. Late is the time in which the oldest unprocessed event is older than 2 s, as seen.
+kafka trigger, ``lag-4500-excluding`` the same with excludePersistentLag (on the stalled partition, which it is for),
+``lasting-4500`` the persistent-lag scaler with sustainSeconds 120. Two of them run beside each other, as a duet, on profiles
+``transient`` (spikes the floor works off), ``bursty``, ``plateau`` (a sustained step) and a steady rate with one message that
+never succeeds and stalls its partition. The author's own table, minute by minute, is one trial after the other. Late is the
+time in which the oldest unprocessed event is older than 2 s, as seen. The author's own objective is another: 95 % of all
+events within 5 minutes.
 
 Asserted. On spikes that the group works off the kafka trigger scales and the persistent-lag scaler never does, though it
 answered the HPA at every sync. On a sustained step it asks for as many pods, later by sustainSeconds (less a sync and a
-sampling interval at most), at a higher peak of lag. A threshold in seconds asks for as many pods too. On the stalled partition
-the kafka trigger takes pods that can't help, and excludePersistentLag doesn't. In the table the lag is the author's. The scaler
-waits as the author says, but for the minute in which the lag has lasted for sustainSeconds. Nothing is lost or doubled.
+sampling interval at most), at a higher peak of lag. By the author's own objective it passes the step: refuted by less than 95
+% within 5 minutes (10 s at quick). On the stalled partition the kafka trigger takes pods that can't help, and
+excludePersistentLag doesn't. In the table the lag is the author's. The scaler waits as the author says, but for the minute in
+which the lag has lasted for sustainSeconds. Nothing is lost or doubled.
 
 How much less it scales and costs on bursts is the author's claim, and a duet measures it: both scalers see the same events at
 the same moment, beside an A/A duet of the kafka trigger in the same block. From six pairs on (``--repeat 6``) it is asserted
@@ -35,7 +38,7 @@ from lab.judge.runs import first
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import moments, peak_lag
-from lab.measure.lateness import behind
+from lab.measure.lateness import behind, share_in_time
 from lab.measure.reaction import POLICY, reaction
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
@@ -46,10 +49,10 @@ from tests.experiments.workloads import light, slim
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("10 Persistent lag")]
 
 BUILT_IN, EXCLUDING, LASTING = "kafka trigger", "excludePersistentLag", "persistent-lag scaler"
-IN_SECONDS = "persistent-lag scaler, lagSeconds 30"
 TABLE = {"12:00": 30, "12:01": 90, "12:02": 150, "12:03": 210}  # the author's clock, in s after the lag began to build up
 AUTHORS_LAG = {"12:00": 15_000, "12:01": 12_000, "12:02": 8_000}
 POLICIES = {BUILT_IN: "lag-4500", EXCLUDING: "lag-4500-excluding", LASTING: "lasting-4500"}
+AUTHORS_S = 300  # the author's objective, at real time: 95 % of all events within it
 
 
 def events(record):
@@ -92,19 +95,24 @@ def change(figure, found):
     return f"{percent.median:+.0f} % ({percent.low:+.0f} to {percent.high:+.0f}, n = {percent.n})"
 
 
-def run(trials, evidence, profile, policies=POLICIES, **changes):
-    """One traffic on these policies, with a row of figures for each."""
-    plan = {"profile": profile, "workload": light(), "until": REPLAYED} | changes
-    found = trials.blocks({name: plan | {"policy": policy} for name, policy in policies.items()})
-    for name, record in found.items():
-        evidence.report(name, {figure: of(record) for figure, of in FIGURES.items()})
+def beside(trials, evidence, profile, trigger):
+    """The kafka trigger and another one on the same events at the same moment, with a row of figures for each."""
+    pair = BUILT_IN, trigger
+    found = dict(zip(pair, trials.duet(*(on_bursts(profile, name) for name in pair)), strict=True))
+    for name, runs in found.items():
+        evidence.report(name if name == trigger else f"{name}, beside {trigger}", figures(runs))
     return found
+
+
+def figures(runs):
+    """The row of figures of one trigger."""
+    return {figure: of(runs) for figure, of in FIGURES.items()}
 
 
 @allure.story("Spikes that the group works off scale nothing")
 def test_transient_spikes_scale_nothing(trials, evidence):
     """Where the claim comes from: the built-in trigger scales on each spike for nothing."""
-    found = run(trials, evidence, "transient")
+    found = beside(trials, evidence, "transient", LASTING)
 
     with evidence.of(found) as claim:
         claim(
@@ -119,15 +127,15 @@ def test_transient_spikes_scale_nothing(trials, evidence):
             source="author's text on persistent lag",
         )
         ignoring(claim, found[LASTING])
-        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 def on_bursts(profile, trigger):
-    """The plan of one side on this profile of bursts."""
+    """The plan of one side on this profile."""
     return {"profile": profile, "policy": POLICIES[trigger], "workload": slim(), "until": REPLAYED}
 
 
-@pytest.mark.parametrize("profile", ["bursty", "sawtooth"])
+@pytest.mark.parametrize("profile", ["bursty"])
 @allure.story("The author's claim, on bursts that need pods")
 def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
     """70-90 % fewer scaling events and 20-40 % less compute: a duet says how much fewer, and how much later the group is."""
@@ -172,11 +180,12 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
 @allure.story("A true step is answered later")
 def test_a_sustained_step_is_answered_later(trials, evidence):
     """Where it loses: the same pods, later by sustainSeconds, with the lag that has come meanwhile."""
-    found = run(trials, evidence, "plateau", POLICIES | {IN_SECONDS: "lasting-30s"})
+    found = beside(trials, evidence, "plateau", LASTING)
 
     triggers = first(found[LASTING]).policy.content["spec"]["triggers"]
     sustain_s = float(triggers[0]["metadata"]["sustainSeconds"])
     most = {name: scale_events(record).most_replicas for name, record in found.items()}
+    in_time = share_in_time(found[LASTING], AUTHORS_S / trials.scale.time)
     peak = {name: peak_lag(record) for name, record in found.items()}
     decided = {name: reaction(record).part(POLICY) for name, record in found.items()}
     later = (decided[LASTING] - decided[BUILT_IN]) / sustain_s
@@ -200,17 +209,23 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
         )
         claim(reaction(found[BUILT_IN]).real_s < REACTION_S, "the kafka trigger's first new pod is at work in time")
         claim(
-            (most[IN_SECONDS] / most[BUILT_IN]).named(f"{as_many}, with lagSeconds") >= 0.9,
-            "a threshold in seconds asks for as many pods",
-            source="pilot: findings.md section 10",
+            in_time >= 0.95,
+            "by its author's own objective the persistent-lag scaler passes a sustained step",
+            source="author's text: 95 % within 5 minutes",
         )
-        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("A partition that one message stalls")
 def test_a_stalled_partition(trials, evidence):
     """Pods don't help a partition whose consumer retries one message for ever; its lag lasts like no other."""
-    found = run(trials, evidence, "stalled", partitions=6, workload=light(poison="2:100", dlq="off"))
+    plan = {"profile": "stalled", "partitions": 6, "workload": slim(poison="2:100", dlq="off"), "until": REPLAYED}
+    sides = {name: plan | {"policy": POLICIES[name]} for name in (BUILT_IN, EXCLUDING, LASTING)}
+    pairs = {"kinds of kafka": (sides[BUILT_IN], sides[EXCLUDING]), "kafka or lasting": (sides[BUILT_IN], sides[LASTING])}
+    (kafka, excluding), (_, lasting) = trials.duets(pairs).values()
+    found = {BUILT_IN: kafka, EXCLUDING: excluding, LASTING: lasting}
+    for name, runs in found.items():
+        evidence.report(name, figures(runs))
 
     with evidence.of(found) as claim:
         claim(

@@ -11,9 +11,16 @@ The two signals are compared in a duet: two groups read the same events at the s
 same block shows what two equal groups differ by, with each peak doubled as it is in the claim. Pods on CPU then request 47m
 instead of 70m, so that two cores schedule 48; where the cores make the lab halve the rate, a pod computes less as well.
 
-Asserted. CPU stays below the HPA's target and nothing is asked for; lag still grows when the spike ends. On lag the growth is
-over by then. From six pairs on (``--repeat 6``): the peak on CPU is more than twice that on lag. That is refuted by peaks whose
-difference is within the A/A noise or may be 0, and the rest by one HPA on CPU that asks for a pod.
+What a pod requests is a free parameter of the signal: the same pod at the same work shows another percentage. So it is swept:
+70m above, and a duet of 35m and 18m, at half the rate. There a pod at work used 15m in a pilot, whatever its lag: 43 % of 35m
+and 83 % of 18m.
+
+Asserted. CPU stays below the HPA's target, at its highest reading too, and nothing is asked for; lag still grows when the spike
+ends. On lag the growth is over by then. With 35m nothing is asked for either. With 18m the HPA asks for pods, because a busy
+pod is above its target: so CPU is a signal of busy pods where the request says what busy means, and of no backlog. From six
+pairs on (``--repeat 6``): the peak on CPU is more than twice that on lag. That is refuted by peaks whose difference is within
+the A/A noise or may be 0, the rest by one HPA on CPU that asks for a pod at 35m or 70m, and the sweep by one at 18m that does
+not.
 """
 
 import itertools
@@ -34,6 +41,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 PLAN = {"profile": "plateau", "until": REPLAYED}
 ON_CPU = PLAN | {"policy": "cpu", "workload": light(cpu_request_m=47)}  # of a duet
 ON_LAG = PLAN | {"policy": "lag-4500", "workload": slim()}
+REQUESTS = (35, 18)  # millicores, of a duet
 
 
 @allure.story("CPU is no signal for an I/O-bound consumer; lag is")
@@ -50,6 +58,11 @@ def test_cpu_does_not_see_a_backlog(trials, evidence):
             source="the HPA's target in manifests/hpa/cpu (70 %)",
         )
         claim(
+            signal(cpu).highest_utilization < 77,
+            "not even its highest reading under load makes the HPA act",
+            source="the HPA's target in manifests/hpa/cpu (70 %) and its tolerance of 10 %",
+        )
+        claim(
             scale_events(cpu).scale_ups == 0,
             "a signal that does not move asks for nothing",
             source="follows from the target of 70 % and its tolerance",
@@ -62,6 +75,32 @@ def test_cpu_does_not_see_a_backlog(trials, evidence):
         )
         claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end", source="pilot: findings.md section 1")
         claim(unaccounted(cpu, lag) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@allure.story("What a pod requests decides what CPU says")
+def test_the_request_is_a_free_parameter(trials, evidence):
+    """The same pods at the same work, by another request."""
+    plans = [PLAN | {"policy": "cpu", "workload": light(cpu_request_m=request)} for request in REQUESTS]
+    ample, tight = trials.duet(*plans)
+    found = {f"request {request}m": runs for request, runs in zip(REQUESTS, (ample, tight), strict=True)}
+    for request, (name, runs) in zip(REQUESTS, found.items(), strict=True):
+        seen = signal(runs)
+        used = (seen.utilization * (request / 100)).named("CPU used, median", "millicores")
+        figures = {"CPU used (m)": used, "of the request (%)": seen.utilization, "at most (%)": seen.highest_utilization}
+        evidence.report(name, figures | {"scale-ups": scale_events(runs).scale_ups, "peak lag": peak_lag(runs)})
+
+    with evidence.of(found) as claim:
+        claim(
+            scale_events(ample).scale_ups == 0,
+            "with a request of twice what a busy pod uses, CPU asks for nothing",
+            source="pilot: 15m of a busy pod at half the rate, 43 % of 35m, under the target of 70 %",
+        )
+        claim(
+            scale_events(tight).scale_ups > 0,
+            "with a request near what a busy pod uses, CPU asks for pods: the request decides, not the backlog",
+            source="pilot: 15m of a busy pod at half the rate, 83 % of 18m, over the target of 70 % and its tolerance",
+        )
+        claim(unaccounted(*ample, *tight) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("On the same events at the same moment, lag halves the peak that CPU leaves")

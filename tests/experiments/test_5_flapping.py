@@ -2,37 +2,58 @@
 
 Hypothesis. Under bursts a scale-down window shorter than a lull gives pods back between two bursts and asks for them again, so
 that every burst costs two rounds of scaling and their rebalances. A window longer than a lull is not enough either: a burst
-that builds no lag, because the pods are still there, does not renew it. The window has to outlast the bursts. Scale-up stays
-immediate, and the drain takes no longer.
+that builds no lag, because the pods are still there, does not renew it. So a longer window only flips more rarely. What ends
+the flapping is to tell a busy pod from an idle one: pods that keep up have messages in flight, which HPA and KEDA call
+surplus as long as they are below 90 % of what the pods may hold. ``tolerance: "0.94"`` down makes that 6 %.
 
-Method. Profiles ``bursty`` (three 10x bursts, one every 300 s) and ``sawtooth`` (three ramps from R to 10R, one every 270 s)
-with pods of 100 events/s on policies that differ in the scale-down window alone: ``lag-4500-hasty`` 30 s, ``lag-4500`` 300 s,
-``lag-4500-patient`` 900 s. A flip is a scale-down followed by a scale-up.
+Method. Profiles ``bursty`` (three 10x bursts, one every 300 s) and ``ten-bursts`` (ten of them, run until the backlog is
+drained and the group is back at its floor), with pods of 100 events/s. The policies differ from ``lag-4500`` (window 300 s) in
+their scale-down alone: ``-hasty`` 30 s, ``-patient`` 900 s, ``-tolerant`` 300 s and a tolerance of 0.94. On ``ten-bursts`` the
+last two run beside each other on the same events. A flip is a scale-down followed by a scale-up.
 
-Asserted. The short window flips; this is the control. The tuned window of 900 s does not, and with it lag is back at one
-lagThreshold within 10 s of the last burst, as seen. On ``bursty`` the usual window of 300 s still flips.
+Asserted. The short window flips; this is the control. 300 s flip already on three bursts. The payments text asks for a window
+that is longer than the interval between two bursts. On ten bursts 900 s are three times that interval, and they flip too: so
+said the lab's model of the controller before it was run (2 flips), and 0 flips would refute it and confirm the text's rule.
+With the tolerance nothing flips (the model's 0), lag is back at one lagThreshold within 10 s of the last burst, as seen, and
+the group gives back what it took; one flip refutes it. The price of each is reported: pod-minutes, and the time in which an
+event waits for more than 2 s.
 """
+
+import itertools
+import math
 
 import allure
 import pytest
 
+from lab.judge.aggregate import median
+from lab.judge.bounds import TIME_BEHIND_S
+from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.drain import drain_time
+from lab.measure.lateness import behind
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
+from lab.model.hpa import DEFAULTS
 from lab.spec.inputs import REPLAYED
-from tests.experiments.workloads import light
+from tests.experiments.workloads import light, slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("5 Flapping")]
 
+PATIENT, TOLERANT = "900 s", "300 s, tolerance 0.94"
+TEN = {"profile": "ten-bursts", "workload": slim()}
+ROWS: dict[str, dict[str, float]] = {  # scaleDown as a policy states it
+    PATIENT: {"stabilizationWindowSeconds": 900, "tolerance": DEFAULTS.tolerance},
+    TOLERANT: {"stabilizationWindowSeconds": 300, "tolerance": 0.94},
+}
 
-@pytest.mark.parametrize("profile", ["bursty", "sawtooth"])
-@allure.story("A scale-down window longer than a lull ends the flapping")
+
+@pytest.mark.parametrize("profile", ["bursty"])
+@allure.story("A short scale-down window flaps, a long one more rarely")
 def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
-    """The short window flips, the tuned one does not, and the backlog is drained as fast."""
+    """The short window flips on three bursts; one that is longer than the trial does not, and the backlog drains as fast."""
     plan = {"profile": profile, "workload": light(), "until": REPLAYED}
-    found = trials.blocks({"15 s": plan | {"policy": "lag-4500-hasty"}, "900 s": plan | {"policy": "lag-4500-patient"}})
-    hasty, tuned = found["15 s"], found["900 s"]
+    found = trials.blocks({"30 s": plan | {"policy": "lag-4500-hasty"}, "900 s": plan | {"policy": "lag-4500-patient"}})
+    hasty, tuned = found["30 s"], found["900 s"]
 
     with evidence.of(found) as claim:
         claim(
@@ -41,16 +62,14 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
             kind="control",
             source="the experiment's design",
         )
-        claim(scale_events(tuned).flips == 0, "a window longer than a lull ends the flapping", source="text 1, section 5")
-        claim(drain_time(tuned) <= 10, "the group that no longer flaps drains as fast", source="pilot: findings.md section 5")
+        claim(
+            scale_events(tuned).flips == 0,
+            "a window that outlasts all three bursts does not flip within them",
+            kind="control",
+            source="the experiment's design: the trial ends before the window can",
+        )
+        claim(drain_time(tuned) <= 10, "the group that does not flip drains as fast", source="pilot: findings.md section 5")
         claim(unaccounted(hasty, tuned) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-
-    evidence.conclude(
-        "scaleDown.stabilizationWindowSeconds",
-        900,
-        f"on {profile} 30 s flipped {scale_events(hasty).flips} times with {rebalances(hasty).rebalances} rebalances, "
-        f"900 s not once, with {rebalances(tuned).rebalances}",
-    )
 
 
 @allure.story("The usual window is longer than a lull, and still too short")
@@ -65,3 +84,65 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
             source="pilot: findings.md section 5",
         )
         claim(unaccounted(usual) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+def typical(figure, runs):
+    """The median of a figure over the runs."""
+    return median(figure(run) for run in runs)
+
+
+def flips(run):
+    """How often a scale-down was followed by a scale-up."""
+    return scale_events(run).flips
+
+
+def pod_minutes(run):
+    """What the pods cost."""
+    return cost(run).pod_minutes
+
+
+def calmest(found):
+    """The name among ``found`` (runs by name) whose median run flips least, and of those the one of the fewest pod-minutes.
+
+    One that has no data comes last.
+    """
+    ranks = {name: [typical(figure, runs).value for figure in (flips, pod_minutes)] for name, runs in found.items()}
+    return min(ranks, key=lambda name: [math.inf if value is None else value for value in ranks[name]])
+
+
+@allure.story("What ends the flapping, on ten bursts")
+def test_what_ends_the_flapping(trials, evidence):
+    """Window and tolerance on the same events, until the group is drained and back at its floor."""
+    patient, tolerant = trials.duet(TEN | {"policy": "lag-4500-patient"}, TEN | {"policy": "lag-4500-tolerant"})
+    found = {PATIENT: patient, TOLERANT: tolerant}
+    for name, runs in found.items():
+        events = scale_events(runs)
+        figures = {"flips": events.flips, "scaling events": events.scale_ups + events.scale_downs}
+        figures |= {"rebalances": rebalances(runs).rebalances, "pod-minutes": cost(runs).pod_minutes}
+        evidence.report(name, figures | {"late (s)": behind(runs, TIME_BEHIND_S), "drain (s)": drain_time(runs)})
+
+    with evidence.of(found) as claim:
+        claim(
+            scale_events(patient).flips > 0,
+            "a window of three times the interval between bursts does not end the flapping",
+            source="the lab's model of the controller (python -m lab simulate): 2 flips, against the payments text's rule",
+        )
+        claim(
+            scale_events(tolerant).flips == 0, "to tell busy pods from idle ones ends the flapping", source="text 1, section 5"
+        )
+        claim(drain_time(tolerant) <= 10, "the group that does not flip drains as fast", source="pilot: findings.md section 5")
+        claim(
+            scale_events(tolerant).above_floor_at_end == 0,
+            "the group gives back the pods that it took",
+            source="text 1, section 5: gives back",
+        )
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+    best = calmest(found)
+    told = {
+        name: f"{name} flipped {typical(flips, runs):.0f} times for {typical(pod_minutes, runs):.1f} pod-minutes"
+        for name, runs in found.items()
+    }
+    others = ", ".join(text for name, text in told.items() if name != best)
+    for setting, value in ROWS[best].items():
+        evidence.conclude(f"scaleDown.{setting}", value, f"on ten bursts {told[best]}; {others}")

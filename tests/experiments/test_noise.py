@@ -3,7 +3,7 @@
 Hypothesis. Two groups that are equal in everything, on the same events at the same moment, still differ: by the order in which
 the kernel runs them, by rebalances, by the phase of their syncs. No smaller difference can be told of two that are not equal.
 
-Method. An A/A duet of each plan that an experiment compares in duets: experiment 1, 3 and 10 ran them already where they ran in
+Method. An A/A duet of each plan that an experiment compares in duets: experiments 1 and 10 ran them already where they ran in
 this session. The least difference that can be told of a measure is the largest that any pair shows, in either direction. The
 next pair exceeds it with probability 1 / (n + 1): a half for the one pair of a single session, 14 % with ``--repeat 6``.
 
@@ -18,16 +18,13 @@ import pytest
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.noise import least_differences
 from tests.experiments.test_1_signal import ON_LAG
-from tests.experiments.test_3_rebalance_dip import STEPPED, WOKEN
 from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("A/A")]
 
 PLANS = {
     "plateau, lag-4500": ON_LAG,
-    "saturate, up-and-down": STEPPED | {"workload": WOKEN},
     "bursty, lag-4500": on_bursts("bursty", BUILT_IN),
-    "sawtooth, lag-4500": on_bursts("sawtooth", BUILT_IN),
 }
 
 

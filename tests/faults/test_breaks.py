@@ -10,7 +10,6 @@ from lab.errors import NoData
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.measure.scaling import scale_events
-from lab.record.ledger.ingest import read
 from lab.record.ledger.reconcile import reconcile
 from lab.spec import inputs
 from lab.spec import scale as scales
@@ -60,14 +59,12 @@ def test_without_drain_a_killed_pod_doubles_work(undrained):
 
 def test_a_dropped_receipt_is_named_as_lost(undrained, spark):
     """Taking one receipt out of the store leaves its range lost, named with the pods beside the gap."""
-    session = spark()
-    events = read(session, undrained.folder / "ledger", "events")
+    events = sorted(undrained.folder.glob("ledger/events/*.parquet"))
     receipts = undrained.receipts
     doubled = {item.partition for item in undrained.reconciliation.doubled}
     clean = receipts[~receipts["partition"].isin(doubled)].sort_values(["partition", "first"])
     dropped = clean.iloc[len(clean) // 2]
-    kept = session.createDataFrame(receipts.drop(index=dropped.name))
-    verdict = reconcile(events, kept)
+    verdict = reconcile(spark(), events, receipts.drop(index=dropped.name))
     assert verdict.lost_messages == dropped["count"]
     (gap,) = verdict.lost
     assert (gap.partition, gap.first, gap.last) == (dropped["partition"], dropped["first"], dropped["last"])

@@ -6,49 +6,98 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lab.errors import FAULT, HELD, InputError, LabFault
 from lab.flags import Flags
 from lab.record import store
 from lab.record.store import write_json
-from tests.records import FOLDER, VERDICTS
-from tests.records.choice import choose
+from lab.report import evidenceindex, findings
+from tests.records import EVIDENCE, FOLDER, INDEX, VERDICTS, folders
+from tests.records.choice import MOST_BYTES, Choice, choose
 from tests.records.compact import compact, size
 from tests.records.nested import SESSIONS, Said, differences, judge
 
 LARGE = 300_000
+MOST_EVIDENCE = 25_000_000
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns 0, 2 on bad input, 3 where small records give other verdicts than whole ones, or no session can be run."""
     parser = Flags("python -m tests.records", "keep small records of sessions, with the verdicts they give", environment=False)
     parser.add_argument("results", nargs="*", type=Path, help="sessions' results; none: judge the kept records anew")
+    parser.flag("evidence", Path, None, "keep all records of one session there, with its findings", optional=True)
     options = parser.parse_args(arguments)
     try:
-        keep(options.results) if options.results else again()
+        if options.evidence:
+            publish(options.results, options.evidence)
+        elif options.results:
+            keep(options.results, FOLDER, list(SESSIONS), MOST_BYTES)
+        else:
+            again()
     except (InputError, LabFault) as error:
         print(f"tests.records: {error}", file=sys.stderr)
         return FAULT if isinstance(error, LabFault) else 2
     return HELD
 
 
-def keep(results: list[Path]) -> None:
-    """Put small records of ``results`` and their verdicts in the place of those that are kept."""
+def publish(results: Sequence[Path], folder: Path) -> None:
+    """Put small records of all tests of the one session in ``results`` into ``folder``, and its findings beside them."""
+    if len(results) != 1:
+        raise InputError("command line", "RESULTS", len(results), "one session: its findings are one page")
+    content = findings.read(results[0])
+    tests = [test["id"] for test in content["tests"] if test["rows"]]  # a test without a verdict has no record
+    kinds = [name for name, (_, path) in SESSIONS.items() if all(test.startswith(path) for test in tests)]
+    if not kinds:
+        raise InputError(results[0], "tests", tests[0], f"tests of {' or '.join(path for _, path in SESSIONS.values())}")
+    keep(results, folder, [max(kinds, key=lambda name: len(SESSIONS[name][1]))], MOST_EVIDENCE, whole=True)
+    leave_out(content, folder)
+    print(findings.write(content, folder))
+    beside = folder.resolve().parent
+    index = beside.parent / INDEX.name
+    if beside.name == EVIDENCE.name and index.is_file():  # of any checkout, whichever the lab is imported from
+        evidenceindex.update(index, beside)
+        print(index)
+
+
+def leave_out(content: Mapping[str, Any], folder: Path) -> None:
+    """Leave a test out of the verdicts in ``folder`` that says something else by itself than in its session.
+
+    Such a test judges all of the session's records. ``tox`` judges each test with its own records alone.
+    """
+    stored = json.loads((folder / VERDICTS).read_text())
+    said = {test["id"]: Said(test["rows"], {}, whole=True) for test in content["tests"]}
+    for tests in stored["sessions"].values():
+        for test in [test for test, rows in tests.items() if differences({test: rows}, said)]:
+            print(f"not judged again, as it judges all of its session's records: {test}")
+            del tests[test]
+    write_json(folder / VERDICTS, stored)
+
+
+def keep(results: Sequence[Path], target: Path, sessions: Sequence[str], most: int, *, whole: bool = False) -> None:
+    """Put small records of ``results`` and their verdicts in the place of those in ``target``: at most so many bytes.
+
+    Of the tests of these ``sessions`` the cheapest of each module are kept, or with ``whole`` all. Raises :class:`LabFault`
+    where the small records give other verdicts, or all of them are larger than that.
+    """
     with tempfile.TemporaryDirectory(prefix="elastic-lab-records-") as scratch:
-        whole, small = Path(scratch, "whole"), Path(scratch, "small")
-        for folder in (whole, small):
+        large, small = Path(scratch, "whole"), Path(scratch, "small")
+        for folder in (large, small):
             (folder / "records").mkdir(parents=True)
         for folder in results:
             if not (there := store.stored(folder)):
                 raise InputError(folder, "RESULTS", str(folder), "a folder of records")
             for name, path in there.items():
-                (whole / "records" / name).unlink(missing_ok=True)  # the last one that is named counts
-                (whole / "records" / name).symlink_to(path.resolve())
-        said = {session: judgeable(judge(session, whole)) for session in SESSIONS}
-        sizes = _shrink(said, whole / "records", small / "records")
-        chosen = choose({test: set(one.trials) for tests in said.values() for test, one in tests.items()}, sizes)
+                (large / "records" / name).unlink(missing_ok=True)  # the last one that is named counts
+                (large / "records" / name).symlink_to(path.resolve())
+        said = {session: judgeable(judge(session, large)) for session in sessions}
+        sizes = _shrink(said, large / "records", small / "records")
+        needs = {test: set(one.trials) for tests in said.values() for test, one in tests.items()}
+        chosen = Choice(sorted(needs), set().union(*needs.values()), {}) if whole else choose(needs, sizes, most)
+        if (total := sum(sizes[name] for name in chosen.records)) > most:
+            raise LabFault(f"the small records are {total:,} bytes; allowed: {most:,}")
         kept = {session: {test: tests[test].rows for test in chosen.tests if test in tests} for session, tests in said.items()}
         for spare in (small / "records").iterdir():
             if spare.name not in chosen.records:
@@ -59,26 +108,27 @@ def keep(results: list[Path]) -> None:
         if wrong:
             raise LabFault(f"the small records don't give the same verdicts: {'; '.join(wrong)}")
         write_json(small / VERDICTS, {"sessions": kept})
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        shutil.copytree(small, FOLDER)
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(small, target)
     for module, why in chosen.without.items():
         print(f"left out: {module}: {why}")
     for name in sorted(chosen.records):
         print(f"{sizes[name]:>9,} bytes{' (large)' if sizes[name] > LARGE else ''}  {name}")
     count = sum(len(rows) for tests in kept.values() for rows in tests.values())
-    print(f"{size(FOLDER):>9,} bytes in all: {count} verdicts of {sum(map(len, kept.values()))} tests in {FOLDER}")
+    print(f"{size(target):>9,} bytes in all: {count} verdicts of {sum(map(len, kept.values()))} tests in {target}")
 
 
 def again() -> None:
     """Judge the kept records anew, and keep these verdicts."""
-    stored = json.loads((FOLDER / VERDICTS).read_text())
-    for session, tests in stored["sessions"].items():
-        if tests:
-            now = judge(session, FOLDER, list(tests))
-            for line in differences(tests, now):
-                print(line)
-            stored["sessions"][session] = {test: now[test].rows for test in tests if now[test].whole}
-    write_json(FOLDER / VERDICTS, stored)
+    for folder in folders().values():
+        stored = json.loads((folder / VERDICTS).read_text())
+        for session, tests in stored["sessions"].items():
+            if tests:
+                now = judge(session, folder, list(tests))
+                for line in differences(tests, now):
+                    print(line)
+                stored["sessions"][session] = {test: now[test].rows for test in tests if now[test].whole}
+        write_json(folder / VERDICTS, stored)
 
 
 def judgeable(said: Mapping[str, Said]) -> dict[str, Said]:

@@ -47,17 +47,17 @@ def size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def measured_metrics() -> list[str]:
-    """The metrics that the code of a measure, of a view or of the report names."""
+def unread_metrics() -> list[str]:
+    """The metrics of every trial that no measure, view or report names; those that a trial's own manifests declare are read."""
     folders = [paths.PROJECT / "lab" / name for name in ("measure", "record", "report")]
     code = "".join(file.read_text() for folder in folders for file in folder.glob("*.py"))
-    return [metric for metric in METRICS if f'"{metric}"' in code]
+    return [metric for metric in METRICS if f'"{metric}"' not in code]
 
 
 def _slim(table: pa.Table, name: str) -> pa.Table:
     """``table`` without the columns and the metrics that no measure reads."""
     if name == "samples":
-        table = table.filter(pc.is_in(table["metric"], pa.array(measured_metrics())))
+        table = table.filter(pc.invert(pc.is_in(table["metric"], pa.array(unread_metrics()))))
     return table.drop_columns([column for column in UNREAD.get(name, ()) if column in table.column_names])
 
 

@@ -28,6 +28,7 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
         ],
         "tests/experiments/test_acceptance.py",
     ),
+    "backlog": (["--scale=real"], "tests/experiments/test_backlog.py"),
 }
 
 

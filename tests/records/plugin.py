@@ -51,7 +51,7 @@ class Notes:
 
         patch.setattr(store, "find", found_today)
         patch.setattr(overview, "write_measures", lambda record: record)  # what is judged here stays as it is
-        events, records = Tables.events, Trials._records
+        files, records = Tables._event_files, Trials._records
 
         def running(trials: Any, *given: Any) -> Any:
             self._done, self._opening = trials.done, True
@@ -63,23 +63,27 @@ class Notes:
                 self._trials.setdefault(record.folder.name, set())
             return found
 
-        def listed(record: Any, *columns: str) -> Any:
-            self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
-            return events(record, *columns)
+        def listed(record: Any, columns: Any) -> Any:
+            if not self._opening:
+                self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
+            return files(record, columns)
 
         read = Trials._read
         patch.setattr(Trials, "_read", lambda trials, block, **plan: read(trials, 1, **plan))  # one record for every block
         patch.setattr(Trials, "_records", running)
-        patch.setattr(Tables, "events", listed)
+        patch.setattr(Tables, "_event_files", listed)
         sys.addaudithook(self._opened)
 
     def _unheard(self, judge: Any) -> Any:
-        """``judge`` made to read without note: the gates of a trial are no reading of the test's."""
+        """``judge`` made to read without note: the gates of a trial are no reading of the test's.
+
+        They read a record of their own, so that the test itself opens what it reads after them.
+        """
 
         def judging(record: Any) -> Any:
             self._opening = True
             try:
-                return judge(record)
+                return judge(Record(record.folder))
             finally:
                 self._opening = False
 

@@ -7,12 +7,16 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from lab.record.store import Record
+from lab import paths
+from lab.record.store import Record, write_json
+from lab.report import evidenceindex, findings
 from tests.experiments.test_summary import EXPERIMENTS
-from tests.records import FOLDER, VERDICTS
+from tests.records import EVIDENCE, FOLDER, INDEX, VERDICTS, folders
+from tests.records import __main__ as command
+from tests.records.__main__ import MOST_EVIDENCE
 from tests.records.choice import choose
-from tests.records.compact import compact
-from tests.records.nested import SESSIONS, Said, differences, judge
+from tests.records.compact import compact, size
+from tests.records.nested import Said, differences, judge
 from tests.unit.measure.conftest import REPORTS, TRANSITIONS, build
 
 NEEDS = {"a.py::large": {"x", "y"}, "a.py::small": {"y"}, "b.py::one": {"y", "z"}, "c.py::one": {"w"}}
@@ -27,13 +31,61 @@ def kept():
     return SimpleNamespace(**json.loads((FOLDER / VERDICTS).read_text()))
 
 
-@pytest.mark.parametrize("session", SESSIONS)
-def test_committed_records_give_the_same_verdicts(kept, session):
+def committed():
+    """Each session of which records are committed, with their folder and the rows of its tests."""
+    for name, folder in folders().items():
+        for session, rows in json.loads((folder / VERDICTS).read_text())["sessions"].items():
+            if rows:
+                yield pytest.param(session, folder, rows, id=f"{name}-{session}")
+
+
+@pytest.mark.parametrize(("session", "folder", "rows"), committed())
+def test_committed_records_give_the_same_verdicts(session, folder, rows):
     """Every objective of every test, and its number."""
-    rows = kept.sessions[session]
-    if not rows:
-        pytest.skip(f"no record of {session} is committed")
-    assert differences(rows, judge(session, FOLDER, list(rows))) == []
+    assert differences(rows, judge(session, folder, list(rows))) == []
+
+
+@pytest.mark.parametrize("folder", [folder for name, folder in folders().items() if folder.parent == EVIDENCE])
+def test_findings_are_what_the_evidence_says(folder):
+    """The committed page, its figures and its numbers, from the session that is committed with its verdicts."""
+    content = findings.read(folder)
+    text = findings.markdown(content, folder.relative_to(paths.PROJECT))
+    files = {findings.README: text, **findings.figures(content)}
+    assert {name: (folder / name).read_text() for name in files} == files
+    assert {f"img/{file.name}" for file in folder.glob("img/*")} == files.keys() - {findings.README}
+    (kept,) = json.loads((folder / VERDICTS).read_text())["sessions"].values()
+    said = {test["id"]: Said(test["rows"], {}, True) for test in content["tests"] if test["rows"]}
+    assert said.keys() >= kept.keys()
+    assert differences(kept, said) == []
+    assert size(folder) <= MOST_EVIDENCE
+
+
+def test_the_index_lists_the_evidence():
+    """docs/findings.md has a section for each committed session, as the program writes it."""
+    if INDEX.read_text() != evidenceindex.indexed(INDEX, EVIDENCE):
+        pytest.fail(
+            "docs/findings.md differs from docs/evidence: elastic-lab findings docs/evidence/NAME --index docs/findings.md"
+        )
+
+
+def test_evidence_that_is_published_is_listed(tmp_path, monkeypatch):
+    """One command writes the session's page and the line for it on docs/findings.md of that checkout.
+
+    A test that says something else by itself than in its session is not among those that are judged again.
+    """
+    folder, index = tmp_path / "docs" / "evidence" / "one", tmp_path / "docs" / INDEX.name
+    folder.mkdir(parents=True)
+    index.write_text(f"# Findings\n{evidenceindex.BEGIN}\n{evidenceindex.END}\n")
+    given = next(one for one in folders().values() if one.parent == EVIDENCE)
+    stored = json.loads((given / VERDICTS).read_text())
+    ((kind, tests),) = stored["sessions"].items()
+    other, *_ = tests
+    changed = tests | {other: [row | {"sentence": "another", "measured": -1.0} for row in tests[other]]}
+    monkeypatch.setattr(command, "keep", lambda _, to, *__, **___: write_json(to / VERDICTS, {"sessions": {kind: changed}}))
+    command.publish([given], folder)
+    assert json.loads((folder / VERDICTS).read_text())["sessions"][kind].keys() == tests.keys() - {other}
+    assert "](evidence/one/README.md)" in index.read_text()
+    assert (folder / findings.README).is_file()
 
 
 def test_an_experiment_reads_the_same_for_two_runs_as_for_one(kept):

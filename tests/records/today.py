@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.record import store
-from lab.record.trial import FILE
+from lab.record.seal import FILE
 from lab.spec.inputs import Inputs
 from lab.spec.workload import Workload
 

@@ -7,7 +7,7 @@ from dataclasses import astuple
 import pytest
 
 from lab import paths
-from lab.plugin import OWN
+from lab.options import OWN
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.trial.own import Own

@@ -255,7 +255,11 @@ class TestBadInput:
         content["spec"]["triggers"].append({"type": "cron", "metadata": metadata})
         theirs.write_text(yaml.safe_dump(content))
         line = refused(capsys, command, f"--scaledobject={theirs}", *THEIRS[1:])
-        assert line.startswith(f"lab: {theirs}: spec.triggers: ['kafka', 'cron'] is not allowed; allowed: exactly one trigger")
+        assert line.startswith(f"lab: {PEAK}: begins_at: None is not allowed; allowed: the time of day at which the profile")
+        content["spec"]["triggers"].append({"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}})
+        theirs.write_text(yaml.safe_dump(content))
+        line = refused(capsys, command, f"--scaledobject={theirs}", "--profile=spike-announced", *(THEIRS[1], THEIRS[3]))
+        assert line.startswith(f"lab: {theirs}: spec.triggers: ['kafka', 'cron', 'cpu'] is not allowed; allowed: at most one")
 
     def test_a_field_that_keda_ignores_is_named(self, capsys, tmp_path):
         """As with ``pytest --scaledobject``."""
@@ -287,6 +291,14 @@ def test_every_command_explains_itself(capsys):
         with pytest.raises(SystemExit, match="0"):
             main([name, "--help"])
         assert " ".join(text.split()[:4]) in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_question_without_a_record_imports_no_tables():
+    """pandas and pyarrow take longer to import than the answer takes."""
+    code = "import sys, lab.__main__ as lab; lab.main(sys.argv[1:]); print(sorted({'pandas', 'pyarrow'} & set(sys.modules)))"
+    command = [sys.executable, "-c", code, "simulate", *THEIRS]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
 
 
 def test_an_unknown_command_is_refused(capsys):

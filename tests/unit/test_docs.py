@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 
 from lab import paths
+from tests import pages
 
 PAGES = sorted([*paths.PROJECT.glob("*.md"), *(paths.PROJECT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\(\s*([^)\s]+)\s*\)")
 MODULE = re.compile(r"python -m ((?:lab|tests|benchmarks)[\w.]*)")
 IMPORT = re.compile(r"^ *from ((?:lab|tests)[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 FILE = re.compile(r"`((?:lab|tests|fixtures|manifests|profiles|docs)/[\w./-]+)`")
-EXAMPLES = {"manifests/scaledobjects/floor-8.yaml", "tests/experiments/test_11_floor.py"}  # the reader makes them
+# The reader makes them.
+EXAMPLES = {"manifests/scaledobjects/floor-8.yaml", "tests/experiments/test_12_floor.py", "docs/evidence/NAME"}
 
 
 def anchors(page: Path) -> set[str]:
     """The anchors that GitHub gives to the headings of ``page``."""
-    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+    return set(pages.sections(page.read_text(encoding="utf-8"))) - {""}
 
 
 def broken(page: Path) -> list[str]:

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.services
 SAID = {"page": "report.html", "summary": "summary.md"}  # what a session says in words
 STALE = '[{"objective": "of last week"}]'
 TESTS = '''
+import signal
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,21 @@ def test_broken_setup(broken):
     pass
 
 
+@pytest.mark.spike
+def test_interrupted(judged):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.spike
+def test_terminated(judged):
+    signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.spike
+def test_later(judged):
+    """A later question."""
+
+
 def test_of_code():
     raise ValueError("no lab, no fault")
 '''
@@ -147,6 +163,22 @@ def test_a_fault_is_3_also_beside_a_breach(session):
         assert "2 tests are broken. 1 claim was breached." in text
     for text in (ran.page, ran.summary):
         assert "lab.errors.LabFault: a component died" in text
+    assert ran.printed.splitlines()[-1] == f"read {ran.results / 'report.html'}"
+
+
+@pytest.mark.parametrize("end", ["interrupted", "terminated"])
+def test_an_interrupted_session_says_how_much_of_it_ran(session, end):
+    """In the same words everywhere, and by name what did not run. What ran is kept; the exit code is pytest's own.
+
+    SIGTERM, by which a CI system ends a job, does as Ctrl-C does.
+    """
+    ran = session(f"holds or {end} or later")
+    assert ran.code == 2, ran.printed
+    assert [row["verdict"] for row in ran.rows] == ["held"]
+    for text in (ran.printed, ran.page, ran.summary):
+        assert "The session was interrupted: 0 of 1 experiment and 1 of 3 tests ran. Not run: a part of sessions." in text
+        assert "2 of 3 tests did not run: " in text
+        assert "A later question." in text
     assert ran.printed.splitlines()[-1] == f"read {ran.results / 'report.html'}"
 
 

@@ -19,6 +19,7 @@ import pytest
 from lab.judge.quantity import Bound
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
+from lab.measure.descent import descent
 from lab.measure.hpa_decisions import agreement, first_period_factor, steps_in_burst, up_window
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import time_behind
@@ -50,6 +51,9 @@ def test_inertia_ends_the_jitter(trials, evidence):
         evidence.report(name, figures | {"peak lag": peak_lag(record), "reaction (s)": reaction(record).total_s})
 
     calm, restless = records[INERTIA], records[BARE]
+    down = descent(calm)
+    figures = {"steps down": down.steps, "shortest low before one (s)": down.least_low_s, "window (s)": down.window_s}
+    evidence.report("the way down", figures | {"most pods in a period": down.most_pods, "period (s)": down.period_s})
     fewer_rounds = (round_count(calm) / round_count(restless)).named("rebalance rounds with inertia over those without")
     fewer_moves = (rebalances(calm).assigned / rebalances(restless).assigned).named(
         "partitions moved with inertia over those without"
@@ -66,6 +70,16 @@ def test_inertia_ends_the_jitter(trials, evidence):
             scale_events(calm).flips == 0,
             "a window down longer than the bursts are apart ends the jitter",
             source="text 2, pattern: inertia",
+        )
+        claim(
+            descent(calm).early == 0,
+            "no pod goes before the lag was low for the whole window, 300 s at real time",
+            source="text 2: sustained low lag of 5 minutes",
+        )
+        claim(
+            descent(calm).most_pods <= 2,
+            "no more than two pods go in a minute of real time",
+            source="text 2: 2 pods per minute",
         )
         claim(fewer_rounds < 1, "inertia saves rebalances", source="text 2, pattern: inertia")
         claim(

@@ -13,6 +13,8 @@ MANIFESTS = paths.MANIFESTS / "ridehailing"
 TRIPS = Workload(process_ms="50", concurrency=10, cpu_request_m=50, commit_interval_ms=750)
 # The same for a tenth of the traffic: one at a time.
 TENTH_OF_TRIPS = Workload(process_ms="50", concurrency=1, cpu_request_m=50)
+# The same, and the group emits what it has processed: the pipeline reads that. Two sides of a duet request half as much each.
+CHAIN = Workload(process_ms="50", concurrency=1, cpu_request_m=25, emit="on")
 # 50 messages/s a pod: the batch outlasts the start of ten pods.
 FARES = Workload(process_ms="200", concurrency=10, cpu_request_m=50)
 

@@ -7,11 +7,11 @@ import yaml
 
 from lab import paths, yamlfile
 from lab.cluster import broker, fit, metrics
-from lab.cluster.controlplane import CLIENT_RATE, hpa_flags
+from lab.cluster.controlplane import CLIENT_RATE, FEATURE_GATES, hpa_flags
 from lab.cluster.images import catalog, make
 from lab.cluster.kind import state
 from lab.components import build
-from lab.spec import inputs, manifests
+from lab.spec import inputs, manifests, objects
 from lab.spec import scale as scales
 from lab.spec.workload import Workload
 
@@ -30,8 +30,8 @@ WORKLOADS = [item for item in OBJECTS if list(catalog.containers(item))]
 def trial_objects(runtime):
     """What a trial applies, as ``runtime`` takes it."""
     chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind")
-    objects = [*chosen.manifests(chosen.environment("kafka:9092", "x")), chosen.producer()]
-    return [runtime(item) for item in objects if list(catalog.containers(item))]
+    made = [*objects.applied(chosen, chosen.environment("kafka:9092", "x")), objects.producer(chosen)]
+    return [runtime(item) for item in made if list(catalog.containers(item))]
 
 
 def test_upstream_images_are_of_the_versions_built_here():
@@ -114,7 +114,8 @@ def test_the_cluster_is_told_the_scale_and_listens_on_loopback(scale, made_here)
     patches = [yaml.safe_load(patch) for patch in told["kubeadmConfigPatches"]]
     (configuration,) = (patch for patch in patches if patch["kind"] == "ClusterConfiguration")
     flags = {item["name"]: item["value"] for item in configuration["controllerManager"]["extraArgs"]}
-    assert {**CLIENT_RATE, **hpa_flags(chosen)}.items() <= flags.items()
+    assert {**CLIENT_RATE, **FEATURE_GATES, **hpa_flags(chosen)}.items() <= flags.items()
+    assert configuration["apiServer"]["extraArgs"] == [{"name": name, "value": value} for name, value in FEATURE_GATES.items()]
     assert ("imageRepository" in configuration) == made_here
 
 

@@ -1,6 +1,8 @@
 """The simulator: what a group must do by arithmetic alone, whatever a policy decides."""
 
 import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -9,11 +11,14 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.errors import InputError
+from lab.foresee import scaler
 from lab.foresee.curve import Arrivals, Curve, ages
 from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, assigned
 from lab.foresee.simulate import Situation, simulate, simulate_many
-from lab.spec import policy, scaledobject
+from lab.spec import anchor, policy, scaledobject
+from lab.spec import scale as scales
 from lab.spec.profile import Profile, Step
+from lab.spec.triggers import cron
 from tests.thoroughness import examples
 
 P = 24
@@ -67,7 +72,9 @@ def test_an_assignment_is_even_and_sticky(partitions, sizes):
         assert kept == sum(min(have, most) for have, most in zip(sorted(had, reverse=True), quota, strict=True))
 
 
-@pytest.mark.parametrize(("balancer", "stands_still"), [("range", P), ("cooperative-sticky", 0), ("consumer", P // 2)])
+@pytest.mark.parametrize(
+    ("balancer", "stands_still"), [("range", P), ("roundrobin", P), ("cooperative-sticky", 0), ("consumer", P // 2)]
+)
 def test_what_a_rebalance_stops(balancer, stands_still):
     """From 2 to 4 members: eager stops everything at once, cooperative nothing at first, KIP-848 what moves."""
     owner = np.full(P, NOBODY)
@@ -303,17 +310,121 @@ def test_what_can_t_be_read_holds_the_replicas_and_falls_back():
     assert simulate(here, scaledobject.parse(content, "test")).replicas[-1] == 9
 
 
+def halves(threshold, **second):
+    """The committed policy of two triggers, each on half of the partitions, at this lagThreshold."""
+    content = policy.load(paths.MANIFESTS / "scaledobjects" / "halves-4500.yaml").content
+    for trigger in content["spec"]["triggers"]:
+        trigger["metadata"]["lagThreshold"] = str(threshold)
+    content["spec"]["triggers"][1]["metadata"] |= second
+    return scaledobject.parse(content, "test")
+
+
+def test_of_two_triggers_the_largest_proposal_counts():
+    """Of even halves each sees half of the lag: twice the lagThreshold on all, which is half of it on each."""
+    here = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
+    for each, whole in ((150, 300), (75, 150)):
+        two, one = simulate(here, halves(each)), simulate(here, lag_150(lagThreshold=str(whole)))
+        assert [change[1:] for change in two.changes[:2]] == [change[1:] for change in one.changes[:2]]
+        assert two.peak_lag == pytest.approx(one.peak_lag, rel=0.02)
+
+
+def test_where_one_of_two_is_busy_its_trigger_decides_alone():
+    """With all traffic on the first half the second trigger changes nothing; at half the lagThreshold the pods come twice."""
+    uneven = np.concatenate([np.full(P // 2, 2 / P), np.zeros(P // 2)])
+    here = Situation(step(90, 500), uneven, Consumers(100.0, 3.0))
+    two, whole = simulate(here, halves(150)), simulate(here, lag_150())
+    assert (two.replicas == whole.replicas).all()
+    assert simulate(here, halves(75)).changes[0][2] > two.changes[0][2]
+
+
+def test_two_triggers_of_two_topics_are_not_simulated():
+    """A simulated group has one."""
+    message = r"spec.triggers: topic: 'refunds' is not allowed; allowed: that of the other triggers"
+    with pytest.raises(InputError, match=message):
+        simulate(Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0)), halves(150, topic="refunds"))
+
+
 def test_what_is_not_simulated_is_refused():
-    """A second trigger is named, with its types, and an external scaler that is not the lab's."""
+    """A second trigger on lag, one of another type, an external scaler that is not the lab's, a time of day without a day."""
     content = lasting().content
     content["spec"]["triggers"][0]["metadata"] = {"scalerAddress": "queue:6000"}
     with pytest.raises(InputError, match=r"spec.triggers: \['external'\] .* external with the persistent-lag scaler's"):
         simulate(Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0)), scaledobject.parse(content, "so.yaml"))
+    here = Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0))
+    cpu = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
+    for other in (lag_150().content["spec"]["triggers"][0], cpu):
+        content = lag_150().content
+        content["spec"]["triggers"].append(other)
+        with pytest.raises(InputError, match=rf"spec.triggers: \['kafka', '{other['type']}'\] .* at most one trigger"):
+            simulate(here, scaledobject.parse(content, "so.yaml"))
+    with pytest.raises(InputError, match=r"begins_at of the profile: None is not allowed; allowed: the time of day at which"):
+        simulate(here, timed())
+
+
+SEVEN = datetime(2026, 1, 15, 7, 54, tzinfo=UTC)
+
+
+def timed(start="57 7 * * *", end="27 8 * * *", replicas=24, *, alone=False):
+    """lag_150 with 24 pods from 180 s to 1,980 s after SEVEN; ``alone``: without its trigger on lag."""
     content = lag_150().content
-    cron = {"timezone": "UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "10"}
-    content["spec"]["triggers"].append({"type": "cron", "metadata": cron})
-    with pytest.raises(InputError, match=r"spec.triggers: \['kafka', 'cron'\]"):
-        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0)), scaledobject.parse(content, "so.yaml"))
+    metadata = {"timezone": "Etc/UTC", "start": start, "end": end, "desiredReplicas": str(replicas)}
+    content["spec"]["triggers"] = [*([] if alone else content["spec"]["triggers"]), {"type": "cron", "metadata": metadata}]
+    return scaledobject.parse(content, "so.yaml")
+
+
+def announced(spike=360.0, rate=1800.0):
+    """A spike that comes while the window of ``timed`` is open."""
+    return replace(step(180, rate, spike, 600.0, 3000.0), begins_at=SEVEN)
+
+
+def test_a_time_of_day_scales_before_the_spike_and_holds_to_the_windows_end():
+    """On its own it does the same: within a sync of the window's start, and the scale-down's window after its end."""
+    for scaled in (timed(), timed(alone=True)):
+        curve = simulate(Situation(announced(rate=180), EVEN, Consumers(100.0, 3.0)), scaled)
+        ups = [at for at, before, after in curve.changes if after > before]
+        downs = [at for at, before, after in curve.changes if after < before]
+        assert curve.replicas.max() == 24
+        assert 180 <= ups[0] <= 195
+        assert 1980 - 15 + 300 <= downs[0] <= 1980 + 300
+        assert curve.replicas[-1] == 4
+
+
+def test_the_larger_of_lag_and_time_of_day_counts():
+    """Pods that are there at the spike leave no backlog; lag still asks for more than the schedule where it has to."""
+    here = Situation(announced(), EVEN, Consumers(100.0, 3.0))
+    alone, both = simulate_many(here, [lag_150(), timed()])
+    assert both.peak_lag < alone.peak_lag / 10
+    few = simulate(here, timed(replicas=6))
+    assert few.replicas.max() > 6
+    assert both.peak_lag < few.peak_lag < alone.peak_lag
+
+
+@given(st.integers(0, 3600), st.integers(1, 59), st.integers(0, 3))
+@settings(max_examples=examples(20))
+def test_a_time_of_day_is_read_as_keda_reads_it(begins_s, minutes, hours):
+    """Between two starts or ends the answer is kept: it is that of the trigger itself at each second."""
+    begins_at = SEVEN + timedelta(seconds=begins_s)
+    end = SEVEN + timedelta(minutes=3 + minutes, hours=hours)
+    (trigger,) = timed(end=f"{end.minute} {end.hour} * * *", alone=True).triggers
+    source = scaler.Scheduled(trigger, begins_at)
+    nothing = np.zeros(1)
+    for now in range(0, 20_000, 97):
+        found, wanted = source.read(now, nothing, nothing), cron.read(trigger, begins_at + timedelta(seconds=now))
+        assert (found.metric, found.active) == (wanted.metric, wanted.active)
+
+
+@pytest.mark.parametrize("scale", ["quick", "real"])
+def test_a_trial_is_simulated_with_the_schedules_that_it_writes(scale):
+    """The window opens so far into the profile as the scale makes of it, in the simulation as in the trial."""
+    chosen = scales.load(scale)
+    scaled, traffic = timed(alone=True).compressed(chosen), announced(rate=180).compressed(chosen.time, 1)
+    made, given = anchor.as_trial(scaled, traffic, chosen.time)
+    curve = simulate(Situation(given, EVEN, Consumers(100.0, 3.0), sync_s=chosen.hpa_sync_s), made)
+    up = curve.changes[0][0] * chosen.time
+    assert 180 <= up <= 195
+    opens = given.begins_at + timedelta(seconds=180 / chosen.time)
+    assert opens.second == 0
+    assert made.content["spec"]["triggers"][0]["metadata"]["start"] == f"{opens.minute} 7 15 1 *"
 
 
 def test_a_faster_start_is_never_worse():

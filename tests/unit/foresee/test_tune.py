@@ -47,6 +47,15 @@ PAUSED = (
         np.zeros(5, dtype=int),
     ),
 )
+ROUNDED = (  # all of the first step's events but a rounding are processed when the pause begins, and until the end
+    Profile((Step(0, 100, "on"), Step(1, 0, "off"), Step(3, 7, "on")), 4),
+    Curve(
+        np.array([0.0, 1.0, 3.0, 4.0]),
+        np.array([0.0, 1.5e-14, 1.5e-14, 7.0 + 1.5e-14]),
+        np.zeros(4, dtype=int),
+        np.zeros(4, dtype=int),
+    ),
+)
 
 
 @st.composite
@@ -76,7 +85,7 @@ def oldest(profile, curve, t):
     if left >= came - 1e-6:
         return 0.0
     for step, end in zip(profile.steps, [*(one.at for one in profile.steps[1:]), profile.duration], strict=True):
-        if left < step.rate * (end - step.at):
+        if left < step.rate * (end - step.at) - 1e-6:  # to a rounding all of a step's events is all of them
             return max(0.0, t - step.at - left / step.rate)
         left -= step.rate * (end - step.at)
     raise AssertionError("something waits that never came")
@@ -85,6 +94,7 @@ def oldest(profile, curve, t):
 class TestLateness:
     """The age of the oldest unprocessed event."""
 
+    @example(ROUNDED)
     @given(groups())
     def test_the_age_is_that_of_the_event_after_the_last_processed(self, group):
         """At each corner of the curve as a loop over the steps finds it."""
@@ -94,6 +104,7 @@ class TestLateness:
             assert min(near) - 1e-2 <= age <= max(near) + 1e-2
 
     @settings(max_examples=examples(60), deadline=None)
+    @example(ROUNDED, 0.5)
     @example(PAUSED, 0.5)  # the last event before a pause goes at 4.14 s, between two points of the curve, 3.14 s old
     @given(groups(), st.sampled_from([0.5, 2.0, 13.0]))
     def test_the_time_late_and_the_worst_age_are_those_of_many_moments(self, group, objective_s):
@@ -314,3 +325,26 @@ class TestRecommendation:
         assert advice.chosen.variant.changes == {}
         assert advice.reasons == ()
         assert advice.chosen.late_s == 0
+
+
+def test_the_replicas_of_a_time_of_day_are_tuned():
+    """As many as the spike needs, and half of them; the trigger on lag and the schedule stay where they are."""
+    metadata = {"timezone": "Etc/UTC", "start": "1 8 * * *", "end": "5 8 * * *", "desiredReplicas": "3"}
+    content = orders().content
+    content["spec"]["triggers"].insert(0, {"type": "cron", "metadata": metadata})
+    given = scaledobject.parse(content, "orders.yaml")
+    assert variants.in_force(given)[variants.PRE_SCALED] == 3
+    tried = variants.variants(given, situation(), 20.0, 40)
+    found = {one.scaled.triggers[0].replicas for one in tried if set(one.changes) <= {variants.PRE_SCALED}}
+    assert found == {3, 5, 10}
+    made = with_changes(given, {variants.THRESHOLD: 77, variants.PRE_SCALED: 5}).scaled.content["spec"]["triggers"]
+    assert made[0]["metadata"] == metadata | {"desiredReplicas": "5"}
+    assert made[1]["metadata"]["lagThreshold"] == "77"
+
+
+def test_without_a_trigger_on_lag_there_is_no_threshold_to_tune():
+    """A policy of the time of day alone has its bounds, its behavior and its replicas."""
+    metadata = {"timezone": "Etc/UTC", "start": "1 8 * * *", "end": "5 8 * * *", "desiredReplicas": "3"}
+    given = orders(triggers=[{"type": "cron", "metadata": metadata}])
+    assert variants.THRESHOLD not in variants.in_force(given)
+    assert variants.variants(given, situation(), 20.0, 40)

@@ -92,6 +92,8 @@ def test_the_growth_of_a_tree_is_what_its_processes_took(work, every):
     [
         (["/env/bin/python", "-m", "lab.programs.producer", "--topic=x"], "lab.programs.producer"),
         (["/env/bin/python", "/env/bin/pytest", "-m", "spike"], "pytest"),
+        (["/env/bin/python", "-P", "/lab/kubelet/zygote.py", "7"], "zygote.py"),
+        (["python -m lab.programs.consumer"], "lab.programs.consumer"),
         (["/usr/bin/java", "-Xmx512m", "-cp", "a.jar", "kafka.Kafka", "server.properties"], "kafka"),
         (["/usr/bin/java", "-cp", "x", "org.apache.spark.deploy.SparkSubmit"], "spark"),
         (["/usr/bin/java", "-jar", "other.jar"], "java"),

@@ -13,6 +13,7 @@ from lab.errors import LabFault
 from lab.host import resources
 from lab.spec import profile
 from lab.spec import scale as scales
+from lab.wait import until
 
 
 def test_who_waits_says_so_once(tmp_path, caplog):
@@ -28,8 +29,9 @@ def test_who_waits_says_so_once(tmp_path, caplog):
     with resources.hold_lock(file, "it builds components"):
         assert not caplog.messages
         other.start()
+        until(lambda: caplog.messages, 30, "the line of the one who waits")
         assert not done.wait(0.3)
-    other.join(10)
+    other.join(30)
     assert done.is_set()
     assert caplog.messages == [f"waiting for another session: it builds components (it holds {file})"]
 
@@ -44,9 +46,10 @@ def test_a_build_under_way_is_waited_for_with_a_line(tmp_path, monkeypatch, capl
     other = threading.Thread(target=lambda: found.append(build.ensure()))
     with resources.hold_lock(file, "the test"):
         other.start()
+        until(lambda: caplog.messages, 30, "the line of the one who waits")
         other.join(0.3)
         assert not found
-    other.join(10)
+    other.join(30)
     assert found
     assert caplog.messages == [f"waiting for another session: it builds components (it holds {file})"]
 

@@ -25,7 +25,7 @@ def test_what_no_file_names_is_found_by_its_mark(dead, bystander):
     processes.forget(run, child(run))
     script = "setsid sleep 301 & env -i sleep 302 & exec sleep 303"
     shell = subprocess.Popen(["sh", "-c", script], env=identity.environment(run), start_new_session=True)
-    until(lambda: len(family(shell.pid)) == 3, 10, "the shell's children")
+    until(lambda: len(family(shell.pid)) == 3, 30, "the shell's children")
     pids = family(shell.pid)
     try:
         assert runs.sweep() == 4
@@ -89,7 +89,7 @@ def test_a_node_has_its_time_to_stop_and_what_it_starts_meanwhile_is_ended(tmp_p
     """It is not killed after 3 s, and no list of processes made before is taken for all there are."""
     run = runs.open_run()
     daemon = processes.start(run, processes.NODE, [sys.executable, "-c", NODE, tmp_path / "stopped"])
-    until(lambda: b"ready" in daemon.log.read_bytes(), 10, "the node's handler")
+    until(lambda: b"ready" in daemon.log.read_bytes(), 30, "the node's handler")
     assert processes.clear(run) == 5
     assert (tmp_path / "stopped").exists()
     assert run.resolve() not in identity.marked()

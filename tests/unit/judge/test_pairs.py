@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.judge.claim import HELD, NO_DATA, judge
+from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
 from lab.judge.pairs import (
     discern,
     hodges_lehmann,
     interval,
     least_difference,
+    over_noise,
     paired,
     sign_test,
     signed_rank,
@@ -144,6 +145,21 @@ def test_a_difference_that_noise_makes_too_is_no_data(difference, why):
     found = discern(difference, SAME)
     assert why in found.why
     assert {judge(one, "x").verdict for one in (found > 0, found <= 0, found < 100)} == {NO_DATA}
+
+
+def test_a_difference_that_noise_makes_too_is_not_told_from_it():
+    """A claim that a group is left alone: held within the noise, breached beyond it, no data with few pairs or no noise."""
+    near, far = over_noise(NEAR, SAME), over_noise(FAR, SAME)
+    assert near.value == pytest.approx(abs(NEAR.estimate.value) / 2)
+    assert [judge(one <= 1, "x").verdict for one in (near, far)] == [HELD, BREACHED]
+    backwards = paired(lag(10, 10, 11, 10, 11, 9), lag(15, 16, 17, 15, 18, 16))
+    assert over_noise(backwards, SAME).value == far.value > 1
+    few = over_noise(paired(lag(1), lag(1)), paired(lag(1), lag(2)))
+    assert isinstance(few, Undecided)
+    assert few.why.startswith("1 of 6 pairs (--repeat 6)")
+    still = paired(lag(*[5] * 6), lag(*[5] * 6))
+    assert "A/A do not differ" in over_noise(FAR, still).why
+    assert over_noise(paired(lag(None), lag(1)), SAME).why == "pair 1: no sample"
 
 
 @pytest.mark.parametrize(("pairs", "said"), [(1, "1 pair"), (5, "5 pairs")])

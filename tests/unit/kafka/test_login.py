@@ -8,7 +8,6 @@ import psutil
 import pytest
 
 from lab.cluster import broker
-from lab.errors import InputError
 from lab.host import processes, runs
 from lab.kafka import login, topics
 from lab.kafka.lag import LagReader
@@ -51,23 +50,6 @@ def test_no_listener_of_a_broker_with_a_login_is_open():
     open_ = broker.properties("data", given, given, "h:3")
     assert read(open_)["listener.security.protocol.map"] == "INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
     assert "sasl" not in open_
-
-
-def test_forms_of_a_login():
-    """Spark's connector takes Java's, KEDA parameters; without a login neither has any."""
-    jaas = login.spark(SETTINGS)["kafka.sasl.jaas.config"]
-    assert jaas.endswith(' required username="lab" password="a\\"b\\\\c";')
-    assert login.keda(SETTINGS) == {"sasl": "plaintext", "username": "lab", "password": 'a"b\\c'}
-    assert login.spark({}) == login.server_properties({}, ["A"]) == {}
-
-
-def test_another_login_than_the_labs_has_no_form_for_spark():
-    """It is refused in a line that shows none of it."""
-    with pytest.raises(
-        InputError, match=r"--kafka-settings: '\(not shown\)' is not allowed; allowed: sasl.mechanism, "
-    ) as error:
-        login.spark(SETTINGS | {"sasl.mechanism": "s3cret"})
-    assert "s3cret" not in str(error.value)
 
 
 def test_settings_are_read_as_text_or_from_a_file(tmp_path):

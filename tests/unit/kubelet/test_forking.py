@@ -21,6 +21,7 @@ from lab import paths
 from lab.host import identity, processes
 from lab.kubelet.forking import Zygote
 from lab.kubelet.pod import Pod
+from lab.wait import until
 
 from .harness import DEADLINE_S, IMAGES, Node, alone, container, node, pod
 from .test_lifecycle import alive
@@ -455,10 +456,10 @@ def test_no_forked_process_outlives_a_killed_node(run: Path, work: Path, registe
     zygote_pid, *pods = map(int, line.split())
     try:
         assert set(pods) <= identity.marked()[run]
+        until(lambda: (run / "log").read_text().count("up\n") == len(pods), 30, "each pod with its child")
         killed.kill()
         killed.wait()
-        psutil.wait_procs([psutil.Process(zygote_pid)] if alive(zygote_pid) else [], timeout=5)
-        assert not alive(zygote_pid)
+        until(lambda: not alive(zygote_pid), 30, "the zygote's end")
         assert all(map(alive, pods))
         if not registered:
             for file in (run / "pids").iterdir():

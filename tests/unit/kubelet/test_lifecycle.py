@@ -11,6 +11,7 @@ import pytest
 
 from lab.host import processes
 from lab.kubelet.agent import end_leftovers
+from lab.kubelet.process import Process
 
 from .harness import alone, container, node, pod, shell
 
@@ -44,6 +45,30 @@ def test_a_deleted_pod_that_drains_ends_with_code_0(tmp_path: Path) -> None:
             assert "draining" in n.text(made)
             assert "Killing" in n.api.reasons()
             assert n.api.ready() == ["True", "False"]
+
+    alone(body())
+
+
+def test_a_pod_that_is_deleted_while_its_process_starts_is_stopped_with_an_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its program may already have written something when the node does not know the process yet."""
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            obj, start = pod(shell(DRAINS)), Process.start
+
+            async def deleted_meanwhile(*words: Any, **named: Any) -> Process:
+                process = await start(*words, **named)
+                await n.said(n.agent.pods()[0], "up")
+                n.delete(obj, 30)
+                return process
+
+            monkeypatch.setattr(Process, "start", deleted_meanwhile)
+            n.apply(obj)
+            ended = (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]
+            assert ended["exitCode"] == 0
+            assert n.api.reasons() == ["Started", "Killing"]
 
     alone(body())
 

@@ -95,7 +95,8 @@ def test_readiness_is_still_probed_while_the_pod_drains(tmp_path: Path) -> None:
 
     async def body() -> None:
         async with node(tmp_path) as n, serving("127.77.0.1") as server:
-            script = 'trap "sleep 1.5; exit 0" TERM; echo up; sleep 60 & wait'
+            drained = tmp_path / "drained"
+            script = f'trap "while [ ! -e {drained} ]; do sleep 0.05; done; exit 0" TERM; echo up; sleep 60 & wait'
             obj = pod(shell(script, readinessProbe=probe(failureThreshold=1), **SERVES))
             await n.said(n.apply(obj), "up")
             await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
@@ -103,6 +104,7 @@ def test_readiness_is_still_probed_while_the_pod_drains(tmp_path: Path) -> None:
             n.delete(obj, 30)
             await n.api.until(lambda: n.api.ready()[-1:] == ["False"])
             assert n.api.running()
+            drained.touch()
             await n.removed(obj)
 
     alone(body())

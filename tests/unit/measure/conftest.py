@@ -53,6 +53,7 @@ REPORTS = [
     report(979, "producer", "profile", start=980.0, total=100),
     report(SPIKE, "producer", "phase", phase="spike", at=SPIKE),
     report(1003.5, "new", "started", created=1003.0),
+    report(1004, "new", "subscribed"),
     report(END, "producer", "phase", phase="drain", at=END),
     report(1006, "new", "assigned", partitions=[0], owned=1, seconds=0.1),
     report(1130, "producer", "produced", acked=100, unknown=0, failed=0),

@@ -24,11 +24,19 @@ def test_the_reaction_is_the_sum_of_its_parts(record):
     found = reaction(record)
     assert tuple(found.parts) == PARTS
     # 4 x 1,500 x 1.1 = 6,600 is crossed halfway between 600 at 1000 s and 12,600 at 1001 s.
-    assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 2.0, 1.0, 0.5])
+    assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 1.0, 2.0, 0.5, 0.0])
     assert found.total_s.value == pytest.approx(6.5)
     assert found.total_s.value == pytest.approx(sum(found.parts.values()))
-    assert found.dominant == "pod Ready"
-    assert found.part("pod Ready").value == found.parts["pod Ready"]
+    assert found.dominant == "partitions owned"
+    assert found.part("partitions owned").value == found.parts["partitions owned"]
+
+
+def test_a_late_readiness_probe_hides_no_part(tmp_path):
+    """Ready at 1008 instead of 1005: joining and owning keep their lengths, and the probe's delay is a part of its own."""
+    late = [row | {"t": 1008} if row["t"] == 1005 else row for row in TRANSITIONS]
+    found = reaction(build(tmp_path, late, REPORTS))
+    assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 1.0, 2.0, 0.5, 1.5])
+    assert found.total_s.value == pytest.approx(8.0)
 
 
 def test_the_crossing_is_by_the_hpas_own_tolerance(record):
@@ -48,7 +56,7 @@ def test_a_group_that_never_scaled_has_no_reaction(tmp_path):
     """No scale-up is no data, with the reason."""
     idle = build(tmp_path, TRANSITIONS[:1], REPORTS)
     assert "never asked for more replicas" in reaction(idle).total_s.why
-    assert reaction(idle).part("pod Ready").value is None
+    assert reaction(idle).part("subscribed").value is None
 
 
 def test_a_pod_that_never_worked_is_no_reaction(tmp_path):
@@ -88,9 +96,10 @@ def test_a_cold_start_is_the_median_pods(tmp_path):
     )
 
 
-def test_pods_that_never_worked_have_no_cold_start(record):
+def test_pods_that_never_worked_have_no_cold_start(tmp_path):
     """The new pod never said it had subscribed."""
-    assert "no pod created after the baseline" in cold_start(record).start.why
+    silent = [row for row in REPORTS if row["event"] != "subscribed"]
+    assert "no pod created after the baseline" in cold_start(build(tmp_path, TRANSITIONS, silent)).start.why
 
 
 def test_cost_is_the_life_of_every_pod(record):

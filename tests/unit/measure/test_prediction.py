@@ -89,6 +89,7 @@ def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
         ({"policy": with_cpu()}, r"spec.triggers: \['kafka', 'cpu'\]"),
         ({"partitions_after": 48, "profile": GROWING.to_dict()}, "new partitions"),
         ({"events": [{"phase": "baseline", "event": "delete"}]}, "events of a trial"),
+        ({"workload": asdict(Workload(store_slots=12))}, "a store that pods share"),
         ({"workload": asdict(Workload(drain="off"))}, "die without leaving"),
         ({"workload": asdict(Workload(grace_s=1))}, "die without leaving"),
     ],

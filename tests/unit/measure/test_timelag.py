@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.age import processed_at
 from lab.measure.timelag import timelag
+from lab.record.ages import Coverage
 
 from . import built
 from .conftest import report
@@ -25,11 +25,11 @@ def test_the_earliest_receipt_that_covers_an_offset_counts(receipts, events):
         [{"partition": p, "first": first, "last": first + more, "end": end} for p, first, more, end in receipts],
         columns=["partition", "first", "last", "end"],
     )
-    asked = pd.DataFrame(events, columns=["partition", "offset"])
-    found = processed_at(asked, stored)
+    asked, offsets = (np.array(column) for column in zip(*events, strict=True))
+    found = Coverage.of(stored).at(asked, offsets)
     for value, (partition, offset) in zip(found, events, strict=True):
         ends = [end for p, first, more, end in receipts if p == partition and first <= offset <= first + more]
-        assert (np.isnan(value) and not ends) or value == min(ends)
+        assert value == min(ends, default=np.inf)
 
 
 @pytest.fixture

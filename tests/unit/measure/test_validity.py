@@ -90,11 +90,11 @@ def test_lateness_is_judged_by_the_shortest_time_of_a_compressed_trial(tmp_path)
     assert validity(built(tmp_path, 25, more=more)).lateness.number == pytest.approx(0.025 / 0.2)  # of 2 s
 
 
-def test_a_backlog_in_one_phase_has_no_time_that_lateness_could_move(tmp_path):
-    """Neither a pass nor a fault of the trial: nothing in it is decided by time."""
+def test_the_shortest_time_of_a_backlog_by_decree_is_its_only_phase(tmp_path):
+    """A backlog that is late by a tenth of the time in which it is sent is another backlog."""
     steps = [{"at": 0, "rate": 1, "phase": "fill"}]
     more = {"inputs": {"scale": QUICK, "policy": decreed(1, 2), "profile": {"steps": steps, "duration": 5}}}
-    assert validity(built(tmp_path, 732, more=more)).lateness.value is None
+    assert validity(built(tmp_path, 250, more=more)).lateness.number == pytest.approx(0.25 / 0.5)
 
 
 def test_a_record_of_before_has_no_load_and_no_times(tmp_path):

@@ -49,6 +49,20 @@ class TestFacts:
         """No behavior at all is another rule, max(2 x replicas, 4): four steps."""
         assert walk(parsed(), 2, [24 * T] * 5) == [4, 8, 16, 24, 24]
 
+    def test_with_min_0_an_hpa_puts_to_sleep_and_wakes(self):
+        """No lag for a window of two syncs: to 0. One message is a pod, and more lag gets what the policies let it have."""
+        down = {"stabilizationWindowSeconds": 30, "policies": [{"type": "Pods", "value": 1, "periodSeconds": 15}]}
+        spec = parsed(least=0, behavior={"scaleDown": down})
+        assert walk(spec, 2, [0] * 4) == [2, 2, 1, 0]
+        assert walk(spec, 1, [0, 0, 0, 0, 1, 1]) == [1, 1, 0, 0, 1, 1]
+        assert walk(spec, 1, [0, 0, 0, 24 * T, 24 * T]) == [1, 1, 0, 4, 8]
+        assert walk(spec, 1, [0, 0, 0, None]) == [1, 1, 0, 0]
+
+    def test_an_hpa_wakes_only_what_it_has_put_to_sleep(self):
+        """A target that begins at 0 stays there, whatever the lag: ScaledToZero is not set."""
+        assert walk(parsed(least=0, behavior={}), 0, [24 * T] * 3) == [0, 0, 0]
+        assert walk(parsed(behavior={}), 0, [24 * T] * 3) == [0, 0, 0]
+
     @pytest.mark.parametrize(("replicas", "then"), [(21, 24), (22, 22), (23, 23)])
     def test_at_the_cap_22_and_23_of_24_stand_still(self, replicas, then):
         """KEDA caps the metric at P x T; 24 / 22 = 1.09 is within the tolerance of 0.1."""
@@ -188,7 +202,8 @@ class TestParsing:
     @pytest.mark.parametrize(
         ("content", "field", "value"),
         [
-            ({"minReplicas": 0}, "spec.minReplicas", 0),
+            ({"minReplicas": -1}, "spec.minReplicas", -1),
+            ({"minReplicas": 0, "metrics": []}, "spec.minReplicas", 0),
             ({"minReplicas": 9, "maxReplicas": 8}, "spec.minReplicas", 9),
             ({"maxReplicas": None}, "spec.maxReplicas", None),
             ({"replicas": 3}, "spec.replicas", 3),

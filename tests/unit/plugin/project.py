@@ -17,7 +17,7 @@ LIGHT = {"process_ms": "5-15", "concurrency": 1, "cpu_request_m": 70}
 CONFIGURATION = """\
 [pytest]
 testpaths = experiments
-addopts = --strict-markers
+addopts = --strict-markers -p no:dash -p no:locust
 filterwarnings = error
     ignore::DeprecationWarning
     ignore::ResourceWarning

@@ -1,5 +1,6 @@
 """The core: simulate, tune, threshold and judge with nothing installed but what the wheel itself requires."""
 
+import functools
 import json
 import os
 import subprocess
@@ -35,6 +36,13 @@ sys.exit(main(arguments))
 """
 
 
+@functools.cache
+def owners():
+    """The distributions that bring each top-level module; looking it up reads every file's name of every one of them."""
+    return metadata.packages_distributions()
+
+
+@functools.cache
 def required(extra="", of="elastic-lab"):
     """The distributions that ``of`` requires, with what these require, and so on; with those of ``extra``."""
     found, left = set(), [(of, extra)]
@@ -51,13 +59,13 @@ def required(extra="", of="elastic-lab"):
 
 def modules(distributions):
     """The top-level modules of ``distributions``."""
-    by_module = metadata.packages_distributions()
+    by_module = owners()
     return {name for name, of in by_module.items() if {one.lower().replace("_", "-") for one in of} & distributions}
 
 
 def with_core(*arguments):
     """A command of the lab, with the core's modules alone."""
-    barred = sorted(metadata.packages_distributions().keys() - modules(required()) - {"lab"})
+    barred = sorted(owners().keys() - modules(required()) - {"lab"})
     command = [sys.executable, "-c", WITHOUT, json.dumps(barred), json.dumps(arguments)]
     return subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=False)
 
@@ -108,7 +116,7 @@ def test_an_extra_brings_its_modules(extra):
 def test_an_extra_is_enough_for_what_it_is_named_after(extra, module):
     """The module that needs most of it can be imported."""
     code = WITHOUT.partition("from lab.__main__")[0] + f"import {module}\n"
-    barred = sorted(metadata.packages_distributions().keys() - modules(required(extra)) - {"lab"})
+    barred = sorted(owners().keys() - modules(required(extra)) - {"lab"})
     command = [sys.executable, "-c", code, json.dumps(barred), "[]"]
     ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -118,9 +126,7 @@ def test_a_session_with_the_core_alone_names_the_extra(tmp_path):
     """The plugin stands in no one's way; a test that asks for a trial ends the session with one line."""
     folder = project.write(tmp_path / "ours")
     code = WITHOUT.partition("from lab.__main__")[0] + "import pytest\nsys.exit(pytest.main(arguments))\n"
-    barred = sorted(
-        metadata.packages_distributions().keys() - modules(required() | required(of="pytest") | {"pytest"}) - {"lab"}
-    )
+    barred = sorted(owners().keys() - modules(required() | required(of="pytest") | {"pytest"}) - {"lab"})
     seen = []
     for test in ("their_own_code", "test_mine"):
         given = json.dumps(["-p", "lab.plugin", "-p", "no:cacheprovider", "-k", test])

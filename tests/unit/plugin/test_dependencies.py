@@ -14,7 +14,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 OURS = {"lab", "tests", "fixtures"}
-BROUGHT = {"allure": "allure-pytest", "_pytest": "pytest"}  # packages of a distribution that a declared one brings along
+# Packages of a distribution that a declared one brings along.
+BROUGHT = {"allure": "allure-pytest", "allure_commons": "allure-pytest", "_pytest": "pytest"}
 
 
 def _declared(*extras: str) -> set[str]:

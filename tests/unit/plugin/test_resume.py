@@ -1,7 +1,9 @@
 """A session that goes on: what is finished is taken, what is not is run beside it, and nothing is run over unasked."""
 
 import json
+import shutil
 import sys
+from functools import partial
 
 import pytest
 
@@ -35,22 +37,30 @@ live.execute = execute
 """
 
 
-@pytest.fixture
-def session(tmp_path):
-    """Runs a session in a repository whose trials are executed by the stand-in."""
-    folder = project.write(tmp_path / "ours")
+def run(folder, *options):
+    """A session in the repository ``folder``, whose trials are executed by the stand-in."""
+    ran = project.session(sys.executable, folder, "-m", "spike", "-s", "--results=left", *options)
+    ran.executed = ran.printed.count("executed ")
+    return ran
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """(a repository, how its first session ended)."""
+    folder = project.write(tmp_path_factory.mktemp("earlier") / "ours")
     (folder / "conftest.py").write_text(STAND_IN)
-
-    def run(*options):
-        ran = project.session(sys.executable, folder, "-m", "spike", "-s", "--results=left", *options)
-        ran.executed = ran.printed.count("executed ")
-        return ran
-
-    return run
+    return folder, run(folder, "--resume")
 
 
 @pytest.fixture
-def left(tmp_path):
+def session(earlier, tmp_path):
+    """Runs a further session in a copy of that repository."""
+    shutil.copytree(earlier[0], tmp_path / "ours")
+    return partial(run, tmp_path / "ours")
+
+
+@pytest.fixture
+def left(session, tmp_path):
     """What its sessions leave."""
     return tmp_path / "ours" / "left"
 
@@ -60,9 +70,9 @@ def records(left):
     return sorted(path.name for path in (left / "records").iterdir())
 
 
-def test_a_session_goes_on(session, left):
+def test_a_session_goes_on(earlier, session, left):
     """It judges again all that is finished, and executes only what is not; the earlier attempt stays."""
-    first = session("--resume")
+    _, first = earlier
     assert (first.code, first.executed) == (1, 1), first.printed
     (name,) = records(left)
     second = session("--resume")
@@ -78,7 +88,6 @@ def test_a_session_goes_on(session, left):
 
 def test_an_earlier_session_is_not_run_over(session, left):
     """One line, exit code 2, and what the earlier one left is all there: records, verdicts and Allure's results."""
-    session()
     before = {path: path.read_bytes() for path in left.rglob("*") if path.is_file()}
     ran = session()
     assert (ran.code, ran.executed) == (2, 0), ran.printed
@@ -89,7 +98,6 @@ def test_an_earlier_session_is_not_run_over(session, left):
 
 def test_what_runs_no_trial_needs_no_leave(session):
     """Tests of code, a collection, and judging the records themselves."""
-    session()
     assert session("--collect-only").code == 0
     assert session("--from-records=left").code == 1
     assert session("-m", "not spike", "-k", "their_own_code").code == 0

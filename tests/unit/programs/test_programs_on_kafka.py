@@ -138,12 +138,13 @@ def test_a_declared_cold_start_comes_before_the_join_and_a_signal_ends_it(bootst
     try:
         until(lambda: ("subscribed" if start_s < 10 else "started") in said(), 30, "the consumer's report")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(15) == 0
+        assert process.wait(30) == 0
     finally:
         process.kill()
     rows = said()
     assert rows["left"]["committed"] is True
     if start_s < 10:
-        assert start_s - 0.02 <= rows["subscribed"]["t"] - rows["started"]["created"] < start_s + 2
+        created, started, subscribed = rows["started"]["created"], rows["started"]["t"], rows["subscribed"]["t"]
+        assert created + start_s - 0.02 <= subscribed < max(created + start_s, started) + 2  # imports may take longer than it
     else:
         assert "subscribed" not in rows

@@ -6,11 +6,22 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lab.record.ledger.ingest import TABLES
+from lab.record.ledger.reconcile import reconcile
+from lab.record.reconciliation import Reconciliation
 
-Table = Callable[[str, Sequence[tuple[object, ...]]], DataFrame]
+KINDS = {"int": "int32", "long": "int64", "double": "float64", "string": "object"}
+Rows = Sequence[tuple[object, ...]]
+Settle = Callable[..., Reconciliation]
+
+
+def frame(name: str, rows: Rows) -> pd.DataFrame:
+    """The table ``name`` of ``rows`` in the order of its schema, in the types that Spark gives it."""
+    columns = [field.split() for field in TABLES[name].split(", ")]
+    table = pd.DataFrame(list(rows), columns=[one for one, _ in columns])
+    return table.astype({one: KINDS[kind] for one, kind in columns})
 
 
 @pytest.fixture(scope="session")
@@ -19,12 +30,15 @@ def session(spark: Callable[[], SparkSession]) -> SparkSession:
     return spark()
 
 
-@pytest.fixture(scope="session")
-def table(session: SparkSession) -> Table:
-    """Make the table "events" or "receipts" of rows in the order of its schema."""
+@pytest.fixture(scope="module")
+def settle(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Settle:
+    """Reconcile rows of events, which go into two files, with rows of receipts and of dead letters."""
+    folder = tmp_path_factory.mktemp("events")
 
-    def make(name: str, rows: Sequence[tuple[object, ...]]) -> DataFrame:
-        columns = [field.split()[0] for field in TABLES[name].split(", ")]
-        return session.createDataFrame(pd.DataFrame(list(rows), columns=columns), TABLES[name])
+    def found(events: Rows, receipts: Rows, letters: Rows = ()) -> Reconciliation:
+        table, files = frame("events", events), [folder / "0.parquet", folder / "1.parquet"]
+        for number, file in enumerate(files):
+            table[number::2].to_parquet(file)
+        return reconcile(session, files, frame("receipts", receipts), frame("dead_letters", letters) if letters else None)
 
-    return make
+    return found

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.record.ledger.fold import BIN_NS, COLUMNS, Folded, ends_of, fold, merge
-from lab.record.ledger.ingest import TABLES
 from lab.record.ledger.reconcile import check
 from tests.thoroughness import examples
 
 from . import oracle
+from .conftest import frame
 from .oracle import Partition
 from .test_reconcile import partitions
 
@@ -32,13 +32,6 @@ def folded(rows: list[tuple[int, int, int, int, int]], receipts: pd.DataFrame, t
         out += fold((one for batch in batches for one in batch.to_batches()), ends_of(receipts))
     out += fold(table.slice(begin).combine_chunks().to_batches(), ends_of(receipts))
     return merge(pa.Table.from_batches(out[::-1]))
-
-
-def frame(name: str, rows: list[tuple[object, ...]]) -> pd.DataFrame:
-    """The table ``name`` of ``rows``, in the types that Spark gives it."""
-    columns = [field.split() for field in TABLES[name].split(", ")]
-    kinds = {"int": "int32", "long": "int64", "double": "float64", "string": "object"}
-    return pd.DataFrame(rows, columns=[one for one, _ in columns]).astype({one: kinds[kind] for one, kind in columns})
 
 
 @settings(max_examples=examples(60), deadline=None)

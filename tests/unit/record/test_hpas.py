@@ -2,12 +2,15 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.model import hpa
+from lab.model.hpa_log import KEPT, PROPOSED, Line, Logged
 from lab.record import hpas
 from lab.record.hpas import EXTERNAL, Current, Status
+from lab.record.tables import Watched
 
 counts = st.integers(1, 48)
 
@@ -44,3 +47,69 @@ def test_a_metric_that_failed_is_told_as_none():
     """No value in the status is no value seen, and not a 0."""
     spec = hpa.HpaSpec(1, 48, (hpa.Metric("External", "s0-persistent-lag-events", "AverageValue", 150_000),), None)
     assert [one.observed for one in hpas._seen(spec, None, [4])] == [(None,)]
+
+
+@pytest.mark.parametrize("number", [-(2**63), 2**63 - 1])
+def test_an_average_over_no_replica_tells_nothing(number):
+    """The controller divides by 0 and writes the least int64, or the greatest: the value is not known, and no metric failed."""
+    status = Status(1.0, 0, None, (Current(EXTERNAL, "s0-kafka-events", Fraction(number, 1000)),), (), {})
+    spec = hpa.HpaSpec(0, 6, (hpa.Metric("External", "s0-kafka-events", "AverageValue", 150_000),), None)
+    assert [(one.existing, one.observed) for one in hpas._seen(spec, status, [0, 1])] == [(0, None)]
+
+
+HPA = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"generation": 1},
+    "spec": {
+        "minReplicas": 4,
+        "maxReplicas": 24,
+        "metrics": [
+            {
+                "type": "External",
+                "external": {"metric": {"name": "s0-kafka-events"}, "target": {"type": "AverageValue", "averageValue": "75"}},
+            }
+        ],
+    },
+}
+
+
+def watched(t, messages, spec=1):
+    """A status of 10 replicas as the watch had it at ``t``; ``spec`` tells writes of the spec alone apart."""
+    average = Fraction(messages, 10)
+    item = HPA | {"metadata": {"generation": spec}, "status": {"average": messages}}
+    return Status(t, 10, 10, (Current(EXTERNAL, "s0-kafka-events", average),), (), item)
+
+
+def logged(at, after, wrote=True):
+    """A sync that found 10 replicas right; the next one has its metrics at ``after``."""
+    counts = {"currentReplicas": 10, "desiredReplicas": 10}
+    return Logged(Line(at, PROPOSED, counts), Line(at, KEPT, counts), at - 0.5, after, lost=False, wrote=wrote)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "wrote", "expected"),
+    [
+        ([(0.01, 700), (0.51, 710), (1.01, 720), (1.51, 730)], (True,) * 4, [700, 710, 720, 730]),
+        ([(0.01, 700), (1.21, 710), (1.22, 720), (1.51, 730)], (True,) * 4, [700, 710, 720, 730]),
+        ([(0.01, 700), (1.6, 710), (1.6, 720), (1.6, 730)], (True,) * 4, [700, 710, 720, 730]),
+        ([(0.01, 700), (1.21, 710), (1.51, 730)], (True, True, False, True), [700, 710, 710, 730]),
+        ([(0.01, 700), (4.0, 710)], (True, True, False, False), [700, None, 700, 700]),
+    ],
+    ids=["in time", "one late", "all late", "late, then unchanged", "later than any watch is"],
+)
+def test_a_status_that_the_watch_brings_late_is_of_the_sync_that_wrote_it(statuses, wrote, expected):
+    """A machine that stalled for 0.6 s brought two statuses at once: the first one was taken for what no sync had seen."""
+    deployment = [Watched(0.0, "consumer", "ADDED", {"status": {"replicas": 10}})]
+    lines = [logged(0.5 * place, 0.5 * place + 0.5, one) for place, one in enumerate(wrote)]
+    syncs = hpas.syncs(lines, [watched(t, messages) for t, messages in statuses], deployment)
+    seen_by_each = [messages and ((messages * 1000,),) for messages in expected]
+    assert [sync.seen[0].observed for sync in syncs] == seen_by_each
+
+
+def test_a_write_of_the_spec_alone_is_no_status_of_a_sync():
+    """KEDA writes the HPA as well."""
+    deployment = [Watched(0.0, "consumer", "ADDED", {"status": {"replicas": 10}})]
+    statuses = [watched(0.01, 700), watched(0.7, 700, spec=2), watched(1.21, 710), watched(1.22, 720)]
+    syncs = hpas.syncs([logged(0.0, 0.5), logged(0.5, 1.0), logged(1.0, 1.5)], statuses, deployment)
+    assert [sync.seen[0].observed for sync in syncs] == [((700_000,),), ((710_000,),), ((720_000,),)]

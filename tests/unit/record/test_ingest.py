@@ -24,10 +24,11 @@ from lab.cluster import broker
 from lab.errors import LabFault
 from lab.kafka import deadletter, event, topics
 from lab.kafka.deadletter import Reason
-from lab.record.ledger.ingest import CHECKPOINT, Topics, decode_events, ingest, read
+from lab.record.ledger import CHECKPOINT, INGESTED
+from lab.record.ledger.ingest import Topics, decode_events, ingest, read
 from lab.record.ledger.reconcile import reconcile
 from lab.record.ledger.rollup import RATES
-from lab.record.ledger.settle import COMMITTED, settle
+from lab.record.ledger.settle import settle
 from lab.record.reconciliation import Reconciliation
 from lab.wait import until
 
@@ -108,35 +109,54 @@ def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tm
     moved = record.rename(tmp_path / "moved")
     assert Reconciliation.from_json(json.loads((moved / "reconciliation.json").read_text())) == verdict
     assert len(pd.read_parquet(moved / "ledger" / "events")) == 3000
-    again = session.createDataFrame(pd.read_parquet(moved / "receipts.parquet"))
-    assert reconcile(read(session, moved / "ledger", "events"), again) == verdict
+    again = pd.read_parquet(moved / "receipts.parquet")
+    assert reconcile(session, sorted(moved.glob("ledger/events/*.parquet")), again) == verdict
     assert (
         pd.read_parquet(moved / "rates.parquet").query("series == 'consumed' and pod == 'a' and bin_s == 1").messages.sum()
         == 3000
     )
 
 
-def test_an_interrupted_settlement_goes_on(session: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """What was ingested before the interruption is not read again: its files stay the ones that they were."""
-    trial = Trial(kafka, "interrupted")
+IN_BATCHES = """
+import sys
+from pathlib import Path
+from lab.record.ledger import session
+from lab.record.ledger.ingest import Topics
+from lab.record.ledger.settle import settle
+bootstrap, events, receipts, record, most = sys.argv[1:]
+settle(session.spark(), bootstrap, Topics(events, receipts), Path(record), most_offsets=int(most))
+"""
+
+
+def test_a_killed_settlement_goes_on(
+    session: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGKILL in the middle: what was ingested before it is not read again. Once all is, the verdict needs no broker."""
+    trial = Trial(kafka, "killed")
     trial.produce(300)
     ledger = tmp_path / "ledger"
-    begun = ingest(session, kafka, trial.topics, ledger, every="1 hour", most_offsets=200)  # a batch at once, and no other
-    until(
-        lambda: all((ledger / CHECKPOINT / name / "commits" / "0").exists() for name in ("events", "receipts")), 60, "a batch"
-    )
-    for query in begun:
-        query.stop()
+    arguments = [kafka, trial.topics.events, trial.topics.receipts, str(tmp_path), "10"]
+    killed = subprocess.Popen([sys.executable, "-c", IN_BATCHES, *arguments])
+    try:
+        until(lambda: (ledger / CHECKPOINT / "events" / "commits" / "3").exists(), 300, "some batches")
+    finally:
+        killed.kill()
+        killed.wait()
     events = ledger / "events"
-    first = {file.name: file.stat().st_ino for file in events.glob("*.parquet")}
-    assert 0 < read(session, ledger, "events").count() <= 200 + PARTITIONS
-    verdict = settle(session, kafka, trial.topics, tmp_path, most_offsets=200)
+    done = {Path(name).name for name in read(session, ledger, "events").inputFiles()}
+    first = {file.name: file.stat().st_ino for file in events.glob("*.parquet") if file.name in done}
+    assert 30 < read(session, ledger, "events").count() < 900
+    with monkeypatch.context() as patch:
+        patch.setattr("lab.record.ledger.settle.check", lambda *_: (_ for _ in ()).throw(LabFault("no memory")))
+        with pytest.raises(LabFault, match="no memory"):
+            settle(session, kafka, trial.topics, tmp_path, most_offsets=400)
+    verdict = settle(session, "nowhere:1", trial.topics, tmp_path)
     assert verdict.exact
     assert verdict.produced == 900
     after = {file.name: file.stat().st_ino for file in events.glob("*.parquet")}
     assert first.items() <= after.items()
-    assert len(after) >= len(first) + 3
     assert sum(pq.read_metadata(file).num_rows for file in events.glob("*.parquet")) == 900
+    assert [path.name for path in ledger.iterdir()] == ["events"]
 
 
 def test_a_settlement_that_was_cleaning_up_goes_on(session: SparkSession, kafka: str, tmp_path: Path) -> None:
@@ -146,7 +166,7 @@ def test_a_settlement_that_was_cleaning_up_goes_on(session: SparkSession, kafka:
     verdict = settle(session, kafka, trial.topics, tmp_path)
     ledger = tmp_path / "ledger"
     committed = sorted(file.name for file in (ledger / "events").glob("*.parquet"))
-    (ledger / COMMITTED).write_text(json.dumps(committed))
+    (ledger / INGESTED).write_text(json.dumps({"events": committed}))
     shutil.copy(ledger / "events" / committed[0], ledger / "events" / "part-of-a-failed-batch.parquet")
     (ledger / CHECKPOINT / "events").mkdir(parents=True)
     assert settle(session, "nowhere:1", trial.topics, tmp_path) == verdict
@@ -159,7 +179,7 @@ import sys
 from pathlib import Path
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
-from lab.record.ledger.settle import COMMITTED, settle
+from lab.record.ledger.settle import settle
 bootstrap, events, receipts, record = sys.argv[1:]
 settle(session.spark("local-cluster[2,1,1024]"), bootstrap, Topics(events, receipts), Path(record), most_offsets=500)
 session.stop()
@@ -174,7 +194,7 @@ def test_two_workers_find_what_one_process_finds(session: SparkSession, kafka: s
     here, there = tmp_path / "here", tmp_path / "there"
     settle(session, kafka, trial.topics, here)
     arguments = [kafka, trial.topics.events, trial.topics.receipts, str(there)]
-    subprocess.run([sys.executable, "-c", ELSEWHERE, *arguments], check=True, timeout=240)
+    subprocess.run([sys.executable, "-c", ELSEWHERE, *arguments], check=True, timeout=600)
     assert (here / "reconciliation.json").read_bytes() == (there / "reconciliation.json").read_bytes()
     for name in ("receipts.parquet", "rates.parquet"):
         assert pd.read_parquet(here / name).equals(pd.read_parquet(there / name))
@@ -242,15 +262,17 @@ def test_topics_that_are_still_written_to_agree(session: SparkSession, kafka: st
     """Where consumers could not be stopped, no receipt is about messages that the ledger lacks; what came later is unseen."""
     trial = Trial(kafka, "busy")
     trial.produce(500)
-    over = threading.Event()
+    begun, over = threading.Event(), threading.Event()
 
     def go_on() -> None:
         while not over.is_set():
             trial.produce(10)
+            begun.set()
 
     writer = threading.Thread(target=go_on)
     writer.start()
     try:
+        assert begun.wait(60)
         verdict = settle(session, kafka, trial.topics, tmp_path, at_rest=False)
     finally:
         over.set()

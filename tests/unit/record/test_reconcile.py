@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame
 
 from lab.errors import LabFault
 from lab.record.ledger import reconcile as checker
-from lab.record.ledger.reconcile import reconcile
 from lab.record.reconciliation import Range, Reconciliation
 from tests.thoroughness import examples
 
-from .conftest import Table
+from .conftest import Rows, Settle
 from .oracle import Partition, Receipt, check
 
 PODS = ("a", "b", "c")
@@ -54,7 +52,7 @@ def partitions(draw: st.DrawFn) -> Partition:
     )
 
 
-def tables(table: Table, cases: dict[int, Partition]) -> tuple[DataFrame, DataFrame, DataFrame]:
+def tables(cases: dict[int, Partition]) -> tuple[Rows, Rows, Rows]:
     """The events, receipts and dead letters of ``cases``."""
     events = [
         (number, offset, 7, seq, 0, crc)
@@ -71,15 +69,15 @@ def tables(table: Table, cases: dict[int, Partition]) -> tuple[DataFrame, DataFr
         for number, case in cases.items()
         for at, offset in enumerate(case.letters)
     ]
-    return table("events", events), table("receipts", receipts), table("dead_letters", letters)
+    return events, receipts, letters
 
 
 @settings(max_examples=examples(20), deadline=None)
 @given(cases=st.lists(partitions(), max_size=60))
-def test_it_agrees_with_every_offset_checked_on_its_own(table: Table, cases: list[Partition]) -> None:
+def test_it_agrees_with_every_offset_checked_on_its_own(settle: Settle, cases: list[Partition]) -> None:
     """Gaps, overlaps, wrong sums and counts, and receipts from nowhere: the sweep finds what a count by offset finds."""
     numbered = dict(enumerate(cases))
-    verdict = reconcile(*tables(table, numbered))
+    verdict = settle(*tables(numbered))
     assert verdict == check(numbered)
     told = verdict.processed + verdict.dead_messages + verdict.lost_messages + verdict.unseen_messages
     assert verdict.produced == told
@@ -96,9 +94,9 @@ def batch(pod: str, first: int, last: int, **other: Any) -> Receipt:
     return dataclasses.replace(Receipt(pod, first, last, last - first + 1, sum(range(first, last + 1))), **other)
 
 
-def test_a_record_in_which_all_went_well_is_exact(table: Table) -> None:
+def test_a_record_in_which_all_went_well_is_exact(settle: Settle) -> None:
     """Every message once, in batches of several pods: exact, and nothing is named."""
-    verdict = reconcile(*tables(table, {3: Partition(log(30), [batch("a", 0, 9), batch("b", 10, 29)])}))
+    verdict = settle(*tables({3: Partition(log(30), [batch("a", 0, 9), batch("b", 10, 29)])}))
     assert verdict.exact
     assert (verdict.produced, verdict.processed, verdict.receipts) == (30, 30, 2)
 
@@ -114,9 +112,9 @@ def test_a_record_in_which_all_went_well_is_exact(table: Table) -> None:
         ("mismatched", [batch("a", 0, 9), batch("b", 10, 29, count=19)], Range(3, 10, 29, 19, ("b",))),
     ],
 )
-def test_one_anomaly_is_named_alone(table: Table, name: str, receipts: list[Receipt], named: Range) -> None:
+def test_one_anomaly_is_named_alone(settle: Settle, name: str, receipts: list[Receipt], named: Range) -> None:
     """Each anomaly by itself: its one range is named with its pods, no other is, and the record is not exact."""
-    verdict = reconcile(*tables(table, {3: Partition(log(30), receipts)}))
+    verdict = settle(*tables({3: Partition(log(30), receipts)}))
     found = {kind: getattr(verdict, kind) for kind in ("lost", "unseen", "doubled", "phantom", "mismatched")}
     assert found == {kind: (named,) if kind == name else () for kind in found}
     assert not verdict.exact
@@ -133,11 +131,11 @@ def test_one_anomaly_is_named_alone(table: Table, name: str, receipts: list[Rece
     ],
 )
 def test_dead_letters_are_accounted_for(
-    table: Table, letters: list[int], found: dict[str, int], named: dict[str, Range]
+    settle: Settle, letters: list[int], found: dict[str, int], named: dict[str, Range]
 ) -> None:
     """Messages 10 to 14 have no receipt: those with a letter are dead, the others lost; a letter too many is told."""
     case = Partition(log(30), [batch("a", 0, 9), batch("b", 15, 29)], letters)
-    verdict = reconcile(*tables(table, {3: case}))
+    verdict = settle(*tables({3: case}))
     told = {"dead_messages", "lost_messages", "unseen_messages", "both_messages", "buried_again", "stray_letters"}
     assert {name: getattr(verdict, name) for name in told if getattr(verdict, name)} == found
     for name, one in named.items():
@@ -155,20 +153,19 @@ def test_a_record_of_before_dead_letters_reads_as_without() -> None:
     assert (verdict.dead_messages, verdict.dead) == (0, ())
 
 
-def test_a_hole_in_the_log_spoils_exactness(table: Table) -> None:
+def test_a_hole_in_the_log_spoils_exactness(settle: Settle) -> None:
     """An offset that the log lacks is counted, and an otherwise faultless record is not exact."""
-    events = table("events", [(0, offset, 7, offset, 0, 1) for offset in range(10) if offset != 4])
-    receipts = table("receipts", [("a", 0, 0, 9, 10, 9, 1.0, 2.0)])
-    verdict = reconcile(events, receipts)
+    events = [(0, offset, 7, offset, 0, 1) for offset in range(10) if offset != 4]
+    verdict = settle(events, [("a", 0, 0, 9, 10, 9, 1.0, 2.0)])
     assert (verdict.holes, verdict.mismatched_receipts, verdict.lost_messages) == (1, 0, 0)
     assert not verdict.exact
 
 
-def test_totals_count_what_is_too_much_to_name(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_totals_count_what_is_too_much_to_name(settle: Settle, monkeypatch: pytest.MonkeyPatch) -> None:
     """With more anomalies than are named, the first are named and the totals are of all."""
     monkeypatch.setattr(checker, "NAMED", 3)
     receipts = [batch("a", first, first, checksum=-1) for first in range(0, 20, 2)]
-    verdict = reconcile(*tables(table, {0: Partition(log(20), receipts)}))
+    verdict = settle(*tables({0: Partition(log(20), receipts)}))
     assert (verdict.lost_messages, verdict.unseen_messages, verdict.mismatched_receipts) == (9, 1, 10)
     assert [each.first for each in verdict.lost] == [1, 3, 5]
     assert [each.first for each in verdict.mismatched] == [0, 2, 4]
@@ -183,7 +180,7 @@ def test_totals_count_what_is_too_much_to_name(table: Table, monkeypatch: pytest
         (None, 0, 0, 4, 5, 0, 1.0, 2.0),
     ],
 )
-def test_a_receipt_that_is_none_is_a_fault_of_the_lab(table: Table, receipt: tuple[object, ...]) -> None:
+def test_a_receipt_that_is_none_is_a_fault_of_the_lab(settle: Settle, receipt: tuple[object, ...]) -> None:
     """Ends the wrong way round or a missing field is no finding about the consumers: the ledger refuses it."""
     with pytest.raises(LabFault, match="1 of 1 receipts"):
-        reconcile(table("events", []), table("receipts", [receipt]))
+        settle([], [receipt])

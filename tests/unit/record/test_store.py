@@ -36,7 +36,7 @@ def settled(spark, tmp_path_factory):
     record(folder, receipts=receipts, group_events=[tally])
     table = pd.read_parquet(folder / "receipts.parquet").astype({"partition": "int32"})
     table.to_parquet(folder / "receipts.parquet")
-    verdict = reconcile(spark().createDataFrame(events), spark().createDataFrame(table))
+    verdict = reconcile(spark(), [folder / "ledger" / "events" / "part-0.parquet"], table)
     write_json(folder / "reconciliation.json", verdict.to_json())
     sealed(folder)
     return folder

@@ -8,8 +8,9 @@ import pytest
 
 from lab import paths
 from lab.errors import InputError
-from lab.record import trial
-from lab.record.trial import Deadlines, Duet, Fault, Offsets, Step, Turn, WatchGap
+from lab.record import seal, trial
+from lab.record.trial import Anchor, Deadlines, Duet, Fault, Offsets, Step, Turn, WatchGap
+from lab.spec.anchor import Schedule
 from lab.spec.inputs import Inputs
 from tests.unit.measure import whole
 
@@ -28,6 +29,7 @@ FULL = whole.trial(
     watch_gaps=(WatchGap("Pod", 1.5, 1.75),),
     turn=Turn(7, 2, 1, 3),
     duet=Duet("other-00000000.2", first=True),
+    anchor=Anchor("2026-01-15T07:54:00+00:00", 90.0, 40.0, 91.0, (Schedule("start", "57 7 * * * UTC", "2 0 1 1 * UTC"),)),
     files={"a": "b"},
 )
 
@@ -35,7 +37,7 @@ FULL = whole.trial(
 def test_what_is_written_is_read_again(tmp_path):
     """Every field, and the version first."""
     FULL.write(tmp_path)
-    content = json.loads((tmp_path / trial.FILE).read_text())
+    content = json.loads((tmp_path / seal.FILE).read_text())
     assert next(iter(content.items())) == ("schema", 1)
     assert content["watch_gaps"] == [{"kind": "Pod", "from": 1.5, "until": 1.75}]
     again = trial.read(tmp_path)
@@ -63,13 +65,14 @@ def test_the_schema_ships_with_the_package():
 @pytest.mark.parametrize("folder", BEFORE, ids=lambda folder: folder.name)
 def test_a_record_of_before_there_was_a_version_is_converted(folder):
     """Each committed one: nothing is lost, a length is no moment any more, and the id is that of the inputs."""
-    written = json.loads((folder / trial.FILE).read_text())
+    written = json.loads((folder / seal.FILE).read_text())
     assert "schema" not in written
     read = trial.read(folder)
     assert read.inputs.id == read.id == written["id"]
     content = read.to_json()
     assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
-    added = {"events": [], "topic_ids": [], "policy_times": [], "policy_lags": [], "turn": None, "duet": None}
+    added = {"events": [], "topic_ids": [], "policy_times": [], "policy_lags": [], "turn": None}
+    added |= {"duet": None, "anchor": None}
     assert content == written | added
 
 
@@ -94,10 +97,10 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
 )
 def test_what_no_trial_writes_is_refused_in_one_line(change, line, tmp_path):
     """It names the file, the field, its value and what is allowed."""
-    (tmp_path / trial.FILE).write_text(json.dumps(FULL.to_json() | change))
+    (tmp_path / seal.FILE).write_text(json.dumps(FULL.to_json() | change))
     with pytest.raises(InputError) as refused:
         trial.read(tmp_path)
-    assert str(refused.value).startswith(f"{tmp_path / trial.FILE}: {line}")
+    assert str(refused.value).startswith(f"{tmp_path / seal.FILE}: {line}")
     assert "\n" not in str(refused.value)
 
 
@@ -106,6 +109,6 @@ def test_a_file_that_is_no_trial_is_refused(content, tmp_path):
     """And so is none at all."""
     with pytest.raises(InputError, match=r"trial.json: content: "):
         trial.read(tmp_path)
-    (tmp_path / trial.FILE).write_text(content)
+    (tmp_path / seal.FILE).write_text(content)
     with pytest.raises(InputError, match=r"trial.json: content: "):
         trial.read(tmp_path)

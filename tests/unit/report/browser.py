@@ -6,7 +6,7 @@ import asyncio
 import base64
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,23 +47,49 @@ class Seen:
     requests: list[str]
     complaints: list[str]
     reached: list[str]
+    value: Any
 
 
-def see(page: Path, profile: Path, *, scheme: str = "light", media: str = "screen", picture: Path | None = None) -> Seen:
-    """Open ``page`` by its file:// address; ``picture`` gets the first screen as PNG."""
-    return asyncio.run(_see(page.resolve().as_uri(), profile, scheme, media, picture))
+@dataclass(frozen=True)
+class Visit:
+    """A look at a ``page``, by its file:// address and the place ``anchor`` on it.
+
+    ``picture`` gets what is on the screen as PNG. ``script`` is an expression, or a promise, whose value the look has.
+    """
+
+    page: Path
+    scheme: str = "light"
+    media: str = "screen"
+    picture: Path | None = None
+    script: str = "null"
+    anchor: str = ""
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return self.page.resolve().as_uri() + (f"#{self.anchor}" if self.anchor else "")
 
 
-async def _see(url: str, profile: Path, scheme: str, media: str, picture: Path | None) -> Seen:
+def see(profile: Path, *visits: Visit) -> list[Seen]:
+    """What one browser, started for all of them, sees at each of ``visits``."""
+    return asyncio.run(_see(profile, visits))
+
+
+async def _see(profile: Path, visits: Sequence[Visit]) -> list[Seen]:
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", f"--window-size={WIDTH},{HEIGHT}", "about:blank"]
     browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         port = await asyncio.wait_for(_port(browser, profile / "DevToolsActivePort"), STARTS_S)
         async with aiohttp.ClientSession() as http:
-            async with http.get(f"http://127.0.0.1:{port}/json/list") as answer:
-                tab = next(one for one in await answer.json() if one["type"] == "page")
-            async with http.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
-                return await asyncio.wait_for(_visit(_Tab(socket), url, scheme, media, picture), ANSWERS_S)
+            found = []
+            for visit in visits:
+                async with http.put(f"http://127.0.0.1:{port}/json/new?about:blank") as answer:
+                    tab = await answer.json()
+                async with http.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                    found.append(await asyncio.wait_for(_visit(_Tab(socket), visit), ANSWERS_S))
+                async with http.get(f"http://127.0.0.1:{port}/json/close/{tab['id']}"):
+                    pass
+            return found
     finally:
         browser.terminate()
         browser.wait(10)
@@ -102,19 +128,22 @@ class _Tab:
         return (await self.ask("Runtime.evaluate", expression=expression, awaitPromise=True))["result"].get("value")
 
 
-async def _visit(tab: _Tab, url: str, scheme: str, media: str, picture: Path | None) -> Seen:
+async def _visit(tab: _Tab, visit: Visit) -> Seen:
     import json
 
     ask: Callable[..., Awaitable[dict[str, Any]]] = tab.ask
     for domain in ("Page", "Runtime", "Network", "Log"):
         await ask(f"{domain}.enable")
-    await ask("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}])
-    await ask("Page.navigate", url=url)
+    await ask("Emulation.setDeviceMetricsOverride", width=WIDTH, height=HEIGHT, deviceScaleFactor=1, mobile=False)
+    features = [{"name": "prefers-color-scheme", "value": visit.scheme}]
+    await ask("Emulation.setEmulatedMedia", media=visit.media, features=features)
+    await ask("Page.navigate", url=visit.url)
     await tab.until("Page.loadEventFired")
     await tab.value("Promise.all([...document.images].map((one) => one.decode().catch(() => 0))).then(() => 0)")
+    value = await tab.value(visit.script)
     read = json.loads(await tab.value(READ))
-    if picture is not None:
-        picture.write_bytes(base64.b64decode((await ask("Page.captureScreenshot", format="png"))["data"]))
+    if visit.picture is not None:
+        visit.picture.write_bytes(base64.b64decode((await ask("Page.captureScreenshot", format="png"))["data"]))
     reached = []
     for _ in range(len(read["links"]) * 2 + 20):
         for kind in ("rawKeyDown", "keyUp"):
@@ -124,10 +153,10 @@ async def _visit(tab: _Tab, url: str, scheme: str, media: str, picture: Path | N
             break
         reached.append(focused)
     asked = [event["params"]["request"]["url"] for event in tab.events if event.get("method") == "Network.requestWillBeSent"]
-    requests = [one for one in asked if one != url and not one.startswith("data:")]
+    requests = [one for one in asked if one != visit.url.partition("#")[0] and not one.startswith(("data:", "blob:"))]
     complaints = [
         json.dumps(event["params"])
         for event in tab.events
         if event.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled")
     ]
-    return Seen(**read, requests=requests, complaints=complaints, reached=reached)
+    return Seen(**read, requests=requests, complaints=complaints, reached=reached, value=value)

@@ -130,7 +130,7 @@ def test_panels_share_one_time_axis_with_units() -> None:
     spec = compare.comparison_chart(curves(), "two", "made up").to_dict()
     assert {tuple(x["scale"]["domain"]) for x in encodings(spec, "x") if "scale" in x} == {(-10.0, 89.0)}
     titles = {axis["title"] for channel in ("x", "y") for axis in encodings(spec, channel) if axis.get("title")}
-    assert titles == {"Lag (messages)", "Replicas (pods)", "Consumed (messages/s)", "Time since the spike began (s)"}
+    assert titles == {"Lag (messages)", "Desired replicas (pods)", "Consumed (messages/s)", "Time since the spike began (s)"}
 
 
 def test_the_picture_names_every_trial() -> None:

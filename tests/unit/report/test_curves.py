@@ -29,3 +29,10 @@ def test_every_event_of_the_trial_is_in_its_timeline(tmp_path: Path) -> None:
         {"start": start + 20, "end": start + 24, "label": "grow 48"},
         {"start": start + 30, "end": start + 31, "label": "pause scaling"},
     ]
+
+
+def test_a_decreed_step_is_named_once(tmp_path: Path) -> None:
+    """As a mark of scaling: a bar for each would cover the whole chart, and its name the rules."""
+    decree = {"t": ZERO + 20.0, "until": ZERO + 24.0, "due": None, "phase": None, "event": "decree", "before": 6, "after": 8}
+    record = built.sealed(spike(tmp_path, "binary").folder, events=(decree | {"result": {"kind": "up"}},))
+    assert timeline_of(record).events.empty

@@ -6,11 +6,10 @@ import pytest
 
 from lab.errors import Breach
 from lab.judge.quantity import Quantity, Undecided
-from lab.report import breakdown, drawing, evidence, timeline
+from lab.report import evidence
 from lab.report.evidence import Evidence
 from lab.report.session import Session
 from lab.spec.scale import Scale
-from tests.unit.report import demo
 
 FEW = Undecided("difference", "s", None, "1 pair: a difference is claimed from 6 on")
 
@@ -31,7 +30,7 @@ def records(*names):
 
 def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
     """It is in the session's rows, and never held."""
-    with Evidence("1 signal", "", session).of(records("a", "b")) as claim:
+    with Evidence("1 signal", session).of(records("a", "b")) as claim:
         claim(FEW > 0, "the first is later", source="a pilot")
     (row,) = session.rows
     assert (row["verdict"], row["measured"]) == ("no data", None)
@@ -41,7 +40,7 @@ def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
 @pytest.mark.parametrize("other", [Quantity("flips", "flips", None, "no spike"), Quantity("flips", "flips", 3)])
 def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
     """Only the session's own choice of few runs is excused."""
-    judged = Evidence("1 signal", "", session).of(records("a"))
+    judged = Evidence("1 signal", session).of(records("a"))
     claim = judged.__enter__()
     claim(FEW > 0, "the first is later")
     claim(other <= 0, "it is calm")
@@ -55,26 +54,8 @@ def test_the_noise_stands_beside_the_comparison(session, monkeypatch):
     shown = []
     monkeypatch.setattr(evidence, "attach", lambda *given: shown.extend(given[4]))
     monkeypatch.setattr(evidence, "figures", lambda record: {"peak": Quantity("peak", "", record)})
-    made = Evidence("1 signal", "", session)
+    made = Evidence("1 signal", session)
     made.noise([10, 20], [13, 21])
     with made.of(records("a", "b")):
         pass
     assert shown == [{"peak": {"a": 1.0, "b": 1.0, "A/A differ by up to (n = 2)": 3}}]
-
-
-def test_a_chart_is_attached_as_a_vector_image(monkeypatch):
-    """Its size is in its name."""
-    attached = []
-    monkeypatch.setattr("allure.attach", lambda body, name, kind: attached.append((body, name, kind.extension)))
-    evidence._draw(lambda: breakdown.breakdown(demo.reaction()), "1 x")
-    assert attached[0][0].startswith("<svg")
-    size = round(len(attached[0][0].encode()) / 1000)
-    assert attached[0][1:] == (f"1 x ({size} kB)", "svg")
-
-
-def test_an_image_has_nothing_for_a_pointer():
-    """No cells around the cursor's places, no label on each mark: they were two thirds of a timeline's image."""
-    image = drawing.svg(timeline.timeline(demo.trial()))
-    assert 'stroke-width="0.35"' not in image
-    assert "aria-label" not in image
-    assert "produced" in image

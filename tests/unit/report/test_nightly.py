@@ -94,10 +94,11 @@ def test_the_real_systems_are_run_and_judged(workflow: dict[Any, Any]) -> None:
 
 
 def test_the_searches_are_run_in_full_length(workflow: dict[Any, Any]) -> None:
-    """All of tox's tests, under a profile that exists and draws more than theirs."""
+    """All of tox's tests, under a profile that exists and draws more than theirs; then the known behaviours."""
     runs = commands(workflow["jobs"]["thorough"]["steps"], "tox")
-    assert runs == [["-e", "tests", "--notest"], ["-e", "tests", "--", "--hypothesis-profile=thorough"]]
-    assert "tests" in environments()
+    thorough = ["-e", "tests", "--", "--hypothesis-profile=thorough"]
+    assert runs == [["-e", "tests", "--notest"], thorough, ["-e", "defects"]]
+    assert {"tests", "defects"} <= environments()
     assert settings.get_profile("thorough").max_examples > settings.get_profile("lab").max_examples
 
 

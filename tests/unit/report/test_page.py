@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -12,13 +13,17 @@ from lab.judge.gates import judge_gates
 from lab.judge.pairs import paired
 from lab.judge.quantity import Quantity, repeated
 from lab.report import page
+from lab.report.compare import comparison_chart
+from lab.report.curves import compared_runs, timeline_of
 from lab.report.glance import glance
-from lab.report.session import BROKEN, FAILED, PASSED, Case, Session
+from lab.report.session import BROKEN, FAILED, INTERRUPTED, PASSED, Case, Session
+from lab.report.timeline import timeline
 from tests.unit.report import browser
 from tests.unit.report.runtime_records import spike
 
 pytestmark = [pytest.mark.services, pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")]
 
+DUET = "tests/test_2_duet.py::test_it"
 NOTE = "Experiment {}: is CPU a signal?\n\nHypothesis. It is not.\n\nMethod. Two trials.\n\nAsserted. The lag grows."
 
 
@@ -30,7 +35,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     record = spike(folder / "records", "binary")
     svg, alt = glance({"CPU": [record], "lag": [record]})
     state = Session(records=[record], expected=["1_signal", "2_duet", "10_last", "11_never"])
-    state.repeated(6, 7)
+    state.repeated(6)
     runs = repeated([Quantity("peak lag", "messages", 100.0 + n) for n in range(6)])
     pairs = paired(runs, repeated([Quantity("peak lag", "messages", 90.0) for _ in range(6)]))
     missing = Quantity("drain", "s", None, "the backlog was never drained")
@@ -49,23 +54,71 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     state.faults.append("tests/test_model.py::test_broken (call): LabFault: a broker died")
     state.validity[record.name] = judge_gates(lambda gate: Quantity(gate, "x", 0.3 if gate == "steal" else 0.0))
+    state.plan([Case("tests/test_12.py::test_it", "12_later", "12 Later", "It lasts", NOTE.format(12))])
+    state.stop(INTERRUPTED)
+    state.asked, state.done = range(36), range(34)
+    curves = compared_runs({"CPU": [record, record], "lag": [record, record]})
+    state.timelines[DUET] = comparison_chart(curves, "Both", "made up", [("CPU", "lag")]).to_dict()
+    state.timelines[record.name] = timeline(timeline_of(record)).to_dict()
     state.conclusions.append({"experiment": "1_signal", "setting": "lagThreshold", "value": "150", "because": "it holds"})
     page.leave(folder, state)
     return folder
 
 
+CALLS_OUT = '<script src="https://elsewhere.example/x.js"></script><img src="data:image/png;base64,AAAA"><a href="#a">a</a>'
+# The drawn chart, then the words that stand at the pointer in its middle, then whether the wheel changes it.
+POINTED = """(async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  let canvas;
+  while (!(canvas = document.querySelector("#chart canvas"))) await frame();
+  await frame();
+  const place = canvas.getBoundingClientRect();
+  const at = { clientX: place.left + place.width / 2, clientY: place.top + 120, bubbles: true };
+  const before = canvas.toDataURL();
+  for (const kind of ["pointermove", "mousemove"]) canvas.dispatchEvent(new PointerEvent(kind, at));
+  for (let n = 0; n < 60 && !document.querySelector("#vg-tooltip-element"); n++) await frame();
+  const words = document.querySelector("#vg-tooltip-element")?.innerText ?? "";
+  const drawn = canvas.toDataURL();
+  canvas.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -200 }));
+  for (let n = 0; n < 60 && canvas.toDataURL() === drawn; n++) await frame();
+  const zoomed = canvas.toDataURL() !== drawn;
+  return JSON.stringify([before.length > 10000, words, zoomed, document.getElementById("trial").value]);
+})()"""
+
+
 @pytest.fixture(scope="module")
-def seen(results: Path, tmp_path_factory: pytest.TempPathFactory) -> browser.Seen:
+def looks(results: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, browser.Seen]:
+    """What one browser shows of the page, in each scheme and on paper, of the timelines, and of a page that calls out."""
+    other = tmp_path_factory.mktemp("other") / "x.html"
+    other.write_text(CALLS_OUT)
+    written, timelines = results / page.PAGE, results / page.TIMELINES
+    visits = {
+        "light": browser.Visit(written),
+        "dark": browser.Visit(written, scheme="dark"),
+        "paper": browser.Visit(written, scheme="dark", media="print"),
+        "side by side": browser.Visit(timelines, script=POINTED, anchor=quote(DUET)),
+        "timeline": browser.Visit(timelines, script=POINTED, anchor="no such timeline"),
+        "calls out": browser.Visit(other),
+    }
+    return dict(zip(visits, browser.see(tmp_path_factory.mktemp("profile"), *visits.values()), strict=True))
+
+
+@pytest.fixture(scope="module")
+def seen(looks: dict[str, browser.Seen]) -> browser.Seen:
     """The page as a browser shows it."""
-    return browser.see(results / page.PAGE, tmp_path_factory.mktemp("profile"))
+    return looks["light"]
 
 
 def test_the_first_screen_holds_the_verdict(seen: browser.Seen) -> None:
     """What broke, what was breached and what has no data, in words, and the counts, without a scroll or a click."""
     assert set(seen.bottoms) == {"verdict", "counts"}
     assert max(seen.bottoms.values()) < browser.HEIGHT
-    headline = "1 test is broken. 1 claim was breached. 1 verdict has no data. 1 experiment is missing."
-    assert headline in seen.text
+    for sentence in (
+        "The session was interrupted: 4 of 5 experiments, 4 of 5 tests and 34 of 36 trials that they asked for ran.",
+        "Not run: all of 12.",
+        "1 test is broken. 1 claim was breached. 1 verdict has no data. 1 experiment is missing.",
+    ):
+        assert sentence in seen.text
     assert seen.wide <= browser.WIDTH
 
 
@@ -101,24 +154,32 @@ def test_repeats_and_duets_show_their_interval_and_number(seen: browser.Seen) ->
     assert "peak lag, first less second 12.5 messages, wanted > 5 messages" in seen.text
 
 
-def test_it_is_dark_where_the_reader_is(results: Path, tmp_path: Path, seen: browser.Seen) -> None:
+def test_it_is_dark_where_the_reader_is(looks: dict[str, browser.Seen]) -> None:
     """The ground is dark in a dark scheme and light in a light one."""
-    assert seen.ground == "rgb(255, 255, 255)"
-    assert browser.see(results / page.PAGE, tmp_path, scheme="dark").ground == "rgb(21, 24, 27)"
+    assert looks["light"].ground == "rgb(255, 255, 255)"
+    assert looks["dark"].ground == "rgb(21, 24, 27)"
 
 
-def test_paper_is_light_in_any_scheme(results: Path, tmp_path: Path) -> None:
+def test_paper_is_light_in_any_scheme(looks: dict[str, browser.Seen]) -> None:
     """What is printed has no dark ground."""
-    assert browser.see(results / page.PAGE, tmp_path, scheme="dark", media="print").ground == "rgb(255, 255, 255)"
+    assert looks["paper"].ground == "rgb(255, 255, 255)"
 
 
-def test_the_check_sees_a_page_that_calls_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("look", "shown"), [("side by side", DUET), ("timeline", DUET)])
+def test_a_timeline_is_drawn_explained_at_the_pointer_and_zoomed(looks: dict[str, browser.Seen], look: str, shown: str) -> None:
+    """It is found by its address, the first one where that names none, and it is one file."""
+    drawn, words, zoomed, chosen = json.loads(looks[look].value)
+    assert drawn
+    assert "time (s)" in words
+    assert zoomed
+    assert chosen == shown
+    assert looks[look].requests == []
+    assert looks[look].complaints == []
+
+
+def test_the_check_sees_a_page_that_calls_out(looks: dict[str, browser.Seen]) -> None:
     """The checks above can fail: a script of another host and a picture that is none."""
-    file = tmp_path / "x.html"
-    file.write_text(
-        '<script src="https://elsewhere.example/x.js"></script><img src="data:image/png;base64,AAAA"><a href="#a">a</a>'
-    )
-    found = browser.see(file, tmp_path / "profile")
+    found = looks["calls out"]
     assert found.requests == ["https://elsewhere.example/x.js"]
     assert found.complaints
     assert found.images == [[False, ""]]

@@ -18,8 +18,10 @@ def test_readme_asks_what_the_experiment_asks(module, question):
 
 
 def test_every_experiment_is_in_the_table():
-    """All that are numbered, and the model."""
-    assert len(QUESTIONS) == 11
+    """All that are numbered, the model, and no other."""
+    folder = paths.PROJECT / "tests" / "experiments"
+    numbered = sorted(file.name for file in folder.glob("test_*.py") if re.match(r"test_(\d+_|model)", file.name))
+    assert sorted(module.rpartition("/")[2] for module, _ in QUESTIONS) == numbered
 
 
 @pytest.mark.parametrize("folder", ["experiments", "scenarios"])

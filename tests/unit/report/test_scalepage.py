@@ -134,7 +134,8 @@ def test_the_curves_of_a_similar_record_lie_on_each_other(tmp_path):
         one, other = (curves[scale][curves[scale]["panel"] == panel] for scale in ("quick", "real"))
         assert one["value"].max() == pytest.approx(other["value"].max(), rel=0.02)
         assert one["t"].max() == pytest.approx(other["t"].max(), rel=0.03)
-    assert all(f"{scale} (n = 1)" in drawing.svg(scalepage.overlay("plateau", runs)) for scale in SCALES)
+    drawn = drawing.svg(scalepage.overlay("plateau", runs))
+    assert all(f"{scale} (n = 1)" in drawn for scale in SCALES)
 
 
 def test_a_record_without_curves_says_so(tmp_path):
@@ -151,7 +152,7 @@ def test_a_claim_is_marked_in_the_verdicts_the_summary_and_the_report(tmp_path, 
     monkeypatch.setattr(evidence, "attach", lambda *_: None)
     monkeypatch.setattr(evidence, "committed", lambda: OUTCOME)
     session, record = Session(), similar.write(tmp_path / "one", factor, scale="quick" if factor > 1 else "real")
-    with Evidence("scale", "", session).of(record) as claim:
+    with Evidence("scale", session).of(record) as claim:
         claim(peak_lag(record) >= 0, "there was lag")
         claim(peak_lag(record) >= 0, "there was lag", kind="invariant")
     assert [row["real_time"] for row in session.rows] == [mark, ""]
@@ -164,7 +165,7 @@ def test_what_has_no_number_is_worth_nothing_at_any_time(tmp_path, monkeypatch):
     """A claim without data has no mark: its reason stands there already."""
     monkeypatch.setattr(evidence, "attach", lambda *_: None)
     session, record = Session(), similar.write(tmp_path / "one", 30, scale="quick")
-    with pytest.raises(Breach, match="no sample"), Evidence("scale", "", session).of(record) as claim:
+    with pytest.raises(Breach, match="no sample"), Evidence("scale", session).of(record) as claim:
         claim(Quantity("lag", "messages", None, "no sample") >= 0, "there was lag")
     assert session.rows[0]["real_time"] == ""
 

@@ -117,6 +117,51 @@ def test_a_trial_without_events_is_drawn() -> None:
     assert "bare" in drawing.svg(timeline.timeline(bare))
 
 
+def test_a_legend_names_what_is_drawn() -> None:
+    """No threshold where there is none: its dash would stand for nothing."""
+    bare = dataclasses.replace(demo.trial(step_s=10.0), lag_objective=None)
+    assert timeline.THRESHOLD in legend(demo.trial(step_s=10.0))
+    assert "lag" in legend(bare)
+    assert timeline.THRESHOLD not in legend(bare)
+
+
+def legend(trial: timeline.Timeline) -> set[str]:
+    """All names in the legends of a trial's timeline."""
+    found = encodings(timeline.timeline(trial).to_dict(), "color")
+    return {name for one in found if "scale" in one for name in one["scale"]["domain"]}
+
+
+def test_a_group_that_is_filled_has_its_own_rate_on_the_axis() -> None:
+    """What is produced at once may be forty times what is consumed; the chart says that it goes on beyond the axis."""
+    made = demo.trial(step_s=10.0)
+    filled = made.throughput.assign(rate=lambda one: one["rate"].where(one["series"] == "consumed", 1e6))
+    drawn = drawing.svg(timeline.timeline(dataclasses.replace(made, throughput=filled)))
+    assert "produced: up to 1,000,000 messages/s, beyond this axis" in drawn
+    assert "beyond this axis" not in drawing.svg(timeline.timeline(made))
+
+
+def test_the_time_counts_from_the_phase_that_began_it() -> None:
+    """A trial without a spike says what began instead."""
+    filled = dataclasses.replace(demo.trial(step_s=10.0), spans=pd.DataFrame([{"start": 0.0, "end": 9.0, "label": "fill"}]))
+    assert "Time since the fill began (s)" in drawing.svg(timeline.timeline(filled))
+
+
+def test_marks_upon_each_other_are_one() -> None:
+    """A group of 24 hands over at one moment: its image has one tick for it, the page to zoom has them all."""
+    made = demo.trial(step_s=10.0)
+    moved = pd.DataFrame([{"t": 100.0 + n / 100, "kind": "rebalance", "label": "assigned", "detail": ""} for n in range(24)])
+    drawn, alone = (drawing.svg(timeline.timeline(dataclasses.replace(made, marks=marks))) for marks in (moved, moved.head(1)))
+    assert drawn.count("<line") - alone.count("<line") <= 3  # they may lie on both sides of a half pixel, in three panels
+
+
+def test_no_name_ends_beyond_the_chart() -> None:
+    """A late phase is named to the left of its begin."""
+    data = demo.trial(step_s=10.0)
+    late = pd.DataFrame([{"start": 650.0, "end": 660.0, "label": "a phase that begins at the very end"}])
+    begins, widths = timeline._names(dataclasses.replace(data, spans=late), (-60.0, 660.0))
+    assert (begins + widths <= 660.0).all()
+
+
 def test_a_timeline_without_data_is_refused() -> None:
     """An empty panel would look like a measurement of nothing."""
     with pytest.raises(ValueError, match="'lag' is empty"):

@@ -9,7 +9,7 @@ from lab.report import evidence
 from lab.report.evidence import Evidence
 from lab.report.session import Session
 from lab.report.summary import Summary
-from lab.report.validity import gate_table, lines, session_table
+from lab.report.validity import gate_table
 from tests.unit.measure.built import record
 
 
@@ -32,20 +32,28 @@ def test_every_gate_has_a_row_with_its_bound_and_its_source():
     assert gate_table({}).html
 
 
-def test_the_session_says_of_each_trial_whether_it_is_valid_and_why_not():
+def test_the_session_says_of_each_trial_whether_it_is_valid_and_why_not(tmp_path):
     """In the summary and on the terminal; a valid trial takes no line there."""
-    rows = [[cell.text for cell in row] for row in session_table(FOUND).cells]
-    assert rows == [
-        ["good", "valid", ""],
+    found = Summary(Session(validity=FOUND).content(tmp_path))
+    assert [[cell.text for cell in row] for row in found.validity_table.cells] == [
         ["bad", "invalid", "steal 0.3 x, at most 0.05"],
         ["old", "no data", "no data: io_pressure"],
+        ["good", "valid", ""],
     ]
-    assert lines(FOUND) == [
+    assert dict(found.terminal)["validity of the trials"] == [
         "3 trials: 1 valid, 1 invalid, 1 no data",
         " invalid  bad: steal 0.3 x, at most 0.05",
         " no data  old: no data: io_pressure",
     ]
-    assert lines({}) == []
+    assert "validity of the trials" not in dict(Summary(Session().content(tmp_path)).terminal)
+
+
+def test_the_session_shows_what_its_gates_ask_for(tmp_path):
+    """Each with its bound, its reason and its source, and whether it makes a trial invalid."""
+    rows = [[cell.text for cell in row] for row in Summary(Session(validity=FOUND).content(tmp_path)).gates.cells]
+    assert [row[0] for row in rows] == [gate.name for gate in GATES]
+    assert next(row for row in rows if row[0] == "steal")[1:3] == ["0.05 x", "yes"]
+    assert next(row for row in rows if row[0] == "settle")[2] == "no, it is shown"
 
 
 @pytest.mark.parametrize("value", [1, 5])
@@ -57,7 +65,7 @@ def test_a_claim_on_an_invalid_trial_is_no_pass_and_no_breach(value, tmp_path, m
     session = Session()
     with (
         pytest.raises(InvalidTrial, match=r"trial: steal 0\.3 x, at most 0\.05"),
-        Evidence("2 reaction", "", session).of(record(tmp_path)) as claim,
+        Evidence("2 reaction", session).of(record(tmp_path)) as claim,
     ):
         claim(Quantity("flips", "flips", value) <= 2, "it is calm")
     (row,) = session.rows

@@ -6,11 +6,11 @@ import json
 import pytest
 import yaml
 
-from lab import paths
+from lab import paths, yamlfile
 from lab.errors import InputError
 from lab.spec import inputs
 from lab.spec import scale as scales
-from lab.spec.adopt import Replaced, adopt
+from lab.spec.adopt import LOGIN, Replaced, adopt
 from lab.spec.scaledobject import parse
 from lab.spec.triggers.common import without_login
 from lab.spec.workload import Workload
@@ -23,7 +23,7 @@ OURS = {"bootstrapServersFromEnv": "BOOTSTRAP_SERVERS", "consumerGroupFromEnv": 
 
 def theirs(*changes):
     """The example with (path, value) set; None removes."""
-    content = yaml.safe_load(ORDERS.read_text())
+    content = yamlfile.load(ORDERS.read_text())
     for path, value in changes:
         place = content
         for part in path[:-1]:
@@ -61,10 +61,14 @@ def test_what_was_read_is_left_alone():
     assert given.content == before
 
 
-@pytest.mark.parametrize("file", sorted((paths.MANIFESTS / "scaledobjects").glob("*.yaml")), ids=lambda file: file.stem)
+ON_ARRIVALS = paths.MANIFESTS / "scaledobjects" / "arrivals-170.yaml"  # a user's file has a trigger on lag
+OWN = sorted(set((paths.MANIFESTS / "scaledobjects").glob("*.yaml")) - {ON_ARRIVALS})
+
+
+@pytest.mark.parametrize("file", OWN, ids=lambda file: file.stem)
 def test_nothing_is_replaced_in_the_labs_own(file):
     """Its policies already name what the lab has."""
-    given = parse(yaml.safe_load(file.read_text()), file)
+    given = parse(yamlfile.load(file.read_text()), file)
     adopted, replaced = adopt(given)
     assert (adopted.content, replaced) == (given.content, ())
 
@@ -135,7 +139,7 @@ def test_msk_s_login_is_replaced_and_said():
     adopted, replaced = adopt(parse(theirs(*(((*KAFKA, field), value) for field, value in MSK.items())), "orders.yaml"))
     assert not MSK.keys() & adopted.content["spec"]["triggers"][0]["metadata"].keys()
     for field, value in MSK.items():
-        assert Replaced(f"spec.triggers[0].metadata.{field}", value, None) in replaced
+        assert Replaced(f"spec.triggers[0].metadata.{field}", value, LOGIN) in replaced
 
 
 def test_apache_kafka_stays_apache_kafka():

@@ -11,6 +11,8 @@ from lab.spec import scale as scales
 WRITTEN = {
     "lag": (45_000, 1500),
     "lag-noise": (150, 5),
+    **{f"lag-{written}": (written, written // 30) for written in (1500, 3000, 6000, 9000)},
+    "halves-2250": (2250, 75),
     "lag-15000": (15_000, 500),
     "lag-45000": (45_000, 1500),
     **dict.fromkeys(("capped", "capped-cured"), (9_000, 300)),
@@ -19,28 +21,30 @@ WRITTEN = {
     "backlog": (20_000, 667),  # runs at real time, for which it was written
     **dict.fromkeys(("controller-4500", "controller-4500-held"), (4_500, 150)),
 }
+WITHOUT_LAG = {"lasting-30s", "arrivals-170"}
 STEMS = sorted(path.stem for kind in ("scaledobjects", "controllers") for path in (paths.MANIFESTS / kind).glob("*.yaml"))
 
 
 def test_every_policy_has_a_place_here():
-    """One that is named by its threshold of 4,500 needs none; one in seconds has no lag."""
+    """One that is named by its threshold of 4,500 needs none; one in seconds, or on arrivals, has no lag."""
     assert set(WRITTEN) <= set(STEMS)
     others = {stem for stem in STEMS if "-4500" not in stem} - set(WRITTEN)
-    assert others == {"lasting-30s"}
+    assert others == WITHOUT_LAG
 
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_at_quick_the_same_lag_is_applied_as_before(stem):
-    """A thirtieth of what is written, to the message; activation at 0 stays there."""
+    """A thirtieth of what is written, to the message; so is activation, which is 0 but for the group that scales to zero."""
     (file,) = (
         paths.MANIFESTS / kind / f"{stem}.yaml"
         for kind in ("scaledobjects", "controllers")
         if (paths.MANIFESTS / kind / f"{stem}.yaml").exists()
     )
     found = {one.field.rpartition(".")[2]: one for one in fidelity.lags(policies.load(file), scales.load("quick"))}
-    if stem == "lasting-30s":
+    if stem in WITHOUT_LAG:
         assert found == {}
         return
     threshold = found.pop("lagThreshold")
     assert (threshold.written, threshold.applied) == WRITTEN.get(stem, (4_500, 150))
-    assert all(one.written == one.applied == 0 for one in found.values())
+    activation = (150, 5) if stem == "zero-4500" else (0, 0)
+    assert {(one.written, one.applied) for one in found.values()} <= {activation}

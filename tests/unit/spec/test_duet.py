@@ -9,6 +9,7 @@ from lab import paths
 from lab.errors import InputError
 from lab.spec import duet, inputs
 from lab.spec import scale as scales
+from lab.spec.brokers import Brokers
 from lab.spec.duet import RATES, USED, Side, carried, cores, sides, slowed
 from lab.spec.duet import busy as busy_cores
 from lab.spec.events import Grow, Kill
@@ -43,6 +44,12 @@ def test_a_side_comes_back_from_plain_data_with_its_id():
         assert Inputs.from_dict(stored, "a test").id == one.id
         assert Inputs.from_dict(stored, "a test").side == one.side
     assert "side" not in LAG.to_dict()
+
+
+def test_a_duet_has_no_brokers_of_its_own():
+    """The events of both sides would kill two of three."""
+    with pytest.raises(InputError, match=r"duet: brokers: .* allowed: none: each side would kill a broker of the other's"):
+        sides(LAG, read(workload=slim(), brokers=Brokers()))
 
 
 @pytest.mark.parametrize("side", [3, {"name": "a"}, {"name": "a", "other": "x", "rate": 1, "more": 1}])
@@ -85,12 +92,29 @@ def test_a_duets_events_are_those_of_both_sides():
         sides(read(**grown), read(profile="repartition"))
 
 
-def test_manifests_of_ones_own_are_no_duet():
-    """They stand in one namespace and drive one group."""
-    beside = {"beside": ("ridehailing/ingestion",), "driver": "ridehailing/locust"}
-    one = dataclasses.replace(LAG, **beside)
-    with pytest.raises(InputError, match="duet: beside, driver: "):
+@pytest.mark.parametrize(
+    ("how", "line"),
+    [
+        ({"driver": "ridehailing/locust"}, "duet: driver: 'ridehailing/locust' is not allowed; .* elastic-lab/duet"),
+        ({"beside": ("ridehailing/pipeline", "ridehailing/ingestion")}, "duet: beside: 'ridehailing/ingestion' is not allowed"),
+    ],
+)
+def test_a_manifest_that_serves_one_group_is_for_no_duet(how, line):
+    """Locust asks the pods of one side, and these produce to its topic."""
+    one = dataclasses.replace(LAG, **how)
+    with pytest.raises(InputError, match=line):
         sides(one, one)
+
+
+def test_a_manifest_that_says_so_serves_two_sides():
+    """Each has the pods beside it, and they cost what they request."""
+    one = dataclasses.replace(LAG, beside=("ridehailing/pipeline",), driver="ridehailing/rides")
+    assert [side.beside for side in sides(one, one)] == [("ridehailing/pipeline",)] * 2
+    assert cores(one, one) == pytest.approx(cores(LAG, LAG) + 2 * 0.3)
+    assert carried(one, one, 4)[0].side.rate == 1
+    wide = dataclasses.replace(one, workload=light())
+    with pytest.raises(InputError, match=r"cpu_request_m: .* at most 65, so that 48 pods"):
+        carried(wide, wide, 4)
 
 
 @pytest.mark.parametrize("work", [light(), busy(burn=50), Workload(), light(process_ms="6")])

@@ -1,5 +1,7 @@
 """Events of a trial as data: in the order of the profile's phases, checked before anything starts, and in the identity."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from lab.errors import InputError
 from lab.spec import events, inputs
 from lab.spec import scale as scales
-from lab.spec.events import Context, Delete, Grow, Kill, Pause, PauseScaling, Resume, ScaleTo
+from lab.spec.events import Context, Delete, Grow, Kill, Pause, PauseScaling, Restart, Resume, ScaleTo
 from lab.spec.profile import Profile, Step
 from lab.spec.steps import ReplicaSteps
 from lab.spec.workload import Workload
@@ -47,7 +49,7 @@ def test_the_order_is_the_profiles_and_not_that_of_writing():
             "during.sigkill: 'kill' is not allowed; allowed: an event of lab.spec.events, or a list of them",
         ),
         ({"sigkill": [Kill(), 9]}, {}, "during.sigkill: 9 is not allowed; allowed: an event of lab.spec.events, or a list"),
-        ({"sigkill": Kill()}, {"runtime": "kind"}, "during.sigkill: Kill() is not allowed; allowed: none on kind"),
+        ({"sigkill": Kill()}, {"runtime": "kind"}, "during.sigkill: Kill() is not allowed; allowed: none but on binary"),
         ({"sigkill": Grow(24)}, {}, "during.sigkill: Grow(partitions=24) is not allowed; allowed: more than 24, since"),
         ({"sigkill": Grow(201)}, {}, "Grow(partitions=201) is not allowed; allowed: more than 24, since Kafka can't take any"),
         (
@@ -77,6 +79,15 @@ def test_what_can_not_happen_is_one_clear_line(during, how, line):
     assert str(error.value).startswith("trial: during")
 
 
+def test_a_group_without_pods_can_not_be_restarted():
+    """Its floor is 0, so there may be none when the phase begins; with a floor of 1 there is."""
+    none, some = (SimpleNamespace(min_replicas=floor) for floor in (0, 1))
+    line = r"during.drain: Restart\(\) is not allowed; allowed: a policy whose floor is at least 1 pod"
+    with pytest.raises(InputError, match=line):
+        events.schedule({"drain": Restart()}, PROFILE, Context("binary", none, 24))
+    assert events.schedule({"drain": Restart()}, PROFILE, Context("kind", some, 24)) == (("drain", Restart()),)
+
+
 def test_decreed_steps_come_after_the_profile():
     """They are events like the others, whose phase is none of the profile's."""
     chosen = inputs.read("saturate", "up-and-down", Workload(), 1, scales.load("quick"), "binary", until="replayed")
@@ -89,7 +100,12 @@ def test_decreed_steps_come_after_the_profile():
 
 
 SOME = st.one_of(
-    st.builds(Kill), st.builds(Delete), st.builds(Pause), st.builds(Grow, st.integers(25, 30)), st.builds(ScaleTo, st.just(3))
+    st.builds(Kill),
+    st.builds(Delete),
+    st.builds(Pause),
+    st.builds(Restart),
+    st.builds(Grow, st.integers(25, 30)),
+    st.builds(ScaleTo, st.just(3)),
 )
 SCHEDULES = st.dictionaries(st.sampled_from(PHASES), st.lists(SOME, min_size=1, max_size=3)).map(
     lambda during: tuple((phase, event) for phase in PHASES for event in during.get(phase, ()))

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
+from lab import yamlfile
 from lab.errors import InputError
 from lab.foresee import scaler
 from lab.spec import scaledobject
@@ -12,7 +12,7 @@ from lab.spec.adopt import adopt
 from lab.spec.scale import Scale
 from lab.spec.triggers import parsing
 
-EXAMPLES = yaml.safe_load((Path(__file__).parent / "data" / "keda-examples.yaml").read_text())
+EXAMPLES = yamlfile.load((Path(__file__).parent / "data" / "keda-examples.yaml").read_text())
 TAKEN = "taken"
 
 
@@ -31,7 +31,7 @@ def answers(content):
     if found["read"] == TAKEN:
         read = scaledobject.parse(content, "example.yaml")
         found["trial"] = answer(lambda: adopt(read)[0].compressed(Scale("quick", 30, 1)))
-        found["simulate"] = answer(lambda: scaler.only_trigger(read))
+        found["simulate"] = answer(lambda: scaler.lag_trigger(read))
     return found
 
 

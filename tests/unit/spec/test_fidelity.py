@@ -7,7 +7,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lab import paths
+from lab import paths, yamlfile
 from lab.errors import InputError
 from lab.spec import fidelity, inputs, scaledobject
 from lab.spec import policy as policies
@@ -23,14 +23,14 @@ BEHAVIOR = "spec.advanced.horizontalPodAutoscalerConfig.behavior"
 
 def lag_4500(**spec):
     """Policy lag-4500 with fields of its spec changed."""
-    content = yaml.safe_load(LAG_4500.read_text())
+    content = yamlfile.load(LAG_4500.read_text())
     content["spec"] |= spec
     return scaledobject.parse(content, "lag-4500.yaml")
 
 
 def lagging(threshold, **metadata):
     """Policy lag-4500 with another lagThreshold, and other metadata."""
-    content = yaml.safe_load(LAG_4500.read_text())
+    content = yamlfile.load(LAG_4500.read_text())
     content["spec"]["triggers"][0]["metadata"] |= {"lagThreshold": str(threshold)} | metadata
     return scaledobject.parse(content, "my.yaml")
 
@@ -167,7 +167,7 @@ def test_a_lag_below_what_is_in_flight_at_this_scale_alone_is_noted():
 
 def test_a_threshold_of_a_query_is_noted():
     """It may be a lag, which should be divided, or anything else; at real time nothing is."""
-    content = yaml.safe_load(LAG_4500.read_text())
+    content = yamlfile.load(LAG_4500.read_text())
     query = {"serverAddress": "http://prometheus:9090", "query": "sum(waiting)", "threshold": "100"}
     content["spec"]["triggers"].append({"type": "prometheus", "metadata": query})
     policy = scaledobject.parse(content, "my.yaml")
@@ -185,7 +185,7 @@ def test_what_is_noted_is_told_before_the_trial(caplog):
 
 def test_the_lag_that_a_controller_goes_by_is_checked_too():
     """It is no ScaledObject."""
-    content = yaml.safe_load((paths.MANIFESTS / "controllers" / "controller-4500.yaml").read_text())
+    content = yamlfile.load((paths.MANIFESTS / "controllers" / "controller-4500.yaml").read_text())
     content["spec"]["lagThreshold"] = 50
     with pytest.raises(InputError, match=r"spec\.lagThreshold: '50 messages' is not allowed; allowed: at scale quick"):
         fidelity.check(policies.parse(content, "my.yaml"), at("quick"), "my.yaml")

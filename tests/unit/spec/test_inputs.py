@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.errors import InputError
+from lab.model import keda
 from lab.record.store import find
-from lab.spec import inputs, profile
+from lab.spec import inputs, lag_metric, objects, profile, scaledobject
 from lab.spec import scale as scales
 from lab.spec.events import Grow, Kill, Pause, Resume
 from lab.spec.inputs import Inputs
@@ -50,8 +51,8 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of backlog, bursty, "),
-        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of backlog, bystanders, "),
+        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of backlog, broker-dies, "),
+        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of arrivals-170, backlog, bystanders, "),
         ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
         ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) is not allowed; allowed: more than 24"),
         (
@@ -97,9 +98,9 @@ def test_a_record_that_is_not_stored_names_those_that_are(tmp_path):
 def test_manifests_pass_a_real_parser_and_name_the_trial():
     """Every object has what kubectl needs, and the consumer starts at the policy's floor."""
     chosen = read()
-    objects = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
-    assert [item["kind"] for item in objects] == ["ConfigMap", "Deployment", "Deployment", "ScaledObject"]
-    consumer = next(item for item in objects if item["metadata"]["name"] == "consumer" and item["kind"] == "Deployment")
+    made = objects.applied(chosen, chosen.environment("127.0.0.1:1", "run"))
+    assert [item["kind"] for item in made] == ["ConfigMap", "Deployment", "Deployment", "ScaledObject"]
+    consumer = next(item for item in made if item["metadata"]["name"] == "consumer" and item["kind"] == "Deployment")
     assert consumer["spec"]["replicas"] == chosen.policy.min_replicas
     pod = consumer["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > dataclasses.asdict(chosen.workload)["drain_timeout"]
@@ -109,10 +110,10 @@ def test_manifests_pass_a_real_parser_and_name_the_trial():
 def test_the_control_starts_alike_and_never_joins():
     """A trial by decree applies no autoscaler but the bystanders: the consumer's twin without a group, none of it yet."""
     chosen = read(profile_name="saturate", policy_name="bystanders", workload=Workload(grace_s=45, cpu_request_m=60))
-    objects = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
-    assert [item["metadata"]["name"] for item in objects] == ["trial", "lag-exporter", "consumer", "bystander"]
-    consumer, twin = (item["spec"]["template"]["spec"] for item in objects[2:])
-    assert (objects[2]["spec"]["replicas"], objects[3]["spec"]["replicas"]) == (6, 0)
+    made = objects.applied(chosen, chosen.environment("127.0.0.1:1", "run"))
+    assert [item["metadata"]["name"] for item in made] == ["trial", "lag-exporter", "consumer", "bystander"]
+    consumer, twin = (item["spec"]["template"]["spec"] for item in made[2:])
+    assert (made[2]["spec"]["replicas"], made[3]["spec"]["replicas"]) == (6, 0)
     assert consumer["containers"][0]["command"] == twin["containers"][0]["command"]
     assert {"name": "JOIN", "value": "off"} in twin["containers"][0]["env"]
     assert {"name": "JOIN", "value": "off"} not in consumer["containers"][0]["env"]
@@ -199,7 +200,7 @@ def test_inputs_of_a_users_own_come_back_with_what_was_replaced():
 def test_what_the_image_of_pods_lacks_is_not_for_kind(how):
     """Refused before anything starts, where pods would be restarted until a deadline; a process sees this machine's folders."""
     (field,) = how
-    words = "on kind none with programs of its own .elastic-lab/pythonpath., which the image of pods lacks"
+    words = "none with programs of its own .elastic-lab/pythonpath. but on binary: the image of pods lacks them"
     with pytest.raises(InputError, match=rf"trial: {field}: 'ridehailing/\w+' is not allowed; allowed: {words}"):
         inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind", **how)
     assert read(**how).runtime == "binary"
@@ -207,9 +208,9 @@ def test_what_the_image_of_pods_lacks_is_not_for_kind(how):
 
 def test_manifests_declare_what_else_is_recorded():
     """Of all that stand beside and of the driver, each once; a trial without them records what every trial does."""
-    assert read().metrics == ()
+    assert objects.metrics(read()) == ()
     chosen = read("medium", beside=("ridehailing/ingestion", "ridehailing/driver-matching"), driver="ridehailing/locust")
-    assert chosen.metrics == ("ingestion_events_total", "matching_pending_requests")
+    assert objects.metrics(chosen) == ("ingestion_events_total", "matching_pending_requests")
 
 
 def test_a_profile_in_real_time_is_not_compressed():
@@ -232,7 +233,7 @@ def test_what_stands_beside_and_who_drives_are_part_of_the_identity():
 
 def test_what_decides_beside_is_compressed_like_the_trials_own():
     """A ScaledObject beside is checked and scaled; a Deployment stays as it is."""
-    made = read("medium", beside=("lagscaler/scaledobject", "kafka/lag-exporter")).manifests({"TOPIC": "t"})
+    made = objects.applied(read("medium", beside=("lagscaler/scaledobject", "kafka/lag-exporter")), {"TOPIC": "t"})
     (scaled,) = (item for item in made[:-1] if item["kind"] == "ScaledObject")
     assert scaled["spec"]["pollingInterval"] == 2
     assert scaled["spec"]["triggers"][0]["metadata"]["sustainSeconds"] == "8"
@@ -242,6 +243,26 @@ def test_what_decides_beside_is_compressed_like_the_trials_own():
 
 def test_an_external_trigger_brings_its_scaler():
     """One replica of the committed Deployment, in the trial's namespace; no other policy has it."""
-    (scaler,) = (item for item in read(policy_name="lasting-4500").manifests({}) if item["metadata"]["name"] == "lag-scaler")
+    (scaler,) = (
+        item for item in objects.applied(read(policy_name="lasting-4500"), {}) if item["metadata"]["name"] == "lag-scaler"
+    )
     assert (scaler["kind"], scaler["spec"]["replicas"], "namespace" in scaler["metadata"]) == ("Deployment", 1, False)
-    assert all(item["metadata"]["name"] != "lag-scaler" for item in read().manifests({}))
+    assert all(item["metadata"]["name"] != "lag-scaler" for item in objects.applied(read(), {}))
+
+
+def test_an_hpa_on_lag_brings_what_serves_it():
+    """A ScaledObject that scales nothing, its target without a pod, and the metric under the name that KEDA gives it."""
+    chosen = read(policy_name="zero-4500-hpa")
+    environment = chosen.environment("127.0.0.1:1", "run")
+    target, scaled, own = objects.applied(chosen, environment)[-3:]
+    assert (target["kind"], target["spec"]["replicas"], target["metadata"]["name"]) == ("Deployment", 0, "lag-metric")
+    assert scaled["spec"]["scaleTargetRef"]["name"] == "lag-metric"
+    assert scaled["metadata"]["annotations"] == {"autoscaling.keda.sh/paused-scale-out": "true"}
+    assert scaled["spec"]["pollingInterval"] == 10
+    made = keda.hpa(scaledobject.parse(scaled, "test"), environment)
+    assert own["spec"]["metrics"][0]["external"]["metric"] == made["spec"]["metrics"][0]["external"]["metric"]
+    assert (own["spec"]["minReplicas"], own["spec"]["scaleTargetRef"]["name"]) == (0, "consumer")
+    assert lag_metric.concerns(f'scaleTarget="Deployment/trial/{target["metadata"]["name"]}"')
+    assert lag_metric.concerns(f'HPA="trial/{made["metadata"]["name"]}"')
+    own = f'metric="external metric {lag_metric.METRIC}({lag_metric.SELECTOR})" scaleTarget="Deployment/trial/consumer"'
+    assert not lag_metric.concerns(own)

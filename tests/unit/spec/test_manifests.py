@@ -41,6 +41,12 @@ def test_further_metrics_are_a_list(tmp_path):
     assert manifests.read(deployment(metrics="a_total, b:c"), tmp_path / "x.yaml").metrics == ("a_total", "b:c")
 
 
+def test_an_object_may_serve_two_sides(tmp_path):
+    """Only where it says so."""
+    assert manifests.read(deployment(duet="yes"), tmp_path / "x.yaml").duet
+    assert not manifests.read(deployment(duet="no"), tmp_path / "x.yaml").duet
+
+
 @pytest.mark.parametrize(
     ("declared", "line"),
     [
@@ -52,10 +58,11 @@ def test_further_metrics_are_a_list(tmp_path):
             {"metrics": "a_total,b-c"},
             "elastic-lab/metrics: 'b-c' is not allowed; allowed: names of metrics, separated by commas",
         ),
+        ({"duet": True}, "elastic-lab/duet: True is not allowed; allowed: yes or no, in quotes"),
         ({"metrics": ""}, "elastic-lab/metrics: '' is not allowed; allowed: names of metrics, separated by commas"),
         (
             {"metric": "a"},
-            "elastic-lab/metric: 'a' is not allowed; allowed: one of the fields elastic-lab/metrics, elastic-lab/pyt",
+            "elastic-lab/metric: 'a' is not allowed; allowed: one of the fields elastic-lab/duet, elastic-lab/metrics, ",
         ),
     ],
 )

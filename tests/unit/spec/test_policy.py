@@ -7,7 +7,7 @@ import yaml
 
 from lab import paths
 from lab.errors import InputError
-from lab.spec import policy
+from lab.spec import fidelity, policy
 from lab.spec import scale as scales
 from lab.spec.policy import PlainHpa
 from lab.spec.policy import parse_hpa as parse_hpa
@@ -16,6 +16,7 @@ from lab.spec.steps import ReplicaSteps, Step
 from lab.spec.steps import parse as parse_steps
 
 CPU = paths.MANIFESTS / "hpa" / "cpu.yaml"
+ON_LAG = paths.MANIFESTS / "hpa" / "zero-4500-hpa.yaml"
 UP_AND_DOWN = paths.MANIFESTS / "steps" / "up-and-down.yaml"
 COMMITTED = sorted(
     file for kind in ("scaledobjects", "hpa", "controllers", "steps") for file in (paths.MANIFESTS / kind).glob("*.yaml")
@@ -29,6 +30,32 @@ def test_every_committed_policy_is_read_and_compressed(file):
     for name in ("quick", "standard", "full"):
         compressed = given.compressed(scales.load(name))
         assert compressed.min_replicas <= compressed.start <= compressed.max_replicas
+
+
+def test_an_hpa_on_lag_is_read_and_compressed():
+    """A thirtieth of the lag at quick; it begins with a pod, as an HPA wakes only what it has put to sleep itself."""
+    given = policy.load(ON_LAG)
+    assert isinstance(given, PlainHpa)
+    assert (given.min_replicas, given.start, given.utilization, given.lag_threshold) == (0, 1, None, 4500)
+    quick = given.compressed(scales.load("quick"))
+    assert (quick.lag_threshold, quick.content["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"]) == (150, 2)
+    (lag,) = fidelity.lags(given, scales.load("quick"))
+    assert (lag.written, lag.applied, lag.rounded, lag.faithful(scales.load("quick"))) == (4500, 150, True, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("metric", "name"), "s0-kafka-other"),
+        (("metric", "selector", "matchLabels"), {"scaledobject.keda.sh/name": "consumer"}),
+        (("target",), {"type": "Value", "value": "4500"}),
+        (("target", "averageValue"), "4500m"),
+    ],
+)
+def test_another_external_metric_is_one_clear_line(path, value):
+    """The lab serves one: the lag of the group, in whole messages."""
+    with pytest.raises(InputError, match=r"spec.metrics.*; allowed: one metric: .* External s0-kafka-events"):
+        parse_hpa(changed(ON_LAG, ("spec", "metrics", 0, "external", *path), value), "lag.yaml")
 
 
 def test_policies_have_names_of_their_own():

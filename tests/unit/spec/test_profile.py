@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab import paths
 from lab.errors import InputError
+from lab.spec import scale as scales
 from lab.spec.profile import Profile, Step, build, load
 
 rates = st.floats(0.5, 5_000)
@@ -111,3 +113,24 @@ def test_unreadable_yaml_names_the_line(tmp_path):
     file.write_text("kind: step\nrate: [1, 2\n")
     with pytest.raises(InputError, match=r"broken\.yaml: line 3"):
         load(file)
+
+
+@pytest.mark.parametrize("scale", scales.declared(), ids=lambda scale: scale.name)
+def test_an_event_after_an_idle_time_is_due_when_that_is_over(scale):
+    """At every scale: a float's last digits once left the first event of a burst behind, at the end of the burst before."""
+    given = load(paths.PROFILES / "idle-times.yaml").compressed(scale.time, scale.rate)
+    times = given.times(0, given.total)
+    begun = {phase: [start for start, _, name in given.phases() if name == phase] for phase in ("arrival", "drip", "surge")}
+    assert {phase: len(starts) for phase, starts in begun.items()} == {"arrival": 22, "drip": 1, "surge": 1}
+    for start in (one for starts in begun.values() for one in starts):
+        assert np.abs(times - start).min() < 1e-6
+
+
+def test_arrivals_are_spread_over_the_poll_and_the_sync():
+    """Whatever the phase of a pollingInterval of 30 s, or of a sync period of 15 s: no gap of an eighth of it."""
+    given = load(paths.PROFILES / "idle-times.yaml")
+    starts = np.array([start for start, _, phase in given.phases() if phase == "arrival"])
+    for period in (30, 15):
+        shares = np.sort(starts % period) / period
+        assert np.diff([*shares, shares[0] + 1]).max() < 1 / 8
+    assert np.diff(starts).min() >= 258

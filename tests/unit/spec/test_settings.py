@@ -22,6 +22,7 @@ OF_PROGRAMS = [(program, one) for program in (consumer, producer) for one in set
 OTHER = {
     "process_ms": "5-15",
     "balancer": "range",
+    "membership": "static",
     "commit": "auto",
     "client_settings": "stock",
     "auto_offset_reset": "latest",
@@ -29,16 +30,19 @@ OTHER = {
     "fail_rate": 0.25,
     "poison_rate": 0.5,
     "poison": "3:1000",
+    "poison_mode": "hang",
     "retry_ms": "30,60",
     "retry_jitter": 0.5,
 }
+# What a value of OTHER is allowed with.
+TOGETHER = {"membership": {"pod_owner": "StatefulSet"}, "store_contention": {"store_slots": 12}}
 
 
 def other(one):
     """A value that is allowed and not the default."""
     if one.name in OTHER:
         return OTHER[one.name]
-    return "off" if one.default == "on" else one.default + 1
+    return {"on": "off", "off": "on"}.get(one.default) or one.default + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,7 @@ class Longer(Workload):
 @pytest.mark.parametrize(("program", "one"), OF_PROGRAMS, ids=lambda part: getattr(part, "name", ""))
 def test_a_setting_is_the_same_in_yaml_environment_flag_and_identity(program, one, monkeypatch):
     """What a person writes in a Workload reaches the program through its environment, and is in what is hashed."""
-    chosen = Workload.of({one.name: other(one)}, "my.yaml")
+    chosen = Workload.of({one.name: other(one)} | TOGETHER.get(one.name, {}), "my.yaml")
     assert chosen.to_dict()[one.name] == other(one)
     variables = chosen.environment(scales.Scale("real", 1, 1))
     for name, value in variables.items():
@@ -115,6 +119,7 @@ def test_a_stock_client_has_librdkafkas_defaults():
         "partition.assignment.strategy",
         "auto.offset.reset",
         "topic.metadata.refresh.interval.ms",
+        "max.poll.interval.ms",
     }
 
 

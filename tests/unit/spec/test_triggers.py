@@ -205,17 +205,16 @@ def test_annotations_pause():
 
 
 def test_a_scale_does_to_each_trigger_what_is_declared():
-    """A lag is rate x time; percent stay, a query may be of anything, and a time of day is refused."""
+    """A lag is rate x time; percent and a time of day stay, and a query may be of anything."""
     lasting = LASTING["metadata"] | {"lagThreshold": "1000", "activationLagThreshold": "100", "lagSeconds": ""}
-    policy = scaled([KAFKA, CPU, PROMETHEUS, {"type": "external", "metadata": lasting}])
+    policy = scaled([KAFKA, CPU, PROMETHEUS, {"type": "external", "metadata": lasting}, CRON])
     made = policy.compressed(Scale("test", 30, 4)).content["spec"]["triggers"]
     assert made[0]["metadata"]["lagThreshold"] == str(round(policy.lag_threshold * 4 / 30))
     assert made[1] == CPU
     assert float(made[2]["metadata"]["threshold"]) == 4 * float(PROMETHEUS["metadata"]["threshold"])
     wanted = {"lagThreshold": "133", "activationLagThreshold": "13", "sustainSeconds": "4", "samplingInterval": "0.334"}
     assert made[3]["metadata"] == lasting | wanted
-    with pytest.raises(InputError, match=r"my.yaml: spec.triggers: 'cron' is not allowed; allowed: any other trigger: a trial"):
-        scaled([KAFKA, CRON]).compressed(Scale("test", 30, 1))
+    assert made[4] == CRON
 
 
 def test_a_threshold_of_lag_is_the_first_trigger_that_has_one():

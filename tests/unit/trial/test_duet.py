@@ -31,11 +31,11 @@ class Stage:
     said: list = []
     broken = ""
 
-    def __init__(self, cluster, chosen, folder, lead=None):
+    def __init__(self, cluster, chosen, folder, lead=None, brokers=None):
         self.inputs, self.folder, self.lead, self.name = chosen, folder, lead or self, chosen.side.name
         self.times, self.events, self.steps, self.faults, self.offsets = {}, [], [], [], {}
         self.deadlines, self.lag_unanswered, self.ledger_s = Deadlines(1, 1, 1, 1), 0, None
-        self.topic_ids = ["a", "a"]
+        self.topic_ids, self.anchor = ["a", "a"], None
         self.baseline = SimpleNamespace(replicas=4, why="")
         self.names, self.stop, self.produced = {}, threading.Event(), threading.Event()
         self.transitions = SimpleNamespace(wait=self.wait, gaps=[])

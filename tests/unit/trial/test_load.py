@@ -54,7 +54,7 @@ def test_a_load_that_cannot_be_read_is_named(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_memory_of_the_trials_own_processes_is_kept_by_what_they_are(tmp_path, monkeypatch):
+def test_the_memory_and_cpu_of_the_trials_own_processes_are_kept_by_what_they_are(tmp_path, monkeypatch):
     """Two pods of one program are one row; a process that is not the trial's is in none."""
     seen, taken = threading.Event(), []
     monkeypatch.setattr("lab.host.load.command", lambda pid: {8: ["kube-apiserver"]}.get(pid, ["python", "-m", "lab.x"]))
@@ -72,8 +72,8 @@ def test_the_memory_of_the_trials_own_processes_is_kept_by_what_they_are(tmp_pat
     table = pd.read_parquet(tmp_path / load.MEMORY_FILE)
     assert list(table.columns) == load.MEMORY
     first = table[table["t"] == table["t"].min()].set_index("process")
-    assert first[["count", "rss_bytes"]].to_dict("index") == {
-        "kube-apiserver": {"count": 1, "rss_bytes": 5},
-        "lab.x": {"count": 2, "rss_bytes": 110},
+    assert first[["count", "rss_bytes", "cpu_s"]].to_dict("index") == {
+        "kube-apiserver": {"count": 1, "rss_bytes": 5, "cpu_s": 1},
+        "lab.x": {"count": 2, "rss_bytes": 110, "cpu_s": 2},
     }
     assert len(table) < len(taken)

@@ -79,7 +79,7 @@ def test_offsets_are_asked_for_again():
 class Dying(Stage):
     """A trial under way whose API server died: its pods can't be taken down; watches and reports are there."""
 
-    def __init__(self, cluster, chosen, folder, lead=None):
+    def __init__(self, cluster, chosen, folder, lead=None, brokers=None):
         self.__dict__ |= stage(Broker(0, [7]), folder).__dict__
         self.inputs, self.deadlines, self.names = chosen, deadlines(chosen), {}
         row = {"t": 1.0, "kind": "Pod", "name": "a", "event": "ADDED", "object": {"metadata": {"name": "a"}}}
@@ -178,3 +178,34 @@ def test_each_event_happens_when_its_phase_begins(phases, monkeypatch):
     assert runner._drive([made]) == ["complete"]
     assert happened == {Kill(): "sigkill", Grow(48): "repartition"}
     assert told.last("produced")
+
+
+@pytest.mark.parametrize(
+    ("policy", "workload", "batches", "awaited"),
+    [
+        ("lag-4500", {}, [["trial", "lag-exporter", "consumer", "consumer"]], []),
+        ("lag-4500", {"store_slots": 12}, [["trial", "lag-exporter", "store"], ["consumer", "consumer"]], ["the store ready"]),
+        (
+            "lasting-4500",
+            {"store_slots": 12},
+            [["trial", "lag-exporter", "store"], ["consumer", "lag-scaler"], ["consumer"]],
+            ["the store ready", "the lag-scaler ready"],
+        ),
+    ],
+)
+def test_what_is_asked_is_there_before_what_asks_it(policy, workload, batches, awaited):
+    """The objects keep their order: a ScaledObject comes after its Deployment, and that after the store."""
+    chosen = inputs.read("plateau", policy, Workload(**workload), 1, scales.load("quick"), "binary")
+    applied, waits = [], []
+    made = SimpleNamespace(
+        inputs=chosen,
+        names=chosen.environment("127.0.0.1:9092", "x"),
+        deadlines=Deadlines(1, 1, 1, 1),
+        apply=lambda items: applied.append([item["metadata"]["name"] for item in items]),
+        ready=lambda name: True,
+        check=None,
+        transitions=SimpleNamespace(wait=lambda done, deadline_s, what, check: waits.append(what)),
+    )
+    beside = runner._put_up(made)
+    assert (applied, waits) == (batches, awaited)
+    assert beside == [name for batch in batches for name in batch if name in ("lag-exporter", "store", "lag-scaler")]

@@ -93,6 +93,17 @@ def test_each_block_runs_every_plan_once_in_an_order_that_is_drawn(tmp_path):
         assert (again.asked == session.asked) is same
 
 
+def test_a_session_that_is_cut_off_knows_what_it_was_asked_for(tmp_path):
+    """All trials of the plans and sides that tests asked for, beside those that have a record."""
+    made = trials(Session(tmp_path, fails_at=2), repeat=2)
+    with pytest.raises(LabFault, match="power cut"):
+        made.blocks(PLANS)
+    assert (len(made.asked), len(made.done)) == (6, 1)
+    with pytest.raises(LabFault, match="power cut"):
+        made.duet(PLANS["lag"], PLANS["CPU"])
+    assert (len(made.asked), len(made.done)) == (10, 1)
+
+
 def test_what_can_not_be_used_is_refused_before_anything_runs(tmp_path):
     """The last plan's fault as well."""
     session = Session(tmp_path)

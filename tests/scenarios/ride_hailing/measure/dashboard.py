@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,18 +44,12 @@ def staleness(record: Record, phase: str | None = None) -> Staleness:
 
     No data when the analytics job reported no batch.
     """
-    batches = _batches(record)
-    begin, end = _span(record, phase)
-    end = min(end, _span(record, None)[1] - LAST_S)
-    events = _events(record)
-    available = np.full(len(events), np.inf)
-    partition, offset = events["partition"].to_numpy(), events["offset"].to_numpy()
-    for batch in batches:
-        ends = batch["offsets"]
-        until = np.array([int(ends.get(str(number), 0)) for number in range(int(partition.max()) + 1)])
-        available = np.where(np.isinf(available) & (offset < until[partition]), batch["available"], available)
-    judged = (events["at"] >= begin) & (events["at"] < end)
-    ages = (available - events["at"].to_numpy())[judged.to_numpy()]
+    batches = batches_of(record)
+    begin, end = span_of(record, phase)
+    end = min(end, span_of(record, None)[1] - LAST_S)
+    events = available(record)
+    judged = events[(events["at"] >= begin) & (events["at"] < end)]
+    ages = (judged["available"] - judged["at"]).to_numpy()
     there = ages[np.isfinite(ages)]
     if not len(there):
         raise NoData("no event of the traffic came into the table")
@@ -76,7 +70,7 @@ def uncounted(record: Record) -> int:
     An event that comes later than the watermark, or is of a kind that the table does not know, is covered and not counted. One
     that is counted twice makes the number negative. No data when no batch was reported, or none with its events.
     """
-    batches = [batch for batch in _batches(record) if "events" in batch]
+    batches = [batch for batch in batches_of(record) if "events" in batch]
     if not batches:
         raise NoData("the analytics job did not say how many events its table sums up")
     return max((sum(map(int, batch["offsets"].values())) - int(batch["events"]) for batch in batches), key=abs)
@@ -90,36 +84,43 @@ def accuracy(
 
     ``updates(entity_id)`` is the zone that an event is an update of, None for another. No data when no batch was reported.
     """
-    batches = _batches(record)
-    begin, end = _span(record, phase)
+    batches = batches_of(record)
+    begin, end = span_of(record, phase)
     start = record.profile_start
     moments = np.arange(begin, end, EVERY_S)
     true = np.array([[truth(zone, t - start) for zone in range(zones)] for t in moments])
-    seen = np.full(true.shape, np.nan)
-    for batch in batches:
-        told = {int(name.rpartition("-")[2]): value for name, value in batch["zones"].items()}
-        row = np.array([told.get(zone, np.nan) for zone in range(zones)])
-        seen[moments >= batch["available"]] = row
-    events = _events(record)
+    seen = shown(batches, moments, zones)
+    events = events_of(record)
     at_best = np.full(true.shape, np.nan)
     for entity_id, t in events.sort_values("at")[["entity_id", "at"]].itertuples(index=False, name=None):
         if (zone := updates(int(entity_id))) is not None:
             at_best[moments >= t, zone] = truth(zone, float(t) - start)
-    return Accuracy(table=100 * _share(seen, true), at_best=100 * _share(at_best, true), zones=zones)
+    return Accuracy(table=100 * share(seen, true), at_best=100 * share(at_best, true), zones=zones)
 
 
-def _share(shown: npt.NDArray[np.float64], true: npt.NDArray[np.float64]) -> float:
-    return float(np.isclose(shown, true, atol=0.001).mean())
+def shown(batches: Sequence[Mapping[str, Any]], moments: npt.NDArray[np.float64], zones: int) -> npt.NDArray[np.float64]:
+    """The multiplier of each zone that the table shows at each of ``moments`` (epoch s): moments x zones, NaN for none."""
+    seen = np.full((len(moments), zones), np.nan)
+    for batch in batches:
+        found = {int(name.rpartition("-")[2]): value for name, value in batch["zones"].items()}
+        seen[moments >= batch["available"]] = [found.get(zone, np.nan) for zone in range(zones)]
+    return seen
 
 
-def _batches(record: Record) -> list[dict[str, Any]]:
+def share(table: npt.NDArray[np.float64], true: npt.NDArray[np.float64]) -> float:
+    """The share of multipliers in ``table`` that are those in ``true``; one that is missing is not."""
+    return float(np.isclose(table, true, atol=0.001).mean())
+
+
+def batches_of(record: Record) -> list[dict[str, Any]]:
+    """The reported batches of the table, in order of the time at which each was available. NoData is raised for none."""
     found = [one.detail for one in record.reports("table")]
     if not found:
-        raise NoData("the analytics job said no batch")
+        raise NoData("no batch of the table was reported")
     return sorted(found, key=lambda one: float(one["available"]))
 
 
-def _span(record: Record, phase: str | None) -> tuple[float, float]:
+def span_of(record: Record, phase: str | None) -> tuple[float, float]:
     """From when to when the profile was in ``phase``, or in any but its baseline. Raises :class:`NoData` where it never was."""
     if phase:
         return record.span(phase)
@@ -130,9 +131,21 @@ def _span(record: Record, phase: str | None) -> tuple[float, float]:
     return float(traffic["start"].iloc[0]), float(traffic["end"].iloc[-1])
 
 
-def _events(record: Record) -> pd.DataFrame:
-    """The events as produced: partition, offset, entity_id and ``at``, their time in epoch s. NoData is raised for none."""
-    events = record.events("partition", "offset", "entity_id", "ts")
+def available(record: Record) -> pd.DataFrame:
+    """The events as produced, with the time at which each came into the table: ``available``, epoch s, infinite for never."""
+    events = events_of(record)
+    found = np.full(len(events), np.inf)
+    partition, offset = events["partition"].to_numpy(), events["offset"].to_numpy()
+    for batch in batches_of(record):
+        ends = batch["offsets"]
+        until = np.array([int(ends.get(str(number), 0)) for number in range(int(partition.max()) + 1)])
+        found = np.where(np.isinf(found) & (offset < until[partition]), batch["available"], found)
+    return events.assign(available=found)
+
+
+def events_of(record: Record) -> pd.DataFrame:
+    """The events as produced: partition, offset, entity_id, seq and ``at``, the time in epoch s. NoData is raised for none."""
+    events = record.events("partition", "offset", "entity_id", "seq", "ts")
     if events.empty:
         raise NoData("nothing was produced")
     return events.assign(at=np.asarray(events["ts"], dtype=np.float64) / 1e9)

@@ -14,14 +14,12 @@ into the table, and whether it did, can be told from the record.
 from __future__ import annotations
 
 import json
-import logging
-import os
-import signal
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +29,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from lab.errors import InputError
-from lab.flags import Flags, number, whole
+from lab.flags import Flags, number
 from lab.kafka import event
-from lab.kafka import login as logins
-from lab.kafka.login import kafka_flags
-from lab.programs.telemetry import Reports, process_started, reporter, serve
-from lab.record.ledger import session
+from tests.scenarios.ride_hailing.programs import streaming
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP
 
-log = logging.getLogger("ride_hailing")
+PROGRAM = "tests.scenarios.ride_hailing.programs.analytics"
 PAYLOAD = (
     "kind string, lat double, lng double, fare double, distance_km double, duration_min double, "
     "zone_id string, multiplier double, demand_score double"
@@ -57,28 +51,13 @@ TABLE = pa.schema(
     ]
 )
 SHUFFLE_PARTITIONS = 1  # a state of some dozen rows: each more is one more task and one more checkpoint a batch
-_FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
 
 
 def flags() -> Flags:
     """The job's flags; each may come from the environment."""
-    parser = Flags(prog="python -m tests.scenarios.ride_hailing.programs.analytics", description=__doc__)
-    kafka_flags(parser)
-    parser.serving(metrics_port=9090)
-    parser.flag("topic", str, "events", "topic to read")
-    parser.flag("reports-topic", str, "", "topic on which batches are said; empty for none")
+    parser = streaming.flags(PROGRAM, __doc__, watermark_s=30.0, heap="768m")
     parser.flag("window-s", number(0.1, 86_400), 10.0, "length of a window, s", "0.1 to 86,400")
-    parser.flag("watermark-s", number(0, 86_400), 30.0, "how much later than the newest an event may come, s", "0 to 86,400")
-    parser.flag("trigger-ms", whole(0, 600_000), 1000, "least time between micro-batches, ms", "0 to 600,000")
-    parser.flag("heap", str, "768m", "the JVM's heap")
     return parser
-
-
-def stream(spark: SparkSession, bootstrap: str, topic: str, login: Mapping[str, str]) -> DataFrame:
-    """The topic from its beginning, as one task a core and not one a partition; ``login`` are options of the connector."""
-    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
-    loaded = reader.option("startingOffsets", "earliest").option("failOnDataLoss", "true").options(**_FETCH, **login).load()
-    return loaded.coalesce(spark.sparkContext.defaultParallelism)
 
 
 def windows(records: DataFrame, window_s: float, watermark_s: float) -> DataFrame:
@@ -149,7 +128,7 @@ def progress(query: StreamingQuery, after: int) -> list[tuple[int, dict[str, int
     return found
 
 
-def follow(query: StreamingQuery, dashboard: Dashboard, say: Callable[..., None], stop: threading.Event) -> None:
+def follow(query: StreamingQuery, dashboard: Dashboard, say: streaming.Say, stop: threading.Event) -> None:
     """Say every batch once its rows can be read and its offsets are known, until told to stop or the query ends."""
     last = -1
     while query.isActive and not stop.wait(0.1):
@@ -162,51 +141,22 @@ def follow(query: StreamingQuery, dashboard: Dashboard, say: Callable[..., None]
 
 
 def main() -> int:
-    """Keep the table until SIGTERM; exit 2 on bad input, 1 when the query failed."""
-    parser = flags()
-    options = parser.parse_args()
-    try:
-        login = logins.spark(options.kafka_settings)
-    except InputError as error:
-        print(f"python -m lab.ridehailing.analytics: {error}", file=sys.stderr)
-        return 2
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    stop, ready = threading.Event(), threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.signal(signal.SIGINT, lambda *_: stop.set())
-    with parser.listening(options.metrics_port):
-        serve(options.pod_ip, options.metrics_port, ready.is_set, lambda: True)
-    who = os.environ.get("HOSTNAME", "analytics")
-    producer = reporter(options.bootstrap_servers, who, options.kafka_settings)
-    reports = Reports(producer, options.reports_topic, who)
-
-    def say(name: str, **fields: object) -> None:
-        if options.reports_topic:
-            reports.say(name, **fields)
-            producer.poll(0)
-
-    say("started", created=process_started())
-    spark = session.spark("local[2]", options.heap, "warn")
-    spark.conf.set("spark.sql.shuffle.partitions", str(SHUFFLE_PARTITIONS))
+    """Keep the table until SIGTERM; exit 2 on bad input, 1 when the query failed. Table and checkpoint go with the process."""
     with tempfile.TemporaryDirectory(prefix="elastic-lab-dashboard-") as folder:
         table = Path(folder, "table")
         table.mkdir()
         dashboard = Dashboard(table)
-        rows = windows(stream(spark, options.bootstrap_servers, options.topic, login), options.window_s, options.watermark_s)
-        writer = rows.writeStream.outputMode("update").foreachBatch(dashboard.write).queryName("dashboard")
-        writer = writer.option("checkpointLocation", str(Path(folder, "checkpoint")))
-        query = writer.trigger(processingTime=f"{options.trigger_ms} milliseconds").start()
-        ready.set()
-        follow(query, dashboard, say, stop)
-        failed = query.exception()
-        ready.clear()
-        query.stop()
-    if failed is not None:
-        log.error("the query ended: %s", str(failed).splitlines()[0])
-    producer.flush(10)
-    spark.stop()
-    return 1 if failed is not None else 0
+
+        def begin(spark: SparkSession, options: Namespace, login: Mapping[str, str]) -> tuple[StreamingQuery, streaming.Follow]:
+            spark.conf.set("spark.sql.shuffle.partitions", str(SHUFFLE_PARTITIONS))
+            records = streaming.stream(spark, options.bootstrap_servers, options.topic, login)
+            rows = windows(records, options.window_s, options.watermark_s)
+            writer = rows.writeStream.outputMode("update").foreachBatch(dashboard.write).queryName("dashboard")
+            writer = writer.option("checkpointLocation", str(Path(folder, "checkpoint")))
+            query = writer.trigger(processingTime=f"{options.trigger_ms} milliseconds").start()
+            return query, lambda running, say, stop: follow(running, dashboard, say, stop)
+
+        return streaming.run(flags(), "analytics", begin)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from lab.spec.consumer import flags, settings
 from lab.wait import until
 
 pytestmark = pytest.mark.services
-PARTITIONS, SESSION_S = 6, 10
+PARTITIONS, SESSION_S = 6, 40
 
 
 @pytest.fixture
@@ -64,7 +64,16 @@ def test_a_member_that_leaves_between_two_rounds_is_not_waited_for(bootstrap, na
     topic, group = names
     monkeypatch.setattr(sys, "argv", ["consumer"])
     monkeypatch.setenv("HOSTNAME", "leaver")
-    chosen = settings(flags().parse_args([f"--bootstrap-servers={bootstrap}", f"--topic={topic}", f"--group={group}"]))
+    chosen = settings(
+        flags().parse_args(
+            [
+                f"--bootstrap-servers={bootstrap}",
+                f"--topic={topic}",
+                f"--group={group}",
+                f"--session-timeout-ms={SESSION_S * 1000}",
+            ]
+        )
+    )
     said = []
     member = Member(chosen, lambda event, **fields: said.append(event))
     member.subscribe()

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from lab.kafka import deadletter, event, topics
+from lab.kafka import deadletter, emitted, event, topics
 from lab.kafka.lag import LagReader
 from lab.programs.deadletters import COPY, WAITING, DeadLetters, states
 from lab.spec.failures import Failures
@@ -28,8 +28,9 @@ class Group:
     def __init__(self, bootstrap):
         name = uuid.uuid4().hex[:8]
         self.bootstrap, self.name = bootstrap, name
-        self.names = {kind: f"{kind}-{name}" for kind in ("events", "receipts", "reports", "dead-letters")}
-        topics.create(bootstrap, {topic: PARTITIONS if kind == "events" else 1 for kind, topic in self.names.items()})
+        self.names = {kind: f"{kind}-{name}" for kind in ("events", "output", "receipts", "reports", "dead-letters")}
+        whole = ("events", "output")
+        topics.create(bootstrap, {topic: PARTITIONS if kind in whole else 1 for kind, topic in self.names.items()})
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
         for seq in range(PARTITIONS * EACH):
             value = event.encode(seq, seq, 0, bytes(232))
@@ -49,6 +50,7 @@ class Group:
         ]
         command += [f"--topic={self.names['events']}", f"--receipts-topic={self.names['receipts']}"]
         command += [f"--reports-topic={self.names['reports']}", f"--dlq-topic={self.names['dead-letters']}"]
+        command += [f"--output-topic={self.names['output']}"]
         command += ["--metrics-port=0", "--process-ms=1", "--concurrency=2", "--retry-ms=20,40,80"]
         command += ["--commit-interval-ms=250", *flags]
         process = subprocess.Popen(command, env=dict(os.environ, HOSTNAME=pod), stderr=subprocess.DEVNULL)
@@ -118,6 +120,7 @@ def test_all_is_processed_in_order_or_a_dead_letter_as_injected(group):
     letters = [(value, headers, deadletter.read(headers)) for value, headers in group.read("dead-letters")]
     assert sorted((reason.partition, reason.offset) for _, _, reason in letters) == sorted(poison)
     assert len(poison) > 5
+    assert group.read("output") == []  # nobody has asked for it
     for value, headers, reason in letters:
         seq = places[reason.partition, reason.offset]
         assert event.decode(value).seq == seq
@@ -138,7 +141,7 @@ def test_a_poison_message_stops_its_partition_alone(group):
     """Without dead letters: the other partitions are drained, nothing is committed past it, and the next owner begins anew."""
     process = group.start("a", "--dlq=off", "--poison=1:50")
     group.wait(1)
-    assert group.committed()[1] == 50
+    until(lambda: group.committed()[1] == 50, 30, "all before the poison is committed")  # others may be through before it
     until(lambda: len(group.events("failed")) > 6, 30, "it was tried for ever")
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
@@ -165,6 +168,39 @@ def test_a_retry_survives_a_rebalance(group, balancer):
     for number, ranges in group.receipts().items():
         covered = [offset for begin, end in ranges for offset in range(begin, end + 1)]
         assert covered == list(range(20 if number == 0 else EACH))
+
+
+@pytest.mark.parametrize(
+    ("mode", "flags"),
+    [("crash", []), ("hang", ["--max-poll-ms=6000"])],
+)
+def test_a_poison_that_ends_its_consumer_is_found_by_its_successors(group, mode, flags):
+    """One dies with the batch, one with the message alone; the third buries it untried, and all else is processed.
+
+    A consumer that hangs is put out of the group, and is still there.
+    """
+    flags = ["--poison=1:40", f"--poison-mode={mode}", "--most-deaths=1", "--session-timeout-ms=6000", *flags]
+    first = group.start("a", *flags)
+    if mode == "crash":
+        assert first.wait(30) == 70
+        second = group.start("b", *flags)
+        assert second.wait(30) == 70
+        last = group.start("c", *flags)
+    else:
+        group.start("b", *flags)
+        group.start("c", *flags)
+    group.wait()
+    (letter,) = group.read("dead-letters")
+    reason = deadletter.read(letter[1])
+    assert (reason.partition, reason.offset, reason.attempts, reason.error) == (1, 40, 1, "1 consumers died with it")
+    alive = [process for process in group.started if process.poll() is None]
+    assert len(alive) == (1 if mode == "crash" else 3)
+    if mode == "crash":
+        last.send_signal(signal.SIGTERM)
+        assert last.wait(30) == 0
+    for number, ranges in group.receipts().items():
+        covered = {offset for begin, end in ranges for offset in range(begin, end + 1)}
+        assert covered == {offset for offset in range(EACH) if (number, offset) != (1, 40)}
 
 
 def test_a_kill_loses_nothing_and_its_letters_are_replayed_once(group):
@@ -206,3 +242,18 @@ def test_a_kill_loses_nothing_and_its_letters_are_replayed_once(group):
         if deadletter.replays(headers)
     ]
     assert sorted(back) == sorted(poison)
+
+
+def test_what_is_processed_is_emitted_in_its_order(group):
+    """Each event with the place that it came from, in a partition of the same number; a dead letter is not emitted."""
+    process = group.start("a", "--emit=on", "--poison=3:149", "--retry-ms=1")
+    group.wait()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    for number in range(PARTITIONS):
+        found = [value for value, _ in group.read("output", number)]
+        places = [(number, offset) for offset in range(EACH) if (number, offset) != (3, 149)]
+        assert [emitted.TRAILER.unpack(value[event.SIZE :])[:2] for value in found] == places
+        assert [event.decode(value[: event.SIZE]).seq for value in found] == [
+            offset * PARTITIONS + number for _, offset in places
+        ]

@@ -14,7 +14,7 @@ from lab.cluster.images import catalog, make
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.record.store import Record
-from lab.spec import controller, inputs
+from lab.spec import controller, inputs, objects
 from lab.spec import scale as scales
 from lab.spec.workload import Workload
 from tests.unit.measure import whole
@@ -44,7 +44,7 @@ def test_no_other_policy_is_told_to_the_pods():
 def test_the_controller_stands_in_place_of_keda():
     """No ScaledObject and no HPA: an account, its role and token, and one pod, in an order that works."""
     chosen = read()
-    applied = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
+    applied = objects.applied(chosen, chosen.environment("127.0.0.1:1", "run"))
     assert [item["kind"] for item in applied[3:]] == ["ServiceAccount", "Role", "RoleBinding", "Secret", "Deployment"]
     assert {item["metadata"]["name"] for item in applied if item["kind"] == "Deployment"} == {
         "consumer",

@@ -124,10 +124,11 @@ def test_a_new_triggers_first_question_waits_for_its_first_reading(served):
         target=lambda: answers.put(client.metrics(METADATA | {"topic": "payments"}, "persistent-lag-payments"))
     )
     asking.start()
+    until(lambda: len(service.registry.all()) == 2, 30, "the question")
     with pytest.raises(queue.Empty):
         answers.get(timeout=0.2)
     service.after(10)
-    assert answers.get(timeout=1.5).metricValues[0].metricValue == 0
+    assert answers.get(timeout=10).metricValues[0].metricValue == 0
     asking.join(10)
 
 

@@ -275,7 +275,7 @@ def test_tls_both_ways_and_never_to_zero_for_a_wrong_authority(cluster, authorit
     secrets = {"right": own | {"caCert": made.cert.read_text()}, "wrong": own | {"caCert": other}}
     with (
         running(*flags) as (address, _),
-        Scaled(cluster, address, least=0, cooldown=20, secrets=secrets, enableTLS="true") as scaled,
+        Scaled(cluster, address, least=0, cooldown=600, secrets=secrets, enableTLS="true") as scaled,
     ):
         scaled.topic.produce(25)
         scaled.scaled_to(3)
@@ -283,6 +283,7 @@ def test_tls_both_ways_and_never_to_zero_for_a_wrong_authority(cluster, authorit
         until(lambda: scaled.condition("Ready")[0] == "False", DEADLINE_S, "the refusal")
         scaled.topic.commit(25)
         scaled.stays_at(3)
+        scaled.scaled["spec"]["cooldownPeriod"] = 2
         scaled.authenticate("right")
         scaled.scaled_to(0)
 
@@ -324,7 +325,7 @@ def test_of_two_replicas_one_that_has_just_started_is_passed_over(cluster):
             with running(*flags) as (_, second):
                 scaled.topic.produce(25)
                 scaled.scaled_to(3)
-                until(lambda: _answers(second)[0].get("OK", 0) > 0, DEADLINE_S, "the second to be asked too")
+                until(lambda: all(_answers(each)[0].get("OK", 0) > 0 for each in (first, second)), DEADLINE_S, "both are asked")
             before = _answers(first)[0]["OK"]
             with running(*flags) as (_, second):
 

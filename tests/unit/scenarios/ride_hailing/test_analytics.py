@@ -1,10 +1,11 @@
-"""The dashboard's rows, by a real Spark, of events as the ingestion service makes them."""
+"""The dashboard's own streaming query, by a real Spark, on events as the ingestion service makes them."""
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.scenarios.ride_hailing.programs import analytics, message
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP
+from tests.unit.scenarios.ride_hailing.streams import Topic, configured
 
 T0 = 1_700_000_000_000  # a whole multiple of 10 s
 
@@ -39,34 +40,48 @@ EVENTS = [
 
 
 @pytest.fixture(scope="module")
-def rows(spark):
-    """The table of EVENTS in windows of 10 s."""
-    session = spark()
-    records = session.createDataFrame([(bytearray(value),) for value in EVENTS], "value binary")
-    return analytics.windows(records, 10, 30)
+def streamed(spark, tmp_path_factory):
+    """(the dashboard, its folder) after EVENTS in two micro-batches, half a minute's traffic, and an event that is too late."""
+    folder = tmp_path_factory.mktemp("analytics")
+    topic, table = Topic(folder / "topic"), folder / "table"
+    table.mkdir()
+    topic.add(*EVENTS[:5])
+    topic.add(*EVENTS[5:], surge(9, 1.2, 60_000))
+    topic.add(surge(9, 1.3, 61_000))
+    topic.add(surge(1, 9.9, 13_000))
+    board, session = analytics.Dashboard(table), spark()
+    with configured(session, {"spark.sql.shuffle.partitions": str(analytics.SHUFFLE_PARTITIONS)}):
+        rows = analytics.windows(topic.read(session), 10, 30)
+        writer = rows.writeStream.outputMode("update").foreachBatch(board.write)
+        writer = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+        assert writer.start().awaitTermination(300)
+    return board, table
 
 
 @pytest.mark.services
-def test_rows_are_windows_by_kind_and_place(rows):
-    """Counts, a zone's latest multiplier by event time, the mean fare, and the newest event."""
-    found = {(row.kind, row.window_ms - T0, row.place): (row.events, row.value, row.newest_ms - T0) for row in rows.collect()}
+def test_rows_are_windows_by_kind_and_place(streamed):
+    """Counts, a zone's latest multiplier by event time, the mean fare, and the newest event, by the newest batch of each."""
+    _, table = streamed
+    rows = [row for file in sorted(table.glob("*.parquet")) for row in pq.read_table(file).to_pylist()]
+    newest = {(row["kind"], row["window_ms"] - T0, row["place"]): row for row in rows}
+    found = {key: (row["events"], row["value"], row["newest_ms"] - T0) for key, row in newest.items()}
     assert found == {
         (SURGE, 0, "zone-1"): (2, 1.5, 9_000),
         (SURGE, 10_000, "zone-1"): (1, 3.0, 12_000),
         (SURGE, 0, "zone-2"): (1, 1.1, 0),
+        (SURGE, 60_000, "zone-9"): (2, 1.3, 61_000),
         (TRIP, 0, "city"): (2, 20.0, 9_999),
         (DRIVER, 0, "40.71,-74.00"): (2, None, 6_000),
     }
 
 
 @pytest.mark.services
-def test_a_batch_is_a_file_and_a_reader_sees_it(rows, tmp_path):
-    """The file holds the rows with their batch; the dashboard's multipliers are those of each zone's newest window."""
-    board = analytics.Dashboard(tmp_path)
-    board.write(rows, 7)
-    assert pq.read_table(tmp_path / "batch-00000007.parquet").num_rows == 5
-    at, count, events, zones = board.available[7]
-    assert (at > 0, count, events, zones) == (True, 5, len(EVENTS), {"zone-1": 3.0, "zone-2": 1.1})
+def test_a_batch_is_a_file_and_a_reader_sees_it(streamed):
+    """The dashboard's multipliers are those of each zone's newest window; what came later than the watermark is in none."""
+    board, table = streamed
+    assert len(board.available) == len(list(table.glob("*.parquet"))) >= 4
+    at, _, events, zones = board.available[max(board.available)]
+    assert (at > 0, events, zones) == (True, len(EVENTS) + 2, {"zone-1": 3.0, "zone-2": 1.1, "zone-9": 1.3})
 
 
 def test_the_newest_window_of_a_zone_counts():

@@ -10,15 +10,15 @@ from lab.errors import InputError
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.model import lag
-from lab.spec import inputs, manifests, scaledobject
+from lab.spec import inputs, manifests, objects, scaledobject
 from lab.spec import scale as scales
 from lab.spec.adopt import adopt
 from lab.spec.workload import Workload
 from tests.scenarios.ride_hailing.programs import service
 
 FOLDER = paths.MANIFESTS / "ridehailing"
-POLICIES = ("trip-analytics", "fare-reconciliation", "fare-reconciliation-slow-down")
-BESIDE = ("ingestion", "analytics", "rider-api", "driver-matching", "contested")
+POLICIES = ("trip-analytics", "trip-analytics-tenth", "fare-reconciliation", "fare-reconciliation-slow-down")
+BESIDE = ("ingestion", "analytics", "pipeline", "rider-api", "driver-matching", "contested")
 LONGEST = 63  # a namespace
 
 
@@ -34,11 +34,11 @@ def test_the_process_node_runs_every_pod(name, item, tmp_path):
     """No field of theirs is refused, and from any folder the container finds the program of its command."""
     template = manifests.with_programs(item, FOLDER / f"{name}.yaml")["spec"]["template"]
     assert [str(one) for one in refusals(template, Images({"elastic-lab": tmp_path}))] == []
-    container = template["spec"]["containers"][0]
-    given = {one["name"]: one["value"] for one in container["env"] if "value" in one}
-    module = container["command"][2]
-    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=given, check=False).returncode == 0
+    for container in template["spec"]["containers"]:
+        given = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+        module = container["command"][2]
+        code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+        assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=given, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["ingestion", "rider-api", "driver-matching"])
@@ -77,13 +77,13 @@ def test_what_stands_beside_is_read_with_the_trial():
         beside=tuple(f"ridehailing/{name}" for name in BESIDE),
         driver="ridehailing/riders",
     )
-    applied = chosen.manifests(chosen.environment("127.0.0.1:1", "run"))
+    applied = objects.applied(chosen, chosen.environment("127.0.0.1:1", "run"))
     names = [(item["kind"], item["metadata"]["name"]) for item in applied]
     for name in BESIDE:
         assert ("Deployment", name) in names
     assert ("ScaledObject", "driver-matching-scaler") in names
     assert ("HorizontalPodAutoscaler", "rider-api") in names
-    assert chosen.producer()["metadata"]["name"] == "producer"
+    assert objects.producer(chosen)["metadata"]["name"] == "producer"
 
 
 def test_the_texts_metric_name_is_refused():

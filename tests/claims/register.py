@@ -1,0 +1,227 @@
+"""The register of claims as data: it is read from docs/claims/*.yaml, and each row is held against what it names.
+
+A claim has one verdict. ``held``, ``refuted`` and ``partly`` need a number, and the section of a page where that number
+stands. Anything else is ``not yet judged``, with what is missing or with the decision that makes it a non-goal.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+
+from lab import paths, yamlfile
+from lab.errors import InputError
+from tests import pages
+
+REFUTED, PARTLY, OPEN, HELD = VERDICTS = ("refuted", "partly", "not yet judged", "held")
+TEST, MEASURED, NOT_BUILT, NON_GOAL = WAYS = ("test", "measured", "not built yet", "non-goal")
+MOST_WORDS = 25  # of a quotation
+_FIGURE = re.compile(r"\d[\d,.]*\d|\d")
+_WORD = re.compile(r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", re.IGNORECASE)
+_PATH = re.compile(r"\b(?:docs|manifests|profiles|tests)/[\w./-]+")
+_SCALES = {"scenario": "medium", "backlog": "real"}  # of a session with that marker, where it is not quick
+_FOLDERS = {"experiments": "spike", "scenarios": "scenario", "defects": "defects"}
+_MARK = re.compile(r"\bpytest\.mark\.(spike|stretch|scenario|defects|scale|backlog|kind)\b")
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a text that says what happens, quoted, and what the project makes of it.
+
+    ``number`` says what was found, in the figures of ``source``, which is a page and its heading ("docs/findings.md#heading").
+    ``tests`` are the node ids that judge it; ``command`` is for a claim that another command measures. ``repeat`` is how many
+    runs a claim takes. ``missing`` says what a full answer lacks. ``non_goal`` is the reason of the decision with the number
+    ``decision``.
+    """
+
+    id: str
+    section: str
+    quote: str
+    verdict: str
+    number: str = ""
+    source: str = ""
+    tests: tuple[str, ...] = ()
+    command: str = ""
+    repeat: int = 0
+    missing: str = ""
+    non_goal: str = ""
+    decision: int = 0
+
+    @property
+    def way(self) -> str:
+        """What the project does with the claim: one of ``WAYS``."""
+        if self.non_goal:
+            return NON_GOAL
+        if self.tests:
+            return TEST
+        return MEASURED if self.command else NOT_BUILT
+
+    @property
+    def rerun(self) -> str:
+        """The command that judges the claim again; "" where there is none. Tests of one marker are one run of pytest."""
+        if self.command:
+            return self.command
+        runs: dict[str, list[str]] = {}
+        for node in self.tests:
+            runs.setdefault(_marker(node.partition("::")[0]), []).append(node)
+        repeated = f"--repeat {self.repeat} --results=evidence --resume" if self.repeat else ""
+        return " && ".join(" ".join(filter(None, ("pytest", marker, *nodes, repeated))) for marker, nodes in runs.items())
+
+
+@dataclass(frozen=True)
+class Text:
+    """A source of claims: its ``prefix`` begins each id, and ``file`` is where its rows stand."""
+
+    file: Path
+    name: str
+    title: str
+    prefix: str
+    claims: tuple[Claim, ...]
+
+
+def texts(folder: Path) -> list[Text]:
+    """The texts in ``folder``, by file name. Raises :class:`InputError` for the first row that can't be used."""
+    found = [_text(file) for file in sorted(folder.glob("*.yaml"))]
+    ids: dict[str, Path] = {}
+    for text in found:
+        for claim in text.claims:
+            if claim.id in ids:
+                raise InputError(text.file, f"{claim.id}.id", claim.id, f"an id that {ids[claim.id].name} does not have")
+            ids[claim.id] = text.file
+    return found
+
+
+def check(text: Text, project: Path) -> None:
+    """Raise :class:`InputError` for the first test, file, heading, number or decision of ``text`` that ``project`` lacks."""
+    for claim in text.claims:
+        for node in claim.tests:
+            if not _exists(node, project):
+                raise InputError(text.file, f"{claim.id}.tests", node, "FILE::FUNCTION of a test in the project")
+        for named in _PATH.findall(claim.command):
+            if not (project / named).exists():
+                raise InputError(text.file, f"{claim.id}.command", named, "a file of the project")
+        if claim.source:
+            _check_source(text.file, claim, project)
+        if claim.decision and not list((project / "docs" / "decisions").glob(f"{claim.decision:02d}-*.md")):
+            raise InputError(text.file, f"{claim.id}.decision", claim.decision, "the number of a file in docs/decisions")
+
+
+def figures(words: str) -> list[str]:
+    """The numbers in ``words`` as they are written there: figures, and where there are none, the words from one to ten."""
+    return _FIGURE.findall(words) or [found.lower() for found in _WORD.findall(words)]
+
+
+def by_verdict(claims: Sequence[Claim]) -> dict[str, int]:
+    """How many of ``claims`` have each verdict."""
+    return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+
+
+def by_way(claims: Sequence[Claim]) -> dict[str, int]:
+    """How many of ``claims`` that are not yet judged are treated in each way."""
+    return {way: sum(claim.verdict == OPEN and claim.way == way for claim in claims) for way in WAYS}
+
+
+def _text(file: Path) -> Text:
+    content = yamlfile.read(file)
+    yamlfile.known(content, ("name", "title", "prefix", "claims"), file)
+    name, title, prefix = (yamlfile.field_value(content, field, str, file, "") for field in ("name", "title", "prefix"))
+    rows = yamlfile.field_value(content, "claims", list, file, "")
+    claims = tuple(_claim(row, number, prefix, file) for number, row in enumerate(rows, 1))
+    return Text(file, name, title, prefix, claims)
+
+
+def _claim(row: object, number: int, prefix: str, file: Path) -> Claim:
+    if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+        raise InputError(file, f"claims, row {number}", row, "a mapping with an id")
+    place = row["id"]
+    yamlfile.known(row, (field.name for field in fields(Claim)), file, f"{place}.")
+    for field in fields(Claim):
+        if field.default is MISSING or field.name in row:
+            kind = {"tests": list, "repeat": int, "decision": int}.get(field.name, str)
+            yamlfile.field_value(row, field.name, kind, file, f"{place}.")
+    claim = Claim(**{**row, "tests": tuple(map(str, row.get("tests", ())))})
+    for name, allowed in _faults(claim, prefix):
+        raise InputError(file, f"{place}.{name}", getattr(claim, name), allowed)
+    return claim
+
+
+def _faults(claim: Claim, prefix: str) -> Iterator[tuple[str, str]]:
+    """(field, what is allowed) of each field that does not go with the others."""
+    start, _, rest = claim.id.partition("-")
+    if start != prefix or not _ID.fullmatch(rest):
+        yield "id", f"{prefix}- and words in lower case with - between them"
+    if not 1 <= len(claim.quote.split()) <= MOST_WORDS:
+        yield "quote", f"1 to {MOST_WORDS} words"
+    if claim.verdict not in VERDICTS:
+        yield "verdict", f"one of {', '.join(VERDICTS)}"
+    if bool(claim.non_goal) != bool(claim.decision):
+        yield "decision", "the number of the decision that makes it a non-goal, with the reason in non_goal"
+    if claim.verdict == OPEN:
+        yield from _open_faults(claim)
+    else:
+        yield from _judged_faults(claim)
+
+
+def _open_faults(claim: Claim) -> Iterator[tuple[str, str]]:
+    for name in ("number", "source"):
+        if getattr(claim, name):
+            yield name, f"none, as the claim is {OPEN}"
+    if bool(claim.missing) == bool(claim.non_goal):
+        yield "missing", f"what is missing, or a non_goal, and not both, as the claim is {OPEN}"
+
+
+def _judged_faults(claim: Claim) -> Iterator[tuple[str, str]]:
+    if not figures(claim.number):
+        yield "number", f"a sentence with a number, as the claim is {claim.verdict}"
+    if not claim.source:
+        yield "source", f"the page and heading where the number stands, as the claim is {claim.verdict}"
+    if not claim.rerun:
+        yield "command", f"a command, or tests, as the claim is {claim.verdict}"
+    if claim.non_goal:
+        yield "non_goal", f"none, as the claim is {claim.verdict}"
+
+
+def _check_source(file: Path, claim: Claim, project: Path) -> None:
+    name, _, heading = claim.source.partition("#")
+    found = _sections(project / name)
+    if not name.startswith("docs/") or heading not in found:
+        raise InputError(
+            file, f"{claim.id}.source", claim.source, "docs/PAGE.md#HEADING of a page and a heading in the project"
+        )
+    standing = {*_FIGURE.findall(found[heading]), *_WORD.findall(found[heading].lower())}
+    for one in figures(claim.number):
+        if one not in standing:
+            raise InputError(file, f"{claim.id}.number", one, f"a number that stands in {claim.source}")
+
+
+def _exists(node: str, project: Path) -> bool:
+    file, _, function = node.partition("::")
+    return function in _tests(project / file)
+
+
+@cache
+def _tests(file: Path) -> frozenset[str]:
+    """The names of the test functions in a module; none where there is no such file."""
+    if not file.is_file():
+        return frozenset()
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return frozenset(one.name for one in body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_"))
+
+
+@cache
+def _sections(page: Path) -> Mapping[str, str]:
+    return pages.sections(page.read_text(encoding="utf-8")) if page.is_file() else {}
+
+
+@cache
+def _marker(file: str) -> str:
+    """The options that the tests of a module need: its marker, else its folder's, and the scale at which that one is run."""
+    path = paths.PROJECT / file
+    found = _MARK.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    marker = found[1] if found else _FOLDERS.get(file.split("/")[1], "")
+    return " ".join(filter(None, (f"-m {marker}" if marker else "", f"--scale={_SCALES[marker]}" if marker in _SCALES else "")))

@@ -1,0 +1,186 @@
+"""Experiment 12: what does scale to zero cost the first event after an idle time?
+
+Hypothesis. The first event after an idle time waits for KEDA's next poll (pollingInterval, 30 s) and for a pod's start. The
+HPA's own scale to zero asks at each sync (15 s) and has no other wait, so it wakes the group sooner. Both are within the 90 s
+that the SLO gives a reaction. On the way to zero KEDA takes all pods that are left in one step, whatever ``behavior`` says;
+the HPA follows it to the end. activationLagThreshold lets few messages wait for company; the HPA has nothing like it, and one
+message is a pod.
+
+Method. Profile ``idle-times``: 22 arrivals after idle times, spread evenly over poll and sync; few messages ("drip"); and a
+surge for six pods. Policies ``zero-4500`` (KEDA, minReplicaCount 0, activationLagThreshold 150) and ``zero-4500-hpa`` (no
+KEDA: minReplicas 0 behind the feature gate HPAScaleToZero, on the lag that KEDA serves for a ScaledObject that scales nothing)
+see the same events in a duet. An arrival counts if it found no replica asked for and no pod. Its first event is followed from
+its own time to its receipt, by stamps: replicas asked for, pod created, process started, subscribed, partitions owned,
+receipt. The parts sum to the whole. "Replicas asked for" holds the wait for the poll or the sync, the question to Kafka, and
+the write: from outside nothing shows a poll by itself. At real time that part is 30 times as long as at quick; a pod's start
+is as it is here, without the pull of an image, and with a group.initial.rebalance.delay.ms of 500 in place of Kafka's default
+of 3,000.
+
+Asserted, and what would refute it. At least 20 arrivals of each side found no pod, with no lag before. KEDA asks at each
+pollingInterval, the HPA at each sync: refuted by a 95th percentile of more than that and a fifth. The HPA wakes sooner:
+refuted by a ratio of the medians, or of the 95th percentiles at real time, of 1 or more. Scale to zero is within the SLO:
+refuted by a 95th percentile of 90 s or more at real time. KEDA's last step to zero takes more pods than the one that its
+policy allows, and no step of the HPA's does. In "drip" KEDA asks for no replica, and the HPA does. Nothing is lost or
+processed twice.
+
+No session has run it yet. Its bounds are older than its first record (docs/decisions/58).
+"""
+
+import itertools
+
+import allure
+import pytest
+
+from lab.judge.bounds import REACTION_S
+from lab.judge.runs import first
+from lab.measure.cost import cost
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
+from lab.measure.scaling import scale_events
+from lab.measure.zero import DECISION, PARTS, from_zero, most_replicas, to_zero
+from tests.experiments.workloads import slim
+
+pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("12 Scale to zero")]
+
+KEDA, HPA = "KEDA", "HPA alone"
+POLICIES = {KEDA: "zero-4500", HPA: "zero-4500-hpa"}
+DESIGN = "the experiment's design"
+PODS_A_STEP = 1  # of both policies' scaleDown, in a period
+
+
+@pytest.fixture
+def sides(trials):
+    """Both sides of the duet, which runs once for all tests; it ends when both groups are at zero."""
+    plan = {"profile": "idle-times", "workload": slim()}
+    return dict(zip(POLICIES, trials.duet(*(plan | {"policy": policy} for policy in POLICIES.values())), strict=True))
+
+
+def common_claims(claim, sides):
+    """What holds of the whole trial."""
+    for name, runs in sides.items():
+        claim(
+            scale_events(runs).above_floor_at_end == 0,
+            f"{name}: the group is at zero at the end",
+            kind="control",
+            source=DESIGN,
+        )
+    claim(unaccounted(*itertools.chain(*sides.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@allure.story("The first event after an idle time, part by part")
+def test_the_first_event_after_an_idle_time(sides, evidence):
+    """From its own time to its receipt, with KEDA and with the HPA alone, on the same events."""
+    measures = {name: from_zero(runs) for name, runs in sides.items()}
+    for name, one in measures.items():
+        figures = {"arrivals from zero": one.from_zero, "p50 (s)": one.p50, "p95 (s)": one.p95}
+        figures |= {"p50 at real time (s)": one.real_p50, "p95 at real time (s)": one.real_p95}
+        evidence.report(name, figures | {"pod-minutes": cost(sides[name]).pod_minutes})
+        for part in PARTS:
+            evidence.report(f"{name}: {part}", {f"p{percent} (s)": one.part(part, percent) for percent in (50, 95)})
+    keda, hpa = measures[KEDA], measures[HPA]
+    polling_s, sync_s = first(sides[KEDA]).policy.polling_s, first(sides[HPA]).scale.hpa_sync_s
+    in_polls = (keda.part(DECISION, 95) / polling_s).named("95th percentile of the wait, in polling intervals")
+    in_syncs = (hpa.part(DECISION, 95) / sync_s).named("95th percentile of the wait, in sync periods")
+    median = (keda.part(DECISION, 50) / polling_s).named("median of the wait, in polling intervals")
+    sooner = (hpa.part(DECISION, 50) / keda.part(DECISION, 50)).named("median of the HPA's wait over that of KEDA's")
+    within = keda.real_p95.value is not None and keda.real_p95.number < REACTION_S
+
+    with evidence.of(sides) as claim:
+        for name, one in measures.items():
+            claim(one.real_p95 < REACTION_S, f"{name}: scale to zero is within the SLO of a reaction, at real time")
+        for name, one in measures.items():
+            claim(
+                one.from_zero >= 20,
+                f"{name}: at least 20 arrivals found no pod",
+                kind="control",
+                source="the experiment's design: a 95th percentile of 20 or more",
+            )
+            claim(
+                one.lag_before == 0,
+                f"{name}: nothing waited when they came, by log end and committed offsets",
+                kind="control",
+                source=DESIGN,
+            )
+            claim(
+                one.least_start > 0,
+                f"{name}: a new pod subscribes, owns and works only after it was created, so no part of its start is 0",
+                kind="control",
+                source="the order of a member's own stamps",
+            )
+        claim(
+            abs(median - 0.5) <= 0.25,
+            "KEDA: the wait for the poll is a matter of luck, and the arrivals are spread over it",
+            kind="control",
+            source="the profile: arrivals spread evenly over a pollingInterval",
+        )
+        claim(
+            in_polls <= 1.2,
+            "at zero KEDA asks once in a pollingInterval",
+            source="KEDA's docs: pollingInterval; and a fifth of it for what a poll takes",
+        )
+        claim(
+            in_syncs <= 1.2,
+            "at zero the HPA asks at each sync, if it has put the group to sleep itself",
+            source="reconcileAutoscaler of Kubernetes 1.36.4; and a fifth of the period for what a sync takes",
+        )
+        claim(
+            sooner < 1,
+            "the HPA alone asks for a pod sooner",
+            source="a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)",
+        )
+        claim(
+            (hpa.real_p95 / keda.real_p95).named("95th percentile at real time over that of KEDA") < 1,
+            "and its first event is processed sooner",
+            source="a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)",
+        )
+        common_claims(claim, sides)
+
+    evidence.conclude(
+        "minReplicaCount, of a group that is idle for hours",
+        0 if within else 1,
+        f"the first event after an idle time is {'within' if within else 'not within'} {REACTION_S:g} s (p95, real time)",
+    )
+
+
+@allure.story("From many to zero: in one step, or as behavior says")
+def test_the_way_to_zero(sides, evidence):
+    """Both policies let one pod go in a minute."""
+    ways = {name: to_zero(runs) for name, runs in sides.items()}
+    for name, one in ways.items():
+        figures = {"replicas before": one.most, "steps": one.steps, "most pods in a step": one.largest_step}
+        evidence.report(name, figures | {"pods in the last step": one.last_step, "first to last step (s)": one.length})
+
+    with evidence.of(sides) as claim:
+        for name, one in ways.items():
+            claim(one.most > 2, f"{name}: the surge needs several pods", kind="control", source=DESIGN)
+        claim(
+            ways[KEDA].last_step > PODS_A_STEP,
+            "KEDA's step to zero takes all that is left, whatever behavior allows",
+            source="keda 7770; tests/defects/test_zero.py shows it with pods that do nothing",
+        )
+        claim(
+            ways[HPA].largest_step <= PODS_A_STEP,
+            "the HPA alone keeps to its policy down to zero",
+            source="Kubernetes' docs: scaleDown policies",
+        )
+        common_claims(claim, sides)
+
+
+@allure.story("Few messages: they wait, or they are a pod")
+def test_few_messages_wait_for_company(sides, evidence):
+    """One message at quick, of which activationLagThreshold lets five wait."""
+    replicas = {name: most_replicas(runs, "drip") for name, runs in sides.items()}
+    for name, one in replicas.items():
+        evidence.report(name, {"most replicas asked for in drip": one})
+
+    with evidence.of(sides) as claim:
+        claim(
+            replicas[KEDA] == 0,
+            "KEDA: a lag of no more than activationLagThreshold wakes nobody, however long it waits",
+            source="KEDA's docs: activationLagThreshold; keda 2800",
+        )
+        claim(
+            replicas[HPA] > 0,
+            "the HPA alone: one message is a pod",
+            source="GetExternalPerPodMetricReplicas of Kubernetes 1.36.4: ceil(lag / averageValue)",
+        )
+        common_claims(claim, sides)

@@ -1,0 +1,149 @@
+"""Experiment 13: what does static membership buy at a rolling restart, and what does it cost?
+
+Hypothesis. A static member (group.instance.id) that stops and comes back within its session timeout keeps its partitions, so a
+rolling restart causes no rebalance. A dynamic member causes two: one as it leaves and one as it joins. The price is that a
+static member sends no LeaveGroup. Its partitions wait for it, for some seconds in a restart, and for the whole session timeout
+when it is taken for good. A member that dies is the opposite case: the next process of a static one takes its partitions over
+at once, those of a dynamic one wait for the session timeout. KIP-848 has the same rule with the member epoch -2, and its
+session timeout is the broker's: 45 s.
+
+Method. Three pods of a StatefulSet on both sides, whose names are their identities: the sides differ in membership alone.
+Steady traffic at 60 % of what they take (profile ``restart``; ``restart-idle`` has no load), steps by decree without a step
+(policy ``three-pods``), and the event Restart, which is ``kubectl rollout restart``. Dynamic beside static in a duet, with
+cooperative-sticky and with KIP-848, and an A/A duet of the static side. Then a SIGKILL and the removal of a pod by ScaleTo
+(profile ``member-goes``; ``member-leaves`` for KIP-848). Rebalances are those of members that stay. A standstill is the longest
+time without a message of some partition; it includes the mean time between two messages of a partition, 50 ms at 60 %.
+
+Asserted. A rolling restart of static members causes no rebalance, under load, without load, and with KIP-848: one rebalance in
+one run refutes it. The dynamic side has one, which is the control. A static member that is taken holds its partitions for its
+session timeout less a heartbeat at least: one standstill that is shorter refutes it. A static member that is killed is back
+before that, and a dynamic one is not: one run with the opposite refutes either. From six pairs on (``--repeat 6``) the dynamic
+side dips deeper. That is refuted by a difference within the A/A noise or that may be 0, or by the opposite: with 24 partitions
+on three pods a static restart stops a third of them until the pod is back.
+"""
+
+import itertools
+
+import allure
+import pytest
+
+from lab.judge.aggregate import smallest
+from lab.judge.bounds import RECOVERY_S
+from lab.judge.pairs import discern, paired
+from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, unaccounted, undelivered
+from lab.measure.membership import RollingRestart, rolling_restart, standstill
+from lab.spec.consumer import DYNAMIC, STATIC
+from lab.spec.events import Kill, Restart, ScaleTo
+from lab.spec.inputs import REPLAYED
+from lab.spec.workload import STATEFUL_SET, Workload
+from tests.experiments.workloads import busy
+
+pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("13 Static membership")]
+
+PODS = 3  # of policy three-pods
+CLASSIC, KIP_848, IDLE = "cooperative-sticky", "KIP-848", "cooperative-sticky, no load"
+BALANCERS = {CLASSIC: "cooperative-sticky", KIP_848: "consumer", IDLE: "cooperative-sticky"}
+# s; of the classic group the lab's settings, of KIP-848 the broker's default, less the heartbeat that may have come before.
+SESSION_S = {
+    CLASSIC: (Workload.session_timeout_ms - Workload.heartbeat_ms) / 1000,
+    KIP_848: 45 - 0.5,
+}
+SESSION_SOURCE = {
+    CLASSIC: "settings: session_timeout_ms 10,000 less heartbeat_ms 500",
+    KIP_848: "Kafka's default group.consumer.session.timeout.ms 45,000 less the lab's heartbeat of 500 ms",
+}
+DESIGN = "the experiment's design"
+NO_REBALANCE = {
+    CLASSIC: "KIP-345: a static member that is back within its session timeout causes no rebalance",
+    IDLE: "KIP-345: a static member that is back within its session timeout causes no rebalance",
+    KIP_848: "KIP-848: a static member leaves with epoch -2 and keeps its assignment",
+}
+
+
+def sides(name, profile, during):
+    """The plans of the dynamic and the static side."""
+    plan = {"profile": profile, "policy": "three-pods", "until": REPLAYED, "during": during}
+    works = [busy(balancer=BALANCERS[name], pod_owner=STATEFUL_SET, membership=one) for one in (DYNAMIC, STATIC)]
+    return tuple(plan | {"workload": work} for work in works)
+
+
+def by_name(found):
+    """The runs of both sides of each duet by their name."""
+    return {f"{name}, {side}": runs for name, pair in found.items() for side, runs in zip((DYNAMIC, STATIC), pair, strict=True)}
+
+
+@allure.story("A rolling restart of static members causes no rebalance")
+def test_a_static_member_is_restarted_without_a_rebalance(trials, evidence):
+    """Dynamic beside static: rebalances, moved partitions, standstill, dip and time of the same rolling restart."""
+    profiles = {CLASSIC: "restart", KIP_848: "restart", IDLE: "restart-idle"}
+    pairs = {name: sides(name, profile, {"restart": Restart()}) for name, profile in profiles.items()}
+    found = trials.duets(pairs | {"A/A": (pairs[CLASSIC][1], pairs[CLASSIC][1])})
+    one, other = found.pop("A/A")
+    runs = by_name(found) | {"A/A, a": one, "A/A, b": other}
+    restarts = {name: rolling_restart(each, "restart") for name, each in runs.items()}
+    for name, restart in restarts.items():
+        evidence.report(name, {field: getattr(restart, field) for field in RollingRestart.declared()})
+    evidence.noise(one, other)
+    same = paired(restarts["A/A, a"].depth_1s, restarts["A/A, b"].depth_1s)
+    deeper = paired(restarts[f"{CLASSIC}, {DYNAMIC}"].depth_1s, restarts[f"{CLASSIC}, {STATIC}"].depth_1s)
+    evidence.report("dip, dynamic less static", deeper.figures())
+
+    with evidence.of(runs) as claim:
+        claim(
+            smallest(restart.restarted for restart in restarts.values()) == PODS,
+            "every pod of every side was restarted once",
+            kind="control",
+            source=DESIGN,
+        )
+        for name in profiles:
+            dynamic, static = restarts[f"{name}, {DYNAMIC}"], restarts[f"{name}, {STATIC}"]
+            claim(dynamic.rebalances > 0, f"dynamic members rebalance: {name}", kind="control", source=DESIGN)
+            claim(static.rebalances == 0, f"no member that stays hears of the restart: {name}", source=NO_REBALANCE[name])
+        claim(
+            discern(deeper, same) > 0,
+            "a rolling restart of dynamic members dips deeper",
+            source="text 1, section 13: static membership to avoid a rebalance on rolling restarts (direction only)",
+        )
+        claim(unaccounted(*itertools.chain(*runs.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@allure.story("A static member that is gone holds its partitions until its session is over")
+def test_a_static_member_that_is_gone_is_waited_for(trials, evidence):
+    """A pod is killed and comes back; a pod is taken for good. How long the partitions stand still, on both sides."""
+    taken = {"leave": ScaleTo(PODS - 1)}
+    found = trials.duets(
+        {
+            CLASSIC: sides(CLASSIC, "member-goes", {"sigkill": Kill()} | taken),
+            KIP_848: sides(KIP_848, "member-leaves", taken),
+        }
+    )
+    runs = by_name(found)
+    killed = {side: standstill(runs[f"{CLASSIC}, {side}"], "sigkill") for side in (DYNAMIC, STATIC)}
+    for name, each in runs.items():
+        evidence.report(f"{name}, a pod is taken", {"standstill (s)": standstill(each, "leave")})
+    for side, seconds in killed.items():
+        evidence.report(f"{CLASSIC}, {side}, a pod is killed", {"standstill (s)": seconds})
+
+    with evidence.of(runs) as claim:
+        for name in found:
+            claim(
+                standstill(runs[f"{name}, {DYNAMIC}"], "leave") < RECOVERY_S,
+                f"a dynamic member that is taken is replaced soon: {name}",
+                kind="control",
+            )
+            claim(
+                standstill(runs[f"{name}, {STATIC}"], "leave") >= SESSION_S[name],
+                f"the partitions of a static member that is taken wait for its session timeout: {name}",
+                source=SESSION_SOURCE[name],
+            )
+        claim(
+            killed[DYNAMIC] >= SESSION_S[CLASSIC],
+            "the partitions of a dynamic member that is killed wait for its session timeout",
+            source=SESSION_SOURCE[CLASSIC],
+        )
+        claim(
+            killed[STATIC] < SESSION_S[CLASSIC],
+            "the next process of a static member that is killed has its partitions before that",
+            source=SESSION_SOURCE[CLASSIC],
+        )
+        claim(undelivered(*itertools.chain(*runs.values())) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)

@@ -1,0 +1,83 @@
+"""Experiment 14: does a second group that scales disturb the first one?
+
+Hypothesis. Two groups on one topic share the broker and nothing else: each has its own offsets, coordinator state,
+ScaledObject and HPA. So a second group that scales from 4 to 24 pods changes neither the peak of lag nor the lateness of the
+first. Its price is the broker's, which answers the fetches of one group more.
+
+Method. The 10x step of profile ``plateau``, in duets. The first group is always the same: policy ``lag-4500``. Beside it the
+second group scales by a policy of its own (``lag-1500``), or stands at two pods (``two-pods``). It stands in two duets, which
+differ in a number that nothing uses (a drain timeout of 21 s, where a drain takes less than one). So these two are the A/A
+pair: the same first group beside the same second group, at two moments, as in the comparison. All run at one rate in one
+block. The pods of both groups share the machine's cores, so a disturbance by the second group's pods is part of the comparison.
+
+Asserted. The second group scales up where it may, and stands where it may not: the controls. From six pairs on (``--repeat
+6``): the peak of lag and the lateness of the first group beside one that scales differ from those beside one that stands by no
+more than A/A. A difference beyond that refutes it. It is no proof that there is none: what is smaller than the noise can't be
+seen. The broker's cost is reported in cores, with the second group scaled and standing, and has no bound.
+"""
+
+import itertools
+
+import allure
+import pytest
+
+from lab.judge.bounds import TIME_BEHIND_S
+from lab.judge.pairs import over_noise, paired
+from lab.measure.broker import broker_cores
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
+from lab.measure.lag import peak_lag
+from lab.measure.lateness import behind
+from lab.measure.scaling import scale_events
+from tests.experiments.test_1_signal import ON_LAG
+from tests.experiments.workloads import slim
+
+pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("14 Fan-out")]
+
+SCALES, STANDS, AGAIN = "scales", "stands", "stands, again"
+SECOND = {
+    SCALES: ON_LAG | {"policy": "lag-1500"},
+    STANDS: ON_LAG | {"policy": "two-pods"},
+    AGAIN: ON_LAG | {"policy": "two-pods", "workload": slim(drain_timeout=21)},  # a trial of its own, and the same
+}
+FIGURES = {"peak lag": peak_lag, "late (s)": lambda runs: behind(runs, TIME_BEHIND_S)}
+DESIGN = "the experiment's design"
+
+
+@allure.story("A second group that scales leaves the first one alone")
+def test_a_second_group_does_not_disturb_the_first(trials, evidence):
+    """The first group's peak of lag and lateness, beside a second one that scales and beside one that stands."""
+    found = trials.duets({name: (ON_LAG, second) for name, second in SECOND.items()})
+    first = {name: one for name, (one, _) in found.items()}
+    second = {name: other for name, (_, other) in found.items()}
+    runs = {f"first, the second {name}": one for name, one in first.items()}
+    runs |= {f"second, {name}": other for name, other in second.items()}
+    measured = {figure: {name: of(one) for name, one in first.items()} for figure, of in FIGURES.items()}
+    beside = {figure: paired(each[SCALES], each[STANDS]) for figure, each in measured.items()}
+    same = {figure: paired(each[STANDS], each[AGAIN]) for figure, each in measured.items()}
+    for name in found:
+        steps = {"first, most replicas": scale_events(first[name]).most_replicas}
+        steps |= {"second, most replicas": scale_events(second[name]).most_replicas}
+        figures = {figure: each[name] for figure, each in measured.items()}
+        evidence.report(f"the second group {name}", figures | steps | {"broker (cores)": broker_cores(first[name])})
+    for figure, difference in beside.items():
+        evidence.report(f"{figure} of the first, beside one that scales less beside one that stands", difference.figures())
+        evidence.report(f"{figure} of the first, A/A", same[figure].figures())
+
+    with evidence.of(runs) as claim:
+        claim(
+            scale_events(second[SCALES]).scale_ups > 0,
+            "the second group scales by its own policy",
+            kind="control",
+            source=DESIGN,
+        )
+        for name in (STANDS, AGAIN):
+            claim(scale_events(second[name]).scale_ups == 0, f"the second group {name}", kind="control", source=DESIGN)
+        for name, one in first.items():
+            claim(scale_events(one).scale_ups > 0, f"the first group scales: the second {name}", kind="control", source=DESIGN)
+        for figure, difference in beside.items():
+            claim(
+                over_noise(difference, same[figure]) <= 1,
+                f"the first group's {figure} is that of A/A while the second one scales",
+                source="text 1, section 13: its scaling is isolated and doesn't perturb the first group",
+            )
+        claim(unaccounted(*itertools.chain(*runs.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)

@@ -1,0 +1,172 @@
+"""Experiment 15: what happens when more pods slow the downstream?
+
+Hypothesis. Lag says that the group is behind, and not why. Where the pods share a downstream that gets slower with each write
+that waits, a trigger on lag answers a slow downstream with more pods, which make it slower: lag grows by the scaling itself.
+A signal that the downstream can't move, the rate of arrivals, asks for the pods that the traffic needs and no more. So does
+maxReplicaCount at the downstream's capacity.
+
+Method. The 10x step of profile ``plateau``, with pods of 200 events/s. The pods share a real process, the store: it works on 12
+writes at a time, so it carries what 12 pods write, 2,400 events/s. The spike's 1,800 need nine. Each write takes longer, by as
+much as it takes by itself, for every 12 writes that wait (``store_contention`` 100): with 24 pods it takes twice as long, and
+the store carries 1,200. That it loses throughput is declared, and no result; the result is how each signal answers. Policies
+are ``lag-4500`` (up to 24 pods), ``lag-4500-to-12`` (the same, to 12), and ``arrivals-170`` (events/s that arrive, by
+Prometheus, up to 24). In the second test waiting costs the store nothing (``store_contention`` 0), as where a pool of
+connections is short.
+
+Asserted, and what would refute it. On lag alone the group goes beyond 12 pods, and writes wait in the store: the controls. In
+the spike's second half it then processes three quarters at most of what the group of 12 does: refuted by more. Its peak of lag
+is twice as high at least, and it costs more pod-minutes: refuted by less. By arrivals the group never has more than 12 pods and
+processes 95 % of what arrives in the spike's second half at least: refuted by a 13th pod, or by less. Where waiting costs
+nothing, 24 pods process no more than 12 (by a tenth), and cost more. Nothing is lost or doubled.
+"""
+
+import itertools
+
+import allure
+import pytest
+
+from lab.errors import NoData
+from lab.judge.bounds import TIME_BEHIND_S
+from lab.judge.measure import quantity
+from lab.measure.cost import cost
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
+from lab.measure.lag import peak_lag
+from lab.measure.lateness import behind
+from lab.measure.scaling import scale_events
+from lab.measure.throughput import Throughput
+from tests.experiments.workloads import light
+
+pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("15 Downstream")]
+
+SLOTS = 12
+LAG, CAPPED, ARRIVALS = "lag", "lag, at most 12 pods", "arrivals"
+POLICIES = {LAG: "lag-4500", CAPPED: "lag-4500-to-12", ARRIVALS: "arrivals-170"}
+SHARED = {"concurrency": 2, "cpu_request_m": 50, "store_slots": SLOTS}  # pods of 200 events/s
+DESIGN = "the experiment's design"
+LAW = "arithmetic: 12 slots of 200 events/s are 2,400; with 24 pods a write takes twice as long, and they are 1,200 of 1,800"
+
+
+def second_half(record):
+    """From the middle of the spike until its end, epoch s: by then each group has reacted."""
+    start, end = record.span("spike")
+    return (start + end) / 2, end
+
+
+@quantity("messages/s", "processed in the spike's second half")
+def carried(record):
+    """The group's mean throughput while the spike's second half lasts."""
+    return Throughput(record.receipts).rate(*second_half(record))
+
+
+@quantity("of them", "share of what arrives that is processed in the spike's second half")
+def share(record):
+    """Above 1 while a backlog is worked off."""
+    return carried(record).number / max(step.rate for step in record.profile.steps)
+
+
+@quantity("writes", "writes that are open in the shared store in the spike's second half")
+def open_writes(record):
+    """The median of the store's own metric, in work and waiting. No data without a sample."""
+    samples = record.samples
+    within = samples[(samples["metric"] == "store_open_writes") & samples["t"].between(*second_half(record))]
+    if within.empty:
+        raise NoData("the store's metric was not scraped")
+    return float(within["value"].median())
+
+
+FIGURES = {
+    "most replicas": lambda runs: scale_events(runs).most_replicas,
+    "open writes": open_writes,
+    "processed (messages/s)": carried,
+    "peak lag": peak_lag,
+    "late (s)": lambda runs: behind(runs, TIME_BEHIND_S),
+    "pod-minutes": lambda runs: cost(runs).pod_minutes,
+}
+
+
+def run(trials, evidence, names, contention):
+    """The policies ``names`` on a store of this ``contention``, with a row of figures for each."""
+    workload = light(**SHARED, store_contention=contention)
+    plan = {"profile": "plateau", "workload": workload}
+    found = trials.blocks({name: plan | {"policy": POLICIES[name]} for name in names})
+    for name, runs in found.items():
+        evidence.report(name, {figure: of(runs) for figure, of in FIGURES.items()})
+    return found
+
+
+def beyond(claim, found):
+    """The controls: the group is larger than the store, and the store is what it waits for."""
+    claim(
+        scale_events(found[LAG]).most_replicas > SLOTS,
+        "on lag alone the group goes beyond the store's capacity",
+        kind="control",
+        source=DESIGN,
+    )
+    claim(open_writes(found[LAG]) > SLOTS, "on lag alone writes wait in the store", kind="control", source=DESIGN)
+    claim(
+        scale_events(found[CAPPED]).most_replicas <= SLOTS,
+        "maxReplicaCount holds the group at the store's capacity",
+        kind="control",
+        source="policy: maxReplicaCount 12",
+    )
+
+
+@allure.story("On lag the group makes its own downstream slower")
+def test_lag_scales_into_a_slow_downstream(trials, evidence):
+    """A store that gets slower with each write that waits: three signals."""
+    found = run(trials, evidence, POLICIES, contention=100)
+    lag, capped, arrivals = (found[name] for name in POLICIES)
+    slower = (carried(lag) / carried(capped)).named("processed with lag alone over that with 12 pods, in the second half")
+    higher = (peak_lag(lag) / peak_lag(capped)).named("peak lag with lag alone over that with 12 pods")
+    dearer = (cost(lag).pod_minutes / cost(capped).pod_minutes).named("pod-minutes with lag alone over those with 12 pods")
+
+    with evidence.of(found) as claim:
+        claim(slower <= 0.75, "beyond the downstream's capacity more pods process less", source=LAW)
+        beyond(claim, found)
+        claim(
+            higher >= 2,
+            "scaling on lag makes the backlog that it scales on",
+            source="arithmetic: 600 events/s are left over for 14 s of the spike; with 12 pods none after some 6 s",
+        )
+        claim(dearer > 1, "the group that is slower costs more", source="keda#7092 (direction only)")
+        claim(
+            scale_events(arrivals).most_replicas <= SLOTS,
+            "arrivals ask for no more pods than the traffic needs, whatever the backlog is",
+            source="arithmetic: 1,800 events/s / 170 are 11 pods, and 12 with a tenth for the rate's window",
+        )
+        claim(
+            share(arrivals) >= 0.95,
+            "pods by arrivals carry the spike",
+            source="arithmetic: 11 pods of 200 events/s take 2,200 of 1,800; a twentieth for uneven shares",
+        )
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+    evidence.conclude(
+        f"maxReplicaCount before a downstream of {SLOTS} slots",
+        SLOTS,
+        f"up to 24 pods process {slower:.2f} of what {SLOTS} do, for {dearer:.1f} times the pod-minutes",
+    )
+
+
+@allure.story("Where a downstream only queues, more pods are paid and do nothing")
+def test_pods_beyond_the_capacity_are_paid_for_nothing(trials, evidence):
+    """A store that is as fast however many wait."""
+    found = run(trials, evidence, (LAG, CAPPED), contention=0)
+    lag, capped = found[LAG], found[CAPPED]
+    gain = (carried(lag) / carried(capped)).named("processed with lag alone over that with 12 pods, in the second half")
+    dearer = (cost(lag).pod_minutes / cost(capped).pod_minutes).named("pod-minutes with lag alone over those with 12 pods")
+
+    with evidence.of(found) as claim:
+        claim(
+            abs(gain - 1).named("difference of the two, of what 12 pods process") <= 0.1,
+            "pods beyond the downstream's capacity process nothing more",
+            source="arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
+        )
+        claim(dearer > 1, "pods beyond the downstream's capacity are paid", source="keda#7092 (direction only)")
+        claim(
+            scale_events(lag).most_replicas > SLOTS,
+            "on lag alone the group goes beyond the store's capacity",
+            kind="control",
+            source=DESIGN,
+        )
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)

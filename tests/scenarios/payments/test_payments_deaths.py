@@ -1,0 +1,124 @@
+"""Scenario payments: what contains a poison pill that crashes, hangs or spins its consumer?
+
+Hypothesis. The text's poison makes a consumer "crash, hang, or enter an infinite loop". A retry in the consumer can't contain
+it, since the process that would count the attempts is gone or stands. A restart alone repeats it: CrashLoopBackOff, from pod to
+pod. It is contained where two things meet: something that takes the message from its consumer (the crash itself,
+max.poll.interval for one that hangs, the liveness probe for one that spins), and a count of deaths that outlives the consumer,
+after which the message is a dead letter untried.
+
+Method. As in the scenario's other poison: steady traffic that the floor of 3 pods takes on 6 partitions, on the author's
+ScaledObject, and one poison message. The count of deaths is in the metadata of the group's commits (docs/decisions/55).
+Restarts and CrashLoopBackOff are taken from the pods' status. For the spinning one a CPU trigger stands beside the lag, and
+what it saw is in the HPA's status.
+
+Asserted. Without a count the message's partition stands still and pods are in CrashLoopBackOff. With it the message is the one
+dead letter, its partition goes on, and no message is lost. The CPU trigger buys pods for the one that spins.
+"""
+
+from typing import Any
+
+import allure
+import pytest
+
+from lab.errors import NoData
+from lab.judge.measure import quantity
+from lab.measure.casualties import casualties
+from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, undelivered
+from lab.measure.failures import poison_stall
+from lab.measure.integrity import integrity
+from lab.record.hpas import RESOURCE
+from lab.spec.consumer import CRASH, HANG, SPIN
+from tests.scenarios.payments.trials import processor, run
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
+
+PARTITIONS = 6
+DESIGN = "the experiment's design"
+POISON: dict[str, Any] = {"poison": "3:400", "cpu_request_m": 150, "grace_s": 2, "drain_timeout": 1}
+MODES: dict[str, tuple[str, dict[str, Any]]] = {
+    "crash, restarted": ("scaledobject", {"poison_mode": CRASH}),
+    "crash, a dead letter after 2 deaths": ("scaledobject", {"poison_mode": CRASH, "most_deaths": 2}),
+    "hang, max.poll.interval 10 s, a dead letter after 1": (
+        "scaledobject",
+        {"poison_mode": HANG, "most_deaths": 1, "max_poll_ms": 10_000},
+    ),
+    "spin, liveness 12 s, a dead letter after 1": (
+        "lag-and-cpu",
+        {"poison_mode": SPIN, "most_deaths": 1, "liveness_s": 12},
+    ),
+}
+UNCONTAINED, *_, SPINNING = MODES
+
+
+@pytest.fixture
+def fallen(trials, evidence):
+    """Runs the poisoned traffic with one of MODES, and shows what became of it."""
+
+    def once(name):
+        policy, settings = MODES[name]
+        record = run(trials, "payments-deaths", policy, processor(**POISON | settings), partitions=PARTITIONS)
+        stall, died = poison_stall(record), casualties(record)
+        figures = {"restarts": died.restarts, "pods restarted": died.pods, "in CrashLoopBackOff": died.backed_off}
+        figures |= {"first restart after (s)": died.first_s, "most replicas": stall.most, "steps up": stall.scale_ups}
+        figures |= {"committed past the poison": stall.progress, "waiting on its partition": stall.waiting}
+        figures |= {"waiting on the others": stall.others, "dead letters": integrity(record).dead}
+        evidence.report(name, figures | {"pod-minutes": stall.pod_minutes})
+        return record
+
+    return once
+
+
+@allure.story("Poison that kills: a restart repeats it")
+def test_a_restart_does_not_contain_a_poison_that_kills(fallen, evidence):
+    """The container is restarted, takes the message again and ends again, until it waits in CrashLoopBackOff."""
+    record = fallen(UNCONTAINED)
+
+    with evidence.of({UNCONTAINED: record}) as claim:
+        claim(
+            poison_stall(record).progress == 0, "no restart brings the partition past its poison", kind="control", source=DESIGN
+        )
+        claim(casualties(record).restarts >= 2, "the poison ends its consumer again and again", kind="control", source=DESIGN)
+        claim(casualties(record).backed_off > 0, "pods are seen in CrashLoopBackOff", source="text 2: poison pill, crash")
+        claim(undelivered(record) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)
+
+
+@allure.story("Poison that spins: CPU is no safety net")
+def test_cpu_buys_pods_for_one_that_spins(fallen, evidence):
+    """The HPA's CPU is the average over the pods: one of three that uses its whole core, 667 % of its request, is 222 %."""
+    record = fallen(SPINNING)
+    evidence.report("the HPA's status", {"highest CPU over its target of 75 %": cpu_over_target(record)})
+
+    with evidence.of({SPINNING: record}) as claim:
+        claim(
+            cpu_over_target(record) > 1,
+            "one pod of three that spins takes the average over the target",
+            source="arithmetic: 1 core / 150 millicores / 3 pods = 222 % of the requests, and the target is 75 %",
+        )
+        claim(
+            poison_stall(record).scale_ups > 0, "the CPU trigger adds pods, which is all it can do", source="text 2: safety net"
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in MODES if name != UNCONTAINED])
+@allure.story("Poison that kills, hangs or spins: what contains it")
+def test_a_count_of_deaths_contains_it(fallen, evidence, name):
+    """The message becomes a dead letter untried, and its partition goes on."""
+    record = fallen(name)
+
+    with evidence.of({name: record}) as claim:
+        claim(
+            poison_stall(record).progress > 0, "the partition goes on past its poison", source="text 2: poison pill, contained"
+        )
+        claim(integrity(record).dead == 1, "the one poison is the one dead letter", kind="invariant", source=DESIGN)
+        claim(undelivered(record) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)
+
+
+@quantity("x", "highest CPU in the HPA's status over its target")
+def cpu_over_target(record):
+    """The average CPU of the pods since the profile began, where it was highest."""
+    start = record.profile_start
+    seen = [status.metric(RESOURCE, "cpu") for status in record.hpa_statuses if status.t >= start]
+    values = [one.utilization for one in seen if one is not None and one.utilization is not None]
+    if not values:
+        raise NoData("the HPA's status never had a CPU")
+    return max(values) / 75

@@ -1,0 +1,157 @@
+"""The pipeline behind the group: how fresh its dashboard is, how true, whether its table is the ledger's, and its bounds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number, quantity
+from lab.record.store import Record
+from tests.scenarios.ride_hailing.measure.dashboard import (
+    EVERY_S,
+    Accuracy,
+    available,
+    batches_of,
+    events_of,
+    share,
+    shown,
+    span_of,
+)
+from tests.scenarios.ride_hailing.programs.surge import DRIVER, KINDS, REQUEST, WINDOW_S, ZONES, Demand, Rides, multiplier
+
+
+class Freshness(Measure):
+    """How old the newest event of the table is at each moment of a span, and how old the oldest event that it lacks."""
+
+    newest = number("s", "median age of the newest event in the table")
+    median = number("s", "median age of the oldest event that the table lacks")
+    p99 = number("s", "p99 of the age of the oldest event that the table lacks")
+    worst = number("s", "largest age of the oldest event that the table lacks")
+
+
+class Pipeline(Measure):
+    """What the batches of the whole record came to. A row that is late is older than one of an earlier batch."""
+
+    batches = number("batches", "micro-batches with rows")
+    batch_s = number("s", "median length of a micro-batch")
+    rows = number("events", "rows of the table at the end")
+    late = number("events", "rows that came late, within the watermark")
+    repeated = number("events", "rows that were dropped because the state had them")
+    beyond = number("events", "rows that were dropped because they came later than the watermark")
+    state_rows = number("rows", "most rows of the state")
+    state_bytes = number("bytes", "most memory of the state")
+    files = number("files", "most files of table, log, checkpoint and state")
+
+
+@measure
+def freshness(record: Record, phase: str) -> Freshness:
+    """The ages at the moments of ``phase``. An event lacks from its time on, until a batch with it is available."""
+    begin, end = span_of(record, phase)
+    events = available(record).sort_values("at")
+    at, there = events["at"].to_numpy(), events["available"].to_numpy()
+    moments = np.arange(begin, end, EVERY_S)
+    newest = [t - _newest(at, there, t) for t in moments]
+    lacking = [_age(at[(at <= t) & (there > t)], t) for t in moments]
+    return Freshness(
+        newest=float(np.median(newest)),
+        median=float(np.median(lacking)),
+        p99=float(np.percentile(lacking, 99)),
+        worst=float(np.max(lacking)),
+    )
+
+
+def _newest(at: npt.NDArray[np.float64], there: npt.NDArray[np.float64], t: float) -> float:
+    """The time of the newest event that was in the table at ``t``. Raises :class:`NoData` where it was empty."""
+    seen = at[there <= t]
+    if not len(seen):
+        raise NoData("the table was empty at a moment of the span")
+    return float(seen[-1])
+
+
+def _age(lacking: npt.NDArray[np.float64], t: float) -> float:
+    return t - float(lacking[0]) if len(lacking) else 0.0
+
+
+@measure
+def surge(record: Record, phase: str) -> Accuracy:
+    """The dashboard's multipliers in ``phase`` beside those of the demand.
+
+    At best are those of a dashboard that counts each event at its own time.
+    """
+    begin, end = span_of(record, phase)
+    moments = np.arange(begin, end, EVERY_S)
+    demand = Demand(record.inputs.seed)
+    true = np.array([[demand.multiplier(zone, t - record.profile_start) for zone in range(ZONES)] for t in moments])
+    seen = shown(batches_of(record), moments, ZONES)
+    return Accuracy(table=100 * share(seen, true), at_best=100 * share(_undelayed(record, moments), true), zones=ZONES)
+
+
+def _undelayed(record: Record, moments: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The multiplier of each zone at each moment on all events of the window before it, NaN for none: moments x zones."""
+    rides, events = Rides(record.inputs.seed, record.inputs.profile), events_of(record).sort_values("at")
+    at, seqs = events["at"].to_numpy(), events["seq"].to_numpy()
+    zones, kinds = rides.zones[seqs], rides.kinds[seqs]
+    found = np.full((len(moments), ZONES), np.nan)
+    for row, t in enumerate(moments):
+        first, last = np.searchsorted(at, [t - WINDOW_S, t], side="right")
+        for zone in range(ZONES):
+            there = kinds[first:last][zones[first:last] == zone]
+            value = multiplier(*(int((there == KINDS.index(kind)).sum()) for kind in (REQUEST, DRIVER)))
+            found[row, zone] = np.nan if value is None else value
+    return found
+
+
+@measure
+def pipeline(record: Record) -> Pipeline:
+    """The counts of the batches that the driver and the reader reported."""
+    driver, reader = _driver(record), batches_of(record)
+    return Pipeline(
+        batches=len(driver),
+        batch_s=float(np.median([one["batch_s"] for one in driver])),
+        rows=reader[-1]["events"],
+        late=reader[-1]["late"],
+        repeated=sum(one["repeated"] for one in driver),
+        beyond=sum(one["beyond_watermark"] for one in driver),
+        state_rows=max(one["state_rows"] for one in driver),
+        state_bytes=max(one["state_bytes"] for one in driver),
+        files=max(sum(one["files"].values()) for one in driver),
+    )
+
+
+@quantity("events", "events by which the table differs from what was produced, up to where it has come")
+def unequal(record: Record) -> int:
+    """Events that lack and events that are too many, by partition and offset; those of other seqs are at least one.
+
+    The table's rows are known by their count and by the sum of their seqs.
+    """
+    last, events = batches_of(record)[-1], events_of(record)
+    ends = {int(partition): end for partition, end in last["offsets"].items()}
+    covered = events[events["offset"] < events["partition"].map(ends).fillna(0)]
+    different = abs(len(covered) - last["events"])
+    return int(different or (int(covered["seq"].sum()) != last["seqs"]))
+
+
+@quantity("rows", "rows of the state over what the watermark lets it keep")
+def over_watermark(record: Record, watermark_s: float) -> int:
+    """The most rows that a batch's state has over the events that are not older than its watermark less the delay.
+
+    A row is kept until the watermark has passed its time by the delay; so no state holds more than twice the delay of traffic.
+    """
+    at = np.sort(events_of(record)["at"].to_numpy())
+    return max(int(one["state_rows"]) - _younger(at, one, watermark_s) for one in _driver(record))
+
+
+def _younger(at: npt.NDArray[np.float64], batch: dict[str, Any], watermark_s: float) -> int:
+    watermark = datetime.fromisoformat(batch["watermark"]).timestamp()
+    return int(len(at) - np.searchsorted(at, watermark - watermark_s, side="right"))
+
+
+def _driver(record: Record) -> list[dict[str, Any]]:
+    found = [one.detail for one in record.reports("batch")]
+    if not found:
+        raise NoData("the driver reported no batch")
+    return found

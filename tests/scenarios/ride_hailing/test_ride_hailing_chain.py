@@ -1,0 +1,74 @@
+"""Ride-hailing: does the dashboard hang on the group that KEDA scales (docs/ride-hailing.md)?
+
+Hypothesis. Where the group feeds the dashboard, two fixed pods make it as late as their lag, and its multipliers are right by
+chance. With KEDA it is less than 3 s old at the peak, and more than 95 % of its multipliers are true.
+
+Method. A chain. Rides go to the group, which works 50 ms on each and then emits it. Spark keeps a table of what was emitted,
+each event once. A reader in a process of its own counts requests and drivers in it; a zone's multiplier follows from them. Two
+fixed pods and the text's ScaledObject are a duet, on a tenth of the traffic. As a third column the same pipeline reads past a
+group of two pods, as the scenario's other dashboard does.
+
+Asserted. The text's two figures with KEDA in phase ``peak``, which begins when its timeline is long past T+180, and two pods'
+accuracy there. Two pods fall behind, and the dashboard past the group does not care: the controls. Each table has each event
+once that its offsets cover, and its state is bounded by the watermark. Nothing is lost in the group.
+"""
+
+from dataclasses import replace
+
+import allure
+import pytest
+
+from lab.measure import age
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
+from lab.spec.inputs import REPLAYED
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.measure.pipeline import freshness, over_watermark, pipeline, surge, unequal
+from tests.scenarios.ride_hailing.programs.pipeline import WATERMARK_S
+from tests.scenarios.ride_hailing.trials import CHAIN, policy
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+
+NORMAL, SPIKE, PEAK = "normal", "spike", "peak"  # phases of the profile
+TARGET = "text 4, target state at the Friday peak"
+# By the profile's rates two pods are 74 s behind when the peak begins, and 106 s when it ends.
+LATE_S = 60
+ONCE = "delivery contract (docs/decisions/03, 38) and decision 62: each event in the table once"
+PLAN = {"profile": "trips-chain", "partitions": claims.PARTITIONS, "until": REPLAYED}
+PLAN |= {"beside": ("ridehailing/pipeline",), "driver": "ridehailing/rides"}
+TWO, KEDA, PAST = "two pods", "KEDA", "past the group"
+
+
+@allure.story("The chain")
+def test_the_dashboard_hangs_on_the_group(trials, evidence):
+    """Two fixed pods and KEDA at once, each with a dashboard that it feeds; then one that reads past the group."""
+    fixed = PLAN | {"policy": "two-pods", "workload": CHAIN}
+    two, keda = trials.duet(fixed, PLAN | {"policy": policy("trip-analytics-tenth"), "workload": CHAIN})
+    past = trials.blocks({PAST: fixed | {"workload": replace(CHAIN, emit="off")}})
+    columns = {TWO: two, KEDA: keda} | past
+    for name, runs in columns.items():
+        for phase in (NORMAL, SPIKE, PEAK):
+            seen, true = freshness(runs, phase), surge(runs, phase)
+            figures = {"newest event, age (s)": seen.newest, "oldest that lacks, median (s)": seen.median}
+            figures |= {"p99 (s)": seen.p99, "worst (s)": seen.worst}
+            evidence.report(f"{name}, {phase}", figures | {"multipliers true (%)": true.table, "at best (%)": true.at_best})
+        whole = pipeline(runs)
+        figures = {"batches": whole.batches, "batch, median (s)": whole.batch_s, "rows": whole.rows}
+        figures |= {"late, within the watermark": whole.late, "repeated, dropped": whole.repeated}
+        figures |= {"beyond the watermark, dropped": whole.beyond, "state (rows)": whole.state_rows}
+        figures |= {"state (bytes)": whole.state_bytes, "files": whole.files}
+        evidence.report(f"{name}, pipeline", figures | {"oldest event of the group (s)": age.oldest(runs)})
+
+    with evidence.of(columns) as claim:
+        claim(freshness(keda, PEAK).p99 < 3, "with KEDA the dashboard is less than 3 s old at the peak", source=TARGET)
+        claim(surge(keda, PEAK).table > 95, "with KEDA the surge multipliers are true at the peak", source=TARGET)
+        claim(surge(two, PEAK).table < 40, "with two pods they are not", source="text 4, current state: < 40 %")
+        late = freshness(two, PEAK).median
+        claim(late > LATE_S, "two pods make the dashboard late", kind="control", source="the profile's own rates")
+        apart = freshness(columns[PAST], PEAK).p99
+        claim(apart < LATE_S / 2, "a dashboard past the group is not as late as it", kind="control", source="the design")
+        for name, runs in columns.items():
+            claim(unequal(runs) == 0, f"{name}: the table is the ledger's", kind="invariant", source=ONCE)
+            bounded = over_watermark(runs, WATERMARK_S)
+            source = "Spark's docs: dropDuplicatesWithinWatermark drops state by the watermark"
+            claim(bounded <= 0, f"{name}: the state is bounded by the watermark", kind="invariant", source=source)
+            claim(unaccounted(*runs) == 0, f"{name}: {DELIVERED}", kind="invariant", source=CONTRACT)

@@ -1,0 +1,150 @@
+"""Ride-hailing: is the pipeline's table whole after its driver was killed in the middle of a batch (docs/ride-hailing.md)?
+
+Hypothesis. The file sink's log makes a batch visible whole or not at all, and a driver that starts again goes on from the
+checkpoint. So a SIGKILL in the middle of a batch, files written or not, costs no event and doubles none.
+
+Method. Events as the group emits them, every tenth twice, go to a broker. The driver is killed with SIGKILL in a batch that it
+has begun (its offsets are in the checkpoint) and not ended (it has no commit). Of three kills one comes when the batch has
+begun, and two when it has written rows that are not in the table yet. The driver is started again on the same folder each time.
+Once Spark runs in the driver's own process, and once on a small cluster of processes (``local-cluster``).
+
+Asserted. Each kill came in the middle of a batch. Files of killed batches are there, and not in the table. The table has every
+event once.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from functools import partial
+
+import allure
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+
+from lab import paths
+from lab.host.processes import free_ports
+from lab.kafka import emitted, event, topics
+from lab.wait import until
+from tests.scenarios.ride_hailing.programs import dashboard, sinklog
+from tests.scenarios.ride_hailing.programs.pipeline import Table
+from tests.scenarios.ride_hailing.programs.surge import DRIVER, payload
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+
+PROGRAM = "tests.scenarios.ride_hailing.programs.pipeline"
+PARTITIONS, ROUND = 4, 400  # events in each round; a round ends with a kill
+BEGUN, WRITTEN = "begun", "written"
+KILLS = (BEGUN, WRITTEN, WRITTEN)  # how far the batch was
+START_S = 300.0  # of a driver with its JVM, on a busy machine
+LOOK_S = 0.002
+
+
+class Driver:
+    """The pipeline's driver as a process, on the topic ``topic`` and the folder ``storage``."""
+
+    def __init__(self, bootstrap, topic, storage, master):
+        self._given = {"BOOTSTRAP_SERVERS": bootstrap, "OUTPUT_TOPIC": topic, "STORAGE": str(storage), "TRIGGER_MS": "0"}
+        self._given |= {"MASTER": master, "POD_IP": "127.0.0.1"}
+        self.table = Table(storage)
+
+    def start(self):
+        """Start it, without waiting."""
+        (port,) = free_ports(1)
+        around = os.environ | self._given | {"METRICS_PORT": str(port)}
+        self.process = subprocess.Popen([sys.executable, "-m", PROGRAM], env=around, cwd=paths.PROJECT, start_new_session=True)
+
+    def kill(self):
+        """SIGKILL it and its JVM, which is a process of its own, at once."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
+    def check(self):
+        """A driver that has ended by itself is a fault of the pipeline."""
+        assert self.process.poll() is None, "the driver has ended"
+
+    def batches(self):
+        """(the last batch that was begun, the last that was ended), -1 for none."""
+        begun, ended = (self._last(self.table.checkpoint / name) for name in ("offsets", "commits"))
+        return begun, ended
+
+    def reached(self, stage, after, earlier):
+        """Whether a batch after batch ``after`` has come as far as ``stage``; ``earlier`` are the orphans of killed batches."""
+        begun, _ = self.batches()
+        return begun > after and (stage == BEGUN or bool(self.orphans() - earlier))
+
+    def orphans(self):
+        """The files of rows that are not in the table."""
+        files, _ = sinklog.table(self.table.rows) or (set(), 0.0)
+        return set(self.table.rows.glob("*.parquet")) - files
+
+    def _last(self, folder):
+        return max((int(file.name) for file in folder.glob("[0-9]*")), default=-1) if folder.is_dir() else -1
+
+
+class Topic:
+    """A topic of emitted events on a real broker."""
+
+    def __init__(self, bootstrap):
+        self.name = f"output-{uuid.uuid4().hex[:8]}"
+        topics.create(bootstrap, {self.name: PARTITIONS})
+        self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+        self.sent = 0
+
+    def add(self, count):
+        """Send ``count`` events more; every tenth is sent twice, as a group does that lost a commit."""
+        for number in range(self.sent, self.sent + count):
+            partition, offset = number % PARTITIONS, number // PARTITIONS
+            content = event.encode(1, number, (1_700_000_000 + number) * 10**9, payload(DRIVER, number % 6))
+            value = emitted.encode(content, partition, offset, 1_700_000_000 + number)
+            for _ in range(1 + (number % 10 == 0)):
+                self._producer.produce(self.name, value=value, partition=partition)
+        self._producer.flush(30)
+        self.sent += count
+
+
+@allure.story("A driver that is killed")
+@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
+def test_the_table_is_whole_after_kills_in_the_middle_of_a_batch(kafka, tmp_path, evidence, master):
+    """Kill after kill in a batch under way; then the table beside what was sent."""
+    topic = Topic(kafka.bootstrap)
+    driver = Driver(kafka.bootstrap, topic.name, tmp_path, master)
+    kills = []
+    for stage in KILLS:
+        after, earlier = driver.batches()[0], driver.orphans()
+        topic.add(ROUND)
+        driver.start()
+        until(partial(driver.reached, stage, after, earlier), START_S, f"a batch {stage}", driver.check, LOOK_S)
+        driver.kill()
+        kills.append(driver.batches())
+    orphans = driver.orphans()
+    topic.add(ROUND)
+    driver.start()
+    reader = dashboard.Reader(driver.table.rows)
+    until(partial(caught_up, reader, topic.sent), START_S, "every event in the table", driver.check)
+    driver.process.send_signal(signal.SIGTERM)
+    assert driver.process.wait(60) == 0
+    found = rows(driver.table.rows)
+    evidence.report(master, {"kills": len(kills), "files of killed batches": len(orphans), "events": len(found)})
+
+    assert all(begun > ended for begun, ended in kills)
+    assert len(orphans) >= KILLS.count(WRITTEN)
+    assert orphans <= driver.orphans()
+    assert sorted(found) == sorted((number % PARTITIONS, number // PARTITIONS, number) for number in range(topic.sent))
+
+
+def caught_up(reader, events):
+    """Read what is new; whether the reader has so many ``events``."""
+    for _ in reader.take():
+        pass
+    return reader.board.rows >= events
+
+
+def rows(folder):
+    """(partition, offset, seq) of each row of the table, by its log."""
+    written = sinklog.table(folder)
+    files = written[0] if written else ()
+    content = [row for file in files for row in pq.read_table(file).to_pylist()]
+    return [(row["partition"], row["offset"], row["seq"]) for row in content]

@@ -1,0 +1,107 @@
+"""Scenario zero loss, three brokers: is what a broker acknowledged processed, when brokers die while the group scales?
+
+Hypothesis. With three copies of each partition, two of which must have a message before it is acknowledged, no single broker's
+death loses an acknowledged message: not the partitions' leader's, nor the group coordinator's, nor one for good. Partitions
+stand still until a broker counts as dead (9 s), and go on. With one copy the same death loses what the broker had.
+
+Method. The author's ScaledObject and workload on three KRaft brokers of the trial's own, as his manifest names three. Profile
+``brokers-die``: sustained traffic takes the group from 6 pods to 24. Meanwhile the broker that leads most partitions gets
+SIGKILL, later the group's coordinator, each started again. In the lull one dies for good, and the group drains and goes back to
+6 on the two that are left. The control (profile ``broker-dies``): the leader dies with its disk, with one copy and with three.
+
+Asserted. All acknowledged messages are processed or dead letters. Messages whose acknowledgement never came are counted
+apart. The control with one copy breaks just that.
+"""
+
+import allure
+import pytest
+
+from lab.judge.aggregate import total
+from lab.measure.failover import acknowledged, failover
+from lab.measure.integrity import integrity
+from lab.measure.scaling import scale_events
+from lab.spec.brokers import COORDINATOR, LEADER, LOST, Brokers, KillBroker, StartBrokers
+from lab.spec.inputs import REPLAYED
+from tests.scenarios.zero_loss.test_zero_loss import POLICY, WORKLOAD
+
+pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
+
+PROMISE = "text 5: zero message loss"
+KEPT = "every acknowledged message is processed or a dead letter"
+
+
+@allure.story("Brokers die while the group scales")
+def test_no_acknowledged_message_is_lost_when_brokers_die(trials, evidence):
+    """Leader, coordinator, and one broker for good, while the group goes from 6 pods to 24 and back."""
+    during = {
+        "leader": KillBroker(LEADER),
+        "leader-starts": StartBrokers(),
+        "coordinator": KillBroker(COORDINATOR),
+        "coordinator-starts": StartBrokers(),
+        "lost": KillBroker(LEADER),
+    }
+    record = trials.run(profile="brokers-die", policy=POLICY, workload=WORKLOAD, brokers=Brokers(), during=during)
+    found, steps, died = acknowledged(record), scale_events(record), failover(record)
+    evidence.report(
+        "three brokers",
+        {
+            "acknowledged": found.acked,
+            "unknown": found.unknown,
+            "processed": found.processed,
+            "dead letters": found.dead,
+            "processed twice": integrity(record).doubled,
+            "longest standstill (s)": died.standstill_s,
+            "until in sync again (s)": died.in_sync_s,
+            "most replicas": steps.most_replicas,
+        },
+    )
+
+    with evidence.of(record) as claim:
+        claim(died.killed == 3, "three brokers were killed", kind="control", source="the experiment's design")
+        claim(steps.scale_ups > 0, "the group was scaled up meanwhile", kind="control", source="the experiment's design")
+        claim(steps.scale_downs > 0, "the group was scaled down meanwhile", kind="control", source="the experiment's design")
+        claim(found.gone == 0, KEPT, kind="invariant", source=PROMISE)
+        claim(found.surplus == 0, "no message is on the topic that was not sent", kind="invariant", source=PROMISE)
+        claim(
+            found.resent == 0,
+            "an idempotent producer's retries write no message twice",
+            kind="invariant",
+            source="KIP-98: idempotent producer",
+        )
+        claim(
+            integrity(record).uncommitted == 0,
+            "the group has committed all that is on the topic",
+            kind="invariant",
+            source="delivery contract (docs/decisions/03, 38)",
+        )
+        claim(steps.above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
+
+
+@allure.story("One copy and a lost disk")
+def test_one_copy_loses_what_three_keep(trials, evidence):
+    """The same death of the same broker, with its disk: three copies lose nothing, one loses what that broker had."""
+    during = {"leader": KillBroker(LEADER, LOST), "leader-starts": StartBrokers()}
+    plan = {"profile": "broker-dies", "policy": POLICY, "workload": WORKLOAD, "during": during}
+    three = plan | {"brokers": Brokers()}
+    one = plan | {"brokers": Brokers(replication=1, min_insync=1), "until": REPLAYED}
+    runs = trials.blocks({"three copies": three, "one copy": one})
+
+    for name, record in runs.items():
+        found, died = acknowledged(record), failover(record)
+        figures = {"acknowledged": found.acked, "unknown": found.unknown, "on the topic": found.stored}
+        evidence.report(name, figures | {"gone": found.gone, "longest standstill (s)": died.standstill_s})
+
+    with evidence.of(runs) as claim:
+        claim(acknowledged(runs["three copies"]).gone == 0, KEPT, kind="invariant", source=PROMISE)
+        claim(
+            acknowledged(runs["one copy"]).gone > 0,
+            "with one copy the same death loses acknowledged messages, and the ledger says so",
+            kind="control",
+            source="the experiment's design: replication 1",
+        )
+        claim(
+            total([failover(runs["three copies"]).killed, failover(runs["one copy"]).killed]) == 2,
+            "a broker was killed in each trial",
+            kind="control",
+            source="the experiment's design",
+        )

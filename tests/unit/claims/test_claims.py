@@ -1,0 +1,180 @@
+"""The register of claims: its page is current, each row names what is there, and a bad row is one clear line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lab import paths
+from lab.errors import InputError
+from tests import pages
+from tests.claims import page, register
+
+TEST = "tests/experiments/test_one.py::test_it"
+ROW = {
+    "id": "T1-it-is-so",
+    "section": "1",
+    "quote": "It is so.",
+    "verdict": "held",
+    "number": "It took 3.9 s.",
+    "source": "docs/findings.md#1-it-is",
+    "tests": [TEST],
+}
+WAITING = {"id": "T1-waits", "section": "2", "quote": "It will be.", "verdict": "not yet judged", "missing": "A trial."}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with one test and one page."""
+    for file, text in {
+        "tests/experiments/test_one.py": "def test_it():\n    pass\n",
+        "docs/findings.md": "# Findings\n## 1. It is\nIt took 3.9 s of ten.\n### More\n1,399/s\n## 2. Else\nIn 18.8 s.\n",
+        "docs/decisions/56-why.md": "# Why\n",
+    }.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    (tmp_path / "docs" / "claims").mkdir()
+    return tmp_path
+
+
+def read(project: Path, *rows: object, name: str = "1.yaml") -> list[register.Text]:
+    """The texts of the project once ``rows`` are written into the file ``name``, each held against the project."""
+    content = {"name": "Text 1", "title": "Of it", "prefix": "T1", "claims": list(rows)}
+    (project / "docs" / "claims" / name).write_text(yaml.safe_dump(content), encoding="utf-8")
+    found = register.texts(project / "docs" / "claims")
+    for text in found:
+        register.check(text, project)
+    return found
+
+
+def test_the_page_is_current() -> None:
+    """docs/claims.md is what the program writes now, and every row names a test, a page and a number that are there."""
+    committed = (paths.PROJECT / "docs" / "claims.md").read_text(encoding="utf-8")
+    if committed != page.whole():
+        pytest.fail(f"docs/claims.md differs from docs/claims: {page.COMMAND}")
+
+
+def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
+    """The first sentence counts what is refuted and what is not yet judged; the sections follow in that order."""
+    refuted, partly = ROW | {"id": "T1-wrong", "verdict": "refuted"}, ROW | {"id": "T1-half", "verdict": "partly"}
+    shown = page.page(read(project, ROW, refuted, partly, WAITING))
+    assert "**1 of 4 claims are refuted, 1 hold in part, and 1 are not yet judged.** Of those 1,\n1 are not built" in shown
+    assert [line[3:] for line in shown.splitlines() if line.startswith("## ")] == [
+        "Refuted",
+        "Partly",
+        "Not yet judged",
+        "Held",
+    ]
+    assert "| Text 1: Of it | 4 | [1](#refuted-text-1) |" in shown
+    assert "| It took 3.9 s. | [findings](findings.md#1-it-is) | test | `pytest -m spike " in shown
+    assert "| A trial. | not built yet |  |" in shown
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"verdict": "confirmed"}, "T1-it-is-so.verdict: 'confirmed' is not allowed; allowed: one of refuted, partly, not yet"),
+        ({"number": "It was fast."}, "T1-it-is-so.number: 'It was fast.' is not allowed; allowed: a sentence with a number"),
+        ({"source": ""}, "T1-it-is-so.source: '' is not allowed; allowed: the page and heading where the number stands"),
+        ({"tests": []}, "T1-it-is-so.command: '' is not allowed; allowed: a command, or tests"),
+        ({"verdict": "not yet judged"}, "T1-it-is-so.number: 'It took 3.9 s.' is not allowed; allowed: none, as the claim"),
+        ({"quote": "word " * 26}, "T1-it-is-so.quote: "),
+        ({"id": "T2-it-is-so"}, "T2-it-is-so.id: 'T2-it-is-so' is not allowed; allowed: T1- and words"),
+        ({"id": "T1-It_is"}, "T1-It_is.id: "),
+        ({"sources": "none"}, "T1-it-is-so.sources: 'none' is not allowed; allowed: one of the fields command, decision"),
+        ({"repeat": "6"}, "T1-it-is-so.repeat: '6' is not allowed; allowed: a whole number"),
+        ({"non_goal": "A cloud."}, "T1-it-is-so.decision: 0 is not allowed; allowed: the number of the decision"),
+        ({"non_goal": "A cloud.", "decision": 56}, "T1-it-is-so.non_goal: 'A cloud.' is not allowed; allowed: none"),
+        ({"tests": [f"{TEST}s"]}, f"T1-it-is-so.tests: '{TEST}s' is not allowed; allowed: FILE::FUNCTION"),
+        (
+            {"command": "python docs/gone.py"},
+            "T1-it-is-so.command: 'docs/gone.py' is not allowed; allowed: a file of the project",
+        ),
+        ({"tests": ["tests/gone.py::test_it"]}, "T1-it-is-so.tests: 'tests/gone.py::test_it' is not allowed"),
+        ({"source": "docs/gone.md#1-it-is"}, "T1-it-is-so.source: 'docs/gone.md#1-it-is' is not allowed"),
+        ({"source": "docs/findings.md#3-gone"}, "T1-it-is-so.source: 'docs/findings.md#3-gone' is not allowed"),
+        (
+            {"number": "It took 18.8 s."},
+            "T1-it-is-so.number: '18.8' is not allowed; allowed: a number that stands in docs/find",
+        ),
+        ({"number": "It took 3.9 s, not 3.90."}, "T1-it-is-so.number: '3.90' is not allowed"),
+        ({"number": "It took four."}, "T1-it-is-so.number: 'four' is not allowed; allowed: a number that stands"),
+    ],
+)
+def test_a_bad_row_is_one_clear_line(project: Path, changed: dict[str, object], line: str) -> None:
+    """The line names file, row, field, value and what is allowed."""
+    with pytest.raises(InputError) as refused:
+        read(project, ROW | changed)
+    assert line in str(refused.value)
+    assert str(refused.value).startswith(str(project / "docs" / "claims" / "1.yaml"))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"missing": ""}, "T1-waits.missing: '' is not allowed; allowed: what is missing, or a non_goal, and not both"),
+        ({"non_goal": "A cloud.", "decision": 56}, "T1-waits.missing: 'A trial.' is not allowed"),
+        ({"missing": "", "non_goal": "A cloud.", "decision": 57}, "T1-waits.decision: 57 is not allowed"),
+    ],
+)
+def test_what_is_not_judged_says_what_is_missing(project: Path, changed: dict[str, object], line: str) -> None:
+    """A claim without a verdict lacks something, or a decision makes it a non-goal."""
+    with pytest.raises(InputError) as refused:
+        read(project, WAITING | changed)
+    assert line in str(refused.value)
+
+
+def test_a_row_that_is_none_and_an_id_of_two_rows_are_refused(project: Path) -> None:
+    """Each with the file that it stands in."""
+    with pytest.raises(InputError, match=r"row 2: 'It is so\.' is not allowed"):
+        read(project, ROW, "It is so.")
+    read(project, ROW)
+    shutil.copy(project / "docs" / "claims" / "1.yaml", project / "docs" / "claims" / "2.yaml")
+    with pytest.raises(InputError, match=r"2\.yaml: T1-it-is-so\.id: .* an id that 1\.yaml does not have"):
+        register.texts(project / "docs" / "claims")
+
+
+def test_a_bad_row_ends_the_program_in_one_line(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It prints no page, and its exit code is that of bad input."""
+    monkeypatch.setattr(page, "CLAIMS", project / "docs" / "claims")
+    (project / "docs" / "claims" / "1.yaml").write_text("name: Text 1", encoding="utf-8")
+    assert page.main() == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    assert "1.yaml: title: None is not allowed; allowed: text" in shown.err
+
+
+def test_a_number_stands_in_the_section_or_below_it(project: Path) -> None:
+    """A page without a heading is taken whole, and a section has those below it; a number in words is one where no other is."""
+    read(project, ROW | {"number": "1,399/s in 3.9 s"}, WAITING)
+    read(project, ROW | {"number": "It took 18.8 s.", "source": "docs/findings.md"})
+    read(project, ROW | {"number": "Of ten."})
+
+
+def test_the_command_has_what_its_tests_need() -> None:
+    """A marker and a scale, in one run for each marker; a command of its own wins."""
+    nodes = ("tests/defects/test_cap.py::test_a", "tests/scenarios/x/test_y.py::test_b", "tests/defects/test_cap.py::test_c")
+    claim = register.Claim("T1-a", "1", "So.", register.HELD, tests=nodes)
+    defects, scenario = claim.rerun.split(" && ")
+    assert defects == f"pytest -m defects {nodes[0]} {nodes[2]}"
+    assert scenario == f"pytest -m scenario --scale=medium {nodes[1]}"
+    backlog = register.Claim("T1-a", "1", "So.", register.HELD, tests=("tests/experiments/test_backlog.py::test_a",))
+    assert backlog.rerun.startswith("pytest -m backlog --scale=real ")
+    unit = register.Claim("T1-a", "1", "So.", register.HELD, tests=("tests/unit/test_a.py::test_a",), repeat=6)
+    assert unit.rerun == "pytest tests/unit/test_a.py::test_a --repeat 6 --results=evidence --resume"
+    own = register.Claim("T1-a", "1", "So.", register.HELD, tests=nodes, command="tox -e kind")
+    assert own.rerun == "tox -e kind"
+
+
+def test_a_section_ends_with_the_next_of_its_level() -> None:
+    """A section of a page reaches over the headings below its own."""
+    found = pages.sections("# One\na\n## Two: it's\nb\n### Three\nc\n## Four\nd\n")
+    assert list(found) == ["", "one", "two-its", "three", "four"]
+    assert found["two-its"] == "## Two: it's\nb\n### Three\nc\n"
+    assert found["one"] == found[""]

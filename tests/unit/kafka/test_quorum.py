@@ -1,0 +1,135 @@
+"""Three real brokers: what they acknowledge outlives the death of one, and readers of lag outlive a coordinator's."""
+
+import threading
+import uuid
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from lab.cluster import quorum
+from lab.host import processes, runs
+from lab.kafka import login, topics
+from lab.kafka.lag import LagReader
+from lab.kafka.replicas import Replicas, whole
+from lab.wait import until
+
+pytestmark = pytest.mark.services
+
+PARTITIONS = 6
+WAIT_S = 60  # a broker counts as dead after 9 s
+
+
+@pytest.fixture
+def three():
+    """Three brokers with a login."""
+    started, run, guard = runs.start(lambda run: quorum.start(run, 3, login.new()))
+    try:
+        yield started
+    finally:
+        started.close()
+        processes.clear(run)
+        processes.dismiss(guard)
+
+
+class Writer:
+    """Sends numbers to a topic, each with acks=all, until it is stopped; ``acked`` are those that were acknowledged."""
+
+    def __init__(self, brokers, topic):
+        self.sent, self.acked, self.failed = 0, set(), []
+        own = {"bootstrap.servers": brokers.bootstrap, "acks": "all", "enable.idempotence": True, "log_level": 2}
+        self._producer, self._topic = Producer({**own, **brokers.settings}), topic
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def _write(self):
+        while not self._stop.wait(0.005):
+            number = self.sent
+            self._producer.produce(
+                self._topic,
+                b"%d" % number,
+                partition=number % PARTITIONS,
+                on_delivery=lambda error, _, n=number: self._told(error, n),
+            )
+            self.sent += 1
+            self._producer.poll(0)
+
+    def _told(self, error, number):
+        if error is None:
+            self.acked.add(number)
+        else:
+            self.failed.append(error)
+
+    def went_on(self):
+        """Wait until each partition has acknowledged what was sent from now on."""
+        first = self.sent
+        until(lambda: {n % PARTITIONS for n in self.acked.copy() if n >= first} == {*range(PARTITIONS)}, WAIT_S, "all go on")
+
+    def close(self):
+        """Stop, and wait for the acknowledgements."""
+        self._stop.set()
+        self._thread.join()
+        assert self._producer.flush(WAIT_S) == 0
+
+
+def content(brokers, topic):
+    """The numbers on ``topic``, with those that are there twice twice."""
+    own = {"bootstrap.servers": brokers.bootstrap, "group.id": "reader", "enable.partition.eof": True, "log_level": 2}
+    consumer = Consumer({**own, **brokers.settings})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    found, ended = [], set()
+    while len(ended) < PARTITIONS:
+        message = consumer.poll(WAIT_S)
+        if message.error() is None:
+            found.append(int(message.value()))
+        else:
+            ended.add(message.partition())
+    consumer.close()
+    return found
+
+
+def test_what_is_acknowledged_outlives_a_broker(three):
+    """The leader of most partitions dies with its disk: three copies lose nothing and go on, one copy loses what it had.
+
+    Then the group's coordinator dies. The lag is read all the while: librdkafka's admin client would end this process.
+    """
+    run = uuid.uuid4().hex[:6]
+    kept, single, group = f"kept-{run}", f"single-{run}", f"group-{run}"
+    topics.create(three.bootstrap, {kept: PARTITIONS}, three.settings, copies=3, min_insync=2)
+    topics.create(three.bootstrap, {single: PARTITIONS}, three.settings, copies=1, min_insync=1)
+    replicas = Replicas(three.bootstrap, three.settings)
+    before = Writer(three, single)
+    before.went_on()
+    before.close()
+
+    writer = Writer(three, kept)
+    writer.went_on()
+    leader = replicas.leads_most(kept)
+    three.kill(leader)
+    assert three.down == [leader]
+    three.check()  # a death that was meant is no fault
+    assert three.lose(leader, kept) == PARTITIONS
+    assert three.lose(leader, single) > 0
+    writer.went_on()
+    three.start([leader])
+    until(lambda: whole(replicas.read(kept)) and whole(replicas.read(single)), WAIT_S, "in sync")
+    assert 0 < len(content(three, single)) < len(before.acked)
+
+    reader = LagReader(three.bootstrap, group, kept, timeout_s=2, settings=three.settings)
+    assert len(reader.read()) == PARTITIONS
+    three.kill(replicas.coordinator(group))
+    unanswered = 0
+
+    def answered():
+        nonlocal unanswered
+        try:
+            return len(reader.read()) == PARTITIONS
+        except KafkaException:
+            unanswered += 1
+            return False
+
+    until(answered, WAIT_S, "a new coordinator")
+    writer.went_on()
+    writer.close()
+    assert writer.failed == []
+    assert sorted(content(three, kept)) == [*range(writer.sent)] == sorted(writer.acked)

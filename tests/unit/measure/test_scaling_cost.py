@@ -1,0 +1,133 @@
+"""What an autoscaler's rebalances cost and what its scaling cleared: groups of which every message is counted by hand."""
+
+import pytest
+
+from lab.measure.scaling_cost import forced_rebalance, rebalance_costs, scaling_cost, surplus_rebalances
+from lab.record.store import Record
+from tests.records import FOLDER
+
+from . import built, whole
+from .built import assigned, given_up, lags, receipt
+from .conftest import report
+
+# Pods of 100 messages/s; two until 20 s, four Ready from 22 s on. The lag is above one lagThreshold of 100 from 10 s to 40 s.
+WORK = {"process_ms": "10", "concurrency": 1}
+PROFILE, TOLD = built.profile(0, 100, (0, "baseline"), (5, "spike"))
+MOVES = built.replicas((0, 2, 2), (20, 4, 2), (22, 4, 4))
+LAG = lags({0: 0, 10: 1000, 20: 2000, 30: 1500, 40: 50, 50: 0})
+JOINED = [report(22, "c", "subscribed"), given_up(22.5, "a", 1), assigned(23.5, "c", 1)]
+OWNED = [assigned(0, "a", 0, 1), assigned(0, "b", 2, 3)]
+TIMES = {"settling": 0, "driving": 0, "ended": 60}
+
+
+def group(folder, receipts, moves=MOVES, events=JOINED, lag=LAG, **inputs):
+    """A record of these receipts."""
+    given = {"profile": PROFILE["profile"], "workload": WORK, "policy": whole.scaled(100)} | inputs
+    return built.record(
+        folder,
+        inputs=given,
+        times=TIMES,
+        transitions=moves,
+        receipts=receipts,
+        group_events=[*TOLD, *OWNED, *events],
+        samples=lag,
+    )
+
+
+def test_what_ready_pods_could_do_and_did_not_is_the_cost(tmp_path):
+    """Four pods that do 150/s for the 2.5 s of the rebalance miss 250/s of it; before and after they do what they can."""
+    done = [receipt("a", 0, 22, 4400), receipt("a", 22, 24.5, 375), receipt("a", 24.5, 40, 6200)]
+    found = scaling_cost(group(tmp_path, done))
+    (only,) = found.each
+    assert (only.t, only.until, only.before, only.after) == (22, 24.5, 4, 4)
+    assert found.forgone.value == pytest.approx(250 * 2.35)  # windows of 200 ms lie wholly within
+    assert found.unowned_s.value == pytest.approx(1)
+    assert only.depth_1s == pytest.approx(0.25)  # 150/s of the 200/s before
+    # From 20 s to 40 s: 400 at 200/s, 375 in the rebalance, 6,200 after it; the two pods of before could do 4,000.
+    assert found.cleared.value == pytest.approx(400 + 375 + 6200 - 4000)
+    assert found.share.value == pytest.approx(250 * 2.35 / 2975)
+
+
+def test_a_group_that_stood_still_before_has_no_dip(tmp_path):
+    """Nothing is lost of nothing: the dip of such a rebalance is unknown and not 0, and what it forgoes counts."""
+    found = scaling_cost(group(tmp_path, [receipt("a", 0, 20, 4000), receipt("a", 24, 40, 6400)]))
+    (only,) = found.each
+    assert (only.baseline, only.depth_1s, only.recovery_s) == (0, None, None)
+    assert found.worst_dip.value is None
+    assert only.forgone > 400
+
+
+def test_a_rebalance_without_a_backlog_costs_nothing(tmp_path):
+    """Pods that have no work go without nothing; and what came before the first step up is none of its cost."""
+    later = [*JOINED, given_up(45, "a", 0), assigned(46, "b", 0), given_up(12, "a", 0), assigned(13, "b", 0)]
+    done = [receipt("a", 0, 22, 4400), receipt("a", 22, 24.5, 375), receipt("a", 24.5, 40, 6200)]
+    assert scaling_cost(group(tmp_path, done, events=later)).rebalances.value == 1
+
+
+def test_a_scaling_that_clears_nothing_has_no_share(tmp_path):
+    """Four pods that do what two can do at their best have cleared nothing: no data, and never a pass."""
+    found = scaling_cost(group(tmp_path, [receipt("a", 0, 40, 8000)]))
+    assert "cleared nothing" in found.share.why
+
+
+def test_a_group_that_never_scaled_has_no_cost(tmp_path):
+    """Nor has one whose lag was gone when it did."""
+    done = [receipt("a", 0, 40, 8000)]
+    assert "never raised" in scaling_cost(group(tmp_path, done, moves=MOVES[:1])).forgone.why
+    (tmp_path / "gone").mkdir()
+    assert "never above" in scaling_cost(group(tmp_path / "gone", done, lag=lags({0: 0, 10: 1000, 19: 0, 30: 0}))).forgone.why
+
+
+def test_a_rebalance_ends_where_the_next_one_begins(tmp_path):
+    """A second after its last handover, or at the next one's first cause."""
+    events = [*JOINED, report(24, "d", "subscribed"), assigned(26, "d", 3)]
+    first, second = rebalance_costs(group(tmp_path, [receipt("a", 0, 40, 8000)], events=events), 20)
+    assert (first.t, first.until, second.t, second.until) == (22, 24, 24, 27)
+
+
+def test_new_partitions_force_a_rebalance(tmp_path):
+    """Added at 30 s, seen at 31 s, all handed over at 32 s while a quarter of the rate is lost for a second."""
+    events = [*JOINED, *(assigned(at, "c", number, owned=9) for at, number in ((31, 4), (32, 5)))]
+    done = [receipt("a", 0, 31, 12_400), receipt("a", 31, 32, 300), receipt("a", 32, 50, 7200)]
+    times = TIMES | {"repartitioned": 30}
+    given = {"profile": PROFILE["profile"], "workload": WORK, "policy": whole.scaled(100), "partitions_after": 6}
+    profile = {"steps": [*PROFILE["profile"]["steps"], {"at": 30, "rate": 1, "phase": "repartition"}], "duration": 100}
+    record = built.record(
+        tmp_path,
+        inputs=given | {"profile": profile},
+        times=times,
+        transitions=MOVES,
+        receipts=done,
+        group_events=[*TOLD, *OWNED, *events],
+        samples=LAG,
+    )
+    found = forced_rebalance(record)
+    assert (found.after_s.value, found.seconds.value, found.handed_over.value) == pytest.approx((1, 1, 2))
+    assert found.depth_1s.value == pytest.approx(0.25)
+    assert found.recovery_s.value == pytest.approx(1.8, abs=0.11)
+    assert found.forgone.value == pytest.approx(100, rel=0.1)
+
+
+def test_partitions_that_nobody_saw_force_nothing(tmp_path):
+    """A group that does not rebalance has no such rebalance, and one that never grew has none either."""
+    done = [receipt("a", 0, 40, 8000)]
+    assert "no partitions were added" in forced_rebalance(group(tmp_path, done)).depth_1s.why
+
+
+def test_only_rebalances_beyond_p_are_the_surplus_pods(tmp_path):
+    """From 4 pods on 4 partitions to 6: the one that joins then; the way to 4 is no surplus."""
+    moves = [*MOVES, *built.replicas((28, 6, 4), (30.5, 6, 6))]
+    events = [*JOINED, report(30, "e", "subscribed"), assigned(31, "e")]
+    done = [receipt("a", 0, 30, 9000), receipt("a", 31, 50, 5700)]
+    found = surplus_rebalances(group(tmp_path, done, moves=moves, events=events))
+    assert found.rebalances.value == 1
+    assert found.worst_dip.value == pytest.approx(1.0, abs=0.01)
+    assert "beyond its 4 partitions" in surplus_rebalances(group(tmp_path, done)).worst_dip.why
+
+
+def test_a_real_spike_is_worth_its_rebalances():
+    """The committed record of 24 pods on a 10x spike: two rebalances, and a fifteenth of what they cleared."""
+    found = scaling_cost(Record(FOLDER / "records" / "plateau-lag-150-aefb63be"))
+    assert found.rebalances.value == 2
+    assert found.share.value == pytest.approx(0.0675, abs=0.001)
+    assert found.worst_dip.value == pytest.approx(0.155, abs=0.001)

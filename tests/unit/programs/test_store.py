@@ -1,0 +1,136 @@
+"""The shared store works on as many writes as it has slots, in turn, and each takes the longer the more wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.programs.consumer.downstream import SharedSlots
+from lab.programs.store import Connection, Schedule, Write
+
+
+def write(seconds=0.05, since=0.0):
+    """A write that tells no one."""
+    return Write(seconds, since, lambda _: None)
+
+
+def replay(slots, contention, callers, seconds, until):
+    """How many writes a store does ``until`` s for so many callers, each of which is back at once."""
+    schedule, done, now = Schedule(slots, contention), 0, 0.0
+    for _ in range(callers):
+        schedule.add(write(seconds))
+    working = schedule.begin(now)
+    while True:
+        first = min(working, key=lambda one: one.end)
+        if (now := first.end) > until:
+            return done
+        working.remove(first)
+        schedule.finish(first)
+        done += 1
+        schedule.add(write(seconds, now))
+        working += schedule.begin(now)
+
+
+@pytest.mark.parametrize(
+    ("callers", "contention", "writes"), [(6, 1.0, 1200), (12, 1.0, 2400), (24, 0.0, 2400), (24, 1.0, 1200), (24, 0.5, 1600)]
+)
+def test_throughput_follows_the_declared_law(callers, contention, writes):
+    """12 slots and writes of 50 ms, for 10 s: as many as callers up to 12, then the same or fewer."""
+    assert replay(12, contention, callers, 0.05, 10.0) == pytest.approx(writes, rel=0.02)
+
+
+@given(st.integers(1, 5), st.lists(st.floats(0.001, 1), min_size=1, max_size=30))
+def test_no_more_are_in_work_than_there_are_slots(slots, lengths):
+    """And each write that was added is begun once, in order."""
+    schedule = Schedule(slots, 1.0)
+    writes = [write(length) for length in lengths]
+    for one in writes:
+        schedule.add(one)
+    begun = working = schedule.begin(0.0)
+    while working:
+        assert schedule.busy == len(working) <= slots
+        first = min(working, key=lambda one: one.end)
+        schedule.finish(first)
+        more = schedule.begin(first.end)
+        begun = begun + more
+        working = [one for one in working if one is not first] + more
+    assert begun == writes
+    assert schedule.open == 0
+
+
+def test_a_late_program_costs_a_full_store_nothing():
+    """The next write of a slot counts from the end of the one before, also where the timer came 30 ms late."""
+    schedule = Schedule(1, 0.0)
+    one, two = write(0.05), write(0.05)
+    schedule.add(one)
+    schedule.add(two)
+    schedule.begin(10.0)
+    schedule.finish(one)
+    schedule.begin(one.end + 0.03)
+    assert two.end == pytest.approx(one.end + 0.05)
+
+
+def test_a_write_that_waits_is_withdrawn_with_its_pod():
+    """One that is in work is done to its end."""
+    schedule = Schedule(1, 0.0)
+    one, two = write(), write()
+    schedule.add(one)
+    schedule.add(two)
+    schedule.begin(0.0)
+    schedule.withdraw(one)
+    schedule.withdraw(two)
+    assert (schedule.busy, schedule.open) == (1, 1)
+
+
+@pytest.fixture
+def address():
+    """A store of one slot on a free port, in a thread."""
+    loop, schedule = asyncio.new_event_loop(), Schedule(1, 0.0)
+
+    def begin():
+        for one in schedule.begin(time.monotonic()):
+            loop.call_at(one.end, finish, one)
+
+    def finish(one):
+        schedule.finish(one)
+        one.done(one)
+        begin()
+
+    server = loop.run_until_complete(loop.create_server(lambda: Connection(schedule, begin), "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield "{}:{}".format(*server.sockets[0].getsockname())
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    server.close()
+    loop.close()
+
+
+def test_two_pods_share_one_slot(address):
+    """Four writes of 50 ms each by two pods take 400 ms together, where each pod alone takes 200."""
+    begun = time.monotonic()
+    pods = [threading.Thread(target=lambda: [SharedSlots(2, address).work(100) for _ in range(4)]) for _ in range(2)]
+    for pod in pods:
+        pod.start()
+    for pod in pods:
+        pod.join()
+    assert 0.39 <= time.monotonic() - begun < 1
+
+
+def test_a_write_is_given_up_when_the_drain_time_is_over(address):
+    """As any work is: no receipt, no commit."""
+    abandon, begun = threading.Event(), time.monotonic()
+    threading.Timer(0.1, abandon.set).start()
+    assert not SharedSlots(1, address).work(60_000, abandon)
+    assert time.monotonic() - begun < 2
+
+
+def test_a_store_that_is_not_there_is_an_error():
+    """The program ends by it, and its pod is restarted: nothing was written."""
+    with pytest.raises(OSError, match="refused"):
+        SharedSlots(1, "127.0.0.1:1").work(10)

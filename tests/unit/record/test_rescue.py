@@ -1,0 +1,167 @@
+"""What a killed session leaves is closed later, and judged up to then; what another session writes is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from lab.errors import InputError, LabFault, NoData
+from lab.host import identity
+from lab.record import rescue, trial
+from lab.record.ledger import CHECKPOINT, INGESTED, LEDGER, VERDICT
+from lab.record.ledger.ingest import TABLES
+from lab.record.rescue import OWNER, claim, rescue_all
+from lab.record.store import STAGING, Record, opened
+from lab.record.trial import Offsets
+from tests.unit.measure import whole
+
+COUNT, BATCH = 40, 10
+
+
+def no_spark() -> SparkSession:
+    """Nothing here is to be settled."""
+    raise AssertionError("Spark was asked for")
+
+
+def running(folder: Path) -> Path:
+    """A record that this process writes: its trial was driven from 20 s on, and is known until 31.5 s."""
+    folder.mkdir(parents=True)
+    known = whole.trial(
+        whole.inputs(),
+        begun=10.0,
+        ended="running",
+        times={"settling": 11.0, "driving": 20.0},
+        offsets={0: Offsets(30, 25)},
+        finished=None,
+    )
+    known.write(folder)
+    claim(folder)
+    event = {"t": 30.0, "kind": "Pod", "name": "a", "event": "ADDED", "object": {"metadata": {"name": "a"}}}
+    (folder / "transitions.jsonl").write_text(json.dumps(event) + '\n{"t": 32.0, "kind": "Po')
+    reports = [{"t": at, "mono": at, "pod": "a", "event": "started"} for at in (31.5, 12.0)]
+    (folder / "group_events.jsonl").write_text("".join(json.dumps(one) + "\n" for one in reports))
+    return folder
+
+
+def die(folder: Path) -> None:
+    """Let the session be one that has ended: its pid is another's now."""
+    own = identity.identify(os.getpid())
+    assert own
+    (folder / OWNER).write_text(json.dumps(asdict(replace(own, ticks=own.ticks - 1))))
+
+
+def test_a_killed_sessions_record_is_closed_up_to_then(tmp_path: Path) -> None:
+    """A line that was cut short is left out; what can't be had is named; the end is the last moment that is known."""
+    folder = running(tmp_path / "records" / "x")
+    with pytest.raises(InputError, match="never closed"):
+        opened(folder)
+    die(folder)
+    rescue_all(tmp_path, no_spark)
+    record = opened(folder)
+    assert record.trial.ended == "killed: the record knows the trial until 1970-01-01 00:00:31 UTC"
+    assert not record.finished
+    assert (record.driven, record.end) == (20.0, 31.5)
+    assert record.phase_lengths == [("settling", 9.0), ("driving", 11.5), ("closing the record", 0.0)]
+    assert record.offsets == {0: Offsets(30, 25)}
+    assert (len(record.transitions), record.group_events["t"].tolist()) == (1, [12.0, 31.5])
+    assert set(record.trial.missing) == {"load", "samples", "hpa.log", LEDGER}
+    with pytest.raises(NoData, match=r"no reconciliation.json: its session was killed, and the topic is gone with its broker"):
+        _ = record.reconciliation
+    assert sorted(path.name for path in folder.iterdir()) == ["group_events.parquet", "transitions.parquet", "trial.json"]
+
+
+def test_a_session_that_lives_is_left_alone(tmp_path: Path) -> None:
+    """Its record is not touched, nor is one of which no session is known."""
+    folder = running(tmp_path / "x")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    rescue_all(folder, no_spark)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    rescue.release(folder)
+    rescue_all(folder, no_spark)
+    with pytest.raises(InputError, match="never closed"):
+        opened(folder)
+
+
+def staged(folder: Path) -> Path:
+    """A ledger of which all is ingested: two files of events that count and one that doesn't, and the receipts of all."""
+    ledger = folder / STAGING / LEDGER / LEDGER
+    for name in ("events", "receipts", CHECKPOINT):
+        (ledger / name).mkdir(parents=True)
+    rows = {"partition": 0, "offset": range(COUNT), "entity_id": 7, "seq": range(COUNT), "ts": 0, "crc": 5}
+    events = pd.DataFrame(rows).astype("int64").astype({"partition": "int32"})
+    for number, part in enumerate((events[:30], events[30:], events[30:])):
+        part.to_parquet(ledger / "events" / f"{number}.parquet")
+    columns = [one.split()[0] for one in TABLES["receipts"].split(", ")]
+    receipts = [("a", 0, at, at + BATCH - 1, BATCH, 5 * BATCH, 1.0 + at, 2.0 + at) for at in range(0, COUNT, BATCH)]
+    table = pd.DataFrame(receipts, columns=columns).astype({"partition": "int32"})
+    table.to_parquet(ledger / "receipts" / "0.parquet")
+    files = {"events": ["0.parquet", "1.parquet"], "receipts": ["0.parquet"]}
+    (ledger / INGESTED).write_text(json.dumps(files))
+    return ledger
+
+
+def test_a_ledger_that_was_ingested_is_settled_without_a_broker(
+    spark: Callable[[], SparkSession], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the session was killed before the verdict or while the ledger was moved to its place, and wherever it lies."""
+    folder = running(tmp_path / "before")
+    staged(folder)
+    replace(trial.read(folder), ended="complete").write(folder)
+    die(folder)
+    folder = folder.rename(tmp_path / "after")
+    with monkeypatch.context() as patch:
+        patch.setattr("lab.record.ledger.settle.check", lambda *_: (_ for _ in ()).throw(LabFault("no memory")))
+        with pytest.raises(LabFault, match="no memory"):
+            rescue_all(folder, spark)
+    assert opened(folder).trial.missing[LEDGER] == "its session was killed"
+    rescue_all(folder, spark)
+    record = opened(folder)
+    assert record.reconciliation.exact
+    assert (record.reconciliation.produced, record.reconciliation.processed) == (COUNT, COUNT)
+    assert (record.trial.ended, set(record.trial.missing)) == ("complete", {"load", "samples", "hpa.log"})
+    assert sorted(path.name for path in (folder / LEDGER / "events").iterdir()) == ["0.parquet", "1.parquet"]
+    assert not (folder / STAGING).exists()
+
+    staging = folder / STAGING / LEDGER
+    staging.mkdir(parents=True)
+    for name in (LEDGER, VERDICT):
+        (folder / name).rename(staging / name)
+    files = record.trial.files or {}
+    left = {name: value for name, value in files.items() if name != VERDICT and not name.startswith(LEDGER)}
+    replace(record.trial, files=left, missing={LEDGER: "x"}).write(folder)
+    rescue_all(folder, no_spark)
+    assert (opened(folder).trial.files, opened(folder).trial.missing) == (files, {})
+
+
+def test_a_ledger_of_a_part_of_the_events_is_none(tmp_path: Path) -> None:
+    """How many were read is said; what is left of them is removed."""
+    folder = running(tmp_path / "x")
+    (staged(folder) / INGESTED).unlink()
+    die(folder)
+    rescue_all(folder, no_spark)
+    why = opened(folder).trial.missing[LEDGER]
+    assert why == "its session was killed when 50 events were read from it, and the topic is gone with its broker"
+    assert not (folder / STAGING).exists()
+
+
+def test_a_session_that_was_killed_is_known_by_its_process(tmp_path: Path) -> None:
+    """Of a process that has ended, and of none."""
+    folder = running(tmp_path / "x")
+    child = subprocess.Popen(["sleep", "60"])
+    (folder / OWNER).write_text(json.dumps(asdict(identity.identify(child.pid))))
+    shutil.copytree(folder, tmp_path / "y")
+    rescue_all(folder, no_spark)
+    assert Record(folder).trial.files is None
+    child.kill()
+    child.wait()
+    rescue_all(tmp_path / "y", no_spark)
+    assert opened(tmp_path / "y").trial.ended.startswith("killed: ")

@@ -1,0 +1,87 @@
+"""Runs beside each other: the median and the band are those of the runs, and a difference is taken within a duet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lab.report import bands, drawing, glance
+from lab.report.compare import comparison_chart
+from tests.unit.report.test_compare import curves
+
+
+def runs(*levels: float, trial: str = "a", samples: int = 50) -> pd.DataFrame:
+    """Curves of one trial whose runs have these levels of lag."""
+    t = np.arange(float(samples))
+    parts = [pd.DataFrame({"trial": trial, "run": n, "t": t, "value": level}) for n, level in enumerate(levels)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_a_band_holds_all_runs_and_its_line_is_their_median() -> None:
+    """At each moment; a trial of one run has no band."""
+    found = bands.spread(pd.concat([runs(10, 30, 20), runs(5, trial="b")]))
+    assert set(found["trial"]) == {"a"}
+    assert found[["value", "low", "high"]].drop_duplicates().to_numpy().tolist() == [[20, 10, 30]]
+
+
+def test_a_run_that_ended_is_in_no_later_band() -> None:
+    """Its last sample says nothing of what follows."""
+    long = runs(10, 30)
+    found = bands.spread(long[(long["run"] == 0) | (long["t"] <= 20)])
+    assert found[found["t"] > 21][["value", "low", "high"]].drop_duplicates().to_numpy().tolist() == [[10, 10, 10]]
+
+
+def test_a_count_is_in_force_to_the_end_of_its_run() -> None:
+    """Its last change says nothing of when the run ended."""
+    counts = pd.concat([runs(4, 6), runs(9, 9).query("t == 40")])
+    found = bands.spread(counts.query("t in (0, 40)"), counts.groupby(["trial", "run"])["t"].max() + 10)
+    assert (found["t"].iloc[0], found["t"].iloc[-1]) == (0, 59)
+    assert found[["low", "high"]].iloc[[0, -1]].to_numpy().tolist() == [[4, 6], [9, 9]]
+
+
+def test_a_difference_is_of_the_two_sides_of_one_duet() -> None:
+    """Run by run: what both sides share is not in it, however far runs are apart."""
+    both = pd.concat([runs(100, 1000), runs(90, 980, trial="b")])
+    found = bands.difference(both, ("a", "b"))
+    assert found[["value", "low", "high"]].drop_duplicates().to_numpy().tolist() == [[15, 10, 20]]
+
+
+@pytest.fixture
+def spec() -> dict[str, Any]:
+    """The chart of a duet of three runs as a Vega-Lite spec."""
+    several = pd.concat([curves(2).assign(run=n, value=lambda one, n=n: one["value"] + n) for n in range(3)])
+    return comparison_chart(several, "duet", "made up", [("trial 0", "trial 1")]).to_dict()
+
+
+def test_the_difference_of_a_duet_lies_below_on_the_same_axis(spec: dict[str, Any]) -> None:
+    """The panels share their time; only the lowest has it written; the difference has its unit."""
+    assert [view["name"] for view in spec["vconcat"]] == ["lag", "replicas", "throughput", "difference"]
+    assert "Lag, difference (messages)" in str(spec["vconcat"][3])
+    assert "Time since the spike began (s)" in str(spec["vconcat"][3])
+    assert "Time since the spike began (s)" not in str(spec["vconcat"][2])
+
+
+def test_repeats_are_a_band_and_a_line_for_each_trial(spec: dict[str, Any]) -> None:
+    """Not a line a run."""
+    for view in spec["vconcat"][:3]:
+        marks = [layer["mark"]["type"] for layer in view["layer"]]
+        assert marks == ["line", "area", "area", "rule"]
+
+
+def test_it_can_be_drawn() -> None:
+    """The pair is named in the picture, also where both sides are equal all the time."""
+    same = pd.concat([curves(1), curves(1).assign(trial="other")])
+    picture = drawing.svg(comparison_chart(same, "A/A", "made up", [("trial 0", "other")]))
+    assert "trial 0 less other" in picture
+
+
+def test_a_small_chart_has_a_band_for_repeats_too() -> None:
+    """A line a trial and not a line a run, on the session's page as in the evidence."""
+    several = pd.concat([curves(2).assign(run=n, value=lambda one, n=n: one["value"] + n) for n in range(6)])
+    part = several[several["panel"] == "lag"].assign(end=50.0)
+    panel = glance._panel(part, "lag", ["trial 0", "trial 1"], [0.0, 50.0]).to_dict()
+    assert [layer["mark"]["type"] for layer in panel["layer"]] == ["line", "area", "area"]
+    assert max(map(len, panel["datasets"].values())) == 2 * glance.MOMENTS

@@ -1,0 +1,42 @@
+"""The main numbers over the sessions: what is compared is the same number at the same scale."""
+
+from __future__ import annotations
+
+import json
+
+from lab.report.trend import main_numbers, trend
+from tests.unit.report.sessions import BREACHED, HEAD, HELD, INVARIANT, NO_DATA, content
+
+KEY = f"002 reaction: {HELD['objective']} (standard)"
+
+
+def line(day: int, **metrics: float) -> str:
+    """A line of Allure's history of a session on a day of November 2023."""
+    return json.dumps({"timestamp": 1_700_000_000_000 + day * 86_400_000, "metrics": metrics, "testResults": {}})
+
+
+def test_the_main_number_is_of_the_first_claim_that_has_one() -> None:
+    """Neither an invariant nor a control is a result; a test whose claims have no number has none."""
+    other = INVARIANT | {"experiment": "5 brokers"}
+    made = content([INVARIANT | {"objective": "lost", "measured": 0.0}, HELD, BREACHED, NO_DATA, other], [], HEAD)
+    assert [main.key for main in main_numbers(made)] == [KEY]
+
+
+def test_allure_orders_the_numbers_like_the_experiments() -> None:
+    """It sorts keys letter by letter: 3 before 10."""
+    made = content([HELD | {"experiment": name} for name in ("10 lag", "3 dip", "1 signal")], [], HEAD)
+    assert [key[:4] for key in sorted(main.key for main in main_numbers(made))] == ["001 ", "003 ", "010 "]
+
+
+def test_a_trend_has_a_column_for_each_session_that_has_the_number() -> None:
+    """The newest last; a session at another scale has other numbers and no column."""
+    history = [line(0, **{KEY: 80.0}), line(1, **{"other (quick)": 1.0}), line(2, **{KEY: 75.5}), line(3, **{KEY: 71.2})]
+    table = trend(content([HELD], [], HEAD), history)
+    assert table is not None
+    assert list(table.head) == ["experiment", "number", "unit", "2023-11-14 22:13", "2023-11-16 22:13", "now"]
+    assert [cell.text for cell in table.cells[0]][2:] == ["s", "80", "75.5", "71.2"]
+
+
+def test_the_first_session_has_no_trend() -> None:
+    """There is nothing to compare it with."""
+    assert trend(content([HELD], [], HEAD), [line(0, **{KEY: 71.2})]) is None

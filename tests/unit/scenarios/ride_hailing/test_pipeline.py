@@ -1,0 +1,135 @@
+"""The pipeline's own streaming query, by a real Spark, on files in the place of Kafka; and the reader of its table."""
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from lab.kafka import emitted, event
+from tests.scenarios.ride_hailing.programs import dashboard, pipeline
+from tests.scenarios.ride_hailing.programs.pipeline import Table
+from tests.scenarios.ride_hailing.programs.surge import DRIVER, REQUEST, payload
+from tests.unit.scenarios.ride_hailing.streams import PARTITION, Topic, configured
+
+T0 = 1_700_000_000  # s
+SOON = {"spark.sql.streaming.fileSink.log.compactInterval": "2", "spark.sql.streaming.minBatchesToRetain": "2"}
+PROGRESS = {
+    "batchId": 7,
+    "numInputRows": 12,
+    "durationMs": {"triggerExecution": 420},
+    "eventTime": {"watermark": "2023-11-14T22:13:20.000Z"},
+    "stateOperators": [
+        {
+            "numRowsTotal": 5,
+            "memoryUsedBytes": 800,
+            "numRowsDroppedByWatermark": 2,
+            "customMetrics": {"numDroppedDuplicateRows": 3},
+        }
+    ],
+}
+
+
+def ride(partition, offset, at, kind=REQUEST, zone=0):
+    """An emitted event of ``at`` s after T0."""
+    value = event.encode(1, offset, round((T0 + at) * 1e9), payload(kind, zone))
+    return emitted.encode(value, partition, offset, T0 + at + 0.5)
+
+
+def run(spark, topic, table, emits=True):
+    """The query over all that is in ``topic`` and not yet in ``table``; the summaries of its batches."""
+    session = spark()
+    with configured(session, pipeline.SETTINGS | SOON):
+        query = pipeline.start(topic.read(session), emits, table, availableNow=True)
+        assert query.awaitTermination(300)
+    return pipeline.progress(query, -1)
+
+
+@pytest.fixture(scope="module")
+def streamed(spark, tmp_path_factory):
+    """(the table, the summaries of its batches, the reader's reports): two starts of a driver, with a watermark of 60 s."""
+    folder = tmp_path_factory.mktemp("pipeline")
+    topic, table = Topic(folder / "topic"), Table(folder / "storage", watermark_s=60)
+    topic.add(ride(0, 0, 0), ride(0, 1, 1, DRIVER), ride(1, 0, 100))
+    topic.add(ride(1, 0, 100), ride(0, 2, 70), ride(0, 3, 130, DRIVER, 1))  # repeated; 30 s late; new
+    topic.add(ride(0, 4, 20), ride(0, 0, 0), ride(1, 1, 140))  # later than the watermark, one of them repeated; new
+    batches = run(spark, topic, table)
+    topic.add(ride(1, 1, 140), ride(1, 2, 141))  # repeated after the driver has started again; new
+    topic.add(ride(1, 3, 400))
+    topic.add(ride(1, 4, 401))
+    batches += run(spark, topic, table)
+    return table, batches, list(dashboard.Reader(table.rows).take())
+
+
+@pytest.mark.services
+def test_each_event_is_in_the_table_once(spark, streamed):
+    """Whether it came again before or after the driver's second start; but for the one later than the watermark."""
+    table, *_ = streamed
+    rows = spark().read.parquet(str(table.rows)).toPandas()
+    found = sorted(zip(rows["partition"], rows["offset"], strict=True))
+    assert found == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (1, 3), (1, 4)]
+    one = rows[(rows["partition"] == 0) & (rows["offset"] == 3)].iloc[0]
+    assert (one["seq"], one["kind"], one["zone"], one["at"].timestamp()) == (3, DRIVER, 1, T0 + 130)
+    assert one["processed"] - one["at"] == pd.Timedelta(seconds=0.5)
+
+
+@pytest.mark.services
+def test_what_is_dropped_is_counted(streamed):
+    """Repeated rows, and rows that came later than the watermark, by batch; a repeated one may be of these."""
+    _, batches, _ = streamed
+    assert [one["input"] for one in batches] == [3, 3, 3, 2, 1, 1]
+    assert [one["repeated"] for one in batches] == [0, 1, 0, 1, 0, 0]
+    assert [one["beyond_watermark"] for one in batches] == [0, 0, 2, 0, 0, 0]
+
+
+@pytest.mark.services
+def test_the_state_is_bounded_by_the_watermark(streamed):
+    """A row is dropped when the watermark, 60 s behind the newest event, is 60 s past it."""
+    _, batches, _ = streamed
+    assert [one["state_rows"] for one in batches] == [3, 5, 4, 5, 6, 2]
+
+
+@pytest.mark.services
+def test_the_files_of_the_checkpoint_are_bounded(streamed):
+    """Those of the last batches are kept: two here, a hundred by Spark's default."""
+    table, batches, _ = streamed
+    files = table.files()
+    assert files["offsets"] <= 4 < len(batches)
+    assert files["rows"] >= len(batches)  # which the retention bounds
+    assert files["log"] == len(batches)
+    assert files["state"] > 0
+
+
+@pytest.mark.services
+def test_the_reader_sees_each_batch_as_it_was_committed(streamed):
+    """How far the table has come by partition, how many rows came late, and the newest event, past the compact log."""
+    *_, reports = streamed
+    assert [one["rows"] for one in reports] == [3, 2, 1, 1, 1, 1]
+    assert [one["late"] for one in reports] == [0, 1, 1, 1, 1, 1]
+    last = reports[-1]
+    assert last["offsets"] == {"0": 4, "1": 5}
+    assert (last["events"], last["seqs"], last["newest"]) == (9, sum(range(4)) + sum(range(5)), T0 + 401)
+
+
+@pytest.mark.services
+def test_past_the_group_an_event_has_the_place_of_its_own_record(spark, tmp_path):
+    """And nobody has processed it."""
+    topic, table = Topic(tmp_path / "topic"), Table(tmp_path / "storage")
+    topic.add(ride(0, 5, 1)[: event.SIZE], ride(0, 6, 2)[: event.SIZE])
+    run(spark, topic, table, emits=False)
+    rows = pq.read_table(next(table.rows.glob("*.parquet"))).to_pylist()
+    places = [(row["partition"], row["offset"], row["seq"], row["processed"]) for row in rows]
+    assert places == [(PARTITION, 0, 5, None), (PARTITION, 1, 6, None)]
+
+
+def test_a_summary_is_of_sparks_progress():
+    """The counts of the state's one operator; none where there is no state yet."""
+    assert pipeline.summary(PROGRESS) == {
+        "batch": 7,
+        "input": 12,
+        "batch_s": 0.42,
+        "watermark": "2023-11-14T22:13:20.000Z",
+        "state_rows": 5,
+        "state_bytes": 800,
+        "beyond_watermark": 2,
+        "repeated": 3,
+    }
+    assert pipeline.summary(PROGRESS | {"stateOperators": []})["state_rows"] == 0

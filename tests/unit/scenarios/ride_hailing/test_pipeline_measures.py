@@ -1,0 +1,93 @@
+"""The measures of the pipeline on records written by hand, where every number is known."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.scenarios.ride_hailing.measure import pipeline
+from tests.scenarios.ride_hailing.programs.surge import ZONES, Demand
+from tests.unit.measure import built
+from tests.unit.measure.conftest import report
+from tests.unit.scenarios.ride_hailing.test_measures import ledger
+
+
+def seen(t, offsets, events=0, seqs=0, zones=None):
+    """The reader's report of a batch that was available at ``t``."""
+    told = {"batch": t, "available": t, "rows": 1, "offsets": offsets, "zones": zones or {}}
+    return report(t, "pipeline", "table", events=events, seqs=seqs, late=3, **told)
+
+
+def done(t, watermark=0, **more):
+    """The driver's report of a batch."""
+    told = {"batch": t, "input": 1, "batch_s": 0.5, "state_rows": 2, "state_bytes": 100, "beyond_watermark": 0, "repeated": 1}
+    told |= {"watermark": datetime.fromtimestamp(watermark, UTC).isoformat(), "files": {"rows": 2, "log": 3}}
+    return report(t, "pipeline", "batch", **told | more)
+
+
+EVENTS = ((0, 0, 1, 105), (0, 1, 1, 110), (0, 2, 1, 119), (1, 0, 1, 125))  # their seqs are 0 to 3
+
+
+def record(folder, *reports, events=EVENTS):
+    """Traffic from 110 to 130 with ``events``; the profile has one a second."""
+    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"))
+    ledger(folder, *events)
+    return built.record(folder, inputs=content, group_events=[*told, *reports])
+
+
+def test_freshness_is_of_what_the_table_lacks(tmp_path):
+    """110 lacks until 114, 119 until 121 and 125 until the end; what is newest in the table is 105, 110 and then 119."""
+    made = record(tmp_path, seen(108, {"0": 1}), seen(114, {"0": 2}), seen(121, {"0": 3}))
+    found = pipeline.freshness(made, "spike")
+    assert (found.median.value, found.worst.value) == (0.25, 4.75)
+    assert found.newest.value == pytest.approx(6.875)
+    assert "no phase drain" in pipeline.freshness(made, "drain").p99.why
+
+
+def test_an_empty_table_has_no_age(tmp_path):
+    """It is no data, and no age of 0."""
+    assert "empty" in pipeline.freshness(record(tmp_path, seen(111, {"0": 1})), "spike").newest.why
+
+
+def test_surge_is_held_against_the_demand(tmp_path):
+    """A board that shows each second's true multipliers, and one that shows none."""
+    demand = Demand(1)
+    zones = [{f"zone-{zone}": demand.multiplier(zone, t) for zone in range(ZONES)} for t in range(30)]
+    events = [(0, seq, 1, 100 + seq) for seq in range(30)]
+    true = pipeline.surge(record(tmp_path, *(seen(100 + t, {}, zones=zones[t]) for t in range(30)), events=events), "spike")
+    assert true.table.value > 95
+    assert 0 < true.at_best.value < 100  # an event a second is too few for six zones
+    (tmp_path / "wrong").mkdir()
+    assert pipeline.surge(record(tmp_path / "wrong", seen(100, {}, zones={"zone-0": 9.0})), "spike").table.value == 0
+
+
+@pytest.mark.parametrize(
+    ("offsets", "events", "seqs", "unequal"),
+    [
+        ({"0": 3, "1": 1}, 4, 6, 0),
+        ({"0": 2}, 2, 1, 0),
+        ({"0": 3}, 2, 1, 1),  # one lacks
+        ({"0": 2}, 3, 2, 1),  # one is there twice
+        ({"0": 3}, 3, 2, 1),  # one lacks and another is there twice
+    ],
+)
+def test_the_table_is_held_against_the_ledger(tmp_path, offsets, events, seqs, unequal):
+    """As far as it has come in each partition."""
+    made = record(tmp_path, seen(108, {"0": 1}, 1, 0), seen(121, offsets, events, seqs))
+    assert pipeline.unequal(made).value == unequal
+
+
+def test_the_state_is_held_against_the_watermark(tmp_path):
+    """At a watermark of 115 with a delay of 5 s rows from 110 on may be there, but for 110 itself: two."""
+    assert pipeline.over_watermark(record(tmp_path, done(126, 115, state_rows=2)), 5).value == 0
+    (tmp_path / "more").mkdir()
+    assert pipeline.over_watermark(record(tmp_path / "more", done(120), done(126, 115, state_rows=4)), 5).value == 2
+
+
+def test_a_pipelines_batches_are_summed_up(tmp_path):
+    """Counts of what was dropped, and the most of what is kept."""
+    made = record(tmp_path, done(111), done(112, state_rows=9, beyond_watermark=4, batch_s=1.5), seen(112, {"0": 1}, 7))
+    found = pipeline.pipeline(made)
+    assert (found.batches.value, found.batch_s.value, found.rows.value, found.late.value) == (2, 1.0, 7, 3)
+    assert (found.repeated.value, found.beyond.value, found.state_rows.value, found.files.value) == (2, 4, 9, 5)
+    (tmp_path / "none").mkdir()
+    assert "no batch" in pipeline.over_watermark(record(tmp_path / "none"), 5).why
