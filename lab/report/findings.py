@@ -111,8 +111,14 @@ def _modules(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(answer.test["id"].partition("::")[0] for answer in experiment.answers))
 
 
+def runs(head: Mapping[str, Any]) -> int:
+    """How many runs of each trial the session of this ``head`` has: 1 where it does not say."""
+    found = RUNS.match(str(head.get("runs", "")))
+    return int(found.group()) if found else 1
+
+
 def _options(head: Mapping[str, Any]) -> list[str]:
     """How pytest is asked for as many runs at the same scale."""
-    runs, scale = RUNS.match(str(head.get("runs", ""))), str(head.get("scale", "")).partition(":")[0]
+    repeat, scale = runs(head), str(head.get("scale", "")).partition(":")[0]
     chosen = [f"--scale={scale}"] if scale else []
-    return [*chosen, f"--repeat={runs.group()}"] if runs and runs.group() != "1" else chosen
+    return [*chosen, f"--repeat={repeat}"] if repeat > 1 else chosen

@@ -6,7 +6,7 @@ and keeps them only if they give the same verdicts. ``python -m tests.records`` 
 keeps these verdicts: after a measure was changed on purpose.
 
     judged/records/<trial-id>/   the small records
-    judged/verdicts.json         by session and test: its rows of verdicts.json
+    judged/verdicts.json         how many runs each trial has; by session and test: its rows of verdicts.json
 
 ``--evidence docs/evidence/NAME`` keeps the records of all tests of one session instead, with the same two, and writes its
 findings beside them (:mod:`lab.report.findings`). In docs/evidence it is listed on docs/findings.md, too.

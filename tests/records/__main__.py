@@ -52,7 +52,8 @@ def publish(results: Sequence[Path], folder: Path) -> None:
     kinds = [name for name, (_, path) in SESSIONS.items() if all(test.startswith(path) for test in tests)]
     if not kinds:
         raise InputError(results[0], "tests", tests[0], f"tests of {' or '.join(path for _, path in SESSIONS.values())}")
-    keep(results, folder, [max(kinds, key=lambda name: len(SESSIONS[name][1]))], MOST_EVIDENCE, whole=True)
+    session = max(kinds, key=lambda name: len(SESSIONS[name][1]))
+    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=findings.runs(content["head"]))
     leave_out(content, folder)
     print(findings.write(content, folder))
     beside = folder.resolve().parent
@@ -76,11 +77,19 @@ def leave_out(content: Mapping[str, Any], folder: Path) -> None:
     write_json(folder / VERDICTS, stored)
 
 
-def keep(results: Sequence[Path], target: Path, sessions: Sequence[str], most: int, *, whole: bool = False) -> None:
+def keep(
+    results: Sequence[Path],
+    target: Path,
+    sessions: Sequence[str],
+    most: int,
+    *,
+    whole: Sequence[str] = (),
+    repeat: int = 1,
+) -> None:
     """Put small records of ``results`` and their verdicts in the place of those in ``target``: at most so many bytes.
 
-    Of the tests of these ``sessions`` the cheapest of each module are kept, or with ``whole`` all. Raises :class:`LabFault`
-    where the small records give other verdicts, or all of them are larger than that.
+    Of the tests of these ``sessions`` the cheapest of each module are kept, or all of ``whole``. Each trial has ``repeat``
+    records. Raises :class:`LabFault` where the small records give other verdicts, or all of them are larger than that.
     """
     with tempfile.TemporaryDirectory(prefix="elastic-lab-records-") as scratch:
         large, small = Path(scratch, "whole"), Path(scratch, "small")
@@ -92,7 +101,7 @@ def keep(results: Sequence[Path], target: Path, sessions: Sequence[str], most: i
             for name, path in there.items():
                 (large / "records" / name).unlink(missing_ok=True)  # the last one that is named counts
                 (large / "records" / name).symlink_to(path.resolve())
-        said = {session: judgeable(judge(session, large)) for session in sessions}
+        said = {session: judgeable(judge(session, large, whole, repeat)) for session in sessions}
         sizes = _shrink(said, large / "records", small / "records")
         needs = {test: set(one.trials) for tests in said.values() for test, one in tests.items()}
         chosen = Choice(sorted(needs), set().union(*needs.values()), {}) if whole else choose(needs, sizes, most)
@@ -103,11 +112,14 @@ def keep(results: Sequence[Path], target: Path, sessions: Sequence[str], most: i
             if spare.name not in chosen.records:
                 shutil.rmtree(spare)
         wrong = [
-            line for session, rows in kept.items() if rows for line in differences(rows, judge(session, small, list(rows)))
+            line
+            for session, rows in kept.items()
+            if rows
+            for line in differences(rows, judge(session, small, list(rows), repeat))
         ]
         if wrong:
             raise LabFault(f"the small records don't give the same verdicts: {'; '.join(wrong)}")
-        write_json(small / VERDICTS, {"sessions": kept})
+        write_json(small / VERDICTS, {"repeat": repeat, "sessions": kept})
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(small, target)
     for module, why in chosen.without.items():
@@ -124,7 +136,7 @@ def again() -> None:
         stored = json.loads((folder / VERDICTS).read_text())
         for session, tests in stored["sessions"].items():
             if tests:
-                now = judge(session, folder, list(tests))
+                now = judge(session, folder, list(tests), stored["repeat"])
                 for line in differences(tests, now):
                     print(line)
                 stored["sessions"][session] = {test: now[test].rows for test in tests if now[test].whole}

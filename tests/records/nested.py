@@ -13,6 +13,7 @@ from typing import Any
 
 from lab import paths
 from lab.errors import LabFault
+from tests.records.plugin import ONE_RECORD
 
 TIMEOUT_S = 900
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
@@ -41,11 +42,13 @@ class Said:
     whole: bool
 
 
-def judge(session: str, records: Path, tests: Sequence[str] = (), repeat: int = 1) -> Mapping[str, Said]:
-    """What ``tests`` of ``session`` (all of them by default) say of the records under ``records``.
+def judge(
+    session: str, records: Path, tests: Sequence[str] = (), repeat: int = 1, *, one_record: bool = False
+) -> Mapping[str, Said]:
+    """What ``tests`` of ``session`` (all of them by default) say of the records under ``records``, ``repeat`` of each trial.
 
-    With ``repeat`` the record of each trial stands for so many runs. Raises :class:`LabFault` when the session itself can't be
-    run.
+    With ``one_record`` the first record of each trial stands for all of its runs. Raises :class:`LabFault` when the session
+    itself can't be run.
     """
     options, everything = SESSIONS[session]
     with tempfile.TemporaryDirectory(prefix="elastic-lab-judged-") as folder:
@@ -55,6 +58,7 @@ def judge(session: str, records: Path, tests: Sequence[str] = (), repeat: int = 
             f"--from-records={records}",
             f"--results={folder}",
             f"--repeat={repeat}",
+            *([ONE_RECORD] if one_record else []),
             *options,
             *(tests or [everything]),
         ]
@@ -69,7 +73,7 @@ def judge(session: str, records: Path, tests: Sequence[str] = (), repeat: int = 
 def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[str, Said]) -> list[str]:
     """How ``now`` differs from the rows of ``before``, a line for each claim; floats agree to nine digits.
 
-    A claim is known by its sentence, its bound and its number; the name of its quantity may change.
+    A claim is known by its sentence, its bound, its number and its repeats; the name of its quantity may change.
     """
     found = []
     for test, rows in before.items():
@@ -86,10 +90,14 @@ def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[
 def _same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     if any(old[field] != new[field] for field in ("why", "operator", "bound", "unit", "verdict", "trials")):
         return False
-    one, other = old["measured"], new["measured"]
+    ours, theirs = ({"measured": row["measured"]} | (row.get("repeats") or {}) for row in (old, new))
+    return ours.keys() == theirs.keys() and all(_near(ours[name], theirs[name]) for name in ours)
+
+
+def _near(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
-    return bool(abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other)))
+    return abs(one - other) <= 1e-9 * max(1.0, abs(one), abs(other))
 
 
 def _text(row: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ from lab.trial.trials import Trials
 from tests.records.today import names_today
 
 OPTION = "--note"
+ONE_RECORD = "--one-record"
 LEDGER = "ledger/events"
 
 
@@ -68,8 +69,9 @@ class Notes:
                 self._trials[record.folder.name].add(LEDGER)  # a folder, which pyarrow reads without Python's open()
             return files(record, columns)
 
-        read = Trials._read
-        patch.setattr(Trials, "_read", lambda trials, block, **plan: read(trials, 1, **plan))  # one record for every block
+        if session.config.getoption(ONE_RECORD):
+            read = Trials._read
+            patch.setattr(Trials, "_read", lambda trials, block, **plan: read(trials, 1, **plan))
         patch.setattr(Trials, "_records", running)
         patch.setattr(Tables, "_event_files", listed)
         sys.addaudithook(self._opened)
@@ -120,8 +122,9 @@ class Notes:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where the notes go."""
+    """Where the notes go, and which records are judged."""
     parser.addoption(OPTION, type=Path, required=True, help="where the notes on each test go")
+    parser.addoption(ONE_RECORD, action="store_true", help="the first record of a trial stands for all of its runs")
 
 
 def pytest_configure(config: pytest.Config) -> None:

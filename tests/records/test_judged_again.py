@@ -32,17 +32,18 @@ def kept():
 
 
 def committed():
-    """Each session of which records are committed, with their folder and the rows of its tests."""
+    """Each session of which records are committed, with their folder, the rows of its tests and its runs of each trial."""
     for name, folder in folders().items():
-        for session, rows in json.loads((folder / VERDICTS).read_text())["sessions"].items():
+        stored = json.loads((folder / VERDICTS).read_text())
+        for session, rows in stored["sessions"].items():
             if rows:
-                yield pytest.param(session, folder, rows, id=f"{name}-{session}")
+                yield pytest.param(session, folder, rows, stored["repeat"], id=f"{name}-{session}")
 
 
-@pytest.mark.parametrize(("session", "folder", "rows"), committed())
-def test_committed_records_give_the_same_verdicts(session, folder, rows):
-    """Every objective of every test, and its number."""
-    assert differences(rows, judge(session, folder, list(rows))) == []
+@pytest.mark.parametrize(("session", "folder", "rows", "repeat"), committed())
+def test_committed_records_give_the_same_verdicts(session, folder, rows, repeat):
+    """Every objective of every test, its number, and in how many runs it was held."""
+    assert differences(rows, judge(session, folder, list(rows), repeat)) == []
 
 
 @pytest.mark.parametrize("folder", [folder for name, folder in folders().items() if folder.parent == EVIDENCE])
@@ -81,7 +82,7 @@ def test_evidence_that_is_published_is_listed(tmp_path, monkeypatch):
     ((kind, tests),) = stored["sessions"].items()
     other, *_ = tests
     changed = tests | {other: [row | {"sentence": "another", "measured": -1.0} for row in tests[other]]}
-    monkeypatch.setattr(command, "keep", lambda _, to, *__, **___: write_json(to / VERDICTS, {"sessions": {kind: changed}}))
+    monkeypatch.setattr(command, "keep", lambda _, to, *__, **___: write_json(to / VERDICTS, stored | {"sessions": {kind: changed}}))
     command.publish([given], folder)
     assert json.loads((folder / VERDICTS).read_text())["sessions"][kind].keys() == tests.keys() - {other}
     assert "](evidence/one/README.md)" in index.read_text()
@@ -91,9 +92,10 @@ def test_evidence_that_is_published_is_listed(tmp_path, monkeypatch):
 def test_an_experiment_reads_the_same_for_two_runs_as_for_one(kept):
     """With --repeat: the record of each trial stands for both runs, and each claim is held or breached as before."""
     rows = kept.sessions["experiments"]
-    said = judge("experiments", FOLDER, list(rows), repeat=2)
+    said = judge("experiments", FOLDER, list(rows), repeat=2, one_record=True)
     assert any(row["repeats"] for one in said.values() for row in one.rows)
-    once = [[row | {"trials": list(dict.fromkeys(row["trials"]))} for row in one.rows] for one in said.values()]
+    plain = {"repeats": None}
+    once = [[row | plain | {"trials": list(dict.fromkeys(row["trials"]))} for row in one.rows] for one in said.values()]
     found = {test: replace(one, rows=own) for (test, one), own in zip(said.items(), once, strict=True)}
     assert differences(rows, found) == []
 
@@ -125,6 +127,7 @@ def test_of_each_module_the_test_is_taken_that_adds_least():
         {"bound": 3.0},
         {"unit": "s"},
         {"why": "the group flaps"},
+        {"repeats": {"n": 2, "held": 1, "worst": 3.0, "low": 1.0, "high": 3.0, "confidence": 0.5}},
     ],
 )
 def test_a_verdict_that_differs_is_named(change):
