@@ -13,11 +13,15 @@ are ``lag-4500`` (up to 24 pods), ``lag-4500-to-12`` (the same, to 12), and ``ar
 Prometheus, up to 24). In the second test waiting costs the store nothing (``store_contention`` 0), as where a pool of
 connections is short.
 
+In those two tests a group of 12 catches up within the spike and gives pods back, so what it processes is no longer what it can.
+The third test has profile ``beyond-the-store``, 20 times the rate, which the store can't carry: a backlog waits all the time.
+
 Asserted, and what would refute it. On lag alone the group goes beyond 12 pods, and writes wait in the store: the controls. In
 the spike's second half it then processes three quarters at most of what the group of 12 does: refuted by more. Its peak of lag
 is twice as high at least, and it costs more pod-minutes: refuted by less. By arrivals the group never has more than 12 pods and
 processes 95 % of what arrives in the spike's second half at least: refuted by a 13th pod, or by less. Where waiting costs
-nothing, 24 pods process no more than 12 (by a tenth), and cost more. Nothing is lost or doubled.
+nothing, 24 pods process no more than 12 (by a tenth), and cost more. While a backlog waits, both hold by the same bounds; the
+control is that it waits all the time. Nothing is lost or doubled.
 """
 
 import itertools
@@ -84,10 +88,19 @@ FIGURES = {
 }
 
 
-def run(trials, evidence, names, contention):
+@quantity("messages", "least lag in the spike's second half")
+def least_lag(record):
+    """Above 0 where a backlog waits all the time. No data without a sample."""
+    seen = record.lag_within(*second_half(record))
+    if seen.empty:
+        raise NoData("lag was not sampled")
+    return float(seen["lag"].min())
+
+
+def run(trials, evidence, names, contention, profile="plateau"):
     """The policies ``names`` on a store of this ``contention``, with a row of figures for each."""
     workload = light(**SHARED, store_contention=contention)
-    plan = {"profile": "plateau", "workload": workload}
+    plan = {"profile": profile, "workload": workload}
     found = trials.blocks({name: plan | {"policy": POLICIES[name]} for name in names})
     for name, runs in found.items():
         evidence.report(name, {figure: of(runs) for figure, of in FIGURES.items()})
@@ -169,4 +182,36 @@ def test_pods_beyond_the_capacity_are_paid_for_nothing(trials, evidence):
             kind="control",
             source=DESIGN,
         )
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@allure.story("While a backlog waits, pods beyond the store's slots process less, or nothing more")
+@pytest.mark.parametrize("contention", [100, 0])
+def test_more_pods_than_slots_while_a_backlog_waits(trials, evidence, contention):
+    """A step that the store can't carry: neither group catches up before its end."""
+    found = run(trials, evidence, (LAG, CAPPED), contention, "beyond-the-store")
+    lag, capped = found[LAG], found[CAPPED]
+    ratio = (carried(lag) / carried(capped)).named("processed with lag alone over that with 12 pods, in the second half")
+    dearer = (cost(lag).pod_minutes / cost(capped).pod_minutes).named("pod-minutes with lag alone over those with 12 pods")
+
+    with evidence.of(found) as claim:
+        if contention:
+            claim(
+                ratio <= 0.75, "while a backlog waits, pods beyond the downstream's capacity make it process less", source=LAW
+            )
+        else:
+            claim(
+                abs(ratio - 1).named("difference of the two, of what 12 pods process") <= 0.1,
+                "while a backlog waits, pods beyond the downstream's capacity process nothing more",
+                source="arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
+            )
+        claim(dearer > 1, "pods beyond the downstream's capacity are paid", source="keda#7092 (direction only)")
+        beyond(claim, found)
+        for name, runs in found.items():
+            claim(
+                least_lag(runs) >= SLOTS * 200,
+                f"a backlog of a second or more waits all the time: {name}",
+                kind="control",
+                source="the experiment's design: 3,600 events/s arrive, and the store carries 2,400 at most",
+            )
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)

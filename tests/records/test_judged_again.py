@@ -82,7 +82,9 @@ def test_evidence_that_is_published_is_listed(tmp_path, monkeypatch):
     ((kind, tests),) = stored["sessions"].items()
     other, *_ = tests
     changed = tests | {other: [row | {"sentence": "another", "measured": -1.0} for row in tests[other]]}
-    monkeypatch.setattr(command, "keep", lambda _, to, *__, **___: write_json(to / VERDICTS, stored | {"sessions": {kind: changed}}))
+    monkeypatch.setattr(
+        command, "keep", lambda _, to, *__, **___: write_json(to / VERDICTS, stored | {"sessions": {kind: changed}})
+    )
     command.publish([given], folder)
     assert json.loads((folder / VERDICTS).read_text())["sessions"][kind].keys() == tests.keys() - {other}
     assert "](evidence/one/README.md)" in index.read_text()
