@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from lab.cluster import broker
 from lab.host import processes, runs
@@ -52,7 +53,7 @@ def run(bootstrap: str, name: str, program: str) -> str:
         file.flush()
         environment = dict(os.environ, KAFKA_BROKERS=bootstrap, KAFKA_TOPIC=topic, CONSUMER_GROUP=group)
         process = subprocess.Popen([sys.executable, file.name], env=environment, stderr=subprocess.PIPE, text=True)
-        reader = LagReader(bootstrap, group, topic)
+        reader, admin = LagReader(bootstrap, group, topic), AdminClient({"bootstrap.servers": bootstrap})
 
         def over() -> bool:
             return process.poll() is not None or all(part.committed for part in reader.read().values())
@@ -62,8 +63,11 @@ def run(bootstrap: str, name: str, program: str) -> str:
             process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=30)
     lag = sum(part.lag for part in reader.read().values())
+    ended = f"exit code {process.returncode}, {COUNT - lag} of {COUNT} committed"
+    if lag < COUNT:  # a version that never committed may have made no group
+        ended += f", {len(admin.describe_consumer_groups([group])[group].result(30).members)} members left in the group"
     last = [line for line in said.splitlines() if line.strip()][-1]
-    return f"exit code {process.returncode}, {COUNT - lag} of {COUNT} committed: {last}"
+    return f"{ended}: {last}"
 
 
 def main() -> None:
