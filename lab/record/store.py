@@ -99,6 +99,13 @@ def stored(folder: Path) -> dict[str, Path]:
     return {file.parent.name: file.parent for file in sorted(root.glob("*/trial.json"))}
 
 
+def identities(folder: Path) -> set[str]:
+    """The ids of the trials that have a record under ``folder``."""
+    return {
+        own if dot and number.isdecimal() else name for name in stored(folder) for own, dot, number in [name.rpartition(".")]
+    }
+
+
 def attempts(folder: Path, identity: str) -> dict[int, Path]:
     """The folders of all attempts at trial ``identity`` that are stored under ``folder``, by their number, in order."""
     found = {}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a session without experiments, of a project that has the pl
 
 FILE = "session.json"
 SCHEMA = 1  # of session.json
+NOT_SELECTED = "of tests that were not selected"
 INTERRUPTED = "interrupted"  # by Ctrl-C, where no text says why
 CUT_OFF = "it was running when the session ended"
 PASSED, FAILED, BROKEN, SKIPPED, NOT_RUN = "passed", "failed", "broken", "skipped", "not run"
@@ -159,13 +160,14 @@ class Session:
     def content(self, results: Path) -> dict[str, Any]:
         """What session.json holds; the folders of records are relative to ``results``."""
         from lab.judge import gates
+        from lab.record import store
         from lab.report import validity
 
         judged: Sequence[Verdict] = next(iter(self.validity.values()), ())
         folders = {record.name: os.path.relpath(record.folder, results) for record in self.records}
         return {
             "schema": SCHEMA,
-            "head": self._head(),
+            "head": self._head(len(store.identities(results) - set(self.asked))),
             "versions": {name: version for record in self.readable() for name, version in record.trial.versions.items()},
             "tests": [asdict(test) for test in self.tests.values()],
             "conclusions": self.conclusions,
@@ -191,8 +193,8 @@ class Session:
         """The records that are still there, in the order in which they were judged."""
         return [record for record in self.records if (record.folder / "trial.json").is_file()]
 
-    def _head(self) -> dict[str, Any]:
-        """Facts of the session in one line each; of its records each value once."""
+    def _head(self, others: int) -> dict[str, Any]:
+        """Facts of the session in one line each; of its records each value once. It did not ask for ``others`` trials."""
         trials = [record.trial for record in self.readable()]
         if not trials:
             return dict(self.settings)
@@ -205,6 +207,7 @@ class Session:
             "runtime": _each(trial.inputs.runtime for trial in trials),
             "machine": _each(f"{trial.machine.cores} cores, {trial.machine.cpu}" for trial in trials),
             "trials": str(len({record.name for record in self.records})),
+            **({"not judged": f"{others} more trial{'s' * (others > 1)} in this folder, {NOT_SELECTED}"} if others else {}),
             "seeds of the traffic": _each(sorted({trial.inputs.seed for trial in trials})),
             "seed of the order": _each(trial.turn.seed if trial.turn else "unknown" for trial in trials),
             **self.settings,

@@ -54,6 +54,16 @@ def test_attempts_are_found_by_their_number(tmp_path):
     assert attempts(tmp_path, B) == {}
 
 
+def test_trials_that_a_session_did_not_ask_for_are_counted(tmp_path):
+    """A page that goes on in a folder with other tests selected says that it is not about all of the folder."""
+    kept = [Record(folder) for _ in range(2) for folder in attempt(tmp_path, A)]
+    attempt(tmp_path, B)
+    assert store.identities(tmp_path) == {A, B}
+    head = Session(records=kept, asked={A}).content(tmp_path)["head"]
+    assert head["not judged"] == "1 more trial in this folder, of tests that were not selected"
+    assert "not judged" not in Session(records=kept, asked={A, B}).content(tmp_path)["head"]
+
+
 def test_the_sides_of_a_duet_keep_one_number(tmp_path):
     """Also where one of them was tried by itself before."""
     begin(tmp_path, [B])

@@ -51,7 +51,7 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of backlog, broker-dies, "),
+        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of backlog, "),
         ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of arrivals-170, backlog, bystanders, "),
         ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
         ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) is not allowed; allowed: more than 24"),
