@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +17,12 @@ import aiohttp
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-sync", "--hide-scrollbars", "--remote-debugging-port=0", "--host-resolver-rules=MAP * ~NOTFOUND"),
+    *(
+        "--disable-sync",
+        "--hide-scrollbars",
+        "--remote-debugging-port=0",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    ),
 )
 WIDTH, HEIGHT = 1280, 900
 READ = """JSON.stringify({
@@ -30,7 +36,15 @@ READ = """JSON.stringify({
   text: document.body.innerText,
 })"""
 FOCUSED = "document.activeElement.getAttribute('href') ?? document.activeElement.tagName"
-STARTS_S, ANSWERS_S = 30, 30
+STARTS_S, ANSWERS_S = 30, 60  # on a machine that runs other tests too
+# The text of the page when an element that matches the selector holds the words.
+SHOWN = """new Promise((done) => {
+  const look = () => [...document.querySelectorAll(%s)].some((one) => one.textContent.includes(%s))
+    && (watch.disconnect(), done(document.body.innerText));
+  const watch = new MutationObserver(look);
+  watch.observe(document, { childList: true, subtree: true, characterData: true });
+  look();
+})"""
 
 
 @dataclass
@@ -52,12 +66,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class Visit:
-    """A look at a ``page``, by its file:// address and the place ``anchor`` on it.
+    """A look at a ``page``, a file or an address, and the place ``anchor`` on it.
 
     ``picture`` gets what is on the screen as PNG. ``script`` is an expression, or a promise, whose value the look has.
     """
 
-    page: Path
+    page: Path | str
     scheme: str = "light"
     media: str = "screen"
     picture: Path | None = None
@@ -67,7 +81,13 @@ class Visit:
     @property
     def url(self) -> str:
         """The address of the page."""
-        return self.page.resolve().as_uri() + (f"#{self.anchor}" if self.anchor else "")
+        address = self.page if isinstance(self.page, str) else self.page.resolve().as_uri()
+        return address + (f"#{self.anchor}" if self.anchor else "")
+
+
+def shown(words: str, selector: str = "body *") -> str:
+    """The script of a visit whose value is the page's text, once an element that matches ``selector`` holds the ``words``."""
+    return SHOWN % (json.dumps(selector), json.dumps(words))
 
 
 def see(profile: Path, *visits: Visit) -> list[Seen]:
@@ -129,8 +149,6 @@ class _Tab:
 
 
 async def _visit(tab: _Tab, visit: Visit) -> Seen:
-    import json
-
     ask: Callable[..., Awaitable[dict[str, Any]]] = tab.ask
     for domain in ("Page", "Runtime", "Network", "Log"):
         await ask(f"{domain}.enable")

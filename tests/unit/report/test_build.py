@@ -7,14 +7,12 @@ import functools
 import json
 import re
 import shutil
-import subprocess
 import threading
 import uuid
 import zipfile
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -22,10 +20,9 @@ from lab.errors import InputError, LabFault
 from lab.report import build, page
 from lab.report.__main__ import main
 from lab.report.session import FAILED, Case, Session
+from tests.unit.report import browser
 
 pytestmark = pytest.mark.services
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 def result(folder: Path, name: str, status: str, **labels: str) -> None:
@@ -89,32 +86,21 @@ def test_the_page_names_no_other_host(built: build.Report) -> None:
     assert "Elastic Lab" in page
 
 
-def opened(url: str, folder: Path) -> tuple[str, set[str]]:
-    """What Chromium makes of a page, and the hosts other than loopback that the page itself (not the browser) asked for."""
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
-    command = [str(CHROMIUM), *flags.split(), f"--user-data-dir={folder / 'profile'}", f"--log-net-log={folder / 'net.json'}"]
-    command += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--virtual-time-budget=4000", "--dump-dom", url]
-    dumped = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-    events = [event.get("params", {}) for event in json.loads((folder / "net.json").read_text())["events"]]
-    asked = {urlsplit(event["url"]) for event in events if event.get("initiator", "not an origin") != "not an origin"}
-    return dumped, {str(url.hostname) for url in asked if url.scheme.startswith("http")} - {"127.0.0.1"}
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")
+def test_a_browser_shows_it_and_asks_no_other_host(built: build.Report, served: str, tmp_path: Path) -> None:
+    """Chromium renders the tests' names, from a server and from a file, and the page asks nobody but that server."""
+    script, own = browser.shown("test_breached"), served.rpartition("/")[0]
+    for seen in browser.see(tmp_path, browser.Visit(served, script=script), browser.Visit(built.index, script=script)):
+        assert [address for address in seen.requests if not address.startswith(own)] == []
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
-@pytest.mark.parametrize("how", ["served", "file"])
-def test_a_browser_shows_it_and_asks_no_other_host(built: build.Report, served: str, tmp_path: Path, how: str) -> None:
-    """Chromium renders the tests' names; its network log has no request of the page to another host."""
-    page, asked = opened(served if how == "served" else built.index.as_uri(), tmp_path)
-    assert "test_breached" in page
-    assert asked == set()
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")
 def test_the_browser_check_sees_a_page_that_calls_out(tmp_path: Path) -> None:
-    """The check above can fail: a script of another host shows in the log."""
+    """The check above can fail: a script of another host is among the requests."""
     page = tmp_path / "index.html"
     page.write_text('<html><head><script src="https://elsewhere.example/x.js"></script></head></html>')
-    assert opened(page.as_uri(), tmp_path)[1] == {"elsewhere.example"}
+    (seen,) = browser.see(tmp_path / "profile", browser.Visit(page))
+    assert seen.requests == ["https://elsewhere.example/x.js"]
 
 
 def test_categories_and_grouping_are_the_labs(built: build.Report) -> None:
@@ -170,7 +156,7 @@ def test_a_page_that_calls_elsewhere_is_refused(page: str) -> None:
         build.closed(page)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")
 def test_the_sessions_page_links_to_the_evidence_of_each_test(built: build.Report, tmp_path: Path) -> None:
     """By the id that the result has as a label; the link opens that test. The archive holds the page and the report."""
     results = built.index.parent.parent
@@ -181,8 +167,8 @@ def test_the_sessions_page_links_to_the_evidence_of_each_test(built: build.Repor
     again = build.build(results)
     assert again.page == results / page.PAGE
     (link,) = re.findall(r'href="(report/index\.html#[^"]+)"', again.page.read_text())
-    shown, _ = opened((results / "report" / "index.html").as_uri() + "#" + link.partition("#")[2], tmp_path)
-    assert "test_linked" in shown
-    assert "test_breached" not in shown
+    visit = browser.Visit(again.index, anchor=link.partition("#")[2], script=browser.shown("test_linked"))
+    (seen,) = browser.see(tmp_path, visit)
+    assert "test_breached" not in seen.value
     with zipfile.ZipFile(build.archive(results)) as packed:
         assert {"report.html", "summary.md", "session.json", "report/index.html"} <= set(packed.namelist())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,9 +18,8 @@ from hypothesis import strategies as st
 from lab.report import breakdown, drawing, timeline
 from lab.report.drawing import WIDTH
 from tests.thoroughness import examples
-from tests.unit.report import demo
+from tests.unit.report import browser, demo
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FETCHING = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//", re.IGNORECASE)
 
 
@@ -91,16 +88,13 @@ def test_a_page_fetches_nothing_and_keeps_a_picture(page: str) -> None:
         assert f">{text}" in page.rpartition("<body>")[2]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")
 def test_a_browser_draws_the_interactive_chart(page: str, tmp_path: Path) -> None:
     """Where scripts run, the picture makes way for the chart."""
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --virtual-time-budget=4000"
-    command = [str(CHROMIUM), *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-    url = (tmp_path / "page.html").as_uri()
-    drawn = subprocess.run([*command, url], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert "<canvas" in drawn.rpartition("<body>")[2]
-    assert '<div id="picture">' not in drawn
+    (seen,) = browser.see(tmp_path / "profile", browser.Visit(tmp_path / "page.html", script=browser.shown("", "canvas")))
+    assert "picture" not in seen.anchors
+    assert seen.requests == []
 
 
 def test_a_png_is_a_png() -> None:
