@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from lab import paths
 
+NESTED_S = 600  # deadline of a session inside this one: some seconds on a quiet machine
+PROGRAM_S = 300  # of a program that answers at once
+
 
 def experiments(*options: str) -> list[str]:
     """The command that runs the experiments with ``options``."""
@@ -18,7 +21,7 @@ def experiments(*options: str) -> list[str]:
 def cases(*options: str) -> list[str]:
     """The tests that pytest would run with ``options``, each case of a parametrized one for itself."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options]
-    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=True)
+    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=NESTED_S, check=True)
     return [line for line in ran.stdout.splitlines() if "::" in line]
 
 
@@ -29,7 +32,7 @@ def refused(module: str, arguments: Sequence[str], environment: Mapping[str, str
         env=dict(os.environ, **environment),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PROGRAM_S,
         check=False,
     )
     assert ran.returncode == 2

@@ -1,4 +1,7 @@
-"""How far a search goes: a quarter of the cases by default, all with ``--hypothesis-profile=thorough`` (every night)."""
+"""How far a search goes: by default it draws a quarter of the cases, the same ones every time.
+
+With ``--hypothesis-profile=thorough`` (every night) it draws all of them, and others every time.
+"""
 
 from __future__ import annotations
 

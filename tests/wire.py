@@ -7,6 +7,7 @@ import struct
 
 API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
 REFUSED = 58  # SASL_AUTHENTICATION_FAILED
+ANSWERS_S = 60
 # A write and a read that broker and controller both answer, each as (key, version, body).
 CREATE_TOPIC = (19, 4, struct.pack(">ih8sihiiib", 1, 8, b"stranger", 1, 1, 0, 0, 1000, True))  # checked, and not made
 DESCRIBE_BROKER = (32, 1, struct.pack(">ibh1sib", 1, 4, 1, b"1", -1, False))
@@ -16,7 +17,7 @@ class Wire:
     """A connection to the listener on ``port`` of this machine."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWERS_S)
 
     def __enter__(self) -> Wire:
         return self

@@ -13,7 +13,7 @@ from lab.spec.workload import STATEFUL_SET
 from lab.trial.stage import CONSUMER, Stage
 from lab.wait import until
 
-SETTLE_DEADLINE_S = 40  # the slowest seen is 9 s: KIP-848 with the broker's stock heartbeat
+SETTLE_DEADLINE_S = 90  # the slowest seen is 9 s: KIP-848 with the broker's stock heartbeat; a busy machine takes longer
 BYSTANDER = "bystander"
 
 

@@ -12,7 +12,7 @@ from lab.trial.stage import Stage
 T = TypeVar("T")
 Meet = Callable[[], None]
 
-MEET_S = 180.0  # by which a side may come later to an event: a step may take 40 s to settle, and is then observed
+MEET_S = 180.0  # by which a side may come later to an event: a step may take 90 s to settle, and is then observed
 GIVEN_UP_S = 30.0  # a wait asks each second whether it is to end
 LOOK_S = 0.5
 

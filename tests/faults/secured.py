@@ -79,7 +79,7 @@ def _add_user(bootstrap: str, settings: Mapping[str, str]) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, **settings})
     strength = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     wanted = UserScramCredentialUpsertion(USER, strength, PASSWORD.encode())
-    admin.alter_user_scram_credentials([wanted])[USER].result(timeout=30)
+    admin.alter_user_scram_credentials([wanted])[USER].result(timeout=120)
 
 
 def _client(authority: Authority) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import resource
 import socket
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 from lab.cluster import binary
 from lab.components import build
 from lab.errors import LabFault
-from lab.host import processes
+from lab.host import processes, resources
 from lab.record.ledger import session
 from lab.spec import inputs, scale
 from lab.spec.workload import Workload
@@ -60,6 +61,18 @@ def take_a_port() -> socket.socket:
     return taken
 
 
+def tell_of_networks() -> None:
+    """Say the inode of the socket that holds a pod network as soon as one is claimed: it may be given back a moment later."""
+    claim = resources.claim_pod_network
+
+    def told() -> resources.PodNetwork:
+        claimed = claim()
+        say(f"network {os.fstat(claimed.fileno).st_ino}")
+        return claimed
+
+    resources.claim_pod_network = told
+
+
 def main(phase: str, folder: Path) -> None:
     """Go as far as ``phase``, then wait for stdin to close and end in order."""
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
@@ -67,6 +80,7 @@ def main(phase: str, folder: Path) -> None:
         build.ensure([dataclasses.replace(build.COMPONENTS[0], ldflags=f"-X main.never={folder.name}")])
     if phase == "full disk":
         binary.prepare()
+        tell_of_networks()
         resource.setrlimit(resource.RLIMIT_FSIZE, (64 * KIB, resource.RLIM_INFINITY))
     with take_a_port() if phase == "kept" else open("/dev/null"):  # noqa: PTH123 - nothing to close
         try:

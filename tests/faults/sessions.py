@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,10 @@ class Session:
         """The session's guards."""
         children = psutil.Process(self.process.pid).children()
         return [child for child in children if identity.identify(child.pid) and "lab.host.runs" in child.cmdline()]
+
+    def hold(self) -> None:
+        """SIGSTOP: it stays where it is while it is looked at."""
+        self.process.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         """SIGKILL: it has no chance to do anything."""

@@ -27,7 +27,9 @@ from lab.trial import runner
 pytestmark = pytest.mark.services
 
 SHORT = (Step(0, 900, "baseline"), Step(7, 9000, "spike"), Step(13, 900, "rest"))
-SHORT_S = 16
+SHORT_S = 24  # a first new pod is Ready 2 s after the spike on a quiet machine; the trial ends with its traffic
+RATE_S = 3  # of the mark of a spike
+ANSWERS_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,8 @@ def test_every_mark_happened(source, trial, mark):
 def test_marks_are_in_the_order_of_a_reaction(source, trial):
     """First the spike, then the decision, then a pod; there is one spike, and it is not the start of the traffic."""
     spike, decided, ready = (source.moments(mark, trial) for mark in MARKS)
-    assert len(spike) == len(ready) == 1
+    assert spike[-1] - spike[0] <= RATE_S, "one spike; a scrape that failed may show it twice while its rate lasts"
+    assert len(ready) == 1
     assert spike[0] - SLACK_S <= decided[0] <= ready[0] <= spike[0] + 60
 
 
@@ -126,11 +129,11 @@ def test_the_live_board_is_served_from_loopback_alone(cluster, trial):
         try:
             address = program.stdout.readline().split()[1]
             assert address.startswith("http://127.0.0.1:")
-            with urllib.request.urlopen(address, timeout=10) as answer:
+            with urllib.request.urlopen(address, timeout=ANSWERS_S) as answer:
                 page = answer.read().decode()
             assert 'src="/' in page
             assert 'src="http' not in page
-            with urllib.request.urlopen(f"{address}/_dash-layout", timeout=10) as answer:
+            with urllib.request.urlopen(f"{address}/_dash-layout", timeout=ANSWERS_S) as answer:
                 assert trial.namespace in answer.read().decode()
         finally:
             program.terminate()

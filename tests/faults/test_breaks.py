@@ -109,7 +109,7 @@ def test_a_paused_member_loses_its_partitions_and_comes_back(broken, tmp_path):
     victim = paused["result"]["pod"]
     assert resumed["result"] == {"pods": [victim]}
     receipts = record.receipts
-    meanwhile = (receipts["start"] > paused["t"] + 0.5) & (receipts["end"] < resumed["t"])
+    meanwhile = (receipts["start"] > paused["until"] + 0.5) & (receipts["end"] < resumed["t"])
     theirs = set(receipts[(receipts["pod"] == victim) & (receipts["end"] < paused["t"])]["partition"])
     assert len(theirs) == paused["result"]["owned"]
     assert receipts[meanwhile & (receipts["pod"] == victim)].empty

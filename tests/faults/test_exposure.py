@@ -199,7 +199,7 @@ def test_a_client_with_a_wrong_password_is_told_so_and_writes_nothing(cluster):
         producer.flush(timeout_s + 20)
         return fates
 
-    (refused,) = produced({**cluster.kafka_settings, "sasl.password": "wrong"})
+    (refused,) = produced({**cluster.kafka_settings, "sasl.password": "wrong"}, timeout_s=10)
     assert refused is not None
     assert KafkaError._AUTHENTICATION in {error.code() for error in errors}
     (unanswered,) = produced({})

@@ -7,6 +7,7 @@ import pytest
 
 from lab.host import processes, runs
 from tests.faults.sessions import Session, gone, networks, ports_of, sockets
+from tests.suite import PROGRAM_S
 
 pytestmark = pytest.mark.services
 
@@ -44,7 +45,7 @@ def test_an_orderly_down_leaves_nothing(session):
     process, run = session
     found = processes.remembered(run)
     ports = ports_of(found)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PROGRAM_S)
     assert process.returncode == 0
     assert not run.exists()
     assert gone(found)

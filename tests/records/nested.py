@@ -15,7 +15,7 @@ from lab import paths
 from lab.errors import LabFault
 from tests.records.plugin import ONE_RECORD
 
-TIMEOUT_S = 900
+TIMEOUT_S = 1800  # a minute or two on a quiet machine
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
 # The kinds of session there are: what each takes beside its tests, and where these are.
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {

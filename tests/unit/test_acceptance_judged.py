@@ -11,7 +11,7 @@ from lab.options import OWN
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.trial.own import Own
-from tests.suite import experiments
+from tests.suite import NESTED_S, experiments
 
 from .measure.built import sealed
 from .measure.conftest import REPORTS, TRANSITIONS, build
@@ -36,7 +36,7 @@ def judged(tmp_path_factory):
     sealed(record, id=chosen.id, inputs=chosen, scale=str(chosen.scale))
     options = [f"--{option}={file}" for option, file in zip(OWN, astuple(brought), strict=True)]
     command = experiments(*options, f"--from-records={folder}", f"--results={folder}")
-    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=NESTED_S, check=False)
     return ran, {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}, folder
 
 

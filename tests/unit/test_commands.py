@@ -11,6 +11,7 @@ import yaml
 from lab import paths
 from lab.__main__ import COMMANDS, main
 from lab.spec import scaledobject
+from tests.suite import NESTED_S, PROGRAM_S
 from tests.unit.measure.built import lags, profile, record, replicas
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
@@ -33,7 +34,8 @@ def lab(capsys):
 
 def started(*arguments):
     """What ``python -m lab``, a process of its own, prints; as above."""
-    ran = subprocess.run([sys.executable, "-m", "lab", *arguments], capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-m", "lab", *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=NESTED_S, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout
 
@@ -297,7 +299,7 @@ def test_a_question_without_a_record_imports_no_tables():
     """pandas and pyarrow take longer to import than the answer takes."""
     code = "import sys, lab.__main__ as lab; lab.main(sys.argv[1:]); print(sorted({'pandas', 'pyarrow'} & set(sys.modules)))"
     command = [sys.executable, "-c", code, "simulate", *THEIRS]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_S, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"
 
 

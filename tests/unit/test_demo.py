@@ -9,6 +9,7 @@ import yaml
 from lab import __main__ as command
 from lab.commands import demo
 from lab.errors import InputError
+from tests.suite import NESTED_S
 
 
 def test_the_folder_has_an_experiment_its_profile_and_its_policy(tmp_path):
@@ -41,7 +42,7 @@ def test_its_experiment_is_collected(tmp_path):
     """In the folder alone: what it imports is there, and the plugin knows its mark and its fixtures."""
     demo.prepare(tmp_path)
     words = [sys.executable, "-m", "pytest", "-m", "spike", "--setup-plan", "-p", "no:cacheprovider", "--results=results"]
-    planned = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    planned = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=NESTED_S, check=False)
     assert planned.returncode == 0, planned.stdout + planned.stderr
     assert "test_the_group_keeps_up" in planned.stdout
     assert "rootdir: " + str(tmp_path.resolve()) in planned.stdout

@@ -10,7 +10,7 @@ from lab import paths
 from lab.spec import inputs
 from lab.spec import scale as scales
 from lab.spec.workload import Workload
-from tests.suite import experiments
+from tests.suite import NESTED_S, experiments
 
 from .measure.built import sealed
 from .measure.conftest import REPORTS, TRANSITIONS, build
@@ -28,7 +28,7 @@ def judged(tmp_path_factory):
     build(record, TRANSITIONS, REPORTS)
     sealed(record)
     command = experiments("-k", "a_10x_spike", f"--from-records={folder}", f"--results={folder}")
-    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=NESTED_S, check=False)
     return ran, {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}
 
 
@@ -71,7 +71,7 @@ def test_an_option_that_can_not_work_is_one_clear_line(option, code, line, tmp_p
     """Exit code 2, or 3 where the machine lacks what is needed, the line, and nothing started: PATH is empty."""
     command = experiments(option, f"--results={tmp_path}")
     alone = os.environ | {"PATH": str(tmp_path)}
-    ran = subprocess.run(command, cwd=paths.PROJECT, env=alone, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, cwd=paths.PROJECT, env=alone, capture_output=True, text=True, timeout=NESTED_S, check=False)
     assert ran.returncode == code
     assert line in ran.stdout + ran.stderr
     assert "cluster up" not in ran.stdout

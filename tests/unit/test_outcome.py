@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from lab import paths
+from tests.suite import NESTED_S
 
 pytestmark = pytest.mark.services
 
@@ -134,7 +135,7 @@ def session(tmp_path_factory):
     def run(chosen, *options):
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml"]
         command += [str(file), "-k", chosen, f"--results={results}", *options]
-        ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=120, check=False)
+        ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=NESTED_S, check=False)
         verdicts = results / "verdicts.json"
         rows = json.loads(verdicts.read_text()) if verdicts.exists() else None
         said = {kind: one.read_text() if (one := results / name).exists() else "" for kind, name in SAID.items()}

@@ -147,8 +147,8 @@ class ExternalScaler:
                 async for answer in answers(state):
                     yield answer
             finally:
+                state.asked_at = self._registry.clock()  # first: without a stream it is what keeps the state
                 state.streams -= 1
-                state.asked_at = self._registry.clock()
 
         return handle
 

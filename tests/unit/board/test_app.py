@@ -2,21 +2,31 @@
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from lab.board import app
 from lab.board.app import NEWEST, Board, create
 from lab.board.panels import MARKS, PANELS
 from lab.board.source import Series
 from lab.errors import LabFault
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """The board's clock stands: on a busy machine a live trial would be over before its page is drawn."""
+    standing = SimpleNamespace(time=lambda: NOW, strftime=time.strftime, localtime=time.localtime)
+    monkeypatch.setattr(app, "time", standing)
 
 
 class Known:
     """A source that knows two trials, and answers every panel with one series; ``fails`` makes it unreachable."""
 
     def __init__(self):
-        now = time.time()
-        self.known = {"trial-new": (now - 60, now), "trial-old": (now - 900, now - 800)}
+        self.known = {"trial-new": (NOW - 60, NOW), "trial-old": (NOW - 900, NOW - 800)}
         self.fails = False
 
     def trials(self):

@@ -3,12 +3,14 @@
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from lab.wait import until
+
 pytestmark = pytest.mark.services
 
 
 def test_prometheus_scrapes_the_cluster(prometheus):
-    """It was asked and has samples."""
-    assert prometheus.custom_query("count(up)")
+    """It was asked and has samples, once it has scraped for the first time."""
+    until(lambda: prometheus.custom_query("count(up)"), 60, "the first samples")
 
 
 def test_keda_lists_its_scaled_objects(keda):

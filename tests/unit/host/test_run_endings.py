@@ -13,6 +13,7 @@ import pytest
 from lab.cluster.kind import state
 from lab.host import identity, processes, runs
 from lab.wait import until
+from tests.suite import PROGRAM_S
 
 from .run_harness import SLEEP, bystander, child, dead, register, running
 
@@ -111,7 +112,7 @@ except (LabFault, OSError) as error:
     print(type(error).__name__, error)
 """
     command = [sys.executable, "-c", code, os.environ["ELASTIC_LAB_CACHE"]]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_S, check=True).stdout
 
 
 @pytest.mark.parametrize(

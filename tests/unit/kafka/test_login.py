@@ -120,6 +120,6 @@ def test_the_programs_log_in(closed, monkeypatch):
     command = [sys.executable, "-m", "lab.programs.producer", f"--bootstrap-servers={closed.bootstrap}", "--profile=steady"]
     command += ["--rate=100", "--duration=1"]
     monkeypatch.setenv("KAFKA_SETTINGS", str(broker.settings_file(closed.run)))
-    assert subprocess.run(command, timeout=60, check=False).returncode == 0
+    assert subprocess.run(command, timeout=180, check=False).returncode == 0
     lags = LagReader(closed.bootstrap, "none", "events", settings=closed.settings).read()
     assert sum(lag.end for lag in lags.values()) == 100

@@ -32,5 +32,5 @@ def test_a_topic_that_is_made_anew_has_another_id(bootstrap):
             return name in str(fault)
         return False
 
-    until(gone, 20, "the topic is gone")
+    until(gone, 120, "the topic is gone")
     assert made(bootstrap, name) != first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from lab.kubelet.pod import Pod
 from lab.wait import until
 
 from .harness import DEADLINE_S, IMAGES, Node, alone, container, node, pod
-from .test_lifecycle import alive
+from .test_lifecycle import SOON_S, alive
 
 FOLDER = IMAGES.folders["elastic-lab"]
 WORK = """
@@ -238,8 +239,8 @@ def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Path) ->
             os.kill(other.containers[0].pid, signal.SIGSTOP)
             began = time.monotonic()
             n.vanish(other.obj)
-            await asyncio.wait_for(other.containers[0].ended.wait(), 5)
-            assert 1 <= time.monotonic() - began < 3
+            await asyncio.wait_for(other.containers[0].ended.wait(), SOON_S)
+            assert 1 <= time.monotonic() - began < SOON_S
 
     alone(body())
 
@@ -333,7 +334,7 @@ def changes(work: Path) -> None:
     [
         ("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()", None, "1 other threads"),
         ("", changes, "has changed since"),
-        ("import no_such_module", None, "the zygote has ended"),
+        ("import no_such_module", None, "the zygote (has ended|takes no request)"),  # as it is asked before its end or after
     ],
     ids=["a thread", "a newer file", "no import"],
 )
@@ -356,7 +357,7 @@ def test_a_zygote_that_is_not_sound_forks_nothing(
             obj = pod(python(work, "exit", "4"), policy="Never")
             n.apply(obj)
             await n.api.until(lambda: "ForkFailed" in n.api.reasons())
-            assert words in next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed")
+            assert re.search(words, next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed"))
             await n.api.until(lambda: any("terminated" in one["state"] for one in n.api.shown()))
             assert next(one for one in n.api.shown() if "terminated" in one["state"])["state"]["terminated"]["exitCode"] == 4
 

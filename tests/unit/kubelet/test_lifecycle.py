@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from lab.host import processes
-from lab.kubelet.agent import end_leftovers
+from lab.kubelet.agent import STOP_GRACE_S, end_leftovers
 from lab.kubelet.process import Process
 
 from .harness import alone, container, node, pod, shell
 
 DRAINS = 'trap "echo draining; exit 0" TERM; echo up; sleep 60 & wait'
 DEAF = 'trap "" TERM; echo up; while :; do sleep 0.05; done'
+SOON_S = 20.0  # on a busy machine too, and well within the 30 s of grace that a pod has of its own
 
 
 def alive(pid: int) -> bool:
@@ -38,7 +39,7 @@ def test_a_deleted_pod_that_drains_ends_with_code_0(tmp_path: Path) -> None:
             began = time.monotonic()
             n.delete(obj, 30)
             last = await n.removed(obj)
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < SOON_S
             ended = last["containerStatuses"][0]["state"]["terminated"]
             assert (ended["exitCode"], ended["reason"], last["phase"]) == (0, "Completed", "Succeeded")
             assert ended["startedAt"] <= ended["finishedAt"]
@@ -83,7 +84,7 @@ def test_a_process_deaf_to_sigterm_is_killed_after_its_grace(tmp_path: Path) -> 
             began = time.monotonic()
             n.delete(obj, 1)
             last = await n.removed(obj)
-            assert 1.0 <= time.monotonic() - began < 3
+            assert 1.0 <= time.monotonic() - began < SOON_S
             ended = last["containerStatuses"][0]["state"]["terminated"]
             assert (ended["exitCode"], ended["signal"], ended["reason"], last["phase"]) == (137, 9, "Error", "Failed")
 
@@ -102,7 +103,7 @@ def test_a_shortened_grace_is_honoured(tmp_path: Path) -> None:
             n.delete(obj, 1)
             n.delete(obj, 30)
             await n.removed(obj)
-            assert 1.0 <= time.monotonic() - began < 3
+            assert 1.0 <= time.monotonic() - began < SOON_S
 
     alone(body())
 
@@ -160,7 +161,7 @@ def test_a_force_deleted_pod_is_killed_and_nothing_more_is_written(tmp_path: Pat
             assert pid
             written = len(n.api.statuses)
             n.vanish(obj)
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(SOON_S):
                 await made.containers[0].ended.wait()
             assert not alive(pid)
             assert (len(n.api.statuses), n.api.deleted) == (written, [])
@@ -285,12 +286,12 @@ def test_an_outage_does_not_hold_up_the_nodes_end(tmp_path: Path, outage: str) -
             for made in pods:
                 await n.said(made, "up")
             n.delete(draining, 30)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(SOON_S):
                 await pods[0].containers[0].ended.wait()
             await asyncio.sleep(0.1)  # its last status is being written now
             began = time.monotonic()
             await n.agent.stop()
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < STOP_GRACE_S + 4  # a second less than it waits for one that does not end
 
     alone(body())
 

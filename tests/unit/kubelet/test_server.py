@@ -23,7 +23,8 @@ from lab.host.processes import free_ports
 from lab.kubelet.api import ApiError, ApiServer, Changed, Deleted, Listed
 from lab.kubelet.server import Server, tls
 
-from .harness import Json, Node, alone, node, pod, shell
+from .harness import DEADLINE_S, Json, Node, alone, node, pod, shell
+from .test_lifecycle import SOON_S
 
 Key = ec.EllipticCurvePrivateKey
 
@@ -130,7 +131,7 @@ def test_a_followed_log_ends_with_its_container(tmp_path: Path, certificates: Pa
             following = asyncio.create_task(get(f"{url}/containerLogs/ns/pod/main?follow=true", clients["client"]))
             await asyncio.sleep(0.3)
             n.delete(obj, 30)
-            assert await asyncio.wait_for(following, 5) == (200, "up\nbye\n")
+            assert await asyncio.wait_for(following, SOON_S) == (200, "up\nbye\n")
 
     alone(body())
 
@@ -218,7 +219,7 @@ def test_a_watch_goes_on_where_it_was_and_lists_again_when_it_expired() -> None:
 
     async def body() -> None:
         seen = []
-        async with client(fake) as api, asyncio.timeout(5):
+        async with client(fake) as api, asyncio.timeout(DEADLINE_S):
             async for change in api.pods("node-1"):
                 seen.append(change)
                 if len(seen) == 5:
@@ -241,6 +242,6 @@ def test_a_request_is_repeated_while_the_server_is_busy_but_not_for_ever() -> No
             assert await api.data("ConfigMap", "ns", "none") is None
             fake.failures = 1000
             with pytest.raises(ApiError, match="503: busy"):
-                await api.request("GET", "/api/v1/namespaces/ns/configmaps/there", deadline_s=0.3)
+                await api.request("GET", "/api/v1/namespaces/ns/configmaps/there", deadline_s=3.0)
 
     alone(body())

@@ -62,7 +62,7 @@ def test_what_runs_alone_begins_when_every_other_worker_has_ended(tmp_path, file
         env=dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTEST_ADDOPTS=""),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout

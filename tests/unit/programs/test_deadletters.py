@@ -143,21 +143,21 @@ class Broker:
         wanted = {name.replace("_", "."): str(v) for name, v in settings.items()}
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, wanted)
         for future in self.admin.alter_configs([resource]).values():
-            future.result(timeout=10)
+            future.result(timeout=60)
 
         def applied():
             (described,) = self.admin.describe_configs([resource]).values()
-            shown = described.result(timeout=10)
+            shown = described.result(timeout=60)
             return all(shown[name].value == value for name, value in wanted.items())
 
-        until(applied, 30, f"the configuration of {topic}", every_s=0.02)
+        until(applied, 120, f"the configuration of {topic}", every_s=0.02)
 
     def bury(self, *rows, to=0):
         """Dead letters as (partition, offset, value) of messages, in order; ``None`` instead makes one without headers."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "message.max.bytes": 4_000_000})
         for row in rows:
             self.one(producer, row, to)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
 
     def one(self, producer, row, to):
         """Give ``producer`` one letter for partition ``to``."""
@@ -174,7 +174,7 @@ class Broker:
         command = [sys.executable, "-m", "lab", "dlq", *arguments]
         command += [f"--bootstrap-servers={self.bootstrap}", f"--topic={self.dead}"]
         command += [f"--to={self.to or self.source}"] if arguments[0] == "replay" else []
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
         return ran.returncode, ran.stdout, ran.stderr
 
     def replay(self, *arguments):
@@ -189,10 +189,10 @@ class Broker:
         rows = []
         for number in range(2):
             whole = TopicPartition(self.source, number, 0)
-            _, end = consumer.get_watermark_offsets(whole, timeout=10)
+            _, end = consumer.get_watermark_offsets(whole, timeout=60)
             consumer.assign([whole])
             while end:
-                message = consumer.poll(10)
+                message = consumer.poll(60)
                 rows.append((message.partition(), message.value(), message.headers()))
                 end -= 1
         consumer.close()
@@ -296,7 +296,7 @@ def test_a_group_that_kafka_has_forgotten_replays_nothing_unasked(broker):
     assert broker.values() == [b"a", b"b"]
     # What Kafka does to a group without members some days after its last commit.
     group = f"{broker.dead}-replay"
-    broker.admin.delete_consumer_groups([group])[group].result(timeout=10)
+    broker.admin.delete_consumer_groups([group])[group].result(timeout=60)
     code, out, said = broker.lab("replay")
     assert (code, out) == (2, "")
     assert "--from-beginning" in said

@@ -17,6 +17,7 @@ from lab.wait import until
 
 pytestmark = pytest.mark.services
 EVENTS = 6_000
+HANG_S = 120  # for what takes some seconds on a quiet machine: it only ends a test that hangs
 
 
 def read_all(bootstrap, topic, partitions):
@@ -25,8 +26,8 @@ def read_all(bootstrap, topic, partitions):
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     rows, ended = [], set()
     while len(ended) < partitions:
-        message = consumer.poll(10)
-        assert message is not None, "the topic did not end within 10 s"
+        message = consumer.poll(60)
+        assert message is not None, "the topic did not end within 60 s"
         if message.error():
             ended.add(message.partition())
         else:
@@ -41,7 +42,7 @@ def produce(bootstrap, *flags):
     topics.create(bootstrap, {f"events-{name}": 4, f"reports-{name}": 1})
     command = [sys.executable, "-m", "lab.programs.producer", f"--bootstrap-servers={bootstrap}", f"--topic=events-{name}"]
     command += [f"--reports-topic=reports-{name}", "--profile=steady", "--rate=3000", "--duration=2", "--entities=1000", *flags]
-    ran = subprocess.run(command, timeout=60, capture_output=True, check=False)
+    ran = subprocess.run(command, timeout=HANG_S, capture_output=True, check=False)
     reports = [json.loads(value) for *_, value in read_all(bootstrap, f"reports-{name}", 1)]
     return ran.returncode, read_all(bootstrap, f"events-{name}", 4), reports, f"events-{name}"
 
@@ -96,13 +97,14 @@ def test_a_drained_consumer_leaves_nothing_undone(bootstrap, produced, balancer)
     topics.create(bootstrap, {f"receipts-{name}": 1, f"reports-{name}": 1})
     command = [sys.executable, "-m", "lab.programs.consumer", f"--bootstrap-servers={bootstrap}", f"--topic={produced[3]}"]
     command += [f"--group={name}", f"--receipts-topic=receipts-{name}", f"--reports-topic=reports-{name}"]
-    command += [f"--balancer={balancer}", "--metrics-port=0", "--process-ms=2", "--concurrency=3", "--commit-interval-ms=250"]
+    # 40 s of work: on a busy machine the first commit may be seen seconds later, and it must not be done by then.
+    command += [f"--balancer={balancer}", "--metrics-port=0", "--process-ms=20", "--concurrency=3", "--commit-interval-ms=250"]
     process = subprocess.Popen(command, env=dict(os.environ, HOSTNAME=f"pod-{name}"), stderr=subprocess.DEVNULL)
     lag = LagReader(bootstrap, name, produced[3])
     try:
-        until(lambda: any(part.committed for part in lag.read().values()), 30, "the consumer committed something")
+        until(lambda: any(part.committed for part in lag.read().values()), HANG_S, "the consumer committed something")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(HANG_S) == 0
     finally:
         process.kill()
     committed = {number: part.committed or 0 for number, part in lag.read().items()}
@@ -122,7 +124,7 @@ def test_a_drained_consumer_leaves_nothing_undone(bootstrap, produced, balancer)
     ]
 
 
-@pytest.mark.parametrize("start_s", [1.5, 60])
+@pytest.mark.parametrize("start_s", [1.5, 600])
 def test_a_declared_cold_start_comes_before_the_join_and_a_signal_ends_it(bootstrap, start_s):
     """The join comes that long after the process's start; a pod that is taken before it leaves in order and never joins."""
     name = uuid.uuid4().hex[:8]
@@ -136,15 +138,16 @@ def test_a_declared_cold_start_comes_before_the_join_and_a_signal_ends_it(bootst
         return {row["event"]: row for row in (json.loads(value) for *_, value in read_all(bootstrap, f"reports-{name}", 1))}
 
     try:
-        until(lambda: ("subscribed" if start_s < 10 else "started") in said(), 30, "the consumer's report")
+        until(lambda: ("subscribed" if start_s < 10 else "started") in said(), HANG_S, "the consumer's report")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(HANG_S) == 0
     finally:
         process.kill()
     rows = said()
     assert rows["left"]["committed"] is True
     if start_s < 10:
         created, started, subscribed = rows["started"]["created"], rows["started"]["t"], rows["subscribed"]["t"]
-        assert created + start_s - 0.02 <= subscribed < max(created + start_s, started) + 2  # imports may take longer than it
+        # Imports may take longer than it, and a busy machine may let the process wait.
+        assert created + start_s - 0.02 <= subscribed < max(created + start_s, started) + 20
     else:
         assert "subscribed" not in rows

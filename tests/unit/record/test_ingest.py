@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
@@ -128,6 +129,14 @@ settle(session.spark(), bootstrap, Topics(events, receipts), Path(record), most_
 """
 
 
+def gone(process: psutil.Process) -> bool:
+    """Whether ``process`` has ended, also where no one has asked for its exit code yet."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def test_a_killed_settlement_goes_on(
     session: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,8 +149,11 @@ def test_a_killed_settlement_goes_on(
     try:
         until(lambda: (ledger / CHECKPOINT / "events" / "commits" / "3").exists(), 300, "some batches")
     finally:
+        jvm = psutil.Process(killed.pid).children(recursive=True)
         killed.kill()
         killed.wait()
+    # Its JVM ends by itself when it sees that. Until then it may write one more batch, beside the settlement that goes on.
+    until(lambda: all(map(gone, jvm)), 300, "its JVM is gone")
     events = ledger / "events"
     done = {Path(name).name for name in read(session, ledger, "events").inputFiles()}
     first = {file.name: file.stat().st_ino for file in events.glob("*.parquet") if file.name in done}

@@ -36,7 +36,7 @@ READ = """JSON.stringify({
   text: document.body.innerText,
 })"""
 FOCUSED = "document.activeElement.getAttribute('href') ?? document.activeElement.tagName"
-STARTS_S, ANSWERS_S = 30, 60  # on a machine that runs other tests too
+STARTS_S, ANSWERS_S, ENDS_S = 120, 180, 60  # on a machine that runs other tests too
 # The text of the page when an element that matches the selector holds the words.
 SHOWN = """new Promise((done) => {
   const look = () => [...document.querySelectorAll(%s)].some((one) => one.textContent.includes(%s))
@@ -112,7 +112,11 @@ async def _see(profile: Path, visits: Sequence[Visit]) -> list[Seen]:
             return found
     finally:
         browser.terminate()
-        browser.wait(10)
+        try:
+            browser.wait(ENDS_S)
+        except subprocess.TimeoutExpired:  # how it ends is no question of any test
+            browser.kill()
+            browser.wait()
 
 
 async def _port(browser: subprocess.Popen[bytes], file: Path) -> int:
@@ -140,8 +144,9 @@ class _Tab:
                 return dict(said["result"])
             self.events.append(said)
 
-    async def until(self, method: str) -> None:
-        while not any(event.get("method") == method for event in self.events):
+    async def until(self, method: str, **told: Any) -> None:
+        """Wait for an event that has ``told`` among its parameters."""
+        while not any(event.get("method") == method and told.items() <= event["params"].items() for event in self.events):
             self.events.append(await self._socket.receive_json())
 
     async def value(self, expression: str) -> Any:
@@ -155,8 +160,9 @@ async def _visit(tab: _Tab, visit: Visit) -> Seen:
     await ask("Emulation.setDeviceMetricsOverride", width=WIDTH, height=HEIGHT, deviceScaleFactor=1, mobile=False)
     features = [{"name": "prefers-color-scheme", "value": visit.scheme}]
     await ask("Emulation.setEmulatedMedia", media=visit.media, features=features)
-    await ask("Page.navigate", url=visit.url)
-    await tab.until("Page.loadEventFired")
+    await ask("Page.setLifecycleEventsEnabled", enabled=True)
+    page = (await ask("Page.navigate", url=visit.url))["loaderId"]
+    await tab.until("Page.lifecycleEvent", name="load", loaderId=page)  # the blank page of a new tab is loaded too, maybe late
     await tab.value("Promise.all([...document.images].map((one) => one.decode().catch(() => 0))).then(() => 0)")
     value = await tab.value(visit.script)
     read = json.loads(await tab.value(READ))

@@ -71,16 +71,19 @@ POINTED = """(async () => {
   const frame = () => new Promise((done) => requestAnimationFrame(done));
   let canvas;
   while (!(canvas = document.querySelector("#chart canvas"))) await frame();
-  await frame();
+  for (let n = 0; n < 300 && canvas.toDataURL().length <= 10000; n++) await frame();  // it is drawn after it is there
   const place = canvas.getBoundingClientRect();
   const at = { clientX: place.left + place.width / 2, clientY: place.top + 120, bubbles: true };
   const before = canvas.toDataURL();
-  for (const kind of ["pointermove", "mousemove"]) canvas.dispatchEvent(new PointerEvent(kind, at));
-  for (let n = 0; n < 60 && !document.querySelector("#vg-tooltip-element"); n++) await frame();
-  const words = document.querySelector("#vg-tooltip-element")?.innerText ?? "";
+  let words = "";
+  for (let n = 0; n < 300 && !words; n++) {
+    for (const kind of ["pointermove", "mousemove"]) canvas.dispatchEvent(new PointerEvent(kind, at));
+    await frame();
+    words = document.querySelector("#vg-tooltip-element")?.innerText ?? "";
+  }
   const drawn = canvas.toDataURL();
   canvas.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -200 }));
-  for (let n = 0; n < 60 && canvas.toDataURL() === drawn; n++) await frame();
+  for (let n = 0; n < 300 && canvas.toDataURL() === drawn; n++) await frame();
   const zoomed = canvas.toDataURL() !== drawn;
   return JSON.stringify([before.length > 10000, words, zoomed, document.getElementById("trial").value]);
 })()"""

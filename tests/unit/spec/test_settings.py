@@ -15,6 +15,7 @@ from lab.spec import consumer, producer, settings
 from lab.spec import scale as scales
 from lab.spec.settings import setting
 from lab.spec.workload import Workload
+from tests.suite import PROGRAM_S
 
 QUICK = scales.load("quick")
 OF_PROGRAMS = [(program, one) for program in (consumer, producer) for one in settings.declared(program.TrialSettings)]
@@ -154,5 +155,5 @@ def test_the_page_is_what_the_declarations_say():
 def test_a_consumers_pod_needs_no_yaml_to_start():
     """Its start is a part of the measured reaction: what the declarations need is not imported in every pod."""
     script = "import sys, lab.spec.consumer; print('yaml' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PROGRAM_S, check=True)
     assert ran.stdout == "False\n"

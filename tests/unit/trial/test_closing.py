@@ -55,17 +55,17 @@ def test_a_part_that_hangs_is_given_up_and_cancelled(tmp_path):
     go_on, written = threading.Event(), threading.Event()
 
     def hang(into):
-        go_on.wait(30)
+        go_on.wait(120)
         try:
             writes("late")(into)
         finally:
             written.set()
 
     began = time.monotonic()
-    missing = closed(tmp_path, Part("ledger", hang, 0.2, cancel=go_on.set), Part("two", writes("two"), 5))
-    assert time.monotonic() - began < 5
+    missing = closed(tmp_path, Part("ledger", hang, 0.2, cancel=go_on.set), Part("two", writes("two"), 60))
+    assert time.monotonic() - began < 60
     assert missing == {"ledger": "not within 0.2 s"}
-    assert written.wait(5)
+    assert written.wait(60)
     assert names(tmp_path) == ["two"]
 
 

@@ -36,6 +36,7 @@ class Stage:
         self.times, self.events, self.steps, self.faults, self.offsets = {}, [], [], [], {}
         self.deadlines, self.lag_unanswered, self.ledger_s = Deadlines(1, 1, 1, 1), 0, None
         self.topic_ids, self.anchor = ["a", "a"], None
+        self.lag = SimpleNamespace(read=dict)  # asked by the live line where a run takes more than 5 s
         self.baseline = SimpleNamespace(replicas=4, why="")
         self.names, self.stop, self.produced = {}, threading.Event(), threading.Event()
         self.transitions = SimpleNamespace(wait=self.wait, gaps=[])

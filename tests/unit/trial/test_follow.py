@@ -127,7 +127,7 @@ def test_a_stop_ends_a_pause():
     began = time.monotonic()
     threading.Timer(0.1, source.stop.set).start()
     follow(source, lambda *_: None, source.stop, pause=lambda attempt: 60.0)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 objects = st.dictionaries(st.sampled_from("abcd"), st.tuples(st.integers(1, 3), st.integers(1, 3)), max_size=4)

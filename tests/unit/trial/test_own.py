@@ -44,7 +44,7 @@ def pytest_says(*options, results):
     """What the suite prints and how it ends, on a machine with nothing on its PATH."""
     alone = os.environ | {"PATH": str(results)}
     command = experiments(f"--results={results}", *map(str, options))
-    return subprocess.run(command, cwd=paths.PROJECT, env=alone, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=paths.PROJECT, env=alone, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_the_examples_are_a_trial_of_their_own():

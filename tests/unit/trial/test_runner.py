@@ -62,8 +62,8 @@ def test_a_hiccup_of_the_broker_is_waited_out_and_counted():
 
 def test_a_broker_that_never_answers_reaches_the_deadline():
     """And no earlier: that ends the wait, as a finding, like a lag that never goes."""
-    made = stage(Broker(-1, []), end_s=0.6)
-    assert runner._drained(made).startswith("deadline: drained and back at the floor: not within 0.6 s")
+    made = stage(Broker(-1, []), end_s=1.5)  # time for three questions, of which a busy machine may cost one
+    assert runner._drained(made).startswith("deadline: drained and back at the floor: not within 1.5 s")
     assert made.lag_unanswered >= 2
     assert runner._drained(stage(Broker(0, [1]), end_s=0.6)).startswith("deadline")
 

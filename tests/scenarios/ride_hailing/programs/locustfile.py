@@ -30,6 +30,7 @@ PROFILE = build(GIVEN["profile"], "TRAFFIC")
 START: float = GIVEN["start"]
 END = START + PROFILE.duration
 ANSWERS_S = 15.0  # for requests under way when the profile is over
+REFUSED_S = 5.0  # of these for one that a pod refused: another pod takes it
 CITY = City(GIVEN["seed"], GIVEN["zones"], GIVEN["drivers"])
 FIND_S = 10.0
 
@@ -86,7 +87,7 @@ class _User(FastHttpUser):
     def post(self, service: str, path: str, body: dict[str, Any], seq: int) -> None:
         """POST ``body`` to any pod of ``service``; never again, unless a connection was refused: then nobody has it.
 
-        What no pod took by the profile's end is failed. Locust counts every refusal as a failure of its own.
+        What no pod took until REFUSED_S after the profile's end is failed. Locust counts every refusal as a failure of its own.
         """
         url = pod(service)
         if time.time() >= END:
@@ -96,7 +97,7 @@ class _User(FastHttpUser):
             with self.client.post(f"{url}{path}", json=body, name=path, headers={SEQ: str(seq)}, catch_response=True) as answer:
                 status = answer.status_code
                 refused = isinstance(getattr(answer, "error", None), ConnectionRefusedError)  # answers have no error
-            if not refused or time.time() >= END:
+            if not refused or time.time() >= END + REFUSED_S:
                 break
             gevent.sleep(LOOK_S)
             url = pod(service, url)

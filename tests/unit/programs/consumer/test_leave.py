@@ -52,7 +52,7 @@ def stays(bootstrap, names):
 
     thread = threading.Thread(target=follow)
     thread.start()
-    until(lambda: len(owned) == PARTITIONS, 30, "the first member owns all")
+    until(lambda: len(owned) == PARTITIONS, 120, "the first member owns all")
     yield lambda: len(owned)
     stop.set()
     thread.join(20)
@@ -77,7 +77,7 @@ def test_a_member_that_leaves_between_two_rounds_is_not_waited_for(bootstrap, na
     said = []
     member = Member(chosen, lambda event, **fields: said.append(event))
     member.subscribe()
-    until(lambda: member.fetch(1, 0.02) or "assigned" in said, 30, "a first round")
+    until(lambda: member.fetch(1, 0.02) or "assigned" in said, 120, "a first round")
     end = time.monotonic() + after_s
     while time.monotonic() < end:
         member.fetch(1, 0.02)

@@ -20,6 +20,7 @@ from lab.wait import until
 
 pytestmark = pytest.mark.services
 PARTITIONS, EACH = 4, 150
+HANG_S = 180  # for what takes some seconds on a quiet machine: it only ends a test that hangs
 
 
 class Group:
@@ -65,7 +66,7 @@ class Group:
         """Until all is committed but of the partitions ``waiting``."""
         until(
             lambda: all(count == EACH for number, count in self.committed().items() if number not in waiting),
-            60,
+            HANG_S,
             f"committed but of {waiting}",
         )
 
@@ -73,12 +74,12 @@ class Group:
         """(value, headers) of every message that partition ``number`` of a topic holds now."""
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "test"})
         whole = TopicPartition(self.names[kind], number, 0)
-        _, end = consumer.get_watermark_offsets(whole, timeout=10)
+        _, end = consumer.get_watermark_offsets(whole, timeout=60)
         consumer.assign([whole])
         rows = []
         while len(rows) < end:
-            message = consumer.poll(10)
-            assert message is not None, f"{kind} gave no message within 10 s"
+            message = consumer.poll(60)
+            assert message is not None, f"{kind} gave no message within 60 s"
             assert message.error() is None
             rows.append((message.value(), message.headers()))
         consumer.close()
@@ -113,7 +114,7 @@ def test_all_is_processed_in_order_or_a_dead_letter_as_injected(group):
     process = group.start("a", "--fail-rate=0.05", "--poison-rate=0.02", "--poison=3:149", "--seed=5")
     group.wait()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
+    assert process.wait(HANG_S) == 0
     failures = Failures(5, 0.05, 0.02, None, 3)
     places = {(seq % PARTITIONS, seq // PARTITIONS): seq for seq in range(PARTITIONS * EACH)}
     poison = {place for place, seq in places.items() if failures.never(*place, seq)} | {(3, 149)}
@@ -127,7 +128,7 @@ def test_all_is_processed_in_order_or_a_dead_letter_as_injected(group):
         assert ("trace", str(seq).encode()) in headers
         assert (reason.topic, reason.attempts, reason.replays) == (group.names["events"], 4, 0)
         assert "4 attempts" in reason.error
-        assert 0.14 <= reason.time - reason.first_failure < 10
+        assert 0.14 <= reason.time - reason.first_failure < HANG_S
     for number, ranges in group.receipts().items():
         covered = [offset for first, last in ranges for offset in range(first, last + 1)]
         assert covered == [offset for offset in range(EACH) if (number, offset) not in poison]
@@ -141,14 +142,15 @@ def test_a_poison_message_stops_its_partition_alone(group):
     """Without dead letters: the other partitions are drained, nothing is committed past it, and the next owner begins anew."""
     process = group.start("a", "--dlq=off", "--poison=1:50")
     group.wait(1)
-    until(lambda: group.committed()[1] == 50, 30, "all before the poison is committed")  # others may be through before it
-    until(lambda: len(group.events("failed")) > 6, 30, "it was tried for ever")
+    # Others may be through before it.
+    until(lambda: group.committed()[1] == 50, HANG_S, "all before the poison is committed")
+    until(lambda: len(group.events("failed")) > 6, HANG_S, "it was tried for ever")
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
+    assert process.wait(HANG_S) == 0
     assert group.committed()[1] == 50
     assert group.receipts()[1][-1][1] == 49
     group.start("b", "--dlq=off", "--poison=1:50")
-    until(lambda: any(row["pod"] == "b" for row in group.events("failed")), 30, "the next owner tried it")
+    until(lambda: any(row["pod"] == "b" for row in group.events("failed")), HANG_S, "the next owner tried it")
     assert next(row["attempts"] for row in group.events("failed") if row["pod"] == "b") == 1
     assert group.read("dead-letters") == []
 
@@ -158,11 +160,11 @@ def test_a_retry_survives_a_rebalance(group, balancer):
     """A member joins and the first one leaves while a head is being retried: no partition stays paused, none is doubled."""
     flags = ["--poison=0:20", "--dlq=off", f"--balancer={balancer}", "--process-ms=8"]
     first = group.start("a", *flags)
-    until(lambda: group.events("failed"), 30, "the head failed")
+    until(lambda: group.events("failed"), HANG_S, "the head failed")
     group.start("b", *flags)
-    until(lambda: any(row["pod"] == "b" and row["owned"] for row in group.events("assigned")), 30, "b has partitions")
+    until(lambda: any(row["pod"] == "b" and row["owned"] for row in group.events("assigned")), HANG_S, "b has partitions")
     first.send_signal(signal.SIGTERM)
-    assert first.wait(30) == 0
+    assert first.wait(HANG_S) == 0
     group.wait(0)
     assert group.committed()[0] == 20
     for number, ranges in group.receipts().items():
@@ -172,7 +174,8 @@ def test_a_retry_survives_a_rebalance(group, balancer):
 
 @pytest.mark.parametrize(
     ("mode", "flags"),
-    [("crash", []), ("hang", ["--max-poll-ms=6000"])],
+    # The second takes some forty suspects one by one before it polls again: on a busy machine that may take seconds.
+    [("crash", []), ("hang", ["--max-poll-ms=10000"])],
 )
 def test_a_poison_that_ends_its_consumer_is_found_by_its_successors(group, mode, flags):
     """One dies with the batch, one with the message alone; the third buries it untried, and all else is processed.
@@ -182,9 +185,9 @@ def test_a_poison_that_ends_its_consumer_is_found_by_its_successors(group, mode,
     flags = ["--poison=1:40", f"--poison-mode={mode}", "--most-deaths=1", "--session-timeout-ms=6000", *flags]
     first = group.start("a", *flags)
     if mode == "crash":
-        assert first.wait(30) == 70
+        assert first.wait(HANG_S) == 70
         second = group.start("b", *flags)
-        assert second.wait(30) == 70
+        assert second.wait(HANG_S) == 70
         last = group.start("c", *flags)
     else:
         group.start("b", *flags)
@@ -197,7 +200,7 @@ def test_a_poison_that_ends_its_consumer_is_found_by_its_successors(group, mode,
     assert len(alive) == (1 if mode == "crash" else 3)
     if mode == "crash":
         last.send_signal(signal.SIGTERM)
-        assert last.wait(30) == 0
+        assert last.wait(HANG_S) == 0
     for number, ranges in group.receipts().items():
         covered = {offset for begin, end in ranges for offset in range(begin, end + 1)}
         assert covered == {offset for offset in range(EACH) if (number, offset) != (1, 40)}
@@ -209,8 +212,8 @@ def test_a_kill_loses_nothing_and_its_letters_are_replayed_once(group):
     The dead-letter tool tells the copies: each message goes back once.
     """
     flags = ["--fail-rate=0.2", "--poison-rate=0.1", "--session-timeout-ms=6000"]
-    killed = group.start("a", *flags, "--commit-interval-ms=60000")
-    until(lambda: len(group.read("dead-letters")) > 3, 30, "some are dead")
+    killed = group.start("a", *flags, "--commit-interval-ms=600000")
+    until(lambda: len(group.read("dead-letters")) > 3, HANG_S, "some are dead")
     killed.kill()
     killed.wait()
     written = [deadletter.read(headers).source[1:] for _, headers in group.read("dead-letters")]
@@ -219,7 +222,7 @@ def test_a_kill_loses_nothing_and_its_letters_are_replayed_once(group):
     successor = group.start("b", *flags, "--commit-interval-ms=100")
     group.wait()
     successor.send_signal(signal.SIGTERM)
-    assert successor.wait(30) == 0
+    assert successor.wait(HANG_S) == 0
     dead = [deadletter.read(headers).source[1:] for _, headers in group.read("dead-letters")]
     failures = Failures(1, 0.2, 0.1)
     poison = {(seq % PARTITIONS, seq // PARTITIONS) for seq in range(PARTITIONS * EACH) if failures.never(0, 0, seq)}
@@ -249,7 +252,7 @@ def test_what_is_processed_is_emitted_in_its_order(group):
     process = group.start("a", "--emit=on", "--poison=3:149", "--retry-ms=1")
     group.wait()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
+    assert process.wait(HANG_S) == 0
     for number in range(PARTITIONS):
         found = [value for value, _ in group.read("output", number)]
         places = [(number, offset) for offset in range(EACH) if (number, offset) != (3, 149)]

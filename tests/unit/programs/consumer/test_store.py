@@ -22,7 +22,8 @@ def durable():
 
 def test_batches_are_durable_in_their_order_and_once(durable):
     """None before the store has answered; all of them, in order, when the store was waited for."""
-    producer = Producer({"test.mock.num.brokers": 1, "enable.idempotence": True, "linger.ms": 1000})
+    # Nothing is sent before the flush, however long the machine takes for the writes.
+    producer = Producer({"test.mock.num.brokers": 1, "enable.idempotence": True, "linger.ms": 60_000})
     store = Store(producer, *TOPICS, durable.append)
     written = [receipts(first) for first in range(0, 100, 10)]
     for batch in written:

@@ -15,7 +15,7 @@ from tests.unit.programs.lagscaler.test_program import running
 
 pytestmark = pytest.mark.services
 SUSTAIN_S = 3
-DEADLINE_S = 60
+DEADLINE_S = 180  # some seconds on a quiet machine
 
 
 class Topic:
@@ -41,7 +41,17 @@ class Topic:
         for partition, count in enumerate(counts):
             for _ in range(count):
                 producer.produce(self.name, b"x", partition=partition)
-        assert producer.flush(10) == 0
+        assert producer.flush(60) == 0
+
+    def grow(self, partitions):
+        """Give it ``partitions`` partitions in all; returns when the broker knows them, which is after the controller does."""
+        topics.grow(self.bootstrap, self.name, partitions, self.login)
+        client = Producer({"bootstrap.servers": self.bootstrap, **self.login})
+        until(
+            lambda: len(client.list_topics(self.name, timeout=60).topics[self.name].partitions) == partitions,
+            DEADLINE_S,
+            "the new partitions known to the broker",
+        )
 
     def commit(self, *offsets):
         """Commit that offset on each partition."""
@@ -144,12 +154,14 @@ def _created(topic, partitions):
     return True
 
 
-def test_a_topic_that_is_given_partitions_goes_on(topic):
-    """The lag of before, and theirs when it has lasted."""
+def test_a_topic_that_is_given_partitions_goes_on(bootstrap):
+    """The lag of before, and theirs when it has lasted; never an error."""
+    # Three intervals without a sample are an error, as they should be: a busy machine must not make 3 s of them.
+    topic = Topic(bootstrap, samplingInterval="3")
     topic.produce(30, 12)
     with running() as (address, _), Client(address) as client:
         until(lambda: topic.metric(client) == 42, DEADLINE_S, "all of the lag to have lasted")
-        topics.grow(topic.bootstrap, topic.name, 4)
+        topic.grow(4)
         topic.commit(0, 0, 0, 0)
         topic.produce(0, 0, 5, 5)
         seen = []
@@ -168,10 +180,14 @@ def test_in_seconds(bootstrap):
     with running() as (address, _), Client(address) as client:
         aged = lambda: topic.metric(client, "persistent-lag-seconds")  # noqa: E731
         until(lambda: aged() == 0, DEADLINE_S, "the first reading")
-        begun = time.monotonic()
+        begun, ages = time.monotonic(), []
         topic.produce(5, 0)
-        until(lambda: (aged() or 0) >= 2 * 1, DEADLINE_S, "an age of a second that has lasted, on either partition")
-        assert 2 * 1 <= aged() <= 2 * (time.monotonic() - begun + 1)
+        until(
+            lambda: ages.append(aged() or 0) or ages[-1] >= 2 * 1,
+            DEADLINE_S,
+            "an age of a second that has lasted, on either partition",
+        )
+        assert ages[-1] <= 2 * (time.monotonic() - begun + 1)
 
 
 def test_many_groups_are_one_reading(bootstrap):

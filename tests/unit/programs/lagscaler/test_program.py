@@ -23,7 +23,7 @@ from lab.wait import until
 from tests.unit.programs.lagscaler.client import Client
 from tests.unit.programs.lagscaler.fakes import METADATA
 
-END_S = 20
+END_S = 90  # a wrong password is known only when Kafka's client has tried for 10 s
 UNREACHABLE = METADATA | {"bootstrapServers": "127.0.0.1:9"}
 
 
@@ -52,7 +52,7 @@ def test_health_metrics_and_a_kafka_that_is_not_there():
         with grpc.insecure_channel(address) as channel:
             stub: Any = health_pb2_grpc.HealthStub(channel)
             for service in ("", NAME):
-                answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=10)
+                answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=END_S)
                 assert answer.status == health_pb2.HealthCheckResponse.SERVING
         with pytest.raises(grpc.RpcError) as failed:
             client.metrics(UNREACHABLE)
@@ -60,8 +60,8 @@ def test_health_metrics_and_a_kafka_that_is_not_there():
         assert "no sample yet" in failed.value.details()
         assert client.spec(UNREACHABLE).metricSpecs
         for path in ("healthz", "readyz"):
-            assert urllib.request.urlopen(f"{url}/{path}", timeout=10).status == 200
-        text = urllib.request.urlopen(f"{url}/metrics", timeout=10).read().decode()
+            assert urllib.request.urlopen(f"{url}/{path}", timeout=END_S).status == 200
+        text = urllib.request.urlopen(f"{url}/metrics", timeout=END_S).read().decode()
         assert 'lagscaler_request_seconds_count{code="UNAVAILABLE",method="GetMetrics"} 1.0' in text
 
 

@@ -12,11 +12,14 @@ from confluent_kafka import KafkaError
 from prometheus_client import CollectorRegistry, generate_latest
 
 from lab.programs.lagscaler import externalscaler_pb2 as pb
+from lab.programs.lagscaler import service as program
 from lab.programs.lagscaler.metrics import Metrics, Triggers
 from lab.programs.lagscaler.service import NAME, ExternalScaler
 from lab.wait import until
 from tests.unit.programs.lagscaler.client import Client
 from tests.unit.programs.lagscaler.fakes import METADATA, Scaled, error
+
+HANG_S = 60  # for what takes milliseconds on a quiet machine: it only ends a test that hangs
 
 
 class Served(Scaled):
@@ -29,7 +32,7 @@ class Served(Scaled):
         self._up: queue.Queue[int] = queue.Queue()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
         self._thread.start()
-        self.address = f"127.0.0.1:{self._up.get(timeout=10)}"
+        self.address = f"127.0.0.1:{self._up.get(timeout=HANG_S)}"
 
     async def _serve(self):
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -51,7 +54,7 @@ class Served(Scaled):
     def stop(self):
         """End the service."""
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(HANG_S)
 
 
 @pytest.fixture
@@ -115,9 +118,10 @@ def test_what_is_not_known_is_unavailable_and_neither_zero_nor_inactive(served):
     assert client.spec().metricSpecs[0].targetSize == 100
 
 
-def test_a_new_triggers_first_question_waits_for_its_first_reading(served):
+def test_a_new_triggers_first_question_waits_for_its_first_reading(served, monkeypatch):
     """KEDA's next one would come a pollingInterval later."""
     service, client = served
+    monkeypatch.setattr(program, "FIRST_READING_S", 60.0)  # its 2 s may be over on a busy machine before the reading below
     service.kafka.lags(0, topic="payments")
     answers: queue.Queue[Any] = queue.Queue()
     asking = threading.Thread(
@@ -128,8 +132,8 @@ def test_a_new_triggers_first_question_waits_for_its_first_reading(served):
     with pytest.raises(queue.Empty):
         answers.get(timeout=0.2)
     service.after(10)
-    assert answers.get(timeout=10).metricValues[0].metricValue == 0
-    asking.join(10)
+    assert answers.get(timeout=HANG_S).metricValues[0].metricValue == 0
+    asking.join(HANG_S)
 
 
 def test_a_trigger_past_the_limit_is_told_so():
@@ -159,7 +163,7 @@ def test_activity_is_pushed_when_it_is_sampled(served):
     service.after(2000)
     ((_, _, state),) = service.registry.all()
     stream.cancel()
-    until(lambda: not state.streams, 10, "the stream to be over")
+    until(lambda: not state.streams, HANG_S, "the stream to be over")
     service.after(2000)
     assert service.registry.all() == []
 
@@ -170,13 +174,13 @@ def test_activity_that_is_unchanged_is_not_pushed_again(served):
     stream, said = client.stream_active(wait=False), []
     listening = threading.Thread(target=lambda: said.extend(itertools.islice((answer.result for answer in stream), 2)))
     listening.start()
-    until(lambda: service.state().streams, 10, "the stream")
+    until(lambda: service.state().streams, HANG_S, "the stream")
     for _ in range(3):
         service.after(10)
         client.active()  # the loop has had its turn
     service.kafka.lags(0, 0)
     service.after(10)
-    listening.join(10)
+    listening.join(HANG_S)
     assert said == [True, False]
     stream.cancel()
 
@@ -190,7 +194,7 @@ def test_activity_is_not_pushed_while_it_is_not_known(served):
     for _ in range(4):
         service.after(10)
     stream = client.stream_active(wait=False)
-    until(lambda: service.state().streams, 10, "the stream")
+    until(lambda: service.state().streams, HANG_S, "the stream")
     with pytest.raises(grpc.RpcError):
         client.active()
     service.kafka.down = None

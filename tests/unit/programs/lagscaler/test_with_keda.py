@@ -22,7 +22,7 @@ from tests.unit.programs.lagscaler.test_on_kafka import SUSTAIN_S, Topic
 from tests.unit.programs.lagscaler.test_program import running
 
 pytestmark = pytest.mark.services
-DEADLINE_S = 60
+DEADLINE_S = 180  # some seconds on a quiet machine
 POLLS_S = 8  # several pollingIntervals of 1 s and HPA syncs of 0.5 s: long enough for what must not happen to happen
 
 
@@ -195,7 +195,8 @@ def test_never_to_zero_on_an_error(cluster):
     with running() as (address, _), Client(address) as one, Scaled(cluster, address, least=0, cooldown=600) as scaled:
         scaled.topic.produce(25)
         scaled.scaled_to(3)
-        said = {scaled.topic.active(one)}
+        until(lambda: scaled.topic.active(one), DEADLINE_S, "the first reading of this test's own trigger")
+        said = {True}
         topics.delete(scaled.topic.bootstrap, [scaled.topic.name], scaled.topic.login)
         until(
             lambda: said.add(scaled.topic.active(one)) or scaled.condition("Ready") == ("False", "TriggerError"),
@@ -228,10 +229,11 @@ def test_the_age_of_the_oldest_uncommitted_record_scales(cluster):
     changes = {"lagThreshold": "", "lagSeconds": "6", "allowIdleConsumers": "false"}
     with running() as (address, _), Scaled(cluster, address, **changes) as scaled:
         until(lambda: scaled.average() == 0, DEADLINE_S, "a metric")
-        begun = time.monotonic()
+        begun, shown = time.monotonic(), []
         scaled.topic.produce(3)
-        until(lambda: scaled.average() > 4, DEADLINE_S, "two partitions' 2 s")
-        assert scaled.average() <= 2 * (time.monotonic() - begun + 1)  # to an interval the age is known
+        # The HPA has no value where KEDA was not answered in time.
+        until(lambda: shown.append(scaled.average() or 0) or shown[-1] > 4, DEADLINE_S, "two partitions' 2 s")
+        assert shown[-1] <= 2 * (time.monotonic() - begun + 1)  # to an interval the age is known
         scaled.scaled_to(2)
         until(lambda: scaled.average() == 6, DEADLINE_S, "lagSeconds a replica")
         scaled.topic.commit(3)
@@ -307,7 +309,7 @@ def test_tls_that_lacks_something_is_not_ready_and_scales_nothing(cluster, autho
 
 def _answers(url):
     """What a scaler counts of its answers to GetMetrics, by status, and the last metric it would give, if any."""
-    text = urllib.request.urlopen(f"{url}/metrics", timeout=10).read().decode()
+    text = urllib.request.urlopen(f"{url}/metrics", timeout=60).read().decode()
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     counts = [one for one in samples if one.name == "lagscaler_request_seconds_count"]
     answered = {one.labels["code"]: one.value for one in counts if one.labels["method"] == "GetMetrics"}
