@@ -187,7 +187,7 @@ def answer_of(test: Mapping[str, Any]) -> Answer:
     lead = next((row for kind in ("claim", *KINDS) for row in rows if verdict(row) == word and kind_of(row) == kind), None)
     said = ""
     if lead is not None:
-        said = f"{lead['why']}: {lead['objective']} {measured(lead)}, wanted {target(lead)}; {runs_of(lead)}"
+        said = f"{lead['why']}: {lead['objective']}: {measured(lead)}, wanted {target(lead)}; {runs_of(lead)}"
         said += "".join(f" ({remark})" for remark in remarks(lead))
     if test["outcome"] == NOT_RUN and not rows:
         return Answer(test, NOT_RUN, test["remark"] or NOT_BEGUN)

@@ -19,7 +19,7 @@ def case(**named: object) -> Case:
 def test_the_answer_and_the_chart_come_before_the_table_and_the_note() -> None:
     """One reads what was found, then what was asked and how."""
     text = inallure.description(case(outcome=FAILED, rows=[HELD, BREACHED], picture="<svg/>", alt="a peak", explained=["Why."]))
-    places = ["two hot | ones: drain 1.62 x, wanted &lt; 1.5 x", "<img", "<table>", "is it fast?", "Hypothesis.", "Why."]
+    places = ["two hot | ones: drain: 1.62 x, wanted &lt; 1.5 x", "<img", "<table>", "is it fast?", "Hypothesis.", "Why."]
     assert [text.index(one) for one in places] == sorted(text.index(one) for one in places)
     assert text.count("<tr>") == 3
     assert "<code>--repeat 6</code>" in text
