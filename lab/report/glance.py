@@ -1,7 +1,7 @@
 """The small chart of a test: lag and replicas of its trials over one axis of time, and what is seen in it in words.
 
 It is an SVG of some kilobytes. It follows the reader's light or dark scheme, and a style has a colour and a dash of its own. Of
-a trial that was repeated the line is the median of its runs, and a band holds all of them.
+a trial that was repeated the line is the median of its runs, and a band holds all of them where no more than four would overlap.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ WIDTH, HEIGHTS = 400, {"lag": 92, "replicas": 60}
 TITLES = {"lag": "Lag (messages)", "replicas": "Desired pods"}
 BUCKETS = 100
 MOMENTS = 100  # of the median of several runs, and of their band
+MOST_BANDS = 4  # more of them lie upon each other, and none can be told
 COLUMNS = ["trial", "t", "value"]
 DARK = {"#222222": "#e6e6e6", "#000": "#e6e6e6", "#000000": "#e6e6e6", "#ececec": "#3a3f44", "#999999": "#8b9299"}
 DARK |= {"#0072B2": "#4FA8DE", "#cccccc": "#3a3f44", "white": "none"}
@@ -84,7 +85,7 @@ def _panel(part: pd.DataFrame, panel: str, names: list[str], domain: list[float]
         color=alt.Color("trial:N", scale=alt.Scale(domain=names, range=COLOURS[: len(names)]), legend=legend),
         strokeDash=alt.StrokeDash("trial:N", scale=alt.Scale(domain=names, range=DASHES[: len(names)]), legend=legend),
     )
-    areas = bands.band(spread, names, COLOURS, x, encoded)
+    areas = bands.band(spread, names, COLOURS, x, encoded) if len(names) <= MOST_BANDS else []
     return alt.LayerChart(layer=[encoded, *areas], width=WIDTH, height=HEIGHTS[panel])
 
 

@@ -78,10 +78,11 @@ def test_it_can_be_drawn() -> None:
     assert "trial 0 less other" in picture
 
 
-def test_a_small_chart_has_a_band_for_repeats_too() -> None:
-    """A line a trial and not a line a run, on the session's page as in the evidence."""
-    several = pd.concat([curves(2).assign(run=n, value=lambda one, n=n: one["value"] + n) for n in range(6)])
+@pytest.mark.parametrize(("trials", "areas"), [(2, 2), (4, 4), (5, 0)])
+def test_a_small_chart_has_a_band_for_repeats_too(trials: int, areas: int) -> None:
+    """A line a trial and not a line a run, on the session's page as in the evidence; no band where too many would overlap."""
+    several = pd.concat([curves(trials).assign(run=n, value=lambda one, n=n: one["value"] + n) for n in range(6)])
     part = several[several["panel"] == "lag"].assign(end=50.0)
-    panel = glance._panel(part, "lag", ["trial 0", "trial 1"], [0.0, 50.0]).to_dict()
-    assert [layer["mark"]["type"] for layer in panel["layer"]] == ["line", "area", "area"]
-    assert max(map(len, panel["datasets"].values())) == 2 * glance.MOMENTS
+    panel = glance._panel(part, "lag", [f"trial {n}" for n in range(trials)], [0.0, 50.0]).to_dict()
+    assert [layer["mark"]["type"] for layer in panel["layer"]] == ["line", *["area"] * areas]
+    assert max(map(len, panel["datasets"].values())) == trials * glance.MOMENTS
