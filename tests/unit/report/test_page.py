@@ -154,7 +154,7 @@ def test_the_keyboard_reaches_every_link(seen: browser.Seen) -> None:
 def test_repeats_and_duets_show_their_interval_and_number(seen: browser.Seen) -> None:
     """The answer has the number, the interval, n, and in how many runs it held."""
     assert "102.5 messages, wanted < 103 messages; 100 to 105 (97 %), n = 6, held in 3" in seen.text
-    assert "peak lag, first less second 12.5 messages, wanted > 5 messages" in seen.text
+    assert "peak lag, first less second: 12.5 messages, wanted > 5 messages" in seen.text
 
 
 def test_it_is_dark_where_the_reader_is(looks: dict[str, browser.Seen]) -> None:
