@@ -101,21 +101,23 @@ def stored(folder: Path) -> dict[str, Path]:
 
 def identities(folder: Path) -> set[str]:
     """The ids of the trials that have a record under ``folder``."""
-    return {
-        own if dot and number.isdecimal() else name for name in stored(folder) for own, dot, number in [name.rpartition(".")]
-    }
+    return {_parted(name)[0] for name in stored(folder)}
 
 
 def attempts(folder: Path, identity: str) -> dict[int, Path]:
     """The folders of all attempts at trial ``identity`` that are stored under ``folder``, by their number, in order."""
     found = {}
     for name, path in stored(folder).items():
-        own, dot, number = name.rpartition(".")
-        if name == identity:
-            found[1] = path
-        elif own == identity and dot and number.isdecimal():
-            found[int(number)] = path
+        own, number = (name, 1) if name == identity else _parted(name)
+        if own == identity:
+            found[number] = path
     return dict(sorted(found.items()))
+
+
+def _parted(name: str) -> tuple[str, int]:
+    """The trial's id and the number of the attempt in the name of a record's folder."""
+    own, dot, number = name.rpartition(".")
+    return (own, int(number)) if dot and number.isdecimal() else (name, 1)
 
 
 def begin(results: Path, identities: Sequence[str]) -> list[Path]:

@@ -65,12 +65,12 @@ def tell_of_networks() -> None:
     """Say the inode of the socket that holds a pod network as soon as one is claimed: it may be given back a moment later."""
     claim = resources.claim_pod_network
 
-    def told() -> resources.PodNetwork:
+    def claim_and_say() -> resources.PodNetwork:
         claimed = claim()
         say(f"network {os.fstat(claimed.fileno).st_ino}")
         return claimed
 
-    resources.claim_pod_network = told
+    resources.claim_pod_network = claim_and_say
 
 
 def main(phase: str, folder: Path) -> None:

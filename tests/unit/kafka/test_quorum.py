@@ -89,7 +89,7 @@ def content(brokers, topic):
     return found
 
 
-def told(what, ask, *given):
+def answer(what, ask, *given):
     """What ``ask`` answers, asked until it does: a question's 2 s are little for three brokers on a busy machine."""
     answers = []
 
@@ -120,7 +120,7 @@ def test_what_is_acknowledged_outlives_a_broker(three):
 
     writer = Writer(three, kept)
     writer.went_on()
-    leader = told("the leader", replicas.leads_most, kept)
+    leader = answer("the leader", replicas.leads_most, kept)
     three.kill(leader)
     assert three.down == [leader]
     three.check()  # a death that was meant is no fault
@@ -128,13 +128,13 @@ def test_what_is_acknowledged_outlives_a_broker(three):
     assert three.lose(leader, single) > 0
     writer.went_on()
     three.start([leader])
-    until(lambda: all(whole(told(topic, replicas.read, topic)) for topic in (kept, single)), WAIT_S, "in sync")
+    until(lambda: all(whole(answer(topic, replicas.read, topic)) for topic in (kept, single)), WAIT_S, "in sync")
     assert 0 < len(content(three, single)) < len(before.acked)
 
     reader = LagReader(three.bootstrap, group, kept, timeout_s=2, settings=three.settings)
-    assert len(told("the lag", reader.read)) == PARTITIONS
-    three.kill(told("the coordinator", replicas.coordinator, group))
-    assert len(told("the lag of a new coordinator", reader.read)) == PARTITIONS
+    assert len(answer("the lag", reader.read)) == PARTITIONS
+    three.kill(answer("the coordinator", replicas.coordinator, group))
+    assert len(answer("the lag of a new coordinator", reader.read)) == PARTITIONS
     writer.went_on()
     writer.close()
     assert writer.failed == []

@@ -144,9 +144,9 @@ class _Tab:
                 return dict(said["result"])
             self.events.append(said)
 
-    async def until(self, method: str, **told: Any) -> None:
-        """Wait for an event that has ``told`` among its parameters."""
-        while not any(event.get("method") == method and told.items() <= event["params"].items() for event in self.events):
+    async def until(self, method: str, **expected: Any) -> None:
+        """Wait for an event that has ``expected`` among its parameters."""
+        while not any(event.get("method") == method and expected.items() <= event["params"].items() for event in self.events):
             self.events.append(await self._socket.receive_json())
 
     async def value(self, expression: str) -> Any:
