@@ -194,7 +194,10 @@ class Session:
         return [record for record in self.records if (record.folder / "trial.json").is_file()]
 
     def _head(self, others: int) -> dict[str, Any]:
-        """Facts of the session in one line each; of its records each value once. ``others`` counts trials it did not ask for."""
+        """Facts of the session in one line each; of its records each value once.
+
+        ``others`` is the number of stored trials that the session did not ask for.
+        """
         trials = [record.trial for record in self.readable()]
         if not trials:
             return dict(self.settings)
