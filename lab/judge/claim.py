@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from lab.judge.aggregate import interval
+from lab.judge.pairs import Difference, Pairs
 from lab.judge.quantity import Bound, Comparison, Quantity
 
 HELD, BREACHED, NO_DATA, INVALID = "held", "breached", "no data", "invalid"
@@ -50,8 +51,9 @@ class Verdict:
 
     ``objective`` names the quantity, ``why`` is the claim's sentence, ``kind`` its class, ``source`` that of its bound. Of a
     repeated trial ``measured`` is the median of its runs, and ``repeats`` says how often the claim was held: it is breached
-    by one run that breaches it. Of an invalid trial the ``verdict`` is "invalid", whatever was measured, and ``note`` says why.
-    ``real_time`` says what a claim on a compressed trial is worth at real time; it is empty where that is the same.
+    by one run that breaches it. Of a difference that duets tell, ``pairs`` says how sure it is. Of an invalid trial the
+    ``verdict`` is "invalid", whatever was measured, and ``note`` says why. ``real_time`` says what a claim on a compressed
+    trial is worth at real time; it is empty where that is the same.
     """
 
     objective: str
@@ -66,11 +68,14 @@ class Verdict:
     source: str = ""
     repeats: Repeats | None = None
     real_time: str = ""
+    pairs: Pairs | None = None
 
     def __str__(self) -> str:
         wanted, shows = f"wanted {self.operator} {self.bound:g} {self.unit}", f": {self.why}" if self.why else ""
         if self.repeats is not None:
             wanted += f" ({self.repeats})"
+        if self.pairs is not None:
+            wanted += f" ({self.pairs})"
         if self.measured is None:
             return f"{self.objective}: {self.verdict} ({self.note}); {wanted}{shows}"
         but = f" ({self.note})" if self.note else ""
@@ -102,6 +107,7 @@ def judge(comparison: Comparison, sentence: str, *, kind: str = "claim", source:
         kind=kind,
         source=source or (bound.source if isinstance(bound, Bound) else ""),
         repeats=Repeats.of(comparison) if len(quantity.runs) > 1 else None,
+        pairs=quantity.pairs if isinstance(quantity, Difference) else None,
     )
 
 

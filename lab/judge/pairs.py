@@ -21,6 +21,32 @@ FEWEST = 6  # pairs whose interval has that confidence
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """How sure the difference of ``n`` pairs is: ``low`` to ``high`` holds it with ``confidence`` (0 to 1).
+
+    ``n_same`` A/A pairs of the same session differ by up to ``noise``. All but the counts have the difference's unit.
+    """
+
+    n: int
+    low: float
+    high: float
+    confidence: float
+    n_same: int
+    noise: float
+
+    def __str__(self) -> str:
+        interval = f"{signed(self.low)} to {signed(self.high)} ({self.confidence:.0%})".replace("%", " %")
+        return f"{interval}, n = {self.n} pairs; {self.n_same} A/A pairs differ by up to {signed(self.noise).removeprefix('+')}"
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(Quantity):
+    """A quantity that ``pairs`` tell from what A/A duets differ by."""
+
+    pairs: Pairs | None = None
+
+
+@dataclass(frozen=True)
 class Paired:
     """The ``differences`` of ``n`` pairs, first side less second, and what they come to.
 
@@ -47,10 +73,10 @@ class Paired:
     def __str__(self) -> str:
         if self.estimate.value is None:
             return f"no data ({self.estimate.why})"
-        interval = f"{_signed(self.low.number)} to {_signed(self.high.number)}, n = {self.n}, {self.confidence:.0%}".replace(
+        interval = f"{signed(self.low.number)} to {signed(self.high.number)}, n = {self.n}, {self.confidence:.0%}".replace(
             "%", " %"
         )
-        return f"{_signed(self.estimate.number)} {self.estimate.unit} ({interval})"
+        return f"{signed(self.estimate.number)} {self.estimate.unit} ({interval})"
 
     def figures(self) -> dict[str, float | Quantity]:
         """The comparison as figures of a report: ``evidence.report(name, paired(…).figures())``."""
@@ -144,8 +170,8 @@ def discern(difference: Paired, same: Paired) -> Quantity:
     """The estimate of ``difference``, or no data where it can't be told from the noise that A/A duets (``same``) show.
 
     It can't where it is no larger than :func:`least_difference`, and where its interval holds 0. So a claim on it is "no data"
-    with the reason, never held by noise. Fewer than FEWEST pairs of either leave it :class:`Undecided`. Its name has interval,
-    number of pairs, and that least difference.
+    with the reason, never held by noise. Fewer than FEWEST pairs of either leave it :class:`Undecided`. A :class:`Difference`
+    has its interval, number of pairs, and that least difference.
     """
     least, estimate = least_difference(same), difference.estimate
     name, unit, origin = estimate.name, estimate.unit, estimate.origin
@@ -153,7 +179,7 @@ def discern(difference: Paired, same: Paired) -> Quantity:
         value, low, high, floor = (one.number for one in (difference.estimate, difference.low, difference.high, least))
     except NoData as missing:
         return Quantity(name, unit, None, str(missing), origin=origin)
-    noise = f"A/A differ by up to {_signed(floor).removeprefix('+')}, n = {same.n}"
+    noise = f"A/A differ by up to {signed(floor).removeprefix('+')}, n = {same.n}"
     if (fewest := min(difference.n, same.n)) < FEWEST:
         pairs = f"{fewest} pair{'s' if fewest > 1 else ''}"
         why = f"{pairs}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
@@ -162,13 +188,15 @@ def discern(difference: Paired, same: Paired) -> Quantity:
         return Quantity(name, unit, None, f"{difference} is within the noise: {noise}", origin=origin)
     if low <= 0 <= high:
         return Quantity(name, unit, None, f"{difference} may be 0; {noise}", origin=origin)
-    return Quantity(f"{name} {str(difference).partition(f' {unit} ' if unit else ' ')[2]}; {noise}", unit, value, origin=origin)
+    pairs = Pairs(difference.n, low, high, difference.confidence, same.n, floor)
+    return Difference(name, unit, value, origin=origin, pairs=pairs)
 
 
 def over_noise(difference: Paired, same: Paired) -> Quantity:
     """The size of the estimate of ``difference`` over :func:`least_difference` of ``same``: at most 1 where noise does as much.
 
     It says that no difference can be told, and not that there is none: one that is smaller than the noise has no way to show.
+    The interval of its :class:`Difference` is that of the estimate with its sign, over the same number.
     Fewer than FEWEST pairs of either leave it :class:`Undecided`. There is no data where A/A duets differ by nothing.
     """
     least, name = least_difference(same), "size of the difference over the largest of A/A"
@@ -181,10 +209,11 @@ def over_noise(difference: Paired, same: Paired) -> Quantity:
         return Undecided(name, "x", None, why)
     if not floor:
         return Quantity(name, "x", None, f"{difference}; A/A do not differ")
-    return Quantity(f"{name}; {difference}; A/A differ by up to {floor:.3g}, n = {same.n}", "x", size / floor)
+    low, high = difference.low.number / floor, difference.high.number / floor
+    return Difference(name, "x", size / floor, pairs=Pairs(difference.n, low, high, difference.confidence, same.n, 1.0))
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
     """A difference with its sign: three significant digits, and never a power of ten."""
     return f"{value:+,.0f}" if abs(float(f"{value:.3g}")) >= 1000 else f"{value:+.3g}"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA, Repeats
+from lab.judge.pairs import Pairs
 from lab.report.session import BROKEN, FAILED, NOT_RUN, PASSED, SKIPPED
 from lab.report.tables import MARKS, claim, number
 from lab.report.tables import kind as kind_of
@@ -127,8 +128,10 @@ def measured(row: Row) -> str:
 
 
 def runs_of(row: Row) -> str:
-    """How sure a number is: the interval of a median and its number of runs, or that it is one number of one run or of all."""
-    repeats, runs = row.get("repeats"), row.get("runs", 1)
+    """How sure a number is: the interval of a median or of a paired difference with its n, or that it has none."""
+    pairs, repeats, runs = row.get("pairs"), row.get("repeats"), row.get("runs", 1)
+    if pairs:
+        return str(Pairs(**pairs))
     if not repeats:
         return f"one number of {runs} runs" if runs > 1 else "n = 1"
     one = Repeats(**repeats)

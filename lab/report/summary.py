@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA, Repeats
+from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA
 from lab.judge.gates import VALID
 from lab.report.answers import (
     Entry,
@@ -36,7 +36,7 @@ from lab.report.answers import (
 )
 from lab.report.extent import Extent
 from lab.report.session import BROKEN, FAILED, NOT_RUN
-from lab.report.tables import Cell, Table, claim, number, source, verdict_cell
+from lab.report.tables import Cell, Table, claim, interval_of, number, source, verdict_cell
 from lab.report.tables import kind as kind_of
 
 CLAIMS = ("experiment", "kind", "claim", "quantity", "target", "source", "measured", "runs", "verdict", "records")
@@ -230,7 +230,7 @@ class Summary:
         """Each verdict in a line with its kind, number, bound and unit, and the tally; none where nothing was judged."""
         told = []
         for row in self.rows:
-            runs = f"; {Repeats(**row['repeats'])}" if row.get("repeats") else ""
+            runs = f"; {found}" if (found := interval_of(row)) else ""
             shown = "no data" if row["measured"] is None else f"{row['measured']:,.4g} {row['unit']}"
             wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
             told.append(f"{verdict(row):>8}  {kind_of(row):<9}  {row['objective']}: {shown} (wanted {wanted}){runs}")

@@ -11,6 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA, Repeats
+from lab.judge.pairs import Pairs
 
 if TYPE_CHECKING:
     import jinja2
@@ -131,10 +132,15 @@ def claim(verdict: Mapping[str, Any]) -> str:
 
     Also what it is worth at real time, where its trials were compressed and that is not the same.
     """
-    word, repeats = "no data" if verdict["measured"] is None else "but", verdict.get("repeats")
-    remarks = {INVALID if verdict["verdict"] == INVALID else word: verdict["note"], "runs": repeats and str(Repeats(**repeats))}
-    remarks["real time"] = verdict.get("real_time")
+    word = INVALID if verdict["verdict"] == INVALID else "no data" if verdict["measured"] is None else "but"
+    remarks = {word: verdict["note"], "runs": interval_of(verdict), "real time": verdict.get("real_time")}
     return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
+
+
+def interval_of(verdict: Mapping[str, Any]) -> str:
+    """In how many runs a verdict held, and between which numbers; of a paired difference its interval. Empty for one number."""
+    parts = ((Repeats, verdict.get("repeats")), (Pairs, verdict.get("pairs")))
+    return "; ".join(str(made(**fields)) for made, fields in parts if fields)
 
 
 def kind(verdict: Mapping[str, Any]) -> str:

@@ -73,7 +73,7 @@ def judge(
 def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[str, Said]) -> list[str]:
     """How ``now`` differs from the rows of ``before``, a line for each claim; floats agree to nine digits.
 
-    A claim is known by its sentence, its bound, its number and its repeats; the name of its quantity may change.
+    A claim is known by its sentence, its bound, its number and its repeats or pairs; the name of its quantity may change.
     """
     found = []
     for test, rows in before.items():
@@ -90,7 +90,7 @@ def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[
 def _same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     if any(old[field] != new[field] for field in ("why", "operator", "bound", "unit", "verdict", "trials")):
         return False
-    ours, theirs = ({"measured": row["measured"]} | (row.get("repeats") or {}) for row in (old, new))
+    ours, theirs = ({"measured": row["measured"]} | (row.get("repeats") or row.get("pairs") or {}) for row in (old, new))
     return ours.keys() == theirs.keys() and all(_near(ours[name], theirs[name]) for name in ours)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
 from lab.judge.pairs import (
+    Pairs,
     discern,
     hodges_lehmann,
     interval,
@@ -127,13 +128,15 @@ UNEVEN = paired(lag(30, 10, 10, 10, 30, 10), lag(10, 11, 10, 9, 10, 10))
 
 
 def test_a_difference_beyond_the_noise_can_be_claimed():
-    """The least difference that can be told stands beside it."""
+    """The least difference that can be told stands beside it, and its interval."""
     assert (least_difference(SAME).value, least_difference(SAME).unit) == (2, "messages")
     found = discern(FAR, SAME)
     assert found.value == FAR.estimate.value > 2
-    assert "n = 6, 97 %" in found.name
-    assert "A/A differ by up to 2, n = 6" in found.name
-    assert judge(found > 0, "the first is behind").verdict == HELD
+    verdict = judge(found > 0, "the first is behind")
+    assert verdict.verdict == HELD
+    assert verdict.pairs == Pairs(6, FAR.low.value, FAR.high.value, FAR.confidence, 6, 2)
+    assert f"{verdict.pairs}" in str(verdict)
+    assert str(verdict.pairs) == "+5 to +7 (97 %), n = 6 pairs; 6 A/A pairs differ by up to 2"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +157,8 @@ def test_a_difference_that_noise_makes_too_is_not_told_from_it():
     assert [judge(one <= 1, "x").verdict for one in (near, far)] == [HELD, BREACHED]
     backwards = paired(lag(10, 10, 11, 10, 11, 9), lag(15, 16, 17, 15, 18, 16))
     assert over_noise(backwards, SAME).value == far.value > 1
+    reversed_pairs = judge(over_noise(backwards, SAME) <= 1, "x").pairs
+    assert (reversed_pairs.low, reversed_pairs.high) == (-FAR.high.value / 2, -FAR.low.value / 2)
     few = over_noise(paired(lag(1), lag(1)), paired(lag(1), lag(2)))
     assert isinstance(few, Undecided)
     assert few.why.startswith("1 of 6 pairs (--repeat 6)")

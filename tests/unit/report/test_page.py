@@ -10,7 +10,7 @@ import pytest
 
 from lab.judge.claim import judge
 from lab.judge.gates import judge_gates
-from lab.judge.pairs import paired
+from lab.judge.pairs import discern, paired
 from lab.judge.quantity import Quantity, repeated
 from lab.report import page
 from lab.report.compare import comparison_chart
@@ -37,18 +37,19 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     state = Session(records=[record], expected=["1_signal", "2_duet", "10_last", "11_never"])
     state.repeated(6)
     runs = repeated([Quantity("peak lag", "messages", 100.0 + n) for n in range(6)])
-    pairs = paired(runs, repeated([Quantity("peak lag", "messages", 90.0) for _ in range(6)]))
+    same = repeated([Quantity("peak lag", "messages", 90.0) for _ in range(6)])
+    less = discern(paired(runs, same), paired(same, repeated([one + 2 for one in same.runs])))
     missing = Quantity("drain", "s", None, "the backlog was never drained")
     comparisons = {
-        "1_signal": (runs < 103, PASSED, "CPU is no signal"),
-        "2_duet": (pairs.estimate > 5, PASSED, "Woken has less lag"),
-        "10_last": (missing < 9, FAILED, "The drain is bounded"),
+        "1_signal": ([runs < 103], PASSED, "CPU is no signal"),
+        "2_duet": ([less > 5, less > 0], PASSED, "Woken has less lag"),
+        "10_last": ([missing < 9], FAILED, "The drain is bounded"),
     }
-    for name, (comparison, outcome, title) in comparisons.items():
+    for name, (claims, outcome, title) in comparisons.items():
         case = Case(f"tests/test_{name}.py::test_it", name, "Signal", title, NOTE.format(name.partition("_")[0]))
         case.picture, case.alt = svg, alt
         state.begin(case).end(outcome)
-        state.judged([judge(comparison, "the sentence of the claim", source="text 1")], name, [record.name])
+        state.judged([judge(one, "the sentence of the claim", source="text 1") for one in claims], name, [record.name])
     state.begin(Case("tests/test_model.py::test_broken", "model", title="The model decides")).end(
         BROKEN, "LabFault: a broker died"
     )
@@ -154,7 +155,9 @@ def test_the_keyboard_reaches_every_link(seen: browser.Seen) -> None:
 def test_repeats_and_duets_show_their_interval_and_number(seen: browser.Seen) -> None:
     """The answer has the number, the interval, n, and in how many runs it held."""
     assert "102.5 messages, wanted < 103 messages; 100 to 105 (97 %), n = 6, held in 3" in seen.text
-    assert "peak lag, first less second: 12.5 messages, wanted > 5 messages" in seen.text
+    sure = "+10 to +15 (97 %), n = 6 pairs; 6 A/A pairs differ by up to 2"
+    assert f"peak lag, first less second: 12.5 messages, wanted > 5 messages; {sure}" in seen.text
+    assert f"12.5 messages (wanted > 0 messages; {sure})" in seen.text
 
 
 def test_it_is_dark_where_the_reader_is(looks: dict[str, browser.Seen]) -> None:
