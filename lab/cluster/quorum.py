@@ -64,9 +64,10 @@ class Quorum:
         processes.forget(self.run, daemon.process.pid)
         return daemon.process.pid
 
-    def lose(self, number: int, topic: str) -> int:
-        """Delete what node ``number``, which is down, has of ``topic``; returns how many partitions that were."""
-        copies = [path for path in (self.nodes[number].folder / "data").glob(f"{topic}-*") if path.is_dir()]
+    def lose(self, number: int, *topics: str) -> int:
+        """Delete what node ``number``, which is down, has of ``topics``; returns how many partitions that were."""
+        folders = [path for path in (self.nodes[number].folder / "data").iterdir() if path.is_dir()]
+        copies = [path for path in folders if path.name.rpartition("-")[0] in topics]
         for path in copies:
             shutil.rmtree(path)
         return len(copies)

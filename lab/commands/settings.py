@@ -16,7 +16,8 @@ HEAD = """# The settings of a workload
 `python -m lab settings > docs/workload.md` writes this page from the declarations, and a test holds it against them.
 
 A setting is one field of a dataclass, in [lab/spec/consumer.py](../lab/spec/consumer.py),
-[lab/spec/producer.py](../lab/spec/producer.py), [lab/spec/store.py](../lab/spec/store.py) or
+[lab/spec/producer.py](../lab/spec/producer.py), [lab/spec/store.py](../lab/spec/store.py),
+[lab/spec/topics.py](../lab/spec/topics.py) or
 [lab/spec/workload.py](../lab/spec/workload.py). The field
 `commit_interval_ms` is also the flag `--commit-interval-ms` of its program, the environment variable `COMMIT_INTERVAL_MS` of
 its pod, a field of a [Workload](bring-your-own.md#the-workload-your-consumer), an argument of `Workload(...)` in an experiment,
@@ -39,8 +40,8 @@ def page() -> str:
     parts = [HEAD]
     for title, program in (("The consumer's", consumer), ("The producer's", producer)):
         parts.append(f"## {title}, which a trial may set\n" + _table(declared(program.TrialSettings)))
-    topic = f"A file of kind Workload also sets `partitions` of the topic: 1 to {MOST_PARTITIONS}, default {PARTITIONS}.\n"
-    parts.append("## The pod's, which a trial may set\n" + _table(_without(Workload, shared)) + "\n" + topic)
+    both = f"A file of kind Workload also sets `partitions`, of all topics: 1 to {MOST_PARTITIONS}, default {PARTITIONS}.\n"
+    parts.append("## The pod's, which a trial may set\n" + _table(_without(Workload, shared)) + "\n" + both)
     for title, program in (("The consumer's", consumer), ("The producer's", producer)):
         text = "A trial sets these itself, or leaves them at their default; they are flags and environment variables.\n\n"
         parts.append(f"## {title} other flags\n{text}" + _table(_without(program.Settings, shared)))

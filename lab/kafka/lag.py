@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from lab.kafka.numbering import Numbering, numbering
+
 BATCH = 10  # groups asked about at once: some 5 ms of work, during which the rest of the process waits
 _SILENT = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError.REQUEST_TIMED_OUT)
 
@@ -147,23 +149,30 @@ class GroupReader(GroupsReader):
 
 
 class LagReader:
-    """Reads the lag of one group on one topic."""
+    """Reads the lag of one group on the topics of a trial, or on one topic by its name."""
 
     def __init__(
-        self, bootstrap: str, group: str, topic: str, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None
+        self,
+        bootstrap: str,
+        group: str,
+        topics: str | Numbering,
+        timeout_s: float = 10.0,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._reader, self._pair = GroupReader(bootstrap, group, timeout_s, settings), (group, topic)
+        self._reader, self._numbering = GroupReader(bootstrap, group, timeout_s, settings), numbering(topics)
+        self._pairs = [(group, topic) for topic in self._numbering.topics]
 
     def read(self) -> dict[int, PartitionLag]:
-        """The lag by partition. Raises ``KafkaException`` when Kafka can't be asked or the topic is not there."""
-        answer = next(self._reader.read([self._pair]))[self._pair]
-        if isinstance(answer, KafkaException):
-            raise answer
+        """The lag by the partition's number. Raises ``KafkaException`` when Kafka can't be asked or a topic is not there."""
         lags = {}
-        for number, lag in answer.items():
-            if isinstance(lag, KafkaException):
-                raise lag
-            lags[number] = lag
+        for answers in self._reader.read(self._pairs):
+            for (_, topic), answer in answers.items():
+                if isinstance(answer, KafkaException):
+                    raise answer
+                for partition, lag in answer.items():
+                    if isinstance(lag, KafkaException):
+                        raise lag
+                    lags[self._numbering.number(topic, partition)] = lag
         return lags
 
 

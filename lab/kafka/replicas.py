@@ -30,21 +30,24 @@ class Replicas:
     def __init__(self, bootstrap: str, settings: Mapping[str, str] | None = None) -> None:
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2, **(settings or {})})
 
-    def read(self, topic: str) -> list[Partition]:
-        """The partitions of ``topic``, in order. Raises ``KafkaException`` when no broker answers in time."""
-        found = self._admin.list_topics(topic, timeout=ASK_S).topics[topic]
-        if found.error is not None:
-            raise KafkaException(found.error)
-        return [
-            Partition(one.leader if one.leader >= 0 else None, frozenset(one.replicas), frozenset(one.isrs))
-            for _, one in sorted(found.partitions.items())
-        ]
+    def read(self, *topics: str) -> list[Partition]:
+        """The partitions of ``topics``, in order. Raises ``KafkaException`` when no broker answers in time."""
+        every: list[Partition] = []
+        for topic in topics:
+            found = self._admin.list_topics(topic, timeout=ASK_S).topics[topic]
+            if found.error is not None:
+                raise KafkaException(found.error)
+            every += [
+                Partition(one.leader if one.leader >= 0 else None, frozenset(one.replicas), frozenset(one.isrs))
+                for _, one in sorted(found.partitions.items())
+            ]
+        return every
 
-    def leads_most(self, topic: str) -> int:
-        """The broker that leads most partitions of ``topic``. Raises :class:`LabFault` where none leads any."""
-        led = Counter(one.leader for one in self.read(topic) if one.leader is not None)
+    def leads_most(self, *topics: str) -> int:
+        """The broker that leads most partitions of ``topics``. Raises :class:`LabFault` where none leads any."""
+        led = Counter(one.leader for one in self.read(*topics) if one.leader is not None)
         if not led:
-            raise LabFault(f"no broker leads a partition of {topic}")
+            raise LabFault(f"no broker leads a partition of {', '.join(topics)}")
         return max(sorted(led), key=lambda broker: led[broker])
 
     def coordinator(self, group: str) -> int:

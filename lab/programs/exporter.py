@@ -16,16 +16,23 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from lab.errors import InputError
 from lab.flags import Flags
 from lab.kafka.lag import LagReader
 from lab.kafka.login import kafka_flags
+from lab.kafka.numbering import Numbering
+from lab.spec import settings as declarations
+from lab.spec import topics
 
 
 class LagCollector(Collector):
-    """Asks Kafka at every scrape, so that a sample's time is the time of the reading."""
+    """Asks Kafka at every scrape, so that a sample's time is the time of the reading.
 
-    def __init__(self, reader: LagReader, group: str, topic: str) -> None:
-        self._reader, self._group, self._topic = reader, group, topic
+    A partition is labelled with the trial's number for it, and with the topic that it is on; the sum of several topics is one.
+    """
+
+    def __init__(self, reader: LagReader, group: str, topics: Numbering) -> None:
+        self._reader, self._group, self._topics = reader, group, topics
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """One family a metric; an error of Kafka's fails the scrape, so a gap is a gap and not a zero."""
@@ -35,12 +42,13 @@ class LagCollector(Collector):
         end = GaugeMetricFamily("kafka_topic_partition_current_offset", "Log end offset", labels=["topic", "partition"])
         total = GaugeMetricFamily("kafka_consumergroup_lag_sum", "Sum of lag", labels=["consumergroup", "topic"])
         lags = self._reader.read()
-        for partition, found in sorted(lags.items()):
-            lag.add_metric([self._group, self._topic, str(partition)], found.lag)
-            end.add_metric([self._topic, str(partition)], found.end)
+        for number, found in sorted(lags.items()):
+            topic, _ = self._topics.place(number)
+            lag.add_metric([self._group, topic, str(number)], found.lag)
+            end.add_metric([topic, str(number)], found.end)
             if found.committed is not None:
-                offset.add_metric([self._group, self._topic, str(partition)], found.committed)
-        total.add_metric([self._group, self._topic], sum(found.lag for found in lags.values()))
+                offset.add_metric([self._group, topic, str(number)], found.committed)
+        total.add_metric([self._group, ",".join(self._topics.topics)], sum(found.lag for found in lags.values()))
         return iter((lag, total, offset, end))
 
 
@@ -49,15 +57,19 @@ def main() -> int:
     parser = Flags(prog="python -m lab.programs.exporter", description=__doc__)
     kafka_flags(parser)
     parser.serving(metrics_port=9308)
-    parser.flag("topic", str, "events", "topic whose lag is read")
+    declarations.add_flags(parser, topics.Settings)
     parser.flag("group", str, "enrich", "consumer group")
     options = parser.parse_args()
+    try:
+        numbering = topics.settings(options).numbering
+    except InputError as error:
+        parser.error(str(error))
     logging.basicConfig(level=logging.INFO)
     registry = CollectorRegistry(auto_describe=False)
-    reader = LagReader(options.bootstrap_servers, options.group, options.topic, settings=options.kafka_settings)
+    reader = LagReader(options.bootstrap_servers, options.group, numbering, settings=options.kafka_settings)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    registry.register(LagCollector(reader, options.group, options.topic))
+    registry.register(LagCollector(reader, options.group, numbering))
     with parser.listening(options.metrics_port):
         start_http_server(options.metrics_port, addr=options.pod_ip, registry=registry)
     stop.wait()

@@ -12,7 +12,7 @@ from lab.errors import InputError
 from lab.flags import ANY, SEED, SWITCH, Flags, Kind, choice, number, whole
 from lab.kafka.login import kafka_flags
 from lab.spec import settings as declarations
-from lab.spec import store
+from lab.spec import store, topics
 from lab.spec.failures import MOST_DELAY_MS, MOST_DELAYS, Backoff, Failures, Place
 from lab.spec.settings import Scaling, setting
 
@@ -69,7 +69,7 @@ _BY_TIME = Scaling("divided by the scale's time", lambda value, scale: str(Backo
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialSettings(store.TrialSettings):
+class TrialSettings(store.TrialSettings, topics.TrialSettings):
     """What a trial sets of its consumers, as plain data: a field here is all that a new setting needs."""
 
     process_ms: str = setting("2-10", _COST, "processing time of a message: 6 or 2-10", "ms", hashed_at_default=True)
@@ -191,7 +191,7 @@ class TrialSettings(store.TrialSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(TrialSettings):
+class Settings(TrialSettings, topics.Settings):
     """All that a consumer is given; ``client_id`` is the pod's own name, as two members must never share one."""
 
     bootstrap_servers: str
@@ -199,7 +199,6 @@ class Settings(TrialSettings):
     pod_ip: str
     metrics_port: int
     client_id: str
-    topic: str = setting("events", ANY, "topic to consume")
     group: str = setting("enrich", ANY, "consumer group")
     receipts_topic: str = setting("receipts", ANY, "topic that stands for the downstream store")
     reports_topic: str = setting("reports", ANY, "topic for the recorder's group events")

@@ -13,6 +13,7 @@ from lab.flags import ANY, SEED, Flags, choice, number, whole
 from lab.kafka.event import PAYLOAD
 from lab.kafka.login import kafka_flags
 from lab.spec import settings as declarations
+from lab.spec import topics
 from lab.spec.keys import ENTITIES
 from lab.spec.profile import KINDS, Profile, build, load
 from lab.spec.settings import setting
@@ -37,14 +38,13 @@ class TrialSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(TrialSettings):
+class Settings(TrialSettings, topics.Settings):
     """All that a producer is given."""
 
     bootstrap_servers: str
     kafka_settings: Mapping[str, str] = field(repr=False)
     pod_ip: str
     metrics_port: int
-    topic: str = setting("events", ANY, "topic to produce to")
     reports_topic: str = setting("", ANY, "topic for the recorder's events; empty for none")
     profile: str = setting("step", ANY, f"{', '.join(KINDS[:-1])}, or a YAML file")
     profile_yaml: str = setting("", ANY, "the profile's YAML itself (as a pod gets it); wins over --profile")
@@ -53,7 +53,7 @@ class Settings(TrialSettings):
     spike_hold: float = setting(600.0, number(0.001, 604_800), "how long the spike is held", "s")
     duration: float = setting(1800.0, number(0.001, 604_800), "length of a named profile", "s")
     seed: int = setting(1, SEED, "decides keys and payload")
-    partitions: int = setting(0, whole(0, 10_000), "create the topic with so many; 0 leaves it")
+    partitions: int = setting(0, whole(0, 10_000), "create each topic with so many; 0 leaves it")
     start_in: float = setting(1.0, number(0, 3600), "from now to the profile's start", "s")
     start_at: float = setting(0.0, number(0, 1e11), "the profile's start, which wins over --start-in; 0 for none", "epoch s")
 

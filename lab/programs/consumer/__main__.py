@@ -227,8 +227,8 @@ class Program:
         """Make ``message`` a durable dead letter, and commit past it. ``first_failure`` is in epoch s."""
         partition, offset = message.partition(), message.offset()
         replays = deadletter.replays(message.headers())
-        topic, now = self._settings.topic, clock.now()
-        self._store.bury(message, Reason(error, attempts, topic, partition, offset, first_failure, now, replays))
+        topic, there = self._settings.numbering.place(partition)
+        self._store.bury(message, Reason(error, attempts, topic, there, offset, first_failure, clock.now(), replays))
         self._member.processed(partition, offset)
         self._metrics.dead_lettered.inc()
         self._say("dead_lettered", partition=partition, offset=offset, attempts=attempts)
@@ -239,6 +239,7 @@ def main() -> int:
     parser = flags()
     try:
         chosen = settings(parser.parse_args())
+        _ = chosen.numbering  # raises for several topics without topic_partitions
     except InputError as error:
         parser.error(str(error))
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from lab.programs.consumer.retries import Consumed, Numbered
 from lab.spec.consumer import EAGER, STATIC, STOCK, Settings
 from lab.spec.settings import client
 
@@ -51,6 +52,7 @@ class Member:
 
     def __init__(self, settings: Settings, say: Callable[..., None]) -> None:
         self._settings, self._say = settings, say
+        self._numbering = settings.numbering
         self._eager = settings.balancer in EAGER
         self._consumer = Consumer(configuration(settings) | {"on_commit": self._committed})
         self._owned: set[int] = set()
@@ -73,9 +75,10 @@ class Member:
     def subscribe(self) -> None:
         """Join the group."""
         self._rebalance_began = time.monotonic()
-        self._consumer.subscribe([self._settings.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
+        topics = list(self._numbering.topics)
+        self._consumer.subscribe(topics, on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
 
-    def fetch(self, count: int, timeout_s: float) -> list[Message]:
+    def fetch(self, count: int, timeout_s: float) -> Sequence[Consumed]:
         """Return up to ``count`` messages within ``timeout_s``, and serve rebalances meanwhile. Raises on a fatal error."""
         messages = self._consumer.consume(count, timeout_s)
         good = [message for message in messages if message.error() is None]
@@ -84,7 +87,10 @@ class Member:
                 harmless = error.code() in (KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART)
                 if not harmless and (error.fatal() or not error.retriable()):
                     raise KafkaException(error)
-        return good
+        if self._numbering.single:
+            return good
+        number: Callable[..., int] = self._numbering.number
+        return [Numbered(message, number(message.topic(), message.partition())) for message in good]
 
     def processed(self, partition: int, last: int) -> None:
         """Note that every message of ``partition`` up to offset ``last`` has its receipt."""
@@ -98,9 +104,9 @@ class Member:
             return
         wanted = self._owned.intersection(partitions)
         if begin := wanted - self._held:
-            self._consumer.pause([TopicPartition(self._settings.topic, partition) for partition in begin])
+            self._consumer.pause([self._place(partition) for partition in begin])
         if end := self._held - wanted:
-            self._consumer.resume([TopicPartition(self._settings.topic, partition) for partition in end])
+            self._consumer.resume([self._place(partition) for partition in end])
             self._wake(sorted(end))  # without this, a resumed partition's next receipt came after 0.5 s (median of 2,249)
         self._held = wanted
 
@@ -109,19 +115,19 @@ class Member:
         if not partitions:
             return []
         try:
-            found = self._consumer.committed([TopicPartition(self._settings.topic, one) for one in partitions], MARK_S)
+            found = self._consumer.committed([self._place(one) for one in partitions], MARK_S)
         except KafkaException as error:
             log.warning("what is committed is not known: %s", error.args[0].str())
             return []
-        return [(one.partition, one.offset, one.metadata) for one in found if one.error is None]
+        return [(self._number(one), one.offset, one.metadata) for one in found if one.error is None]
 
     def mark(self, marks: Mapping[int, tuple[int, str]]) -> None:
         """Commit an offset with metadata in each partition of ``marks``, and wait. What is refused is not marked.
 
         What else was processed is committed without one: a death that comes now is no message's of those partitions.
         """
-        topic, done = self._settings.topic, {partition: (offset, "") for partition, offset in self._processed.items()}
-        parts = [TopicPartition(topic, partition, *committed) for partition, committed in (done | dict(marks)).items()]
+        done = {partition: (offset, "") for partition, offset in self._processed.items()}
+        parts = [self._place(partition, *committed) for partition, committed in (done | dict(marks)).items()]
         try:
             self._consumer.commit(offsets=parts, asynchronous=False)
         except KafkaException as error:
@@ -144,7 +150,7 @@ class Member:
         """
         end = time.monotonic() + deadline_s
         self._leaving = True
-        self._consumer.pause([TopicPartition(self._settings.topic, partition) for partition in self._owned])
+        self._consumer.pause([self._place(partition) for partition in self._owned])
         while not (safe := self._commit(list(self._processed), wait=True)) and time.monotonic() < end:
             self._consumer.poll(0.05)  # serves the rebalance; every partition is paused
         if safe:
@@ -162,9 +168,7 @@ class Member:
         if self._settings.commit == "auto":
             return True
         offsets = [
-            TopicPartition(self._settings.topic, partition, self._processed[partition])
-            for partition in partitions
-            if partition in self._processed
+            self._place(partition, self._processed[partition]) for partition in partitions if partition in self._processed
         ]
         if not offsets:
             return True
@@ -183,7 +187,7 @@ class Member:
         if error is not None and not good:
             # The offset is not lost. The next commit of a kept partition carries it, and a revoked one is committed again.
             self._uncommitted = True
-            self._say("commit_failed", error=error.str(), partitions=sorted(part.partition for part in offsets))
+            self._say("commit_failed", error=error.str(), partitions=sorted(map(self._number, offsets)))
         return good
 
     def _assigned(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
@@ -193,7 +197,7 @@ class Member:
         else:
             consumer.incremental_assign(parts)
             self._wake(kept)
-        self._owned |= {part.partition for part in parts}
+        self._owned |= set(map(self._number, parts))
         if self._leaving:
             consumer.pause(parts)
         else:
@@ -206,7 +210,7 @@ class Member:
     def _revoked(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
         began = time.monotonic()
         self._rebalance_began = self._rebalance_began or began
-        gone = [part.partition for part in parts]
+        gone = list(map(self._number, parts))
         self._commit(gone, wait=True)  # without this, 17,000 to 21,000 messages are processed twice at every step
         self._let_go(gone)
         if self._eager:
@@ -219,7 +223,7 @@ class Member:
     def _lost(self, consumer: Consumer, parts: list[TopicPartition]) -> None:
         began = time.monotonic()
         self._rebalance_began = self._rebalance_began or began
-        self._let_go([part.partition for part in parts])
+        self._let_go(list(map(self._number, parts)))
         if self._eager:
             consumer.unassign()
         else:
@@ -229,7 +233,7 @@ class Member:
     def _let_go(self, gone: Sequence[int]) -> None:
         """Forget ``gone``: their next owner begins at the committed offsets. A paused partition must not come back paused."""
         if held := self._held.intersection(gone):
-            self._consumer.resume([TopicPartition(self._settings.topic, partition) for partition in sorted(held)])
+            self._consumer.resume([self._place(partition) for partition in sorted(held)])
         self._held -= held
         self._owned.difference_update(gone)
         for partition in gone:
@@ -256,14 +260,21 @@ class Member:
             return
         several = "," in self._settings.bootstrap_servers
         for partition in kept if several else kept[:1]:
-            part = TopicPartition(self._settings.topic, partition)
+            part = self._place(partition)
             try:
                 self._consumer.get_watermark_offsets(part, timeout=0.1 if several else 1, cached=False)
             except KafkaException as error:
                 log.warning("waking the fetchers: %s", error.args[0].str())
 
     def _tell(self, event: str, parts: list[TopicPartition], began: float | None) -> None:
-        partitions = sorted(part.partition for part in parts)
+        partitions = sorted(map(self._number, parts))
         seconds = None if began is None else time.monotonic() - began
         self._say(event, partitions=partitions, owned=len(self._owned), seconds=seconds)
         self.on_owned(len(self._owned))
+
+    def _place(self, number: int, *committed: Any) -> TopicPartition:
+        """Partition ``number`` as Kafka knows it, with an offset and metadata where they are ``committed``."""
+        return TopicPartition(*self._numbering.place(number), *committed)
+
+    def _number(self, part: TopicPartition) -> int:
+        return self._numbering.number(part.topic, part.partition)

@@ -25,6 +25,30 @@ class Consumed(Protocol):
     def headers(self) -> Any: ...  # noqa: D102
 
 
+class Numbered:
+    """A message of one of several topics. Its partition is the trial's number for it, and not Kafka's own."""
+
+    __slots__ = ("_message", "_number")
+
+    def __init__(self, message: Consumed, number: int) -> None:
+        self._message, self._number = message, number
+
+    def partition(self) -> Any:  # noqa: D102
+        return self._number
+
+    def offset(self) -> Any:  # noqa: D102
+        return self._message.offset()
+
+    def key(self) -> Any:  # noqa: D102
+        return self._message.key()
+
+    def value(self) -> Any:  # noqa: D102
+        return self._message.value()
+
+    def headers(self) -> Any:  # noqa: D102
+        return self._message.headers()
+
+
 @dataclass(frozen=True)
 class Failed:
     """An attempt that failed.

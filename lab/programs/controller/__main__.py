@@ -18,7 +18,8 @@ from lab.kafka.lag import LagReader
 from lab.kafka.login import kafka_flags
 from lab.programs.controller.loop import DeploymentScale, Loop, Metrics, Outside
 from lab.programs.telemetry import Reports, reporter, serve
-from lab.spec import controller
+from lab.spec import controller, topics
+from lab.spec import settings as declarations
 from lab.spec.controller import LagController
 
 
@@ -27,7 +28,7 @@ def flags() -> Flags:
     parser = Flags(prog="python -m lab.programs.controller", description=__doc__)
     kafka_flags(parser)
     parser.serving(metrics_port=9090)
-    parser.flag("topic", str, "events", "topic whose lag is read")
+    declarations.add_flags(parser, topics.Settings)
     parser.flag("group", str, "enrich", "consumer group")
     parser.flag("reports-topic", str, "", "topic for the recorder's events; empty for none")
     parser.flag("policy", str, "", "the policy's YAML file (kind LagController)")
@@ -65,7 +66,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
         policy = policy_from(options)
-        scale = scale_from(options, policy.target)
+        numbering, scale = topics.settings(options).numbering, scale_from(options, policy.target)
     except InputError as error:
         print(f"python -m lab.programs.controller: {error}", file=sys.stderr)
         return 2
@@ -81,7 +82,7 @@ def main() -> int:
             reports.say(event, **fields)
             producer.poll(0)
 
-    reader = LagReader(options.bootstrap_servers, options.group, options.topic, settings=options.kafka_settings)
+    reader = LagReader(options.bootstrap_servers, options.group, numbering, settings=options.kafka_settings)
     loop = Loop(policy, Outside(reader.read, scale, say, Metrics()))
     with parser.listening(options.metrics_port):
         serve(options.pod_ip, options.metrics_port, loop.ready, loop.healthy)

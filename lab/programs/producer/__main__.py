@@ -39,7 +39,7 @@ def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) 
     chosen = settings(parser.parse_args())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     try:
-        profile = chosen.traffic
+        profile, numbering = chosen.traffic, chosen.numbering
     except InputError as error:
         print(f"python -m lab.programs.producer: {error}", file=sys.stderr)
         return 2
@@ -53,7 +53,7 @@ def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) 
     if chosen.partitions:
         from lab.kafka.topics import create
 
-        create(chosen.bootstrap_servers, {chosen.topic: chosen.partitions}, chosen.kafka_settings)
+        create(chosen.bootstrap_servers, dict.fromkeys(numbering.topics, chosen.partitions), chosen.kafka_settings)
     client = {**declarations.client(chosen), **chosen.kafka_settings}
     producer = Producer(configuration(chosen.bootstrap_servers, who, client))
     reports_producer = reporter(chosen.bootstrap_servers, who, chosen.kafka_settings)
@@ -71,7 +71,7 @@ def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) 
         reports.say("started", created=process_started())
         reports.say("profile", start=start, total=profile.total)
         reports_producer.flush(10)
-    replay(producer, chosen.topic, profile, entities, payloads, stop, started, tally, start)
+    replay(producer, numbering, profile, entities, payloads, stop, started, tally, start)
     summary = tally.summary()
     log.info("%s", summary)
     if chosen.reports_topic:

@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ import numpy.typing as npt
 from confluent_kafka import KafkaError, Producer
 
 from lab.kafka import event
+from lab.kafka.numbering import Numbering, numbering
+from lab.spec.keys import partitions_of
 from lab.spec.profile import Profile
 
 log = logging.getLogger("lab.programs.producer")
@@ -143,7 +145,7 @@ def configuration(bootstrap: str, client_id: str, settings: Mapping[str, str] | 
 
 def replay(
     producer: Producer,
-    topic: str,
+    topics: str | Numbering,
     profile: Profile,
     entities: Ids,
     payloads: Contents,
@@ -156,11 +158,11 @@ def replay(
 
     ``started(phase, at)`` is called when a phase begins, with its due time (epoch s). ``start`` is the time at which the
     profile begins (epoch s). The call returns at the profile's end, which may be long after its last event, or when ``stop``
-    is set. It raises ``RuntimeError`` when the client refuses an event.
+    is set. It raises ``RuntimeError`` when the client refuses an event. ``topics`` are those of the trial, or one by its name.
     """
     zero = time.monotonic() + (start - time.time())  # the profile's start on the monotonic clock, which never jumps
     clock = time.monotonic
-    phases = profile.phases()
+    phases, placed = profile.phases(), numbering(topics)
     while not stop.is_set() and ((now := clock() - zero) < profile.duration or tally.sent < profile.total):
         while phases and phases[0][0] <= now:
             at, _, phase = phases.pop(0)
@@ -172,7 +174,7 @@ def replay(
             ids = entities.take(due - tally.sent)
             tally.sent_late(now - float(times[0]))
             values = payloads.take(due - tally.sent)
-            _hand_over(producer, topic, ids, tally.sent, stamps, values, tally)
+            _hand_over(producer, placed, ids, tally.sent, stamps, values, tally)
             tally.sent = due
         producer.poll(0)
         if due < tally.sent + MOST_AT_ONCE:
@@ -198,7 +200,7 @@ def encode(
 
 def _hand_over(
     producer: Producer,
-    topic: str,
+    topics: Numbering,
     ids: npt.NDArray[np.uint64],
     first: int,
     stamps: npt.NDArray[np.int64],
@@ -206,15 +208,34 @@ def _hand_over(
     tally: Tally,
 ) -> None:
     keys, values = encode(ids, first, stamps, payload)
-    waiting: list[dict[str, Any]] = [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
-    while waiting:
-        if producer.produce_batch(topic, waiting, on_delivery=tally.delivered) == len(waiting):
-            return
-        refused = [message for message in waiting if "_error" in message]
-        for message in refused:
-            error = message.pop("_error")
-            if error.code() != KafkaError._QUEUE_FULL:
-                raise RuntimeError(f"the client refused an event: {error}")
-        waiting = refused
-        if waiting:
-            producer.poll(0.05)
+    events: list[dict[str, Any]] = [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
+    for topic, waiting in _by_topic(topics, ids, events):
+        while waiting:
+            if producer.produce_batch(topic, waiting, on_delivery=tally.delivered) == len(waiting):
+                break
+            refused = [message for message in waiting if "_error" in message]
+            for message in refused:
+                error = message.pop("_error")
+                if error.code() != KafkaError._QUEUE_FULL:
+                    raise RuntimeError(f"the client refused an event: {error}")
+            waiting = refused
+            if waiting:
+                producer.poll(0.05)
+
+
+def _by_topic(
+    topics: Numbering, ids: npt.NDArray[np.uint64], events: list[dict[str, Any]]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield each topic with its ``events``, whose keys are ``ids``.
+
+    Of one topic the client chooses the partition by the key. Of several it is the partition of the same number: the one that
+    the client would have chosen if all were of one topic.
+    """
+    if topics.single:
+        yield topics.topics[0], events
+        return
+    placed: dict[str, list[dict[str, Any]]] = {}
+    for number, one in zip(partitions_of(ids, topics.count).tolist(), events, strict=True):
+        topic, one["partition"] = topics.place(number)
+        placed.setdefault(topic, []).append(one)
+    yield from placed.items()

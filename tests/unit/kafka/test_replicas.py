@@ -1,8 +1,11 @@
 """Which broker coordinates a group, and whether all copies are in sync: pure, from a cluster's metadata."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from lab.kafka.replicas import Partition, coordinating, whole
+from lab.cluster.quorum import Node, Quorum
+from lab.kafka.replicas import Partition, Replicas, coordinating, whole
 
 ALL, TWO = frozenset({1, 2, 3}), frozenset({1, 3})
 
@@ -28,3 +31,31 @@ def test_a_topic_is_whole_when_every_copy_is_in_sync():
     assert whole([good, good])
     assert not whole([good, Partition(1, ALL, TWO)])
     assert not whole([good, Partition(None, ALL, ALL)])
+
+
+def test_the_partitions_of_several_topics_are_read_together(monkeypatch):
+    """Topic by topic; the broker that leads most of all is the one that leads most."""
+    brokers = {"events": [1, 2], "events-2": [2, 3]}
+
+    def described(topic, timeout):
+        partitions = {
+            number: SimpleNamespace(leader=leader, replicas=[leader], isrs=[leader])
+            for number, leader in enumerate(brokers[topic])
+        }
+        return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions=partitions)})
+
+    made = Replicas("127.0.0.1:1")
+    monkeypatch.setattr(made, "_admin", SimpleNamespace(list_topics=described))
+    assert [one.leader for one in made.read("events", "events-2")] == [1, 2, 2, 3]
+    assert [one.leader for one in made.read("events")] == [1, 2]
+    assert made.leads_most("events", "events-2") == 2
+
+
+def test_a_dead_brokers_copies_of_every_topic_are_lost(tmp_path):
+    """And of no other topic, whose name may begin alike."""
+    names = ["events-0", "events-11", "events-2-0", "events-3-0", "receipts-0"]
+    for name in names:
+        (tmp_path / "data" / name).mkdir(parents=True)
+    (tmp_path / "data" / "meta.properties").write_text("")
+    assert Quorum(tmp_path, tmp_path, {1: Node("b:1", tmp_path)}).lose(1, "events", "events-2") == 3
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["events-3-0", "meta.properties", "receipts-0"]

@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from lab.kafka import event, topics
 from lab.kafka.lag import LagReader
+from lab.kafka.numbering import Numbering
 from lab.wait import until
 
 pytestmark = pytest.mark.services
@@ -88,6 +89,22 @@ def test_the_same_seed_gives_the_same_events(bootstrap, produced):
     _, other, _, _ = produce(bootstrap, "--seed=8")
     assert identities(again) == identities(produced[1])
     assert identities(other) != identities(produced[1])
+
+
+def test_on_two_topics_an_event_has_the_number_that_it_has_on_one(bootstrap, produced):
+    """The client's own choice among four partitions is the lab's among two times two."""
+    name = uuid.uuid4().hex[:8]
+    on = Numbering((f"events-{name}", f"events-{name}-2"), 2)
+    command = [sys.executable, "-m", "lab.programs.producer", f"--bootstrap-servers={bootstrap}", f"--topic=events-{name}"]
+    command += ["--topics=2", "--topic-partitions=2", "--partitions=2"]  # the last makes them
+    command += ["--profile=steady", "--rate=3000", "--duration=2", "--entities=1000", "--seed=7"]
+    assert subprocess.run(command, timeout=HANG_S, capture_output=True, check=False).returncode == 0
+    rows = [
+        (on.number(topic, partition), *rest) for topic in on.topics for partition, *rest in read_all(bootstrap, topic, on.each)
+    ]
+    assert identities(rows) == identities(produced[1])
+    ends = {number: part.end for number, part in LagReader(bootstrap, name, on).read().items()}
+    assert ends == {number: part.end for number, part in LagReader(bootstrap, name, produced[3]).read().items()}
 
 
 @pytest.mark.parametrize("balancer", ["cooperative-sticky", "range", "consumer"])

@@ -6,8 +6,10 @@ import time
 import pytest
 from confluent_kafka import Producer
 
+from lab.kafka import event
+from lab.kafka.numbering import Numbering
 from lab.programs.producer.send import Payloads, Tally, configuration, replay
-from lab.spec.keys import Entities
+from lab.spec.keys import Entities, partitions_of
 from lab.spec.profile import build
 
 ONE = {
@@ -53,3 +55,37 @@ def test_a_producer_that_is_stopped_has_not_replayed_its_profile(producer):
     replay(producer, "t", build(ONE, "a test"), Entities(1, 10, 0.0), Payloads(1), stop, lambda *_: None, tally, time.time())
     assert tally.acked == tally.sent == 0
     assert not tally.whole
+
+
+class Placed(Tally):
+    """A tally that keeps where each event went."""
+
+    def __init__(self):
+        super().__init__()
+        self.places = {}
+
+    def delivered(self, error, message):
+        """Count it, and keep its topic and partition by its seq."""
+        super().delivered(error, message)
+        self.places[event.decode(message.value()).seq] = (message.topic(), message.partition())
+
+
+def test_of_several_topics_each_key_is_on_the_partition_of_its_number(producer):
+    """The number that Kafka's hash gives the key among all partitions: each topic has its part of the events."""
+    many = {"kind": "steady", "rate": 2000, "duration": 0.5}
+    tally, topics = Placed(), Numbering(("t", "t-2"), 4)  # as many partitions as a topic of the mock broker has
+    replay(
+        producer,
+        topics,
+        build(many, "a test"),
+        Entities(7, 1000),
+        Payloads(1),
+        threading.Event(),
+        lambda *_: None,
+        tally,
+        time.time(),
+    )
+    assert tally.acked == tally.sent == 1000
+    numbers = partitions_of(Entities(7, 1000).take(1000), 8).tolist()
+    assert [tally.places[seq] for seq in range(1000)] == [topics.place(number) for number in numbers]
+    assert {topic for topic, _ in tally.places.values()} == {"t", "t-2"}

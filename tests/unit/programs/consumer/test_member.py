@@ -97,3 +97,92 @@ def test_a_static_member_goes_without_a_word(monkeypatch, membership, left):
     made._consumer = SimpleNamespace(pause=lambda parts: None, **named)
     assert made.leave(1)
     assert calls == left
+
+
+class Client:
+    """A consumer of two topics that keeps what it was asked, and has these messages."""
+
+    def __init__(self, messages=()):
+        self.messages, self.said = list(messages), []
+
+    def subscribe(self, topics, **_):
+        """Keep the topics."""
+        self.said.append(("subscribe", topics))
+
+    def consume(self, count, timeout_s):
+        """All at once."""
+        return self.messages
+
+    def pause(self, parts):
+        """Keep the places."""
+        self.said.append(("pause", [(part.topic, part.partition) for part in parts]))
+
+    def resume(self, parts):
+        """Keep the places."""
+        self.said.append(("resume", [(part.topic, part.partition) for part in parts]))
+
+    def commit(self, offsets, asynchronous):
+        """Keep the places with their offsets."""
+        self.said.append(("commit", sorted((part.topic, part.partition, part.offset) for part in offsets)))
+
+    def committed(self, parts, timeout_s):
+        """An offset and metadata of each."""
+        return [TopicPartition(part.topic, part.partition, 10 + part.partition, "9:") for part in parts]
+
+    def incremental_assign(self, parts):
+        """As Kafka says."""
+
+    incremental_unassign = incremental_assign
+
+
+def message(topic, partition, offset):
+    """A message there."""
+    fields = {"topic": topic, "partition": partition, "offset": offset, "key": b"k", "value": b"v", "headers": None}
+    return SimpleNamespace(**{name: lambda value=value: value for name, value in fields.items()}, error=lambda: None)
+
+
+def of_two(monkeypatch, client):
+    """A member of a group with two topics of three partitions each, and what it says."""
+    monkeypatch.setattr("sys.argv", ["consumer"])
+    flagged = ["--bootstrap-servers=127.0.0.1:1", "--wake=off", "--topics=2", "--topic-partitions=3"]
+    said = []
+    made = Member(settings(flags().parse_args(flagged)), lambda event, **fields: said.append((event, fields)))
+    made._consumer = client
+    return made, said
+
+
+BOTH = [TopicPartition("events", 2), TopicPartition("events-2", 0)]
+
+
+def test_of_several_topics_a_partition_is_the_trials_number(monkeypatch):
+    """What is read and said has the number; what Kafka is told has topic and partition."""
+    client = Client([message("events-2", 0, 7), message("events", 2, 8)])
+    made, said = of_two(monkeypatch, client)
+    made.subscribe()
+    made._assigned(client, BOTH)
+    assert (said[-1][0], said[-1][1]["partitions"], made.owned) == ("assigned", [2, 3], 2)
+    found = [(one.partition(), one.offset(), one.key(), one.value(), one.headers()) for one in made.fetch(10, 0)]
+    assert found == [(3, 7, b"k", b"v", None), (2, 8, b"k", b"v", None)]
+    made.processed(3, 7)
+    made.hold([3])
+    made.hold([])
+    made.mark({2: (5, "8:")})
+    assert sorted(made.marks([2, 3])) == [(2, 12, "9:"), (3, 10, "9:")]
+    made._revoked(client, BOTH[1:])
+    assert said[-1][1]["partitions"] == [3]
+    assert client.said == [
+        ("subscribe", ["events", "events-2"]),
+        ("pause", [("events-2", 0)]),
+        ("resume", [("events-2", 0)]),
+        ("commit", [("events", 2, 5), ("events-2", 0, 8)]),
+        ("commit", [("events-2", 0, 8)]),
+    ]
+
+
+def test_of_one_topic_a_message_is_kafkas_own(monkeypatch):
+    """Nothing is wrapped, whatever the topic is called."""
+    monkeypatch.setattr("sys.argv", ["consumer"])
+    made = Member(settings(flags().parse_args(["--bootstrap-servers=127.0.0.1:1"])), lambda event, **fields: None)
+    messages = [message("events", 5, 1)]
+    made._consumer = Client(messages)
+    assert made.fetch(10, 0)[0] is messages[0]

@@ -14,7 +14,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from lab.kafka import deadletter, emitted, event, topics
 from lab.kafka.lag import LagReader
+from lab.kafka.numbering import Numbering
 from lab.programs.deadletters import COPY, WAITING, DeadLetters, states
+from lab.spec import topics as spec_topics
 from lab.spec.failures import Failures
 from lab.wait import until
 
@@ -24,20 +26,22 @@ HANG_S = 180  # for what takes some seconds on a quiet machine: it only ends a t
 
 
 class Group:
-    """A group of consumers on a topic of its own that holds ``EACH`` events a partition."""
+    """A group of consumers on topics of its own, one or ``count``, that hold ``EACH`` events a partition."""
 
-    def __init__(self, bootstrap):
+    def __init__(self, bootstrap, count=1):
         name = uuid.uuid4().hex[:8]
         self.bootstrap, self.name = bootstrap, name
         self.names = {kind: f"{kind}-{name}" for kind in ("events", "output", "receipts", "reports", "dead-letters")}
-        whole = ("events", "output")
-        topics.create(bootstrap, {topic: PARTITIONS if kind in whole else 1 for kind, topic in self.names.items()})
+        self.on = Numbering(spec_topics.names(self.names["events"], count), PARTITIONS // count)
+        made = {topic: PARTITIONS if kind == "output" else 1 for kind, topic in self.names.items()}
+        topics.create(bootstrap, made | dict.fromkeys(self.on.topics, self.on.each))
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
         for seq in range(PARTITIONS * EACH):
             value = event.encode(seq, seq, 0, bytes(232))
-            producer.produce(self.names["events"], value, value[:8], seq % PARTITIONS, headers=[("trace", str(seq).encode())])
+            topic, partition = self.on.place(seq % PARTITIONS)
+            producer.produce(topic, value, value[:8], partition, headers=[("trace", str(seq).encode())])
         assert producer.flush(30) == 0
-        self.lag = LagReader(bootstrap, name, self.names["events"])
+        self.lag = LagReader(bootstrap, name, self.on)
         self.started = []
 
     def start(self, pod, *flags):
@@ -51,7 +55,11 @@ class Group:
         ]
         command += [f"--topic={self.names['events']}", f"--receipts-topic={self.names['receipts']}"]
         command += [f"--reports-topic={self.names['reports']}", f"--dlq-topic={self.names['dead-letters']}"]
-        command += [f"--output-topic={self.names['output']}"]
+        command += [
+            f"--output-topic={self.names['output']}",
+            f"--topics={len(self.on.topics)}",
+            f"--topic-partitions={self.on.each}",
+        ]
         command += ["--metrics-port=0", "--process-ms=1", "--concurrency=2", "--retry-ms=20,40,80"]
         command += ["--commit-interval-ms=250", *flags]
         process = subprocess.Popen(command, env=dict(os.environ, HOSTNAME=pod), stderr=subprocess.DEVNULL)
@@ -136,6 +144,34 @@ def test_all_is_processed_in_order_or_a_dead_letter_as_injected(group):
     recovered = {(row["partition"], row["offset"]): row["attempts"] - 1 for row in group.events("recovered")}
     assert recovered == {place: n for place, n in transient.items() if place not in poison}
     assert len(group.events("failed")) == sum(recovered.values()) + 4 * len(poison)
+
+
+def test_a_group_of_two_topics_works_by_number(bootstrap):
+    """Two members share both topics. Receipts and reports have the number; a dead letter has the place that Kafka knows."""
+    group = Group(bootstrap, 2)
+    flags = ["--poison=3:20", "--fail-rate=0.05", "--emit=on", "--seed=5"]
+    try:
+        started = [group.start(pod, *flags) for pod in ("a", "b")]
+        group.wait()
+        for process in started:
+            process.send_signal(signal.SIGTERM)
+        assert [process.wait(HANG_S) for process in started] == [0, 0]
+        ((_, headers),) = group.read("dead-letters")
+        assert deadletter.read(headers).source == (*group.on.place(3), 20) == (f"{group.names['events']}-2", 1, 20)
+        (dead,) = group.events("dead_lettered")
+        assert (dead["partition"], dead["offset"]) == (3, 20)
+        receipts = group.receipts()
+        for number in range(PARTITIONS):
+            wanted = [offset for offset in range(EACH) if (number, offset) != (3, 20)]
+            assert sorted({offset for first, last in receipts[number] for offset in range(first, last + 1)}) == wanted
+            places = {emitted.TRAILER.unpack(value[event.SIZE :])[:2] for value, _ in group.read("output", number)}
+            assert places == {(number, offset) for offset in wanted}
+        owned = {number for row in group.events("assigned") for number in row["partitions"]}
+        assert owned == set(range(PARTITIONS))
+    finally:
+        for process in group.started:
+            process.kill()
+            process.wait()
 
 
 def test_a_poison_message_stops_its_partition_alone(group):
