@@ -15,6 +15,7 @@ from lab.model.window import UNCOMMITTED, UNCOMMITTED_S, Window
 from lab.spec import scaledobject
 from lab.spec.policy import PlainHpa, Policy
 from lab.spec.scaledobject import ScaledObject
+from lab.spec.topics import variables
 from lab.spec.triggers.common import Reading, ScalerError
 from lab.spec.triggers.external import PersistentLag
 from lab.spec.triggers.kafka import Kafka
@@ -34,8 +35,8 @@ class Baseline:
     why: str
 
 
-def baseline(policy: Policy, partitions: int) -> Baseline:
-    """The replicas that ``policy`` gives a new group on an empty topic of ``partitions``.
+def baseline(policy: Policy, partitions: int, topics: int = 1) -> Baseline:
+    """The replicas that ``policy`` gives a new group whose empty ``topics`` have so many ``partitions`` together.
 
     Of a ScaledObject only triggers on lag count: the CPU, the memory or a query's value of a group at rest is not known.
     """
@@ -47,7 +48,7 @@ def baseline(policy: Policy, partitions: int) -> Baseline:
     on_lag = _of_lag(policy)
     if not on_lag.triggers or policy.switches.paused:
         return floor
-    names = {"BOOTSTRAP_SERVERS": "b", "GROUP": "g", "TOPIC": "t"}
+    names = {"BOOTSTRAP_SERVERS": "b", "GROUP": "g"} | dict.fromkeys(variables(topics), "t")
     external = {
         index: (one.settings.metric, one.settings.rule.target)
         for index, one in enumerate(on_lag.triggers)
@@ -60,7 +61,7 @@ def baseline(policy: Policy, partitions: int) -> Baseline:
     for _ in range(MOST_DECISIONS):
         now += LATER_S
         try:
-            readings = [_reading(trigger, partitions, replicas) for trigger in on_lag.triggers]
+            readings = [_reading(trigger, partitions, topics, replicas) for trigger in on_lag.triggers]
         except ScalerError as error:
             return Baseline(replicas, str(error))
         before = replicas
@@ -89,17 +90,19 @@ def _of_lag(policy: ScaledObject) -> ScaledObject:
     return scaledobject.parse(content, policy.where)
 
 
-def _reading(trigger: Trigger, partitions: int, replicas: int) -> Reading:
-    """The trigger's answer for ``partitions`` that are empty and without a commit, once that has lasted."""
+def _reading(trigger: Trigger, partitions: int, topics: int, replicas: int) -> Reading:
+    """The trigger's answer for its part of ``partitions``, which are empty and without a commit, once that has lasted."""
     if isinstance(trigger, Kafka):
         if not trigger.topic.given and not replicas:
             return Reading(0.0, False, ("no topic is written, and no one has subscribed to any",))
-        return lag.read(trigger, {"t": {number: Partition(0, None, 0) for number in range(partitions)}}, {})
+        read = partitions // topics if trigger.topic.given else partitions
+        return lag.read(trigger, {"t": {number: Partition(0, None, 0) for number in range(read)}}, {})
     assert isinstance(trigger, PersistentLag)
     rule, source = trigger.settings.rule, trigger.settings.source
     value = 0.0 if source.offset_reset != "latest" else UNCOMMITTED_S if rule.ages else UNCOMMITTED
     window = Window(rule)
-    chosen = [number for number in range(partitions) if source.partitions is None or number in source.partitions]
+    of_topic = range(partitions // topics)
+    chosen = [number for number in of_topic if source.partitions is None or number in source.partitions]
     samples = rule.size + round((rule.up_s + rule.sustain_s) / rule.interval_s) + 2
     for number in range(samples):
         window.add(number * rule.interval_s, dict.fromkeys(chosen, value))

@@ -17,7 +17,8 @@ from typing import Any
 from lab.errors import InputError
 from lab.spec import scaledobject
 from lab.spec.scaledobject import ScaledObject
-from lab.spec.triggers import common
+from lab.spec.topics import variables
+from lab.spec.triggers import common, topics
 from lab.spec.triggers.common import without_login
 from lab.spec.triggers.external import External, PersistentLag
 from lab.spec.triggers.kafka import Kafka
@@ -25,8 +26,8 @@ from lab.spec.triggers.kafka import Kafka
 TARGET = {"name": "consumer"}
 LOGIN = "a TriggerAuthentication of its own, where the brokers of the trial ask for a login"
 _PAUSES = ("autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused")
-_NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP", "topic": "TOPIC"}
-_ONE = {"bootstrapServers": "Kafka cluster", "consumerGroup": "consumer group", "topic": "topic"}
+_NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP"}
+_ONE = {"bootstrapServers": "Kafka cluster", "consumerGroup": "consumer group"}
 LAG = ("kafka", "apache-kafka", "external")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object again, as it was
 _OWNER = "scaledobject.keda.sh/name"  # KEDA's own label
@@ -55,12 +56,13 @@ class Replaced:
         return f"{self.field}: {self.theirs!r} -> {'(nothing)' if self.ours is None else repr(self.ours)}"
 
 
-def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
-    """The ScaledObject as the lab can run it, and what was replaced in it; ``theirs`` is left alone.
+def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Replaced, ...]]:
+    """The ScaledObject as the lab can run it with ``count`` topics, and what was replaced in it; ``theirs`` is left alone.
 
-    Raises :class:`InputError` for one that no trial can begin with: no trigger on a group's lag, no name, or paused.
+    The group's topics become the lab's, as :mod:`lab.spec.triggers.topics` says. Raises :class:`InputError` for one that no
+    trial can begin with: no trigger on a group's lag, no name, more topics than there are, or paused.
     """
-    _check(theirs)
+    _check(theirs, count)
     content = copy.deepcopy(theirs.content)
     found: list[Replaced] = []
 
@@ -83,7 +85,8 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     if spec["scaleTargetRef"] != TARGET:
         take(spec, "scaleTargetRef", "spec.", TARGET)
         spec["scaleTargetRef"] = dict(TARGET)
-    for index, (trigger, read) in enumerate(zip(spec["triggers"], theirs.triggers, strict=True)):
+    topic_places = topics.places(theirs.triggers)
+    for index, (trigger, read, topic) in enumerate(zip(spec["triggers"], theirs.triggers, topic_places, strict=True)):
         prefix = f"spec.triggers[{index}]."
         take(trigger, "authenticationRef", prefix, LOGIN if isinstance(read, Kafka) else None)
         metadata, prefix = trigger["metadata"], f"{prefix}metadata."
@@ -95,7 +98,8 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
             metadata["serverAddress"] = bare
         if not isinstance(read, Kafka | External):
             continue
-        for field, variable in _NAMES.items():
+        names = _NAMES if topic is None else _NAMES | {"topic": variables(count)[topic]}
+        for field, variable in names.items():
             literal, named = metadata.get(field, ""), metadata.get(f"{field}FromEnv", "")
             if (literal or named) and (literal, named) != ("", variable):
                 take(metadata, field, prefix, f"{field}FromEnv: {variable}")
@@ -104,7 +108,7 @@ def adopt(theirs: ScaledObject) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     return scaledobject.parse(content, theirs.where), tuple(found)
 
 
-def _check(theirs: ScaledObject) -> None:
+def _check(theirs: ScaledObject, count: int) -> None:
     where = theirs.where
     name = theirs.content["metadata"].get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -124,12 +128,13 @@ def _check(theirs: ScaledObject) -> None:
     if not any(isinstance(trigger, Kafka | External) for trigger in theirs.triggers):
         types = [trigger["type"] for trigger in written]
         raise InputError(where, "spec.triggers", types, f"one at least on a group's lag: {', '.join(LAG)}")
-    for field in _NAMES:
+    for field in _ONE:
         _same(theirs, field)
+    topics.check(theirs.triggers, count, where)
 
 
 def _same(theirs: ScaledObject, field: str) -> None:
-    """Refuse a second cluster, group or topic: a trial has one of each, so both triggers would read the same lag."""
+    """Refuse a second cluster or group: a trial has one of each, so both triggers would read the same lag."""
     first: tuple[int, frozenset[str]] | None = None
     for index, trigger in enumerate(theirs.content["spec"]["triggers"]):
         metadata = trigger["metadata"]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # inputs have a side
 log = logging.getLogger("lab.spec")
 
 ONE = ("profile_name", "profile", "seed", "partitions", "scale", "runtime", "until", "during", "repetition", "driver", "beside")
+ONE_OF_WORKLOAD = ("entities", "topics")
 RATES = (1.0, 0.5, 0.25, 0.125)  # of the traffic and of each pod
 
 # What two sides cost, in cores: CPU by process in duets at quick scale on two cores of an AMD EPYC (docs/decisions/43). Starts
@@ -54,13 +55,10 @@ def sides(a: Inputs, b: Inputs, rate: float = 1.0) -> tuple[Inputs, Inputs]:
 
     Raises :class:`InputError` for the first thing that the sides of one topic can't have apart, or that a duet can't have.
     """
-    for name in ONE:
-        mine, theirs = getattr(a, name), getattr(b, name)
+    for name in ONE + ONE_OF_WORKLOAD:
+        mine, theirs = (getattr(one.workload if name in ONE_OF_WORKLOAD else one, name) for one in (a, b))
         if mine != theirs:
             raise InputError("duet", name, theirs, f"{mine}, as the other side has: both get the same events")
-    if a.workload.entities != b.workload.entities:
-        allowed = f"{a.workload.entities}, as the other side has: both get the same events"
-        raise InputError("duet", "entities", b.workload.entities, allowed)
     named = [("beside", name) for name in a.beside] + [("driver", a.driver)] * (a.driver != type(a).driver)
     for what, name in named:
         if not all(one.duet for one in manifests.declarations(a.library.manifest(name))):

@@ -27,7 +27,7 @@ MOST_PODS = 200
 class Context:
     """What an event is checked against: the trial's ``runtime`` and ``policy``, and what holds before the event begins.
 
-    ``brokers`` are the trial's own, None where it runs on the cluster's.
+    ``brokers`` are the trial's own, None where it runs on the cluster's. Its ``partitions`` are on so many ``topics``.
     """
 
     runtime: str
@@ -35,6 +35,7 @@ class Context:
     partitions: int
     earlier: tuple[Event, ...] = ()
     brokers: Brokers | None = None
+    topics: int = 1
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ class Grow(Event):
     partitions: int
 
     def refusal(self, context: Context) -> str:
-        """Kafka takes no partition away, and a broker of the lab has only so many."""
+        """Kafka takes no partition away, and a broker of the lab has only so many. Those of several topics are numbered."""
+        if context.topics > 1:
+            return f"none with topics {context.topics}: the number of a partition tells its topic by the size of each"
         if _whole(self.partitions, context.partitions + 1, MOST_PARTITIONS):
             return ""
         return f"more than {context.partitions}, since Kafka can't take any away, and at most {MOST_PARTITIONS}"

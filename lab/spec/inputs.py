@@ -16,7 +16,7 @@ import yaml
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import anchor, events, fidelity, manifests, objects, profile, scaledobject
+from lab.spec import anchor, events, fidelity, manifests, objects, profile, scaledobject, several, topics
 from lab.spec import policy as policies
 from lab.spec import scale as scales
 from lab.spec.adopt import Replaced, adopt
@@ -182,7 +182,7 @@ class Inputs:
             policy = {"POLICY_YAML": yaml.safe_dump(self.policy.content, sort_keys=False)}
         return {
             "BOOTSTRAP_SERVERS": bootstrap,
-            "TOPIC": f"events-{run}",
+            **topics.environment(f"events-{run}", self.workload.topics, self.partitions),
             "GROUP": f"enrich-{run}",
             "RECEIPTS_TOPIC": f"receipts-{run}",
             "REPORTS_TOPIC": f"reports-{run}",
@@ -222,7 +222,7 @@ def read(
     given = profile.load(profile_file)
     policy: Policy
     if isinstance(policy_name, Path):
-        policy, replaced = _adopted(policy_name, partitions)
+        policy, replaced = _adopted(policy_name, partitions, workload.topics)
     else:
         policy, replaced = policies.load(library.policy(policy_name)), ()
     policy_file = policy_name if isinstance(policy_name, Path) else library.policy(policy_name)
@@ -246,7 +246,8 @@ def read(
         brokers.check()
         if runtime != "binary":
             raise InputError("trial", "brokers", brokers, "none but on binary, whose brokers are the lab's")
-    context = Context(runtime, policy, partitions, brokers=brokers)
+    several.check(workload.topics, partitions, policy, policy_file, driver, PRODUCER)
+    context = Context(runtime, policy, partitions, brokers=brokers, topics=workload.topics)
     return Inputs(
         profile_name=_label(profile_name),
         policy_name=_label(policy_name),
@@ -270,13 +271,13 @@ def read(
     )
 
 
-def _adopted(file: Path, partitions: int) -> tuple[ScaledObject, tuple[Replaced, ...]]:
+def _adopted(file: Path, partitions: int, count: int) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     content = yamlfile.read(file)
     try:
         json.dumps(content)
     except (TypeError, ValueError) as error:
         raise InputError(file, "(whole file)", str(error), "text, numbers, true and false: quote a date") from None
-    policy, replaced = adopt(scaledobject.parse(content, file))
+    policy, replaced = adopt(scaledobject.parse(content, file), count)
     if policy.min_replicas > partitions:
         raise InputError(file, "spec.minReplicaCount", policy.min_replicas, f"at most the {partitions} partitions")
     return policy, replaced

@@ -10,11 +10,11 @@ from typing import Any, Self
 from lab import yamlfile
 from lab.errors import InputError
 from lab.flags import choice, whole
-from lab.spec import consumer, producer, settings
+from lab.spec import consumer, producer, settings, topics
 from lab.spec.scale import Scale
 from lab.spec.settings import setting
 
-PARTITIONS = 24  # of a trial's topic
+PARTITIONS = 24  # of a trial, on all its topics
 MOST_PARTITIONS = 200  # of one broker, on one machine
 DEPLOYMENT, STATEFUL_SET = "Deployment", "StatefulSet"
 PROGRAMS = (consumer.TrialSettings, producer.TrialSettings)
@@ -83,7 +83,7 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
 
 
 def load(file: Path) -> tuple[Workload, int]:
-    """The workload in ``file`` (kind Workload: its settings, flat) and the topic's ``partitions``.
+    """The workload in ``file`` (kind Workload: its settings, flat) and the trial's ``partitions``.
 
     Raises :class:`InputError` naming the field that can't be used.
     """
@@ -92,4 +92,6 @@ def load(file: Path) -> tuple[Workload, int]:
         raise InputError(file, "kind", yamlfile.read(file).get("kind"), "Workload")
     partitions = yamlfile.whole(content, "partitions", file, 1, MOST_PARTITIONS, PARTITIONS)
     content.pop("partitions", None)
-    return Workload.of(content, file), partitions
+    workload = Workload.of(content, file)
+    topics.check(workload.topics, partitions, file)
+    return workload, partitions

@@ -1,0 +1,27 @@
+"""What a trial whose group reads several topics can't have. Pure."""
+
+from __future__ import annotations
+
+from lab.errors import InputError
+from lab.spec import topics
+from lab.spec.policy import PlainHpa, Policy
+from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers import topics as read
+
+
+def check(count: int, partitions: int, policy: Policy, where: object, driver: str, producer: str) -> None:
+    """Raise :class:`InputError` for the first thing that a trial of ``count`` topics with these ``partitions`` can't have.
+
+    ``where`` is the file of the ``policy``. ``driver`` must be the lab's ``producer``: what else drives the traffic sends it to
+    the first topic alone. An HPA that is not KEDA's reads one external metric, which is the lag of one topic.
+    """
+    topics.check(count, partitions, "trial")
+    if isinstance(policy, ScaledObject):
+        read.check(policy.triggers, count, where)
+    if count == 1:
+        return
+    if driver != producer:
+        raise InputError("trial", "driver", driver, f"{producer} with topics {count}: any other sends to one topic")
+    if isinstance(policy, PlainHpa) and policy.lag_threshold is not None:
+        allowed = f"a ScaledObject, or a LagController, with topics {count}: an HPA on lag reads that of one topic"
+        raise InputError(where, "spec.metrics", "External", allowed)
