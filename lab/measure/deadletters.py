@@ -7,9 +7,11 @@ import yaml
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
+from lab.kafka.numbering import Numbering
 from lab.measure.integrity import integrity
 from lab.record.store import Record
 from lab.spec.failures import Backoff, Failures, Place
+from lab.spec.topics import numbering
 
 NAMED = 20  # messages named of each kind; totals count all
 
@@ -55,12 +57,12 @@ def retries(record: Record) -> int:
     return len(Backoff.parse(record.inputs.workload.retry_ms).delays_ms)
 
 
-def topic(record: Record) -> str:
-    """The trial's topic, as it was applied. Raises :class:`NoData` when the record does not hold that."""
+def topics_of(record: Record) -> Numbering:
+    """The trial's topics, as they were applied. Raises :class:`NoData` when the record does not hold that."""
     file = record.folder / "inputs" / "configmap-trial.yaml"
     if not file.exists():
         raise NoData(f"{record.folder.name} has no {file.name}")
-    return str(yaml.safe_load(file.read_text())["data"]["TOPIC"])
+    return numbering(yaml.safe_load(file.read_text())["data"])
 
 
 @measure
@@ -76,7 +78,9 @@ def dead_letters(record: Record) -> DeadLetters:
     missing, surplus = sorted(wanted - found), sorted(found - wanted)
     about = letters.merge(produced, how="left", on=["partition", "offset"], suffixes=("", "_there"))
     wrong = (letters["attempts"] != failures.retries + 1) | (letters["error"] == "")
-    wrong |= letters["topic"] != topic(record)
+    on = topics_of(record)
+    theirs = [on.place(number)[0] for number in letters["partition"].tolist()]
+    wrong |= letters["topic"] != pd.Series(theirs, index=letters.index, dtype=object)
     wrong |= (letters["first_failure"] > letters["failed"]) | (about["seq"] != about["seq_there"])
     return DeadLetters(
         produced=int(whole.produced),

@@ -166,7 +166,8 @@ class Trial(Strict):
     over or given up. ``events`` has what the lab did to the group, as :func:`lab.trial.events.happen` describes each;
     ``steps`` and ``faults`` are the decreed steps and the kills among them. ``missing`` has the reason for each part of the
     record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
-    ``topic_ids`` has the id of the trial's topic when it was made and when the trial was over; records of before have none.
+    ``topic_ids`` has the id of the trial's topic, or the ids of its topics with commas, when it was made and when the trial was
+    over; records of before have none.
     ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
     the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` and ``policy_lags`` have
     each time and each lag of the policy as it was written and as it was applied; a record of before the scale divided lags has

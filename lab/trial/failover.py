@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.kafka.replicas import Replicas, whole
+from lab.spec import topics
 from lab.spec.brokers import LEADER, LOST, KillBroker, StartBrokers
 from lab.trial.stage import Stage
 from lab.wait import until
@@ -21,13 +22,13 @@ IN_SYNC_S = 120.0  # a start takes 3 s, and what was missed is copied in some mo
 def kill(event: KillBroker, stage: Stage) -> dict[str, Any]:
     """Kill the broker that ``event`` means; returns its number, its pid, and how many partitions it led."""
     quorum, replicas = _own(stage), _replicas(stage)
-    topic, group = stage.names["TOPIC"], stage.names["GROUP"]
+    group, on = stage.names["GROUP"], topics.numbering(stage.names).topics
     chosen: list[tuple[int, int]] = []
 
     def found() -> bool:
         try:
-            number = replicas.leads_most(topic) if event.role == LEADER else replicas.coordinator(group)
-            chosen.append((number, sum(one.leader == number for one in replicas.read(topic))))
+            number = replicas.leads_most(*on) if event.role == LEADER else replicas.coordinator(group)
+            chosen.append((number, sum(one.leader == number for one in replicas.read(*on))))
         except (KafkaException, LabFault):
             return False
         return True
@@ -35,7 +36,7 @@ def kill(event: KillBroker, stage: Stage) -> dict[str, Any]:
     until(found, ASK_S, f"the {event.role} known", stage.check)
     number, led = chosen[0]
     result = {"broker": number, "pid": quorum.kill(number), "led": led}
-    return result | ({"copies_lost": quorum.lose(number, topic)} if event.disk == LOST else {})
+    return result | ({"copies_lost": quorum.lose(number, *on)} if event.disk == LOST else {})
 
 
 def start(event: StartBrokers, stage: Stage) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def start(event: StartBrokers, stage: Stage) -> dict[str, Any]:
 
     def in_sync() -> bool:
         try:
-            return whole(replicas.read(stage.names["TOPIC"]))
+            return whole(replicas.read(*topics.numbering(stage.names).topics))
         except KafkaException:
             return False
 

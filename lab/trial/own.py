@@ -75,7 +75,7 @@ def told(inputs: Inputs) -> list[str]:
         f"{policy.min_replicas} pods {policy.min_replicas * pod:,.0f}/s, {at_work} pods on {inputs.partitions} partitions "
         f"{at_work * pod:,.0f}/s",
     ]
-    start = baseline(policy, inputs.partitions)
+    start = baseline(policy, inputs.partitions, inputs.workload.topics)
     if start.replicas != policy.start:
         lines.append(f"baseline of {start.replicas}, not the floor of {policy.start}: {start.why}")
     phases = [phase for _, _, phase in inputs.profile.phases()]

@@ -18,6 +18,7 @@ from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
 from lab.record.store import GROUP_COLUMNS, TRANSITIONS, lines_to_parquet
 from lab.spec import lag_metric, objects
+from lab.spec.topics import numbering
 from lab.trial import samples
 from lab.trial.closing import Part
 from lab.trial.stage import GONE_S, OFFSETS_S, Stage
@@ -100,7 +101,7 @@ def _ledger(stage: Stage, spark: Callable[[], SparkSession], at_rest: bool, into
     begun = time.monotonic()
     with reporting(lambda: "Spark: ledger", every_s=10):
         letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
-        topics = Topics(stage.names["TOPIC"], stage.names["RECEIPTS_TOPIC"], letters)
+        topics = Topics(numbering(stage.names), stage.names["RECEIPTS_TOPIC"], letters)
         settle(spark(), stage.bootstrap, topics, into, at_rest, stage.cluster.kafka_settings)
     stage.ledger_s = time.monotonic() - begun
     log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.ledger_s)

@@ -63,7 +63,7 @@ def run(
         head = Trial(
             id=inputs.id,
             inputs=inputs,
-            baseline=baseline(inputs.policy, inputs.partitions),
+            baseline=baseline(inputs.policy, inputs.partitions, inputs.workload.topics),
             scale=str(inputs.scale),
             versions={**cluster.versions, **machine.packages()},
             machine=machine.describe(),

@@ -30,6 +30,7 @@ from lab.spec import objects
 from lab.spec.events import SIGKILL, Kill
 from lab.spec.inputs import Inputs
 from lab.spec.steps import Decree
+from lab.spec.topics import numbering, variables
 from lab.spec.workload import DEPLOYMENT
 from lab.trial import login
 from lab.trial.deadlines import deadlines
@@ -67,9 +68,12 @@ class Stage:
         self.bootstrap = brokers.bootstrap if brokers else cluster.bootstrap
         for_pods = brokers.bootstrap if brokers else cluster.pod_bootstrap
         self.names = inputs.environment(for_pods, run)
+        if lead is not None:
+            self.names |= {name: lead.names[name] for name in variables(inputs.workload.topics)}
+        self._numbering = numbering(self.names)
         self.phase = "preparing"
         self.deadlines = deadlines(inputs)
-        self.baseline = baseline(inputs.policy, inputs.partitions)
+        self.baseline = baseline(inputs.policy, inputs.partitions, inputs.workload.topics)
         self.lag_unanswered = 0  # how often Kafka did not answer when it was asked for the lag
         self._halted = False
         self._pace = Pace()
@@ -87,13 +91,14 @@ class Stage:
             self._grown = threading.Lock()
             self.partitions = inputs.partitions
             self.traffic_reports = f"traffic-{run}" if inputs.side else self.names["REPORTS_TOPIC"]
-            made |= {self.traffic_reports: 1, self.names["TOPIC"]: inputs.partitions}
+            own = self._numbering.topics
+            made |= {self.traffic_reports: 1} | dict.fromkeys(own, inputs.partitions // len(own))
         else:
-            self.names["TOPIC"], self.traffic_reports = lead.names["TOPIC"], lead.traffic_reports
+            self.traffic_reports = lead.traffic_reports
         self._topics = list(made)
         self._create(made)
         self.topic_ids = [self._first_id()]
-        self.lag = LagReader(self.bootstrap, self.names["GROUP"], self.names["TOPIC"], settings=cluster.kafka_settings)
+        self.lag = LagReader(self.bootstrap, self.names["GROUP"], self._numbering, settings=cluster.kafka_settings)
         apply.create_namespace(self.api, self.namespace)
         self._login = login.objects(cluster.kafka_settings, for_pods)
         apply.objects(self.api, self._login, self.namespace)  # no inputs: no record may keep them
@@ -147,7 +152,7 @@ class Stage:
             return None
 
     def read_offsets(self) -> None:
-        """Keep log end and committed offset of each partition, and the topic's id.
+        """Keep log end and committed offset of each partition, and the id of each topic.
 
         Raises :class:`LabFault` after OFFSETS_S without an answer.
         """
@@ -162,13 +167,13 @@ class Stage:
         self.topic_ids.append(self._topic_id())
 
     def _create(self, partitions: dict[str, int]) -> None:
-        """Create topics with so many partitions. On brokers of the trial's own only its topic has what the trial declares."""
+        """Create topics with so many partitions. On brokers of the trial's own only its events have what the trial declares."""
         own, settings = self.inputs.brokers, self.cluster.kafka_settings
         if own is None:
             topics.create(self.bootstrap, partitions, settings)
             return
         for name, count in partitions.items():
-            declared = name == self.names["TOPIC"]
+            declared = name in self._numbering.topics
             copies, least = (own.replication, own.min_insync) if declared else (COPIES, None)
             topics.create(self.bootstrap, {name: count}, settings, copies=copies, min_insync=least)
 
@@ -187,7 +192,9 @@ class Stage:
         return found[0]
 
     def _topic_id(self) -> str:
-        return topics.identity(self.bootstrap, self.names["TOPIC"], self.cluster.kafka_settings)
+        """The id of the topic, or those of several."""
+        ids = (topics.identity(self.bootstrap, name, self.cluster.kafka_settings) for name in self._numbering.topics)
+        return ",".join(ids)
 
     def line(self) -> str:
         """The live line: phase, lag with its rates, replicas, and when the lag will be gone at this pace."""

@@ -27,6 +27,7 @@ from pyspark.sql.utils import get_active_spark_context
 
 from lab.errors import LabFault
 from lab.kafka import deadletter, event, forms
+from lab.kafka.numbering import Numbering, numbering
 from lab.record.ledger import CHECKPOINT
 
 EVENTS = "partition int, offset long, entity_id long, seq long, ts long, crc long"
@@ -47,9 +48,12 @@ _FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of a trial: what was produced, what the consumers say they processed, and what they gave up, if they may."""
+    """The topics of a trial: what was produced, what the consumers say they processed, and what they gave up, if they may.
 
-    events: str
+    ``events`` is the name of one topic, or the numbering of several: ``partition`` is the trial's number in every table.
+    """
+
+    events: str | Numbering
     receipts: str
     dead_letters: str | None = None
 
@@ -81,11 +85,14 @@ def ingest(
             raise LabFault(f"{ledger / name} has data but no checkpoint to append from: ingest into another folder")
     source = {"kafka.bootstrap.servers": bootstrap, "maxOffsetsPerTrigger": str(most_offsets), **forms.spark(settings or {})}
     # Each task pays for itself and for a file: one a core, not one a partition.
-    events = decode_events(_stream(spark, source, topics.events)).coalesce(spark.sparkContext.defaultParallelism)
+    on = numbering(topics.events)
+    records = _numbered(_stream(spark, source, ",".join(on.topics)), on)
+    events = decode_events(records).coalesce(spark.sparkContext.defaultParallelism)
     receipts = decode_receipts(_stream(spark, source, topics.receipts))
     tables = {"receipts": receipts}
     if topics.dead_letters:
-        tables["dead_letters"] = decode_dead_letters(_stream(spark, source | {"includeHeaders": "true"}, topics.dead_letters))
+        letters = _stream(spark, source | {"includeHeaders": "true"}, topics.dead_letters)
+        tables["dead_letters"] = _numbered(decode_dead_letters(letters), on)
     tables["events"] = events
     begun: list[StreamingQuery] = []
     try:
@@ -99,7 +106,7 @@ def ingest(
     except PySparkException as error:
         for query in begun:
             query.stop()
-        raise LabFault(f"ingesting {topics.events} and {topics.receipts} from {bootstrap}: {_reason(error)}") from error
+        raise LabFault(f"ingesting {', '.join(on.topics)} and {topics.receipts} from {bootstrap}: {_reason(error)}") from error
     return tuple(begun)
 
 
@@ -164,10 +171,25 @@ def _has_data(folder: Path) -> bool:
     return folder.exists() and (any(folder.glob("*.parquet")) or (folder / "_spark_metadata").exists())
 
 
-def _stream(spark: SparkSession, source: Mapping[str, str], topic: str) -> DataFrame:
-    """What the topic at ``source`` holds, from its beginning; it fails rather than skip what the broker no longer has."""
-    reader = spark.readStream.format("kafka").options(**source).option("subscribe", topic)
+def _stream(spark: SparkSession, source: Mapping[str, str], topics: str) -> DataFrame:
+    """What ``topics`` (with commas) hold, from their beginning; it fails rather than skip what the broker no longer has."""
+    reader = spark.readStream.format("kafka").options(**source).option("subscribe", topics)
     return reader.option("startingOffsets", "earliest").option("failOnDataLoss", "true").options(**_FETCH).load()
+
+
+def _numbered(table: DataFrame, on: Numbering) -> DataFrame:
+    """``table``, whose columns ``topic`` and ``partition`` name a place, with the number of that as its ``partition``.
+
+    A place that is none of the trial's fails the ingestion.
+    """
+    if on.single:
+        return table
+    wrong = F.format_string("partition %d of %s is none of the trial's", "partition", "topic")
+    number = F.raise_error(wrong)
+    for topic, first in on.first.items():
+        here = (F.col("topic") == topic) & F.col("partition").between(0, on.each - 1)
+        number = F.when(here, F.col("partition") + first).otherwise(number)
+    return table.withColumn("partition", number.cast("int"))
 
 
 def _start(table: DataFrame, ledger: Path, name: str, every: str | None) -> StreamingQuery:

@@ -67,6 +67,18 @@ def test_dead_exactly_as_injected(tmp_path):
     assert found.recovered.value == 1
 
 
+def test_a_letter_names_the_topic_of_its_partition(tmp_path):
+    """Of two topics with two partitions each: numbers 2 and 3 are on the second, and a letter that names the first is wrong."""
+    made = settled(tmp_path, letters(POISON))
+    told = "data: {TOPIC: events, TOPIC_2: events-2, TOPICS: '2', TOPIC_PARTITIONS: '2'}"
+    (tmp_path / "inputs" / "configmap-trial.yaml").write_text(told)
+    on_second = [partition > 1 for partition, _ in POISON]
+    assert dead_letters(made).unreasoned.value == sum(on_second) > 0
+    table = letters(POISON).assign(topic=["events-2" if second else "events" for second in on_second])
+    table.to_parquet(tmp_path / "dead_letters.parquet")
+    assert dead_letters(Record(tmp_path)).unreasoned.value == 0
+
+
 def test_a_difference_is_counted_and_named(tmp_path):
     """One letter is missing and one is about a message that was not to fail."""
     other = next((seq % 4, seq // 4) for seq in range(MESSAGES) if not FAILURES.fails(0, 0, seq, 1))

@@ -25,6 +25,7 @@ from lab.cluster import broker
 from lab.errors import LabFault
 from lab.kafka import deadletter, event, topics
 from lab.kafka.deadletter import Reason
+from lab.kafka.numbering import Numbering
 from lab.record.ledger import CHECKPOINT, INGESTED
 from lab.record.ledger.ingest import Topics, decode_events, ingest, read
 from lab.record.ledger.reconcile import reconcile
@@ -268,6 +269,42 @@ def test_dead_letters_are_settled_with_the_rest(session: SparkSession, kafka: st
     assert producer.flush(30) == 0
     with pytest.raises(LabFault, match="a dead letter without header dlq"):
         settle(session, kafka, named, tmp_path / "again")
+
+
+def test_several_topics_are_settled_by_number(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """A partition of the second topic is a number of its own: in the events, against its receipts, and for its dead letters."""
+    on = Numbering(("several", "several-2"), 2)
+    trial = Topics(on, "several-receipts", "several-dead")
+    topics.create(kafka, dict.fromkeys(on.topics, on.each) | {"several-receipts": 1, "several-dead": 1})
+    producer = Producer({"bootstrap.servers": kafka, "enable.idempotence": True})
+    for number in range(on.count):
+        values = [event.encode(7, offset * on.count + number, 0, os.urandom(232)) for offset in range(100 + number)]
+        topic, partition = on.place(number)
+        for value in values:
+            producer.produce(topic, value, value[:8], partition=partition)
+        assert producer.flush(30) == 0
+        done = values[:-1] if number == 3 else values  # the last one of all has a letter
+        receipt = {"pod": "a", "partition": number, "first": 0, "last": len(done) - 1, "count": len(done)}
+        receipt |= {"checksum": sum(map(event.check, done)), "start": 1.0, "end": 2.0}
+        producer.produce(trial.receipts, json.dumps(receipt).encode(), b"a")
+    headers = deadletter.stamped([], Reason("it failed", 4, *on.place(3), 102, 1.5, 2.5))
+    producer.produce("several-dead", values[-1], b"k", headers=[*headers])
+    assert producer.flush(30) == 0
+    verdict = settle(session, kafka, trial, tmp_path)
+    assert verdict.exact
+    assert (verdict.produced, verdict.processed, verdict.dead_messages, verdict.holes) == (406, 405, 1, 0)
+    events = pd.read_parquet(tmp_path / "ledger" / "events")
+    assert events.groupby("partition").size().to_dict() == {0: 100, 1: 101, 2: 102, 3: 103}
+    assert (events["seq"] % on.count == events["partition"]).all()
+    (letter,) = pd.read_parquet(tmp_path / "dead_letters.parquet").to_dict("records")
+    assert (letter["partition"], letter["offset"], letter["topic"]) == (3, 102, "several-2")
+
+    stranger = deadletter.stamped([], Reason("it failed", 4, "others", 0, 0, 1.5, 2.5))
+    producer.produce("several-dead", values[-1], b"k", headers=[*stranger])
+    assert producer.flush(30) == 0
+    with pytest.raises(LabFault, match="partition 0 of others is none of the trial's") as fault:
+        settle(session, kafka, trial, tmp_path / "again")
+    assert "\n" not in str(fault.value)
 
 
 def test_topics_that_are_still_written_to_agree(session: SparkSession, kafka: str, tmp_path: Path) -> None:
