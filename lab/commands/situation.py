@@ -17,7 +17,7 @@ from lab.foresee.simulate import Situation, simulate
 from lab.foresee.variants import LONGEST_WINDOW
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.model.hpa import DEFAULTS, Controller
-from lab.spec import anchor, profile, scaledobject
+from lab.spec import anchor, profile, scaledobject, topics
 from lab.spec import scale as scales
 from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS
@@ -87,12 +87,13 @@ class Question:
         """Return the question in lines, for the reader."""
         traffic, pods = self.situation.profile, self.situation.consumers
         rates = [step.rate for step in traffic.steps]
+        several = f" of {self.situation.topics} topics" if self.situation.topics > 1 else ""
         return [
             f"{self.scaled.name} on {self.profile_name}: {min(rates):,g} to {max(rates):,g} messages/s for "
             f"{traffic.duration:,g} s, and {self.situation.tail_s:,g} s more at the last rate; "
             + ("times are real" if self.scale.name == scales.REAL else f"simulated at {self.scale}, and shown at real time"),
-            f"pods of {pods.rate:,g} messages/s on {len(self.situation.shares):,} partitions, {pods.balancer}; one joins "
-            f"{pods.start_s:g} s after the decision ({self.known})",
+            f"pods of {pods.rate:,g} messages/s on {len(self.situation.shares):,} partitions{several}, {pods.balancer}; "
+            f"one joins {pods.start_s:g} s after the decision ({self.known})",
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -105,6 +106,7 @@ class Question:
             "duration_s": self.situation.profile.duration,
             "tail_s": self.situation.tail_s,
             "partitions": len(self.situation.shares),
+            "topics": self.situation.topics,
             "objective_s": self.objective_s,
             "sync_s": self.situation.sync_s,
             "known": self.known,
@@ -119,7 +121,8 @@ def flags(command: str, text: str) -> Flags:
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload): rate, balancer, partitions", optional=True)
     parser.flag("pod-rate", number(0.001, 1e6), None, "messages/s a pod processes at most", "0.001 to 1,000,000", optional=True)
-    parser.flag("partitions", whole(1, MOST_PARTITIONS), None, "of the topic", f"1 to {MOST_PARTITIONS:,}", optional=True)
+    parser.flag("partitions", whole(1, MOST_PARTITIONS), None, "of all topics", f"1 to {MOST_PARTITIONS:,}", optional=True)
+    parser.flag("topics", whole(1, topics.MOST), None, "that the partitions are spread over, as many on each", optional=True)
     parser.flag("balancer", choice(*BALANCERS), None, "how the group shares partitions", ", ".join(BALANCERS), optional=True)
     for field in TIMES:
         parser.flag(field.replace("_", "-"), number(0, 3600), None, f"s {WORDS[field]}", "0 to 3600", optional=True)
@@ -161,12 +164,13 @@ def read(options: argparse.Namespace) -> Question:
         anchor.check(scaled, traffic, scale, options.scaledobject, options.profile, scales.declared())
     known = records_in(options.calibrate) if options.calibrate else []
     measured = calibrated(known, options.calibrate) if known else None
-    pods, partitions, entities = _pods(options, known, measured)
+    pods, spread = _pods(options, known, measured)
     situation = Situation(
         traffic,
-        shares(traffic, options.seed, partitions, entities),
+        shares(traffic, options.seed, spread.partitions, spread.entities),
         pods,
         tail_s=options.tail_s,
+        topics=spread.topics,
     )
     if measured:
         more_s, more_each_s = measured.sync_more_s, measured.sync_more_each_s
@@ -216,34 +220,46 @@ def _profile(text: str) -> Profile:
     return profile.load(committed)
 
 
-def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None) -> tuple[Consumers, int, int]:
-    """Return consumers, partitions and entities. A flag wins over the workload, the workload over records and defaults."""
+@dataclass(frozen=True)
+class _Spread:
+    """What the events are spread over; each of the ``topics`` has as many of the ``partitions``."""
+
+    partitions: int = PARTITIONS
+    topics: int = 1
+    entities: int = ENTITIES
+
+
+def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibration | None) -> tuple[Consumers, _Spread]:
+    """Return consumers and spread. A flag wins over the workload, the workload over records and defaults."""
     asked: dict[str, Any] = {}
-    partitions, entities = PARTITIONS, ENTITIES
+    spread = _Spread()
     if known and len({record.inputs.pod_rate for record in known}) == 1:
         first = known[0].inputs
-        asked, partitions = {"rate": first.pod_rate, "balancer": first.workload.balancer}, first.partitions
-        entities = first.workload.entities
+        asked = {"rate": first.pod_rate, "balancer": first.workload.balancer}
+        spread = _Spread(first.partitions, first.workload.topics, first.workload.entities)
     if options.workload is not None:
         workload, partitions = workloads.load(options.workload)
         if workload.store_slots:
             raise InputError(
                 options.workload, "store_slots", workload.store_slots, "0: a store that pods share is not simulated"
             )
-        asked, entities = {"rate": workload.rate, "balancer": workload.balancer}, workload.entities
+        asked = {"rate": workload.rate, "balancer": workload.balancer}
+        spread = _Spread(partitions, workload.topics, workload.entities)
     for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
         if (value := getattr(options, name)) is not None:
             asked[field] = value
     if "rate" not in asked:
         allowed = "messages/s a pod processes, or a --workload, or a --calibrate of one workload"
         raise InputError("command line", "--pod-rate", None, allowed)
-    partitions = options.partitions or partitions
+    given = {name: getattr(options, name) for name in ("partitions", "topics")}
+    spread = replace(spread, **{name: value for name, value in given.items() if value is not None})
+    topics.check(spread.topics, spread.partitions, "command line")
     if measured:
-        return replace(measured.consumers, **asked), partitions, entities
+        return replace(measured.consumers, **asked), spread
     if "start_s" not in asked:
         allowed = "0 to 3600 s from a decision until a new pod joins the group, or a --calibrate that measures it"
         raise InputError("command line", "--start-s", None, allowed)
-    return Consumers(**asked), partitions, entities
+    return Consumers(**asked), spread
 
 
 def save(draw: Callable[[], Any], file: Path) -> None:

@@ -136,6 +136,7 @@ def _curve(inputs: Inputs) -> Curve | None:
         Consumers(inputs.pod_rate, START_S + workload.start_s / scale.time, workload.balancer),
         sync_s=scale.hpa_sync_s,
         controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
+        topics=workload.topics,
     )
     try:
         return simulate(situation, policy)

@@ -7,7 +7,7 @@ or those of KEDA's cron trigger by the time of day. Arrays are by partition; tim
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -15,24 +15,26 @@ import numpy as np
 
 from lab.errors import InputError
 from lab.foresee.group import Floats
+from lab.foresee.part import Part
 from lab.model import hpa, keda, lag
 from lab.model.hpa import Controller
 from lab.model.keda import Observation
 from lab.model.window import Ends, Window
 from lab.spec.anchor import NEEDED
 from lab.spec.scaledobject import ScaledObject
+from lab.spec.topics import MOST
 from lab.spec.triggers import cron
 from lab.spec.triggers.common import Reading, ScalerError, exposed
 from lab.spec.triggers.cron import Cron
 from lab.spec.triggers.external import PersistentLag
 from lab.spec.triggers.kafka import Kafka
 from lab.spec.triggers.parsing import Trigger
+from lab.spec.triggers.topics import check, places
 
 SIMULATED = (
     "at most one trigger of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds, and cron: "
-    "no other is simulated; several of type kafka only where each has its partitionLimitation"
+    "no other is simulated; several on lag only where no two count the same partitions"
 )
-ONE_TOPIC = "that of the other triggers: a simulated group has one topic, and triggers count partitions of it"
 
 
 class Source(Protocol):
@@ -58,8 +60,8 @@ class Instant:
 
     samples_every_s = None
 
-    def __init__(self, trigger: Kafka) -> None:
-        self._trigger = trigger
+    def __init__(self, trigger: Kafka, part: Part) -> None:
+        self._trigger, self._part = trigger, part
         self._seen: Floats | None = None
         self.target = trigger.target
 
@@ -69,12 +71,9 @@ class Instant:
     def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
         """KEDA's answer. ``processed`` shows which partitions have committed since the call before."""
         trigger = self._trigger
-        if trigger.partitions is not None:
-            chosen = _chosen(trigger.partitions, len(lags))
-            lags, processed = lags[chosen], processed[chosen]
-        scaling = lags
+        scaling = lags = self._part.of(lags)
         if trigger.exclude_persistent:
-            committed = np.floor(processed)
+            committed = np.floor(self._part.of(processed))
             if self._seen is not None:
                 scaling = np.where(committed == self._seen, 0.0, lags)
             self._seen = committed
@@ -86,8 +85,8 @@ class Instant:
 class Lasting:
     """The persistent-lag scaler: its own window over its samples of a group that has committed everywhere."""
 
-    def __init__(self, trigger: PersistentLag) -> None:
-        self._partitions, rule = trigger.settings.source.partitions, trigger.settings.rule
+    def __init__(self, trigger: PersistentLag, part: Part) -> None:
+        self._part, rule = part, trigger.settings.rule
         self._window = Window(rule)
         self._ends: dict[int, Ends] = {}
         self._horizon_s = rule.size * rule.interval_s
@@ -96,7 +95,7 @@ class Lasting:
 
     def sample(self, now: float, lags: Floats, ends: Floats) -> None:
         """One reading of all partitions that count."""
-        chosen = list(range(len(lags))) if self._partitions is None else _chosen(self._partitions, len(lags))
+        chosen = self._part.numbers(len(lags)).tolist()
         values = lags[chosen].tolist()
         if self._window.rule.ages:
             values = [
@@ -138,23 +137,30 @@ class Scheduled:
         return self._answer
 
 
-def lag_triggers(scaled: ScaledObject) -> tuple[Kafka | PersistentLag, ...]:
-    """The triggers of ``scaled`` on lag, none where cron is all that it has.
+def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | PersistentLag, ...]:
+    """The triggers on lag of a group with ``count`` topics, none where cron is all that ``scaled`` has.
 
-    There may be several of type kafka, each on partitions of the one topic. Raises :class:`InputError` for several otherwise,
-    and for a trigger whose source is not simulated.
+    There may be several, each on partitions of its own: of another topic, or of another part of one. Raises
+    :class:`InputError` for several otherwise, for one of a further topic, and for a trigger whose source is not simulated.
     """
     found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
     others = len(scaled.triggers) - len(found) - sum(isinstance(trigger, Cron) for trigger in scaled.triggers)
-    limited = [trigger for trigger in found if isinstance(trigger, Kafka) and trigger.partitions is not None]
-    if others or (len(found) > 1 and len(limited) < len(found)):
+    read = places(found)
+    shared = [one for one, place in zip(found, read, strict=True) if place is None or read.count(place) > 1]
+    if others or (len(found) > 1 and any(_only(one) is None for one in shared)):
         types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
         raise InputError(scaled.where, "spec.triggers", types, SIMULATED)
-    for trigger in limited[1:]:
-        if trigger.topic != limited[0].topic:
-            value = trigger.topic.literal or trigger.topic.variable
-            raise InputError(scaled.where, "spec.triggers: topic", value, ONE_TOPIC)
+    intervals = sorted({one.settings.rule.interval_s for one in found if isinstance(one, PersistentLag)})
+    if len(intervals) > 1:
+        allowed = f"{intervals[0]:g} for all: a simulated group is sampled at one pace"
+        raise InputError(scaled.where, "spec.triggers: samplingInterval", f"{intervals[-1]:g}", allowed)
+    check(scaled.triggers, count, scaled.where)
     return found
+
+
+def _only(trigger: Kafka | PersistentLag) -> frozenset[int] | None:
+    """The partitions of its topic that a trigger counts, None for all."""
+    return trigger.partitions if isinstance(trigger, Kafka) else trigger.settings.source.partitions
 
 
 def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
@@ -169,31 +175,37 @@ def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
     return found[0] if found else None
 
 
-def source_of(trigger: Trigger, begins_at: datetime | None, where: object) -> Source:
-    """The scaler of ``trigger``. Raises :class:`InputError` for a time of day in a profile that begins at none."""
+def source_of(trigger: Trigger, part: Part, begins_at: datetime | None, where: object) -> Source:
+    """The scaler of ``trigger``, which counts ``part`` of the group if it is one on lag.
+
+    Raises :class:`InputError` for a time of day in a profile that begins at none.
+    """
     if isinstance(trigger, Cron):
         if begins_at is None:
             raise InputError(where, "begins_at of the profile", None, NEEDED)
         return Scheduled(trigger, begins_at)
     assert isinstance(trigger, Kafka | PersistentLag), "lag_triggers refuses any other"
-    return Instant(trigger) if isinstance(trigger, Kafka) else Lasting(trigger)
+    return Instant(trigger, part) if isinstance(trigger, Kafka) else Lasting(trigger, part)
 
 
-def _chosen(partitions: frozenset[int], there: int) -> list[int]:
-    return [number for number in sorted(partitions) if number < there]
+def _parts(triggers: Sequence[Trigger], count: int) -> list[Part]:
+    """What each of ``triggers`` counts of a group with ``count`` topics."""
+    only = (_only(one) if isinstance(one, Kafka | PersistentLag) else None for one in triggers)
+    return [Part(place, count, own) for place, own in zip(places(triggers), only, strict=True)]
 
 
 class Scaler:
     """One ScaledObject on a simulated group; times in s from the start."""
 
-    def __init__(self, scaled: ScaledObject, controller: Controller, begins_at: datetime | None = None) -> None:
-        """``begins_at`` is the time of day of the start, which a cron trigger needs.
+    def __init__(self, scaled: ScaledObject, controller: Controller, begins_at: datetime | None = None, count: int = 1) -> None:
+        """``begins_at`` is the time of day of the start, which a cron trigger needs, ``count`` the number of topics.
 
         Raises :class:`InputError` for a trigger whose source is not simulated, and for a paused ScaledObject.
         """
         self.scaled, self._controller = scaled, controller
-        on_lag = lag_triggers(scaled)
-        self._sources = [source_of(trigger, begins_at, scaled.where) for trigger in scaled.triggers]
+        on_lag = lag_triggers(scaled, count)
+        pairs = zip(scaled.triggers, _parts(scaled.triggers, count), strict=True)
+        self._sources = [source_of(trigger, part, begins_at, scaled.where) for trigger, part in pairs]
         external = {
             index: (one.settings.metric, self._sources[index].target)
             for index, one in enumerate(scaled.triggers)

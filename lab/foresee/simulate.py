@@ -15,6 +15,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from lab.errors import InputError
 from lab.foresee.curve import Change, Curve
 from lab.foresee.group import Consumers, Floats, Group, Ints, Rebalance
 from lab.foresee.scaler import Scaler
@@ -23,6 +24,7 @@ from lab.spec.profile import Profile
 from lab.spec.scale import HPA_SYNC_S
 from lab.spec.scaledobject import ScaledObject
 
+BY_TOPIC = "range"  # the balancer
 PARTS_OF_A_SYNC = 30  # where many policies share steps, each event moves to the nearest such part of a sync period
 
 
@@ -32,6 +34,7 @@ class Situation:
 
     ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``. Each starting pod that shares cores with the
     control plane makes it longer by ``sync_each_s``. ``tail_s`` goes on after the profile at its last rate.
+    The partitions are on so many ``topics``, as many on each.
     """
 
     profile: Profile
@@ -42,6 +45,7 @@ class Situation:
     phase_s: float = 0.0
     controller: Controller = DEFAULTS
     tail_s: float = 0.0
+    topics: int = 1
 
     @property
     def end(self) -> float:
@@ -50,12 +54,15 @@ class Situation:
 
 
 def simulate(situation: Situation, scaled: ScaledObject) -> Curve:
-    """The curve of ``scaled`` in ``situation``. Raises :class:`InputError` for a trigger that is not simulated."""
+    """The curve of ``scaled`` in ``situation``. Raises :class:`InputError` for what is not simulated."""
     return simulate_many(situation, [scaled])[0]
 
 
 def simulate_many(situation: Situation, policies: Sequence[ScaledObject]) -> list[Curve]:
     """:func:`simulate` for each of ``policies``, in one pass; events between syncs are rounded to a part of a period."""
+    if situation.topics > 1 and situation.consumers.balancer == BY_TOPIC:
+        allowed = f"any other with topics {situation.topics}: it shares out each topic by itself, which is not simulated"
+        raise InputError("simulated group", "balancer", BY_TOPIC, allowed)
     return _Loop(situation, policies).run()
 
 
@@ -76,7 +83,8 @@ class _Loop:
 
     def __init__(self, situation: Situation, policies: Sequence[ScaledObject]) -> None:
         self._is = situation
-        self._scalers = [Scaler(scaled, situation.controller, situation.profile.begins_at) for scaled in policies]
+        begins_at, count = situation.profile.begins_at, situation.topics
+        self._scalers = [Scaler(scaled, situation.controller, begins_at, count) for scaled in policies]
         self._wanted = np.array([scaler.replicas for scaler in self._scalers], dtype=np.int64)
         self._group = Group(situation.consumers, situation.shares, len(policies))
         self._members = [

@@ -68,6 +68,7 @@ def situation(record: Record, known: Calibration) -> Situation:
         phase_s=phase,
         controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
         tail_s=deadlines(inputs).end_s if inputs.until == DRAINED else 0.0,
+        topics=inputs.workload.topics,
     )
 
 
@@ -86,12 +87,12 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData("consumers that die without leaving the group are not simulated")
     scaled = replace(policy, where=record.id)
     try:
-        lag_triggers(scaled)
+        lag_triggers(scaled, workload.topics)
+        here = situation(record, known)
+        scaled, traffic = anchor.as_trial(scaled, here.profile, record.scale.time)
+        curve = simulate(replace(here, profile=traffic), scaled)
     except InputError as refused:
         raise NoData(f"not simulated: {refused}") from None
-    here = situation(record, known)
-    scaled, traffic = anchor.as_trial(scaled, here.profile, record.scale.time)
-    curve = simulate(replace(here, profile=traffic), scaled)
     return at_rest(curve, record.profile.duration, policy.min_replicas) if record.inputs.until == DRAINED else curve
 
 

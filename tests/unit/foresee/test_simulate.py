@@ -337,11 +337,99 @@ def test_where_one_of_two_is_busy_its_trigger_decides_alone():
     assert simulate(here, halves(75)).changes[0][2] > two.changes[0][2]
 
 
-def test_two_triggers_of_two_topics_are_not_simulated():
-    """A simulated group has one."""
-    message = r"spec.triggers: topic: 'refunds' is not allowed; allowed: that of the other triggers"
-    with pytest.raises(InputError, match=message):
-        simulate(Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0)), halves(150, topic="refunds"))
+def of_topics(threshold, *named, kind="kafka", **more):
+    """A trigger of this lagThreshold for each topic that is named; "" is none."""
+    content = (lag_150() if kind == "kafka" else lasting()).content
+    (trigger,) = content["spec"]["triggers"]
+    own = {name: value for name, value in trigger["metadata"].items() if name not in ("topic", "topicFromEnv")}
+    own |= {"lagThreshold": str(threshold)} | more
+    content["spec"]["triggers"] = [{"type": kind, "metadata": own | ({"topic": one} if one else {})} for one in named]
+    return scaledobject.parse(content, "my.yaml")
+
+
+UNEVEN = np.concatenate([np.full(P // 2, 1.5 / P), np.full(P // 2, 0.5 / P)])
+TWO = Situation(step(180, 1800), UNEVEN, Consumers(100.0, 3.0), topics=2)
+
+
+def test_two_topics_are_two_halves():
+    """Each trigger counts the partitions of its topic, which are those of a half: every point of the curve is the same."""
+    found, wanted = simulate(TWO, of_topics(150, "orders", "refunds")), simulate(replace(TWO, topics=1), halves(150))
+    assert (found.lag == wanted.lag).all()
+    assert found.changes == wanted.changes != []
+
+
+def test_the_committed_policy_of_two_topics_is_simulated():
+    """By the lab's own variables, at the scale of a trial, as that of two halves."""
+    quick = scales.load("quick")
+    topics, halved = (
+        policy.load(paths.MANIFESTS / "scaledobjects" / f"{kind}-4500.yaml").compressed(quick) for kind in ("topics", "halves")
+    )
+    assert simulate(TWO, topics).changes == simulate(replace(TWO, topics=1), halved).changes != []
+
+
+def test_which_topic_is_which_is_told_by_its_place():
+    """All traffic is on the first: a trigger on it scales, by whatever name, and one on the second does not."""
+    first = replace(TWO, shares=np.concatenate([np.full(P // 2, 2 / P), np.zeros(P // 2)]))
+    content = of_topics(150, "orders").content
+    content["spec"]["triggers"][0]["metadata"] |= {"topic": "", "topicFromEnv": "TOPIC_2"}
+    assert simulate(first, of_topics(150, "orders")).changes == simulate(first, of_topics(150, "refunds")).changes != []
+    assert simulate(first, scaledobject.parse(content, "my.yaml")).changes == []
+
+
+def test_a_trigger_without_a_topic_counts_every_topic_of_the_group():
+    """As KEDA's does: it is the trigger of one topic that has all partitions."""
+    every, one = simulate(TWO, of_topics(150, "")), simulate(replace(TWO, topics=1), lag_150())
+    assert every.changes == one.changes
+    assert (every.lag == one.lag).all()
+
+
+def test_what_lasts_on_two_topics_is_two_triggers_too():
+    """With sustainSeconds 0 they decide as the kafka triggers of the same topics."""
+    windowed = of_topics(150, "orders", "refunds", kind="external", sustainSeconds="0", samplingInterval="15")
+    plain, sampled = simulate_many(TWO, [of_topics(150, "orders", "refunds"), windowed])
+    assert sampled.changes == plain.changes != []
+
+
+@pytest.mark.parametrize(
+    ("here", "scaled", "line"),
+    [
+        (
+            TWO,
+            of_topics(150, "orders", "refunds", "returns"),
+            "my.yaml: spec.triggers[2].metadata.topic: 'returns' is not allowed; allowed: orders, refunds, or topics: 3 in the",
+        ),
+        (
+            replace(TWO, topics=1),
+            halves(150, topic="refunds"),
+            "test: spec.triggers[1].metadata.topic: 'refunds' is not allowed; allowed: TOPIC, or topics: 2 in the workload",
+        ),
+        (TWO, of_topics(150, "orders", ""), "my.yaml: spec.triggers: ['kafka', 'kafka'] is not allowed; allowed: at most one"),
+        (
+            TWO,
+            of_topics(150, "orders", "orders"),
+            "my.yaml: spec.triggers: ['kafka', 'kafka'] is not allowed; allowed: at most",
+        ),
+        (
+            replace(TWO, consumers=Consumers(100.0, 3.0, "range")),
+            of_topics(150, "orders", "refunds"),
+            "simulated group: balancer: 'range' is not allowed; allowed: any other with topics 2",
+        ),
+    ],
+)
+def test_what_is_not_simulated_of_several_topics_is_one_clear_line(here, scaled, line):
+    """A further topic, two triggers on the same partitions, and a balancer that shares out each topic by itself."""
+    with pytest.raises(InputError) as error:
+        simulate(here, scaled)
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+
+
+def test_a_group_is_sampled_at_one_pace():
+    """Two persistent-lag triggers with other intervals are refused by the field."""
+    content = of_topics(150, "orders", "refunds", kind="external").content
+    content["spec"]["triggers"][1]["metadata"]["samplingInterval"] = "20"
+    with pytest.raises(InputError, match=r"my.yaml: spec.triggers: samplingInterval: '20' is not allowed; allowed: 10 for all"):
+        simulate(TWO, scaledobject.parse(content, "my.yaml"))
 
 
 def test_what_is_not_simulated_is_refused():
