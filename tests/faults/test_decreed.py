@@ -1,10 +1,13 @@
-"""What the lab does to a running group itself: steps by decree, and partitions added under load. Real, and short."""
+"""What the lab gives and does to a running group: steps by decree, partitions under load, two topics. Real, and short."""
 
 import dataclasses
 
 import pytest
 
+from lab.measure.deadletters import dead_letters
+from lab.measure.delivery import unaccounted
 from lab.measure.dip import dips, dry_partitions, median_step
+from lab.measure.hpa_decisions import agreement
 from lab.measure.rebalance import repartition
 from lab.spec import inputs, steps
 from lab.spec import scale as scales
@@ -68,3 +71,30 @@ def test_partitions_are_added_under_load(run):
     assert (found.added.value, found.unconsumed.value, found.skipped.value) == (6, 0, 0)
     assert found.consumed_s.value is not None
     assert record.driven < record.repartitioned < record.end
+
+
+def test_a_group_of_two_topics_is_scaled_by_both_and_settled_by_number(run):
+    """KEDA reads each topic for a trigger of its own, and each event is processed or dead by the number of its partition."""
+    failing = slim(topics=2, fail_rate=0.01, poison_rate=0.002)
+    read = inputs.read("short-step", "topics-4500", failing, 1, scales.load("quick"), "binary")
+    calm = tuple(dataclasses.replace(step, rate=step.rate / 5) for step in read.profile.steps)
+    record = run(dataclasses.replace(read, profile=dataclasses.replace(read.profile, steps=calm)))
+    assert (record.trial.ended, record.trial.missing) == ("complete", {})
+    assert record.reconciliation.exact
+    assert unaccounted(record).value == 0
+    found = dead_letters(record)
+    assert found.dead.value == found.injected.value > 0
+    assert (found.unaccounted.value, found.unreasoned.value, found.stray.value) == (0, 0, 0)
+    numbers = set(range(24))
+    assert set(record.produced["partition"]) == set(record.receipts["partition"]) == set(record.offsets) == numbers
+    assert set(record.partition_lag["partition"]) == numbers
+    assert {number for one in record.handovers for number in one.partitions} == numbers
+    made, after = record.trial.topic_ids
+    assert made == after
+    assert len(set(made.split(","))) == 2
+    metrics = record.hpa_statuses[-1].object["spec"]["metrics"]
+    names = [one["external"]["metric"]["name"] for one in metrics]
+    assert [name.partition("-")[0] for name in names] == ["s0", "s1"]
+    assert names[1].removeprefix("s1-") == names[0].removeprefix("s0-") + "-2"
+    assert record.scalings
+    assert agreement(record).agreement.value == 100

@@ -12,7 +12,7 @@ WRITTEN = {
     "lag": (45_000, 1500),
     "lag-noise": (150, 5),
     **{f"lag-{written}": (written, written // 30) for written in (1500, 3000, 6000, 9000)},
-    "halves-2250": (2250, 75),
+    **dict.fromkeys(("halves-2250", "topics-2250"), (2250, 75)),
     "lag-15000": (15_000, 500),
     "lag-45000": (45_000, 1500),
     **dict.fromkeys(("capped", "capped-cured"), (9_000, 300)),
