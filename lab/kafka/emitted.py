@@ -1,8 +1,8 @@
-"""The layout of an emitted message: the 256 bytes of the event, and behind them its place in the topic that the group consumes.
+"""The layout of an emitted message: the 256 bytes of the event, and behind them its place among what the group consumes.
 
 Big-endian like the event itself (:mod:`lab.kafka.event`), so that Spark's SQL reads both alike.
 
-256  partition  u32   of the event in that topic
+256  partition  u32   of the event there; of several topics the trial's number (:mod:`lab.kafka.numbering`)
 260  offset     u64   likewise: both together name the event, so a reader can tell a repeated one
 268  processed  i64   the time at which its processing ended, ns since the epoch
 """

@@ -1,7 +1,7 @@
 """What a trial needs to run, put up, asked and taken down: its namespace, its topics, and the watches that record it.
 
 Of a duet each side is a stage with a namespace, group, receipts and reports of its own, so that its record is that of a trial.
-Topic and producer are the ``lead``'s, which is the side that is put up first. The producer reports to a topic that both hear.
+Topics and producer are the ``lead``'s, which is the side that is put up first. The producer reports to a topic that both hear.
 """
 
 from __future__ import annotations
