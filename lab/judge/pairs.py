@@ -181,8 +181,8 @@ def discern(difference: Paired, same: Paired) -> Quantity:
         return Quantity(name, unit, None, str(missing), origin=origin)
     noise = f"A/A differ by up to {signed(floor).removeprefix('+')}, n = {same.n}"
     if (fewest := min(difference.n, same.n)) < FEWEST:
-        pairs = f"{fewest} pair{'s' if fewest > 1 else ''}"
-        why = f"{pairs}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
+        few = f"{fewest} pair{'s' if fewest > 1 else ''}"
+        why = f"{few}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
         return Undecided(name, unit, None, why, origin=origin)
     if abs(value) <= floor:
         return Quantity(name, unit, None, f"{difference} is within the noise: {noise}", origin=origin)

@@ -180,14 +180,21 @@ def stored_rate(folder: Path) -> Carry:
     return carry
 
 
-def resumed(results: Path, execute: Execute) -> Execute:
-    """A function that executes only what has no finished record under ``results``; it takes the others as they are."""
+def resumed(results: Path, execute: Execute, invalid: Callable[[Sequence[Record]], str] = lambda records: "") -> Execute:
+    """A function that executes only what has no finished record under ``results``; it takes the others as they are.
+
+    Records for which ``invalid`` gives a reason are executed again: the machine that disturbed the session before may be quiet.
+    """
 
     def find(sides: Sequence[Inputs], turn: Turn) -> Sequence[Record]:
         found = store.whole(results, [one.id for one in sides])
         if found is None:
             return execute(sides, turn)
-        log.info("%s: finished before, and taken as it is", " and ".join(record.folder.name for record in found))
+        names = " and ".join(record.folder.name for record in found)
+        if why := invalid(found):
+            log.warning("%s: invalid in the session before, and run again: %s", names, why)
+            return execute(sides, turn)
+        log.info("%s: finished before, and taken as it is", names)
         return found
 
     return find

@@ -177,6 +177,19 @@ def test_a_session_goes_on_where_it_was_interrupted(tmp_path):
     assert last.asked == []
 
 
+def test_what_was_invalid_runs_again_in_the_next_session(tmp_path):
+    """The attempt of before stays beside the new one, which is judged."""
+    first = trials(Session(tmp_path), repeat=2).blocks(PLANS)
+    disturbed = first["lag"][1]
+    rest = Session(tmp_path)
+    reason = {disturbed.name: "steal"}
+    again = resumed(tmp_path, rest, lambda records: "".join(reason.get(record.name, "") for record in records))
+    found = trials(again, repeat=2).blocks(PLANS)
+    assert rest.asked == [[disturbed.id]]
+    assert found["lag"][1].name == f"{disturbed.id}.2"
+    assert [run.name for run in found["CPU"]] == [run.name for run in first["CPU"]]
+
+
 def test_a_duet_goes_on_as_a_whole(tmp_path):
     """A side whose other was interrupted is run again with it."""
     with pytest.raises(LabFault):
