@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from lab.errors import Breach, InvalidTrial, NoData
 from lab.judge import gates
@@ -51,6 +52,11 @@ class Evidence:
     def chart(self, name: str, make: Chart) -> None:
         """Attach a chart of this experiment's own; ``make`` draws it."""
         self._charts[name] = make
+
+    def chart_of(self, name: str, draw: Callable[[Record], Any], records: Record | Sequence[Record]) -> None:
+        """Attach what ``draw`` makes of a record; of a trial that was repeated the chart of each run, numbered as elsewhere."""
+        for numbered, record in _named({name: records}).items():
+            self._charts[numbered] = partial(draw, record)
 
     def report(self, name: str, figures: Figures) -> None:
         """Add figures to the experiment's table. They are shown and not judged; a quantity without a number is "n/a"."""

@@ -58,7 +58,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_a_10x_spike_is_absorbed(trials, evidence):
     """A 10x step is answered, drained and given back, and every message is processed exactly once."""
     record = trials.run(profile="step-10x", policy="lag")
-    evidence.chart("reaction, by part", lambda: reaction_breakdown(reaction(record)))
+    evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
     with evidence.of(record) as claim:
         claim(

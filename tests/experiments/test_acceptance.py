@@ -13,6 +13,7 @@ import allure
 import pytest
 
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
+from lab.judge.runs import first
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.drain import best_drain
 from lab.measure.reaction import reaction
@@ -27,8 +28,8 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_the_policy_is_accepted(trials, brought, evidence):
     """What any policy is held to, on whatever traffic."""
     record = trials.run(**brought)
-    evidence.explain(own.replaced(record.inputs))
-    evidence.chart("reaction, by part", lambda: reaction_breakdown(reaction(record)))
+    evidence.explain(own.replaced(first(record).inputs))
+    evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
     with evidence.of(record) as claim:
         claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")

@@ -43,8 +43,8 @@ def test_a_backlog_of_20_million_is_drained(trials, evidence):
     """The first acceptance criterion of text 1, section 12, at real time."""
     pods, partitions = workload.load(PODS)
     record = trials.run(profile="backlog", policy="backlog", workload=pods, partitions=partitions)
-    evidence.chart("reaction, by part", lambda: reaction_breakdown(reaction(record)))
-    evidence.chart("memory of the lab's processes", lambda: memory_chart(record))
+    evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
+    evidence.chart_of("memory of the lab's processes", memory_chart, record)
 
     with evidence.of(record) as claim:
         claim(

@@ -6,6 +6,7 @@ import pytest
 
 from lab.errors import Breach
 from lab.judge.quantity import Quantity, Undecided
+from lab.judge.runs import Runs
 from lab.report import evidence
 from lab.report.evidence import Evidence
 from lab.report.session import Session
@@ -59,3 +60,18 @@ def test_the_noise_stands_beside_the_comparison(session, monkeypatch):
     with made.of(records("a", "b")):
         pass
     assert shown == [{"peak": {"a": 1.0, "b": 1.0, "A/A differ by up to (n = 2)": 3}}]
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_chart_of_a_repeated_trial_is_one_of_each_run(session, monkeypatch, runs):
+    """A trial that ran once has one chart, by its plain name."""
+    drawn = {}
+    monkeypatch.setattr(evidence, "attach", lambda *given: drawn.update(given[3]))
+    of = records(*[f"run {n}" for n in range(runs)])
+    found = Runs(record for (record,) in of.values()) if runs > 1 else next(iter(of.values()))
+    made = Evidence("1 signal", session)
+    made.chart_of("reaction", lambda record: record.name, found)
+    with made.of(of):
+        pass
+    numbered = {f"reaction #{n + 1}": f"run {n}" for n in range(runs)}
+    assert {name: draw() for name, draw in drawn.items()} == (numbered if runs > 1 else {"reaction": "run 0"})
