@@ -33,10 +33,9 @@ CACHED_S = 1.2  # the objective: times a bare count
 Show = Callable[[str, float, float, str, str], None]
 
 
-def fill(bootstrap: str, name: str, count: int) -> Topics:
+def fill(bootstrap: str, events: str, receipts: str, count: int) -> None:
     """Make topics of ``count`` events with Zipf keys and random payloads, and of a receipt for each BATCH of a partition."""
-    made = Topics(f"{name}-events", f"{name}-receipts")
-    topics.create(bootstrap, {made.events: PARTITIONS, made.receipts: 1})
+    topics.create(bootstrap, {events: PARTITIONS, receipts: 1})
     producer = Producer(configuration(bootstrap, "benchmark"))
     keys, random = Entities(1), np.random.default_rng(1)
     sums: list[list[int]] = [[] for _ in range(PARTITIONS)]
@@ -46,16 +45,15 @@ def fill(bootstrap: str, name: str, count: int) -> Topics:
         _, values = encode(ids, first, stamps, random.bytes(event.PAYLOAD))
         for value, partition in zip(values, partitions_of(ids, PARTITIONS).tolist(), strict=True):
             sums[partition].append(event.check(value))
-            _send(producer, made.events, value, partition)
+            _send(producer, events, value, partition)
     for partition, checks in enumerate(sums):
         for begin in range(0, len(checks), BATCH):
             batch = checks[begin : begin + BATCH]
             receipt = {"pod": f"pod-{partition}", "partition": partition, "first": begin, "last": begin + len(batch) - 1}
             start = 1.7e9 + begin / 1000
             times = {"count": len(batch), "checksum": sum(batch), "start": start, "end": start + 0.04}
-            _send(producer, made.receipts, json.dumps(receipt | times).encode(), 0)
+            _send(producer, receipts, json.dumps(receipt | times).encode(), 0)
     assert producer.flush(60) == 0
-    return made
 
 
 def _send(producer: Producer, topic: str, value: bytes, partition: int) -> None:
@@ -74,13 +72,14 @@ def _delivered(error: KafkaError | None, _message: Message) -> None:
 
 def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") -> bool:
     """Print three lines: the ratio by wall clock, the ratio by CPU, and the memory; returns whether one is at most CACHED_S."""
-    made = fill(bootstrap, f"ledger-{count}", count)
+    events, receipts = f"ledger-{count}-events", f"ledger-{count}-receipts"
+    fill(bootstrap, events, receipts, count)
     spark = session.spark(master, long=count >= LONG)
-    counted(spark, bootstrap, made, count)  # warms the JVM for both
-    bare_s, bare_cpu = spent(lambda: counted(spark, bootstrap, made, count))
+    counted(spark, bootstrap, events, count)  # warms the JVM for both
+    bare_s, bare_cpu = spent(lambda: counted(spark, bootstrap, events, count))
     with tempfile.TemporaryDirectory() as folder:
         verdict = []
-        whole_s, whole_cpu = spent(lambda: verdict.append(settle(spark, bootstrap, made, Path(folder))))
+        whole_s, whole_cpu = spent(lambda: verdict.append(settle(spark, bootstrap, Topics(events, receipts), Path(folder))))
         assert verdict[0].processed == count, verdict
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     show(f"ledger of {count:,} events", whole_s, bare_s, "s", "a bare Spark count of the topic")
@@ -91,9 +90,9 @@ def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") ->
     return whole_cpu <= CACHED_S * bare_cpu or whole_s <= CACHED_S * bare_s
 
 
-def counted(spark: SparkSession, bootstrap: str, made: Topics, count: int) -> None:
+def counted(spark: SparkSession, bootstrap: str, topic: str, count: int) -> None:
     """Count the topic of events, and nothing else."""
-    table = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", made.events).load()
+    table = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic).load()
     assert table.count() == count
 
 

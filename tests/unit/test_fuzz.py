@@ -123,7 +123,7 @@ def a_scaledobject(content):
     """As a trial and as ``simulate`` take it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(yamlfile, "read", lambda path: content)
-        adopted, _ = inputs._adopted(FILE, 24)
+        adopted, _ = inputs._adopted(FILE, 24, 1)
     adopted.compressed(QUICK)
 
 

@@ -20,6 +20,7 @@ from lab.spec.adopt import Replaced, adopt
 from lab.spec.duet import sides
 from lab.spec.events import Grow
 from lab.spec.inputs import Inputs
+from lab.spec.scaledobject import ScaledObject
 from lab.spec.triggers.topics import check, places
 from lab.spec.workload import Workload
 
@@ -238,6 +239,8 @@ def test_the_committed_policies_of_two_topics_differ_from_those_of_halves_in_the
         of_topics, of_halves = (
             policies.load(paths.MANIFESTS / "scaledobjects" / f"{kind}-{threshold}.yaml") for kind in ("topics", "halves")
         )
+        assert isinstance(of_topics, ScaledObject)
+        assert isinstance(of_halves, ScaledObject)
         for own, other in zip(of_topics.triggers, of_halves.triggers, strict=True):
             assert dataclasses.replace(own, topic=other.topic, partitions=other.partitions) == other
         assert [one.topic.variable for one in of_topics.triggers] == ["TOPIC", "TOPIC_2"]
