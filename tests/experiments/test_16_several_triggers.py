@@ -21,7 +21,7 @@ control. Nothing is lost or doubled, on either topic.
 
 The first run, a pilot, gave no verdict: decision 61. The control was added after it. In the second run the control fell: a 10x
 step sends both groups to maxReplicaCount. The climb was added then, with the same bounds, and the step stays. Two claims fell
-on it. The test on two topics came after that, with the same bounds. It was not run yet.
+on it. The test on two topics came after that, with the same bounds. It has been run once.
 """
 
 import itertools
