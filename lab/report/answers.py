@@ -128,12 +128,15 @@ def measured(row: Row) -> str:
 
 
 def runs_of(row: Row) -> str:
-    """How sure a number is: the interval of a median or of a paired difference with its n, or that it has none."""
+    """How sure a number is: the interval of a median or of a paired difference with its n, or that it has none.
+
+    Where there is no number, the runs that there are.
+    """
     pairs, repeats, runs = row.get("pairs"), row.get("repeats"), row.get("runs", 1)
     if pairs:
         return str(Pairs(**pairs))
     if not repeats:
-        return f"one number of {runs} runs" if runs > 1 else "n = 1"
+        return f"one number of {runs} runs" if runs > 1 and row["measured"] is not None else f"n = {runs}"
     one = Repeats(**repeats)
     counted = f"n = {one.n}, held in {one.held}"
     if one.low is None or one.high is None or one.confidence is None:
