@@ -139,6 +139,8 @@ def runs_of(row: Row) -> str:
         return f"one number of {runs} runs" if runs > 1 and row["measured"] is not None else f"n = {runs}"
     one = Repeats(**repeats)
     counted = f"n = {one.n}, held in {one.held}"
+    if one.held < one.n and one.worst is not None:
+        counted += f", worst {number(one.worst)}"
     if one.low is None or one.high is None or one.confidence is None:
         return counted
     return f"{number(one.low)} to {number(one.high)} ({one.confidence:.0%}), {counted}".replace("%", " %")

@@ -111,7 +111,7 @@ def test_repeats_show_their_interval_and_their_number(page: Page) -> None:
     runs = {"n": 6, "held": 5, "worst": 95.0, "low": 60.0, "high": 95.0, "confidence": 0.96875}
     rows = [HELD | {"repeats": runs}, BREACHED, BREACHED | {"runs": 6}, NO_DATA | {"runs": 5}]
     text = plain(page(rows, [], HEAD))
-    assert "60 to 95 (97 %), n = 6, held in 5" in text
+    assert "60 to 95 (97 %), n = 6, held in 5, worst 95" in text
     assert "n = 1" in text
     assert "one number of 6 runs" in text  # as the worst step of all of them
     assert "n = 5" in text  # that have no number
