@@ -1,4 +1,4 @@
-"""What a trial whose group reads several topics can't have. Pure."""
+"""The things that a trial of several topics refuses. Pure."""
 
 from __future__ import annotations
 

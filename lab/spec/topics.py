@@ -1,4 +1,4 @@
-"""The topics of a trial: how many share its partitions, what they are called, and what a program is told of them. Pure.
+"""The topics of a trial: their number, their names, and the variables that tell a program of them. Pure.
 
 The first topic has the name and the variable that one topic has, ``events-RUN`` and ``TOPIC``. The others are ``events-RUN-2``
 and ``TOPIC_2``, ``events-RUN-3`` and ``TOPIC_3``, and so on.
@@ -22,7 +22,7 @@ TOPIC, TOPICS, EACH = "TOPIC", "TOPICS", "TOPIC_PARTITIONS"  # variables of a pr
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSettings:
-    """What a trial sets of its topics, as plain data."""
+    """The settings of a trial's topics, as plain data."""
 
     topics: int = setting(
         1, whole(1, MOST), "topics that the partitions are spread over, as many on each; events go to all of them"
@@ -31,7 +31,7 @@ class TrialSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(TrialSettings):
-    """What a program is told of the topics that it writes to or reads."""
+    """The settings by which a program knows the topics that it writes to or reads."""
 
     topic: str = setting("events", ANY, "the topic; of several the first: the others have its name and -2, -3 and so on")
     topic_partitions: int = setting(0, whole(0, 10_000), "partitions of each topic, where there are several")
@@ -60,14 +60,14 @@ def variables(count: int) -> tuple[str, ...]:
 
 
 def environment(first: str, count: int, partitions: int) -> dict[str, str]:
-    """What a trial's pods are told of its ``count`` topics, whose ``partitions`` are those of all, beside :data:`TOPICS`."""
+    """The variables of a trial's pods for its ``count`` topics, with ``partitions`` on all of them, beside :data:`TOPICS`."""
     found = dict(zip(variables(count), names(first, count), strict=True))
     return found | ({EACH: str(partitions // count)} if count > 1 else {})
 
 
-def numbering(told: Mapping[str, str]) -> Numbering:
-    """The numbers of the partitions of a trial whose pods were ``told`` this: :func:`environment`, and :data:`TOPICS`."""
-    return Numbering(tuple(told[name] for name in variables(int(told.get(TOPICS, 1)))), int(told.get(EACH, 0)))
+def numbering(given: Mapping[str, str]) -> Numbering:
+    """The numbers of the partitions of a trial whose pods have these variables: :func:`environment`, and :data:`TOPICS`."""
+    return Numbering(tuple(given[name] for name in variables(int(given.get(TOPICS, 1)))), int(given.get(EACH, 0)))
 
 
 def check(count: int, partitions: int, where: object) -> None:
