@@ -35,13 +35,13 @@ class Pairs:
     noise: float
 
     def __str__(self) -> str:
-        interval = f"{signed(self.low)} to {signed(self.high)} ({self.confidence:.0%})".replace("%", " %")
-        return f"{interval}, n = {self.n} pairs; {self.n_same} A/A pairs differ by up to {signed(self.noise).removeprefix('+')}"
+        interval = f"{_signed(self.low)} to {_signed(self.high)} ({self.confidence:.0%})".replace("%", " %")
+        return f"{interval}, n = {self.n} pairs; {self.n_same} A/A pairs differ by up to {_signed(self.noise).removeprefix('+')}"
 
 
 @dataclass(frozen=True, eq=False)
 class Difference(Quantity):
-    """A quantity that ``pairs`` tell from what A/A duets differ by."""
+    """A quantity made of pairs, with how sure it is; ``pairs`` has the A/A noise beside it."""
 
     pairs: Pairs | None = None
 
@@ -73,10 +73,10 @@ class Paired:
     def __str__(self) -> str:
         if self.estimate.value is None:
             return f"no data ({self.estimate.why})"
-        interval = f"{signed(self.low.number)} to {signed(self.high.number)}, n = {self.n}, {self.confidence:.0%}".replace(
+        interval = f"{_signed(self.low.number)} to {_signed(self.high.number)}, n = {self.n}, {self.confidence:.0%}".replace(
             "%", " %"
         )
-        return f"{signed(self.estimate.number)} {self.estimate.unit} ({interval})"
+        return f"{_signed(self.estimate.number)} {self.estimate.unit} ({interval})"
 
     def figures(self) -> dict[str, float | Quantity]:
         """The comparison as figures of a report: ``evidence.report(name, paired(…).figures())``."""
@@ -179,7 +179,7 @@ def discern(difference: Paired, same: Paired) -> Quantity:
         value, low, high, floor = (one.number for one in (difference.estimate, difference.low, difference.high, least))
     except NoData as missing:
         return Quantity(name, unit, None, str(missing), origin=origin)
-    noise = f"A/A differ by up to {signed(floor).removeprefix('+')}, n = {same.n}"
+    noise = f"A/A differ by up to {_signed(floor).removeprefix('+')}, n = {same.n}"
     if (fewest := min(difference.n, same.n)) < FEWEST:
         few = f"{fewest} pair{'s' if fewest > 1 else ''}"
         why = f"{few}: a difference is claimed from {FEWEST} on (--repeat {FEWEST}); {difference}; {noise}"
@@ -213,7 +213,7 @@ def over_noise(difference: Paired, same: Paired) -> Quantity:
     return Difference(name, "x", size / floor, pairs=Pairs(difference.n, low, high, difference.confidence, same.n, 1.0))
 
 
-def signed(value: float) -> str:
+def _signed(value: float) -> str:
     """A difference with its sign: three significant digits, and never a power of ten."""
     return f"{value:+,.0f}" if abs(float(f"{value:.3g}")) >= 1000 else f"{value:+.3g}"
 

@@ -12,8 +12,8 @@ from lab.spec.triggers import topics as read
 def check(count: int, partitions: int, policy: Policy, where: object, driver: str, producer: str) -> None:
     """Raise :class:`InputError` for the first thing that a trial of ``count`` topics with these ``partitions`` can't have.
 
-    ``where`` is the file of the ``policy``. ``driver`` must be the lab's ``producer``: what else drives the traffic sends it to
-    the first topic alone. An HPA that is not KEDA's reads one external metric, which is the lag of one topic.
+    ``where`` is the file of the ``policy``. ``driver`` must be the lab's ``producer``: any other driver sends all traffic to
+    the first topic. An HPA that is not KEDA's reads one external metric, which is the lag of one topic.
     """
     topics.check(count, partitions, "trial")
     if isinstance(policy, ScaledObject):
