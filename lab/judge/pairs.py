@@ -36,9 +36,8 @@ class Pairs:
 
     def __str__(self) -> str:
         interval = f"{_signed(self.low)} to {_signed(self.high)} ({self.confidence:.0%})".replace("%", " %")
-        return (
-            f"{interval}, n = {self.n} pairs; {self.n_same} A/A pairs differ by up to {_signed(self.noise).removeprefix('+')}"
-        )
+        noise = _signed(self.noise).removeprefix("+")
+        return f"{interval}, n = {self.n} pairs; {self.n_same} A/A pairs differ by up to {noise}"
 
 
 @dataclass(frozen=True, eq=False)
