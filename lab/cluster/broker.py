@@ -28,6 +28,7 @@ HEAP_MB = 512
 # of all events, which for the full scale's 30 M is 1.2 GB.
 RETENTION_BYTES = 16 * 2**30
 START_DEADLINE_S = 240  # 3 s on a quiet machine; 90 s were too few for one of four clusters. A death is seen at once
+ASK_S = 5  # for an answer about groups: by itself the client waits 60 s, and a start that takes 8 s once took 76
 COPIES = 3  # of what Kafka itself keeps, where there are as many nodes
 _ONE_OF_EACH = "abcd"  # group names whose coordinators are all that exist: Kafka takes a name's hash code, here 97 to 100
 
@@ -199,7 +200,8 @@ def wait_for(bootstrap: str, check: Callable[[], None], login: Mapping[str, str]
             return False
         if len(there) < brokers:
             return False
-        return all(described.exception() is None for described in admin.describe_consumer_groups([*_ONE_OF_EACH]).values())
+        groups = admin.describe_consumer_groups([*_ONE_OF_EACH], request_timeout=ASK_S)
+        return all(described.exception() is None for described in groups.values())
 
     until(answers, START_DEADLINE_S, f"Kafka on {bootstrap}", check, every_s=0.02)
 
