@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from tests.groups import scheduler
 from tests.thoroughness import DEFAULT, THOROUGH
+
+if TYPE_CHECKING:
+    from lab.cluster import Cluster
+    from tests.defects.source import Sources
+    from tests.defects.target import Target
+    from tests.defects.topic import Topic
 
 # What is collected stays: to look through it for garbage while it grows takes a third of the collection, in every worker.
 gc.disable()
@@ -32,6 +38,43 @@ settings.load_profile("lab")
 def bootstrap(kafka) -> str:
     """The address of a broker that lives as long as the session."""
     return kafka.bootstrap
+
+
+@pytest.fixture
+def target(cluster: Cluster) -> Iterator[Callable[..., Target]]:
+    """Makes a :class:`~tests.defects.target.Target` for triggers and settings; all are deleted after the test."""
+    from tests.defects.target import Target
+
+    made: list[Target] = []
+
+    def make(*triggers: dict[str, Any], **settings: Any) -> Target:
+        made.append(Target(cluster, *triggers, **settings))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.delete()
+
+
+@pytest.fixture
+def topic(bootstrap: str) -> Callable[..., Topic]:
+    """Makes a :class:`~tests.defects.topic.Topic` on the session's broker."""
+    from tests.defects.topic import Topic
+
+    def make(partitions: int = 10, **settings: Any) -> Topic:
+        return Topic(bootstrap, partitions, **settings)
+
+    return make
+
+
+@pytest.fixture
+def sources() -> Iterator[Sources]:
+    """Sources of metrics that are well."""
+    from tests.defects.source import Sources
+
+    made = Sources()
+    yield made
+    made.close()
 
 
 # Fixtures that start a control plane, a broker or Spark, or build with Go.

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import KafkaException
 
-from benchmarks import lagscaler, ledger, simulate, starts
+from benchmarks import lagscaler, ledger, simulate, sizes, starts
 from lab.cluster import binary, broker, controlplane
 from lab.components import build, jars
 from lab.host import processes, resources, runs
@@ -177,11 +177,14 @@ def reconciliation(bootstrap: str) -> None:
 
 def main() -> int:
     """Run the benchmarks named on the command line, or all; 1 where an objective was breached."""
-    known = ("producer", "consumer", "up", "starts", "reconcile", "ledger", "lagscaler", "simulate")
+    known = ("producer", "consumer", "up", "starts", "reconcile", "ledger", "lagscaler", "simulate", "growth")
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("which", nargs="*", choices=[*known, []], help=f"of {', '.join(known)}; default: all")
     parser.add_argument("--events", type=int, default=ledger.EVENTS, help="events of the ledger's topic")
     parser.add_argument("--spark-master", default="local[*]", help="the ledger's Spark master")
+    parser.add_argument(
+        "--of", nargs="*", choices=[*sizes.PARTS], default=[*sizes.PARTS], help="the sizes that growth is measured by"
+    )
     chosen = parser.parse_args()
     which = chosen.which or known
     held = True
@@ -191,7 +194,9 @@ def main() -> int:
         cluster_up()
     if "starts" in which:
         starts.measure(show)
-    if set(which) - {"up", "starts", "simulate"}:
+    if "growth" in which:
+        sizes.main(chosen.of)
+    if set(which) - {"up", "starts", "simulate", "growth"}:
         started, run, guard = runs.start(broker.start)
         try:
             if "lagscaler" in which:

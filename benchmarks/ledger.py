@@ -10,6 +10,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -70,8 +71,21 @@ def _delivered(error: KafkaError | None, _message: Message) -> None:
     assert error is None, error
 
 
-def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") -> bool:
-    """Print three lines: the ratio by wall clock, the ratio by CPU, and the memory; returns whether one is at most CACHED_S."""
+@dataclass(frozen=True)
+class Settled:
+    """What settling a topic took, and a bare count of it: s of wall clock, s of CPU, MB at most, bytes of record an event."""
+
+    whole_s: float
+    whole_cpu: float
+    bare_s: float
+    bare_cpu: float
+    jvm_mb: int
+    python_mb: int
+    record_b: float
+
+
+def settled(bootstrap: str, count: int, master: str = "local[*]") -> Settled:
+    """Fill a topic with ``count`` events, count it, and settle it."""
     events, receipts = f"ledger-{count}-events", f"ledger-{count}-receipts"
     fill(bootstrap, events, receipts, count)
     spark = session.spark(master, long=count >= LONG)
@@ -82,12 +96,19 @@ def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") ->
         whole_s, whole_cpu = spent(lambda: verdict.append(settle(spark, bootstrap, Topics(events, receipts), Path(folder))))
         assert verdict[0].processed == count, verdict
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    show(f"ledger of {count:,} events", whole_s, bare_s, "s", "a bare Spark count of the topic")
-    show(f"ledger of {count:,} events, CPU", whole_cpu, bare_cpu, "s", "a bare Spark count of the topic")
     jvm, own = most_memory()
-    print(f"ledger memory at most: JVM {jvm:,} MB, Python {own:,} MB; record {size / count:.1f} B an event", flush=True)
     session.stop()
-    return whole_cpu <= CACHED_S * bare_cpu or whole_s <= CACHED_S * bare_s
+    return Settled(whole_s, whole_cpu, bare_s, bare_cpu, jvm, own, size / count)
+
+
+def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") -> bool:
+    """Print three lines: the ratio by wall clock, the ratio by CPU, and the memory; returns whether one is at most CACHED_S."""
+    found = settled(bootstrap, count, master)
+    show(f"ledger of {count:,} events", found.whole_s, found.bare_s, "s", "a bare Spark count of the topic")
+    show(f"ledger of {count:,} events, CPU", found.whole_cpu, found.bare_cpu, "s", "a bare Spark count of the topic")
+    most = f"JVM {found.jvm_mb:,} MB, Python {found.python_mb:,} MB"
+    print(f"ledger memory at most: {most}; record {found.record_b:.1f} B an event", flush=True)
+    return found.whole_cpu <= CACHED_S * found.bare_cpu or found.whole_s <= CACHED_S * found.bare_s
 
 
 def counted(spark: SparkSession, bootstrap: str, topic: str, count: int) -> None:

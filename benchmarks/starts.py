@@ -32,7 +32,6 @@ from lab.wait import until
 
 FEW, MANY = 20, 48
 ROUNDS = 5
-PARTITIONS = 48  # each pod gets one
 DEADLINE_S = 120.0
 COMMANDS = {"forked": ["python", "-m", "lab.programs.consumer"], "executed": ["python", "-B", "-m", "lab.programs.consumer"]}
 
@@ -61,7 +60,7 @@ def measure(show: Show) -> None:
             found: dict[str, list[Start]] = {kind: [] for kind in COMMANDS}
             for number in range(rounds):
                 for kind in list(COMMANDS)[:: 1 if number % 2 else -1]:
-                    found[kind].append(_start(cluster, kind, count, number))
+                    found[kind].append(start(cluster, kind, count, MANY, number))
             _print(show, count, found)
     finally:
         cluster.down()
@@ -83,10 +82,10 @@ def _print(show: Show, count: int, found: dict[str, list[Start]]) -> None:
         print("; ".join(f"{kind}: {', '.join(f'{one:.2f}' for one in sorted(them))}" for kind, them in values.items()))
 
 
-def _start(cluster: binary.Binary, kind: str, count: int, number: int) -> Start:
-    """Scale a new Deployment of this ``kind`` from 0 to ``count``, look, and take it down."""
+def start(cluster: binary.Binary, kind: str, count: int, partitions: int, number: int) -> Start:
+    """Scale a new Deployment of this ``kind`` from 0 to ``count`` on a topic of ``partitions``, look, and take it down."""
     zygote = processes.remembered(cluster.run, forking.NAME)[0]
-    with _deployment(cluster, f"{kind}-{count}-{number}", COMMANDS[kind]) as (reports, step):
+    with _deployment(cluster, f"{kind}-{count}-{number}", COMMANDS[kind], partitions) as (reports, step):
         before, busy = _cpu([zygote]), _busy()
         begun = clock.now()
         step(count)
@@ -132,7 +131,9 @@ def _busy() -> float:
 
 
 @contextmanager
-def _deployment(cluster: binary.Binary, name: str, command: list[str]) -> Iterator[tuple[Path, Callable[[int], None]]]:
+def _deployment(
+    cluster: binary.Binary, name: str, command: list[str], partitions: int
+) -> Iterator[tuple[Path, Callable[[int], None]]]:
     """A consumer Deployment without pods in a namespace of its own: the file of its reports, and what scales it.
 
     No pod is left after.
@@ -145,8 +146,8 @@ def _deployment(cluster: binary.Binary, name: str, command: list[str]) -> Iterat
         "RECEIPTS_TOPIC": f"receipts-{run}",
         "REPORTS_TOPIC": f"reports-{run}",
     }
-    partitions = {names["TOPIC"]: PARTITIONS, names["RECEIPTS_TOPIC"]: 1, names["REPORTS_TOPIC"]: 1}
-    topics.create(cluster.bootstrap, partitions, cluster.kafka_settings)
+    wanted = {names["TOPIC"]: partitions, names["RECEIPTS_TOPIC"]: 1, names["REPORTS_TOPIC"]: 1}
+    topics.create(cluster.bootstrap, wanted, cluster.kafka_settings)
     consumer: dict[str, Any] = copy.deepcopy(yamlfile.read(paths.MANIFESTS / "consumer" / "deployment.yaml"))
     consumer["spec"]["replicas"] = 0
     consumer["spec"]["template"]["spec"]["containers"][0]["command"] = command

@@ -1,4 +1,4 @@
-"""Sources of three triggers' metrics that say 30 while they are well, and fail slowly when they are not."""
+"""Sources of three triggers' metrics, which fail slowly when they are not well."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ SILENT_S = 4  # longer than KEDA waits for an HTTP answer (KEDA_HTTP_DEFAULT_TIM
 
 
 class Sources:
-    """Serves metrics-api, prometheus and external triggers on loopback; after ``fail()`` each answer is late, or an error."""
+    """Serves metrics-api, prometheus and external triggers on loopback; after ``fail()`` each answer is late, or an error.
+
+    ``value`` is what the first two say.
+    """
 
     def __init__(self) -> None:
+        self.value = VALUE
         self._over, self._well = threading.Event(), True
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
@@ -106,9 +110,9 @@ def _handler(sources: Sources) -> type[BaseHTTPRequestHandler]:
             if sources.closed:  # a connection that KEDA keeps outlives the server
                 self.close_connection = True
                 return
-            sample = {"metric": {}, "value": [0, str(VALUE)]}
+            sample = {"metric": {}, "value": [0, str(sources.value)]}
             prometheus = {"status": "success", "data": {"resultType": "vector", "result": [sample]}}
-            content = json.dumps({"value": VALUE} if self.path.startswith("/value") else prometheus).encode()
+            content = json.dumps({"value": sources.value} if self.path.startswith("/value") else prometheus).encode()
             self.send_response(503 if failed else 200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))

@@ -28,11 +28,18 @@ PROMPT = {"scaleUp": ALL_AT_ONCE, "scaleDown": ALL_AT_ONCE}  # no limit of the H
 _STEP = re.compile(r"from (\d+) to (\d+)")
 
 
+def deployment(name: str, replicas: int) -> dict[str, Any]:
+    """A Deployment whose pods ask for a scheduler that does not exist: they are there, and they cost nothing."""
+    container = {"name": name, "image": "elastic-lab/programs/consumer"}
+    pod = {"metadata": {"labels": {"app": name}}, "spec": {"schedulerName": "none", "containers": [container]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": pod}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
 class Target:
     """A Deployment with a ScaledObject in a namespace of its own.
 
     ``replicas`` is what the Deployment begins with, ``behavior`` the HPA's, ``spec`` are more fields of the ScaledObject's.
-    The pods ask for a scheduler that does not exist: they are there, and they cost nothing.
     """
 
     def __init__(
@@ -46,18 +53,6 @@ class Target:
         self._cluster, self.namespace, self._begun = cluster, f"defects-{uuid.uuid4().hex[:8]}", time.time()
         self._api = cluster.api()
         self._scaled_objects = keda.scaled_objects(self._api)
-        pod = {"metadata": {"labels": {"app": NAME}}}
-        container = {"name": NAME, "image": "elastic-lab/programs/consumer"}
-        deployment = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": NAME},
-            "spec": {
-                "replicas": replicas,
-                "selector": {"matchLabels": {"app": NAME}},
-                "template": pod | {"spec": {"schedulerName": "none", "containers": [container]}},
-            },
-        }
         self.spec: dict[str, Any] = {
             "scaleTargetRef": {"name": NAME},
             "pollingInterval": 1,
@@ -68,7 +63,7 @@ class Target:
             "triggers": list(triggers),
         } | spec
         apply.objects(self._api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}])
-        apply.objects(self._api, [deployment], self.namespace)
+        apply.objects(self._api, [deployment(NAME, replicas)], self.namespace)
         self.apply()
 
     def apply(self, annotations: Mapping[str, str] | None = None, **spec: Any) -> None:
@@ -87,6 +82,15 @@ class Target:
         """The replicas that the Deployment is asked to have; the API leaves a 0 out of a scale."""
         scale: Any = client.AppsV1Api(self._api).read_namespaced_deployment_scale(NAME, self.namespace)
         return scale.spec.replicas or 0
+
+    def reference(self) -> dict[str, str]:
+        """The Deployment, as an HPA names it."""
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME}
+
+    def generation(self) -> int:
+        """How many times the Deployment's spec was changed, and 1."""
+        found: Any = client.AppsV1Api(self._api).read_namespaced_deployment(NAME, self.namespace)
+        return int(found.metadata.generation)
 
     def hpa(self) -> client.V2HorizontalPodAutoscaler | None:
         """The HPA that KEDA made; None while there is none."""
@@ -107,6 +111,12 @@ class Target:
         every = self.scaled_object().get("status", {}).get("conditions", [])
         found: dict[str, str] = next((one for one in every if one["type"] == kind), {})
         return found.get("status"), found.get("reason")
+
+    def hpa_condition(self, kind: str) -> tuple[str | None, str | None]:
+        """The status and the reason of a condition of the HPA's that KEDA made; Nones while it has none."""
+        found: Any = self.hpa()
+        every = (found and found.status and found.status.conditions) or []
+        return next(((one.status, one.reason) for one in every if one.type == kind), (None, None))
 
     def metric(self) -> float:
         """The first trigger's metric, asked of KEDA now, as an HPA asks for it. Raises ApiException where KEDA has an error."""

@@ -3,25 +3,15 @@
 from contextlib import contextmanager
 
 import psutil
-import pytest
 
 from lab.cluster import broker
 from lab.host import processes
 from lab.kafka import topics
 from tests.defects.behaviour import behaviour, judge
-from tests.defects.source import Sources
 
 OUTAGE_S = 90  # the report's slowest took 17 s (docs/upstream/keda-zero-on-error); a request of KEDA's to Kafka may take 30 s
 COOLDOWN_S = 5
 FALLBACK = {"fallback": {"failureThreshold": 2, "replicas": 6}}
-
-
-@pytest.fixture
-def sources():
-    """Sources that are well."""
-    made = Sources()
-    yield made
-    made.close()
 
 
 @contextmanager

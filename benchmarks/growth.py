@@ -1,0 +1,156 @@
+"""How a cost grows with a size: its values, the exponent, and the page and picture that are made of them.
+
+``python -m benchmarks growth`` measures (:mod:`benchmarks.sizes`), keeps the numbers in docs/growth.json and writes
+docs/growth.md. A test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+
+import altair as alt
+
+from lab import paths
+from lab.host import machine
+from lab.report import drawing
+
+NUMBERS = paths.PROJECT / "docs" / "growth.json"
+PAGE = paths.PROJECT / "docs" / "growth.md"
+PICTURE = paths.PROJECT / "docs" / "img" / "growth.svg"
+HEAD = """# How cost grows
+
+`python -m benchmarks growth` writes this page from [the numbers](growth.json); `--of partitions` measures one part alone. A test holds
+page and numbers together.
+
+Each cost is measured at several sizes, once each, on two cores that do nothing else. The exponent is the slope of a straight line
+through the logarithms: 1 is in proportion, 0 is a cost that stays. *Last step* is the exponent between the two largest sizes alone,
+which says more about what comes next. One run has no interval: read a difference of 0.1 in an exponent as none.
+
+![costs by size, both axes logarithmic](img/growth.svg)
+"""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The cost ``what`` in ``unit`` at each size, a number of ``of`` ("partitions"): ``values`` by size."""
+
+    of: str
+    what: str
+    unit: str
+    values: dict[int, float]
+
+    def exponent(self) -> float | None:
+        """The slope of log(cost) over log(size) by least squares; None with fewer than two sizes, or where a cost is 0."""
+        return _slope(sorted(self.values.items()))
+
+    def last(self) -> float | None:
+        """The slope between the two largest sizes; None as for :meth:`exponent`."""
+        return _slope(sorted(self.values.items())[-2:])
+
+
+@dataclass(frozen=True)
+class Part:
+    """The costs by one kind of size, with what was measured (``how``), the day and the machine."""
+
+    of: str
+    how: str
+    date: str
+    machine: str
+    costs: tuple[Growth, ...]
+
+
+def part(of: str, how: str, costs: Iterable[Growth]) -> Part:
+    """A part that was measured just now, on this machine."""
+    this = machine.describe()
+    return Part(of, how, date.today().isoformat(), f"{this.cores} cores, {this.cpu}, {this.memory_gib:.0f} GiB", tuple(costs))
+
+
+def read(file: Path = NUMBERS) -> list[Part]:
+    """The parts that are kept in ``file``; none where there is no file."""
+    if not file.exists():
+        return []
+    kept = json.loads(file.read_text())
+    return [Part(**one | {"costs": tuple(map(_growth, one["costs"]))}) for one in kept]
+
+
+def _growth(kept: dict[str, object]) -> Growth:
+    values = kept["values"]
+    assert isinstance(values, dict)
+    return Growth(
+        str(kept["of"]), str(kept["what"]), str(kept["unit"]), {int(size): float(cost) for size, cost in values.items()}
+    )
+
+
+def keep(measured: Part, file: Path = NUMBERS) -> list[Part]:
+    """Put ``measured`` in the place of the part of its kind in ``file``; returns all that are there then, by kind."""
+    every = sorted([*(one for one in read(file) if one.of != measured.of), measured], key=lambda one: one.of)
+    file.write_text(json.dumps([asdict(one) for one in every], indent=1) + "\n")
+    return every
+
+
+def page(parts: Iterable[Part]) -> str:
+    """The page of these parts, as Markdown."""
+    return "\n".join([HEAD, *map(_section, parts)])
+
+
+def _section(shown: Part) -> str:
+    sizes = sorted({size for cost in shown.costs for size in cost.values})
+    head = ["cost", *(f"{size:,}" for size in sizes), "exponent", "last step"]
+    rows = [
+        [
+            f"{cost.what}, {cost.unit}",
+            *(_cell(cost.values.get(size)) for size in sizes),
+            _cell(cost.exponent()),
+            _cell(cost.last()),
+        ]
+        for cost in shown.costs
+    ]
+    lines = [f"| {' | '.join(row)} |" for row in (head, ["---", *["---:"] * (len(head) - 1)], *rows)]
+    return "\n".join([f"## {shown.of.capitalize()}", shown.how, "", *lines, "", f"{shown.date}, {shown.machine}.", ""])
+
+
+def _cell(value: float | None) -> str:
+    """Three digits, or a dash for what was not measured."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def chart(parts: Iterable[Part]) -> str:
+    """A panel for each part, both axes logarithmic, each cost relative to that at the smallest size: as SVG."""
+    panels = []
+    for shown in parts:
+        rows = [
+            {"size": size, "times": cost / cost_of_least, "cost": one.what}
+            for one in shown.costs
+            for cost_of_least in [one.values[min(one.values)]]
+            for size, cost in sorted(one.values.items())
+            if cost_of_least > 0 and cost > 0
+        ]
+        line = alt.Chart(drawing.inline(rows), title=shown.of).mark_line(point=True)
+        x = alt.X("size:Q", title=shown.of, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=4))
+        y = alt.Y("times:Q", title="times the smallest", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5))
+        colour = alt.Color("cost:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=400))
+        panels.append(line.encode(x=x, y=y, color=colour).properties(width=330, height=230))
+    pairs = [
+        alt.hconcat(*panels[at : at + 2], spacing=40).resolve_scale(color="independent") for at in range(0, len(panels), 2)
+    ]
+    whole = alt.vconcat(*pairs).resolve_scale(color="independent")
+    whole.title = alt.TitleParams(
+        "How cost grows", subtitle="both axes logarithmic; each cost over that at its smallest size", anchor="start"
+    )
+    return drawing.svg(drawing.styled(whole))
+
+
+def _slope(points: list[tuple[int, float]]) -> float | None:
+    if len(points) < 2 or any(cost <= 0 for _, cost in points):
+        return None
+    logs = [(math.log(size), math.log(cost)) for size, cost in points]
+    middle = [sum(axis) / len(logs) for axis in zip(*logs, strict=True)]
+    across = sum((x - middle[0]) ** 2 for x, _ in logs)
+    return sum((x - middle[0]) * (y - middle[1]) for x, y in logs) / across

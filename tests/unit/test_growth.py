@@ -1,0 +1,64 @@
+"""Growth of a cost with a size: its exponent, and the page that shows the numbers that are kept."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks import growth
+from benchmarks.growth import Growth, Part
+
+PART = Part("pods", "A step from 0.", "2026-11-23", "2 cores", (Growth("pods", "until Ready", "s", {10: 1.0, 100: 10.0}),))
+
+
+@given(power=st.floats(-1, 3), factor=st.floats(0.01, 100))
+def test_the_exponent_of_a_power_law_is_its_power(power, factor):
+    """Whatever the factor and the sizes are, over all of them and between the last two."""
+    cost = Growth("pods", "a power law", "s", {size: factor * size**power for size in (10, 50, 100, 200)})
+    assert (cost.exponent(), cost.last()) == (pytest.approx(power, abs=1e-6), pytest.approx(power, abs=1e-6))
+
+
+def test_the_last_step_is_of_the_two_largest_sizes():
+    """A cost that stays, and then is in proportion: by a line over all it is in between."""
+    cost = Growth("pods", "a knee", "s", {100: 20.0, 10: 10.0, 1: 10.0})
+    assert cost.last() == pytest.approx(0.301, abs=1e-3)
+    assert 0 < cost.exponent() < 0.301
+
+
+@pytest.mark.parametrize("values", [{10: 1.0}, {10: 0.0, 20: 1.0}, {}])
+def test_too_little_has_no_exponent(values):
+    """One size, or a cost too small to be seen."""
+    cost = Growth("pods", "too little", "s", values)
+    assert (cost.exponent(), cost.last()) == (None, None)
+
+
+def test_a_part_measured_again_takes_the_place_of_the_first(tmp_path):
+    """The other parts stay, and all are read back as they were."""
+    file = tmp_path / "growth.json"
+    other, again = replace(PART, of="messages"), replace(PART, date="2026-11-24")
+    assert growth.read(file) == []
+    for one in (PART, other, again):
+        growth.keep(one, file)
+    assert growth.read(file) == [other, again]
+
+
+def test_a_part_is_a_table():
+    """Sizes are columns, a cost that was not measured at one is a dash."""
+    more = Growth("pods", "memory", "MB", {100: 1234.5})
+    shown = growth.page([replace(PART, costs=(*PART.costs, more))])
+    assert "| cost | 10 | 100 | exponent | last step |" in shown
+    assert "| until Ready, s | 1 | 10 | 1 | 1 |" in shown
+    assert "| memory, MB | - | 1,234 | - | - |" in shown
+
+
+def test_the_picture_has_a_panel_for_each_part():
+    """Each with its own legend."""
+    drawn = growth.chart([PART, replace(PART, of="messages"), replace(PART, of="partitions")])
+    for text in ("pods", "messages", "partitions", "until Ready", "times the smallest"):
+        assert text in drawn
+
+
+def test_the_page_shows_the_numbers_that_are_kept():
+    """Neither is changed by hand alone."""
+    assert growth.PAGE.read_text() == growth.page(growth.read())
