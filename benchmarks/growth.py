@@ -24,12 +24,12 @@ PAGE = paths.PROJECT / "docs" / "growth.md"
 PICTURE = paths.PROJECT / "docs" / "img" / "growth.svg"
 HEAD = """# How cost grows
 
-`python -m benchmarks growth` writes this page from [the numbers](growth.json); `--of partitions` measures one part alone. A test holds
-page and numbers together.
+`python -m benchmarks growth` writes this page from [the numbers](growth.json); `--of partitions` measures one part alone.
+A test holds page and numbers together.
 
-Each cost is measured at several sizes, once each, on two cores that do nothing else. The exponent is the slope of a straight line
-through the logarithms: 1 is in proportion, 0 is a cost that stays. *Last step* is the exponent between the two largest sizes alone,
-which says more about what comes next. One run has no interval: read a difference of 0.1 in an exponent as none.
+Each cost is measured at several sizes, once each, on two cores that do nothing else. The exponent is the slope of a straight
+line through the logarithms: 1 is in proportion, 0 is a cost that stays. *Last step* is the exponent between the two largest
+sizes alone, which says more about what comes next. One run has no interval: read a difference of 0.1 in an exponent as none.
 
 ![costs by size, both axes logarithmic](img/growth.svg)
 """

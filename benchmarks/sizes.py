@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from statistics import median
 from threading import Event
 from typing import Any
@@ -15,7 +16,7 @@ from kubernetes.client.exceptions import ApiException
 
 from benchmarks import growth, ledger, starts
 from benchmarks.growth import Growth, Part
-from lab.cluster import binary, broker, keda
+from lab.cluster import apply, binary, broker, keda
 from lab.host import processes, runs
 from lab.kafka.lag import LagReader
 from lab.spec import scale
@@ -37,7 +38,7 @@ COMPONENTS = ("keda-operator", "keda-adapter", "kube-apiserver", "kube-controlle
 def main(which: Iterable[str]) -> None:
     """Measure these parts, one after the other; each is kept and shown on the page as soon as it is measured."""
     for name in which:
-        with reporting(lambda name=name: f"growth with {name}", every_s=30):
+        with reporting(partial("growth with {}".format, name), every_s=30):
             every = growth.keep(PARTS[name]())
         growth.PICTURE.write_text(growth.chart(every))
         growth.PAGE.write_text(growth.page(every))
@@ -65,9 +66,10 @@ def partitions() -> Part:
 
     _on_a_cluster(measure)
     how = (
-        f"A group that is one message behind on each partition of one topic. The median of {ASKED} answers and the CPU of one, once the "
-        "connection is there. The lab's reader is what its exporter and the persistent-lag scaler ask with. KEDA's metric is asked through "
-        "kube-apiserver and the adapter, as the HPA asks."
+        "A group that is one message behind on each partition of one topic. "
+        f"The median of {ASKED} answers and the CPU of one, once the connection is there. "
+        "The lab's reader is what its exporter and the persistent-lag scaler ask with. "
+        "KEDA's metric is asked through kube-apiserver and the adapter, as the HPA asks."
     )
     return growth.part(
         "partitions",
@@ -102,8 +104,8 @@ def pods() -> Part:
         for what, (unit, figure) in figures.items()
     ]
     how = (
-        f"A Deployment of consumers is scaled from 0 at once, on a topic of {max(PODS)} partitions. Each pod is a process of the lab's node, "
-        "forked from its zygote."
+        f"A Deployment of consumers is scaled from 0 at once, on a topic of {max(PODS)} partitions. "
+        "Each pod is a process of the lab's node, forked from its zygote."
     )
     return growth.part("pods", how, costs)
 
@@ -134,10 +136,10 @@ def scaled_objects() -> Part:
     _on_a_cluster(measure)
     of = "ScaledObjects"
     how = (
-        "Each ScaledObject has a Deployment of one pod that is not scheduled, and a kafka trigger on one topic of 24 partitions; "
-        f"{TOGETHER} are in a namespace. pollingInterval 30 s, HPA sync 15 s, KEDA's own limits of requests: as shipped. *To be ready* is "
-        "the time from the first request until each added one has an HPA whose metric was read, "
-        f"when as many as in the column before are there. CPU is over {OBSERVED_S:g} s at rest."
+        "Each ScaledObject has a Deployment of one pod that is not scheduled and a kafka trigger on a topic of 24 partitions; "
+        f"{TOGETHER} are in a namespace. pollingInterval 30 s, HPA sync 15 s, KEDA's own limits of requests: as shipped. "
+        "*To be ready* is the time from the first request until each added one has an HPA that has read its metric, "
+        f"while those of the column before are there. CPU is over {OBSERVED_S:g} s at rest."
     )
     costs = [
         Growth(of, "to be ready", "s", ready),
@@ -160,9 +162,10 @@ class _Fleet:
         for number in range(there, count):
             name, space = f"consumer-{number}", _space(number)
             if space not in self._spaces:
-                client.CoreV1Api(self._api).create_namespace({"metadata": {"name": space}})
+                apply.create_namespace(self._api, space)
                 self._spaces.add(space)
-            client.AppsV1Api(self._api).create_namespaced_deployment(space, deployment(name, 1))
+            deployments: Any = client.AppsV1Api(self._api)
+            deployments.create_namespaced_deployment(space, deployment(name, 1))
             spec = {"scaleTargetRef": {"name": name}, "minReplicaCount": 1, "maxReplicaCount": 10, "triggers": [self._trigger]}
             body = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": name}, "spec": spec}
             self._scaled.create(body=body, namespace=space)
@@ -214,7 +217,10 @@ def messages() -> Part:
         Growth("messages", what, unit, {count: figure(one) for count, one in found.items()})
         for what, (unit, figure) in figures.items()
     ]
-    how = "Events of 256 B on 24 partitions, each processed once by its receipts: ingested, reconciled and rolled up by Spark on two cores."
+    how = (
+        "Events of 256 B on 24 partitions, each processed once by its receipts: ingested, reconciled and rolled up by Spark "
+        "on two cores."
+    )
     return growth.part("messages", how, costs)
 
 
