@@ -111,7 +111,9 @@ def _section(shown: Part) -> str:
         for cost in shown.costs
     ]
     lines = [f"| {' | '.join(row)} |" for row in (head, ["---", *["---:"] * (len(head) - 1)], *rows)]
-    return "\n".join([f"## {shown.of.capitalize()}", shown.how, "", *lines, "", f"{shown.date}, {shown.machine}.", ""])
+    return "\n".join(
+        [f"## {shown.of[0].upper()}{shown.of[1:]}", shown.how, "", *lines, "", f"{shown.date}, {shown.machine}.", ""]
+    )
 
 
 def _cell(value: float | None) -> str:
@@ -119,6 +121,11 @@ def _cell(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _power(value: float | None) -> str:
+    """Two decimals, without a sign of 0."""
+    return "-" if value is None else f"{round(value, 2) + 0.0:.2f}"
 
 
 def chart(parts: Iterable[Part]) -> str:

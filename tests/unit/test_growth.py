@@ -46,9 +46,12 @@ def test_a_part_measured_again_takes_the_place_of_the_first(tmp_path):
 def test_a_part_is_a_table():
     """Sizes are columns, a cost that was not measured at one is a dash."""
     more = Growth("pods", "memory", "MB", {100: 1234.5})
-    shown = growth.page([replace(PART, costs=(*PART.costs, more))])
+    same = Growth("pods", "an answer", "ms", {10: 2.0, 100: 1.999})
+    shown = growth.page([replace(PART, costs=(*PART.costs, more, same))])
+    assert "\n## Pods\n" in shown
+    assert "| an answer, ms | 2 | 2 | 0.00 | 0.00 |" in shown
     assert "| cost | 10 | 100 | exponent | last step |" in shown
-    assert "| until Ready, s | 1 | 10 | 1 | 1 |" in shown
+    assert "| until Ready, s | 1 | 10 | 1.00 | 1.00 |" in shown
     assert "| memory, MB | - | 1,234 | - | - |" in shown
 
 
