@@ -105,8 +105,8 @@ def _section(shown: Part) -> str:
         [
             f"{cost.what}, {cost.unit}",
             *(_cell(cost.values.get(size)) for size in sizes),
-            _cell(cost.exponent()),
-            _cell(cost.last()),
+            _power(cost.exponent()),
+            _power(cost.last()),
         ]
         for cost in shown.costs
     ]
