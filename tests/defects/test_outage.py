@@ -34,7 +34,8 @@ def outage(kafka):
     "to zero on metrics-api and prometheus (no answer within KEDA's 3 s) and on an external scaler "
     "(UNAVAILABLE after 4 s). The kafka trigger did not in 90 s with a broker that is suspended, nor in 20 s "
     "with one that refuses. Cause, by the source: the poll and the HPA's question close each other's scaler "
-    "cache, and ErrCacheClosed counts as inactive without an error (docs/upstream/keda-zero-on-error).",
+    "cache, and ErrCacheClosed counts as inactive without an error. It is so since 2.20; in 2.19.0 a closed "
+    "cache is an error (Go tests of 2.19.0, 2.20.1 and 2.21.0: docs/upstream/keda-zero-on-error).",
     cure="minReplicaCount: 1. It stays at 3.",
     price="One idle replica.",
 )
