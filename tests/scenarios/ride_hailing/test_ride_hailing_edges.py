@@ -4,7 +4,7 @@ Hypothesis. If the topic had 16 partitions, 20 consumers would waste 4 pods. act
 number of requests, and 500 of them are for five pods. Two HPAs of one Deployment fight where their bounds don't overlap: the
 HPA keeps its bounds before it looks at a metric.
 
-Method. The evening with 20 consumers on 16 partitions. Beside it KEDA and the HPA alone, on Deployments whose pods
+Method. The evening on 16 partitions, with a lagThreshold that asks for 20 pods. Beside it KEDA and the HPA alone, on Deployments whose pods
 are never scheduled; a stand-in of Prometheus answers the text's own trigger with the number of requests.
 
 Asserted. Four pods own and process nothing. The Deployment is asked to have the replicas that the text says. The two HPAs undo
@@ -38,7 +38,7 @@ def live(request):
 @allure.story("More pods than partitions")
 def test_twenty_pods_on_sixteen_partitions(trials, evidence):
     """Four pods have no partition: the group has paid for them, and works no faster."""
-    record = trials.run(profile="trips", policy=policy("trip-analytics-twenty"), workload=TRIPS, partitions=PARTITIONS)
+    record = trials.run(profile="trips", policy=policy("trip-analytics-to-twenty"), workload=TRIPS, partitions=PARTITIONS)
     found = surplus_replicas(record)
     with evidence.of(record) as claim:
         claim(found.replicas == 20, "all 20 replicas are there", kind="control", source="text 4: scaling to 20 consumers")
