@@ -60,6 +60,12 @@ ANSWERS = (
         where=f"{EXPERIMENTS}/test_7_repartition.py",
     ),
     Answer(
+        question="Why are messages processed twice while the group rebalances?",
+        threads=("confluentinc/librdkafka#4059",),
+        answer="The client may drop an assignment when its commit is refused: seen twice, while partitions were added.",
+        where=f"{EXPERIMENTS}/test_7_repartition.py",
+    ),
+    Answer(
         question="What does a poison message do to scaling?",
         threads=("kedacore/keda#3904",),
         answer="Its partition stands still and its lag buys pods that can't help; only a dead-letter topic lets it go on.",
@@ -68,7 +74,7 @@ ANSWERS = (
     Answer(
         question="What do two HPAs on one Deployment do?",
         threads=("kedacore/keda-docs#469",),
-        answer="Both stop, with AmbiguousSelector.",
-        where="tests/scenarios/ride_hailing/test_ride_hailing_side_by_side.py",
+        answer="Both stop, with AmbiguousSelector, where their bounds overlap. Where they don't, each undoes the other's step.",
+        where="tests/scenarios/ride_hailing/test_ride_hailing_edges.py",
     ),
 )
