@@ -19,11 +19,6 @@ lagThreshold asks for, by a tenth: refuted by more or fewer. It is behind by mor
 not: refuted by the opposite of either. Neither group is at maxReplicaCount by then, which would hide what is asked for: the
 control. Nothing is lost or doubled, on either topic.
 
-Memory beside lag. What a consumer holds hardly depends on its work. So a memory trigger (policy ``lag-4500-memory-16mi``)
-whose target is below what an idle pod holds takes every pod there is, on traffic that the floor works off (profile
-``transient``): refuted by one pod fewer than maxReplicaCount. A target far above (``lag-4500-memory-1gi``) takes none, and the
-group follows its lag: refuted where it comes to maxReplicaCount too, as the simulator has 6 pods at most on that lag.
-
 The first run, a pilot, gave no verdict: decision 61. The control was added after it. In the second run the control fell: a 10x
 step sends both groups to maxReplicaCount. The climb was added then, with the same bounds, and the step stays. Two claims fell
 on it. The test on two topics came after that, with the same bounds. It has been run once.
@@ -72,8 +67,6 @@ FIGURES = {
     "pod-minutes": lambda runs: cost(runs).pod_minutes,
 }
 
-ALONE = {name: of for name, of in FIGURES.items() if of is not over_sum}
-
 
 @allure.story("The HPA takes the largest of its triggers' proposals, not their sum")
 def test_two_triggers_are_not_added(trials, evidence):
@@ -91,30 +84,6 @@ def test_on_a_climb_the_group_is_behind_by_both(trials, evidence):
 def test_two_topics_are_two_triggers(trials, evidence):
     """Two real topics in the place of two halves of one."""
     compare(trials, evidence, "slow-ramp", TOPICS, slim(topics=2), CLIMB)
-
-
-@allure.story("A memory trigger beside the lag")
-def test_memory_does_not_fall_with_the_work(trials, evidence):
-    """A target below what an idle pod holds takes all pods; one far above it takes none."""
-    plan = {"profile": "transient", "workload": slim(), "until": REPLAYED}
-    low, high = trials.duet(plan | {"policy": "lag-4500-memory-16mi"}, plan | {"policy": "lag-4500-memory-1gi"})
-    found = {"16 MiB": low, "1 GiB": high}
-    for name, runs in found.items():
-        evidence.report(name, {figure: of(runs) for figure, of in ALONE.items()})
-    most = first(low).policy.max_replicas
-
-    with evidence.of(found) as claim:
-        claim(
-            scale_events(low).most_replicas == most,
-            "a memory target below what an idle pod holds takes every pod, whatever the lag is",
-            source="text 1, section 1: lag is the signal; Kubernetes' docs: the HPA takes the largest number",
-        )
-        claim(
-            scale_events(high).most_replicas < most,
-            "a memory target that no pod comes to leaves the group to its lag",
-            source="the simulator: 6 pods at most for lag-4500 on transient",
-        )
-        claim(unaccounted(low, high) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 def compare(trials, evidence, profile, policies, workload, needed):
