@@ -150,7 +150,9 @@ def _deployment(
     topics.create(cluster.bootstrap, wanted, cluster.kafka_settings)
     consumer: dict[str, Any] = copy.deepcopy(yamlfile.read(paths.MANIFESTS / "consumer" / "deployment.yaml"))
     consumer["spec"]["replicas"] = 0
-    consumer["spec"]["template"]["spec"]["containers"][0]["command"] = command
+    container = consumer["spec"]["template"]["spec"]["containers"][0]
+    container["command"] = command
+    container["resources"]["requests"]["cpu"] = "1m"  # the scheduler is to place more pods than the machine has cores for
     data = names | Workload().environment(scale.load("quick"))
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trial"}, "data": data}
     apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": run}}])
