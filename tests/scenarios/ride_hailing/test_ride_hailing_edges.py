@@ -1,4 +1,4 @@
-"""Ride-hailing: the edges of its scalers, which its evening does not reach (docs/ride-hailing.md).
+"""Ride-hailing: what do its scalers do at edges that its evening does not reach (docs/ride-hailing.md)?
 
 Hypothesis. If the topic had 16 partitions, 20 consumers would waste 4 pods. activationThreshold 10 starts nothing for a trivial
 number of requests, and 500 of them are for five pods. Two HPAs of one Deployment fight where their bounds don't overlap: the
