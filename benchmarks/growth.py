@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
+from statistics import linear_regression
 
 import altair as alt
 
@@ -37,9 +38,8 @@ sizes alone, which says more about what comes next. One run has no interval: rea
 
 @dataclass(frozen=True)
 class Growth:
-    """The cost ``what`` in ``unit`` at each size, a number of ``of`` ("partitions"): ``values`` by size."""
+    """The cost ``what`` in ``unit`` at each size: ``values`` by size."""
 
-    of: str
     what: str
     unit: str
     values: dict[int, float]
@@ -81,9 +81,7 @@ def read(file: Path = NUMBERS) -> list[Part]:
 def _growth(kept: dict[str, object]) -> Growth:
     values = kept["values"]
     assert isinstance(values, dict)
-    return Growth(
-        str(kept["of"]), str(kept["what"]), str(kept["unit"]), {int(size): float(cost) for size, cost in values.items()}
-    )
+    return Growth(str(kept["what"]), str(kept["unit"]), {int(size): float(cost) for size, cost in values.items()})
 
 
 def keep(measured: Part, file: Path = NUMBERS) -> list[Part]:
@@ -157,7 +155,4 @@ def chart(parts: Iterable[Part]) -> str:
 def _slope(points: list[tuple[int, float]]) -> float | None:
     if len(points) < 2 or any(cost <= 0 for _, cost in points):
         return None
-    logs = [(math.log(size), math.log(cost)) for size, cost in points]
-    middle = [sum(axis) / len(logs) for axis in zip(*logs, strict=True)]
-    across = sum((x - middle[0]) ** 2 for x, _ in logs)
-    return sum((x - middle[0]) * (y - middle[1]) for x, y in logs) / across
+    return linear_regression([math.log(size) for size, _ in points], [math.log(cost) for _, cost in points]).slope

@@ -75,10 +75,10 @@ def partitions() -> Part:
         "partitions",
         how,
         (
-            Growth("partitions", "the lab's reader, an answer", "ms", read),
-            Growth("partitions", "the lab's reader, CPU", "ms", read_cpu),
-            Growth("partitions", "KEDA's kafka trigger, an answer", "ms", asked),
-            Growth("partitions", "KEDA's operator, CPU", "ms", asked_cpu),
+            Growth("the lab's reader, an answer", "ms", read),
+            Growth("the lab's reader, CPU", "ms", read_cpu),
+            Growth("KEDA's kafka trigger, an answer", "ms", asked),
+            Growth("KEDA's operator, CPU", "ms", asked_cpu),
         ),
     )
 
@@ -100,8 +100,7 @@ def pods() -> Part:
         "memory of all, PSS": ("MB", lambda one: one.memory_mb),
     }
     costs = [
-        Growth("pods", what, unit, {count: figure(start) for count, start in found.items()})
-        for what, (unit, figure) in figures.items()
+        Growth(what, unit, {count: figure(start) for count, start in found.items()}) for what, (unit, figure) in figures.items()
     ]
     how = (
         f"A Deployment of consumers is scaled from 0 at once, on a topic of {max(PODS)} partitions. "
@@ -134,7 +133,6 @@ def scaled_objects() -> Part:
             answer[count], _ = _asked(fleet.metric, known["keda-operator"])
 
     _on_a_cluster(measure)
-    of = "ScaledObjects"
     how = (
         "Each ScaledObject has a Deployment of one pod that is not scheduled and a kafka trigger on a topic of 24 partitions; "
         f"{TOGETHER} are in a namespace. pollingInterval 30 s, HPA sync 15 s, KEDA's own limits of requests: as shipped. "
@@ -142,12 +140,12 @@ def scaled_objects() -> Part:
         f"while those of the column before are there. CPU is over {OBSERVED_S:g} s at rest."
     )
     costs = [
-        Growth(of, "to be ready", "s", ready),
-        Growth(of, "the metric of one, an answer", "ms", answer),
-        *(Growth(of, f"CPU of {name}", "ms a second", values) for name, values in cpu.items()),
-        *(Growth(of, f"memory of {name}, PSS", "MB", values) for name, values in memory.items()),
+        Growth("to be ready", "s", ready),
+        Growth("the metric of one, an answer", "ms", answer),
+        *(Growth(f"CPU of {name}", "ms a second", values) for name, values in cpu.items()),
+        *(Growth(f"memory of {name}, PSS", "MB", values) for name, values in memory.items()),
     ]
-    return growth.part(of, how, costs)
+    return growth.part("ScaledObjects", how, costs)
 
 
 class _Fleet:
@@ -214,8 +212,7 @@ def messages() -> Part:
         "memory of Python at most": ("MB", lambda one: one.python_mb),
     }
     costs = [
-        Growth("messages", what, unit, {count: figure(one) for count, one in found.items()})
-        for what, (unit, figure) in figures.items()
+        Growth(what, unit, {count: figure(one) for count, one in found.items()}) for what, (unit, figure) in figures.items()
     ]
     how = (
         "Events of 256 B on 24 partitions, each processed once by its receipts: ingested, reconciled and rolled up by Spark "

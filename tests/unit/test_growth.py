@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 from benchmarks import growth
 from benchmarks.growth import Growth, Part
 
-PART = Part("pods", "A step from 0.", "2026-11-23", "2 cores", (Growth("pods", "until Ready", "s", {10: 1.0, 100: 10.0}),))
+PART = Part("pods", "A step from 0.", "2026-11-23", "2 cores", (Growth("until Ready", "s", {10: 1.0, 100: 10.0}),))
 
 
 @given(power=st.floats(-1, 3), factor=st.floats(0.01, 100))
 def test_the_exponent_of_a_power_law_is_its_power(power, factor):
     """Whatever the factor and the sizes are, over all of them and between the last two."""
-    cost = Growth("pods", "a power law", "s", {size: factor * size**power for size in (10, 50, 100, 200)})
+    cost = Growth("a power law", "s", {size: factor * size**power for size in (10, 50, 100, 200)})
     assert (cost.exponent(), cost.last()) == (pytest.approx(power, abs=1e-6), pytest.approx(power, abs=1e-6))
 
 
 def test_the_last_step_is_of_the_two_largest_sizes():
     """A cost that stays, and then is in proportion: by a line over all it is in between."""
-    cost = Growth("pods", "a knee", "s", {100: 20.0, 10: 10.0, 1: 10.0})
+    cost = Growth("a knee", "s", {100: 20.0, 10: 10.0, 1: 10.0})
     assert cost.last() == pytest.approx(0.301, abs=1e-3)
     assert 0 < cost.exponent() < 0.301
 
@@ -29,7 +29,7 @@ def test_the_last_step_is_of_the_two_largest_sizes():
 @pytest.mark.parametrize("values", [{10: 1.0}, {10: 0.0, 20: 1.0}, {}])
 def test_too_little_has_no_exponent(values):
     """One size, or a cost too small to be seen."""
-    cost = Growth("pods", "too little", "s", values)
+    cost = Growth("too little", "s", values)
     assert (cost.exponent(), cost.last()) == (None, None)
 
 
@@ -45,8 +45,8 @@ def test_a_part_measured_again_takes_the_place_of_the_first(tmp_path):
 
 def test_a_part_is_a_table():
     """Sizes are columns, a cost that was not measured at one is a dash."""
-    more = Growth("pods", "memory", "MB", {100: 1234.5})
-    same = Growth("pods", "an answer", "ms", {10: 2.0, 100: 1.999})
+    more = Growth("memory", "MB", {100: 1234.5})
+    same = Growth("an answer", "ms", {10: 2.0, 100: 1.999})
     shown = growth.page([replace(PART, costs=(*PART.costs, more, same))])
     assert "\n## Pods\n" in shown
     assert "| an answer, ms | 2 | 2 | 0.00 | 0.00 |" in shown

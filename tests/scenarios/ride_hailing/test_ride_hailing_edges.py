@@ -9,6 +9,9 @@ Deployments whose pods are never scheduled; a stand-in of Prometheus answers the
 
 Asserted. Four pods own and process nothing. The Deployment is asked to have the replicas that the text says. The two HPAs undo
 each other's every decision, and stop where their bounds overlap.
+
+The bounds are those of before the first run. A pilot of the evening, with the text's own lagThreshold, took 12 pods at most and
+gave no data; the lower lagThreshold came after it. The fight was first read off events, which came up to a minute late.
 """
 
 import allure
