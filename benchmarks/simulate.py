@@ -18,7 +18,8 @@ from lab.foresee import simulate as run
 from lab.foresee import variants
 from lab.foresee.curve import Curve
 from lab.foresee.group import NOBODY, Consumers, Group
-from lab.foresee.simulate import Situation, simulate, simulate_many
+from lab.foresee.simulate import simulate, simulate_many
+from lab.foresee.situation import Situation
 from lab.report import drawing
 from lab.spec import policy
 from lab.spec.profile import Profile, Step, load

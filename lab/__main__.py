@@ -15,6 +15,7 @@ COMMANDS = {
     "simulate": ("simulate", "what a ScaledObject would do on a profile, without a cluster"),
     "estimate": ("estimate", "what a trial needs before it runs: events, disk, memory, cores, time; refuses what does not fit"),
     "tune": ("tune", "the cheapest ScaledObject that is not late: variants of a given one, simulated"),
+    "plane": ("plane", "flips, lateness and price over windows, tolerances and lagThresholds of a scale-down, simulated"),
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
     "scale": ("scale", "what a scale keeps: runs of the same trials at several scales against real time"),

@@ -15,6 +15,7 @@ from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating,
 from lab.cluster.keda import register
 from lab.components.build import Built
 from lab.host import processes
+from lab.spec.scale import METRIC_RESOLUTION_S
 from lab.wait import until
 
 NAMESPACE = "monitoring"
@@ -45,7 +46,7 @@ def start_metrics_server(plane: ControlPlane, built: Built) -> None:
                 f"--kubelet-certificate-authority={plane.authority.cert}",
                 f"--kubelet-client-certificate={asking.cert}",
                 f"--kubelet-client-key={asking.key}",
-                "--metric-resolution=10s",  # the least that it accepts, and it must exceed the time-out of a request
+                f"--metric-resolution={METRIC_RESOLUTION_S}s",  # it must exceed the time-out of a request
                 "--kubelet-request-timeout=5s",
             ],
         )

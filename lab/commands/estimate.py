@@ -12,7 +12,8 @@ from lab import paths
 from lab.commands.text import as_json, table
 from lab.errors import LabFault
 from lab.flags import SEED, Flags
-from lab.foresee.estimate import MIB, SPARE, Estimate, estimate, shortage
+from lab.foresee.estimate import SPARE, Estimate, estimate, shortage
+from lab.foresee.usage import MIB
 from lab.host.machine import available_bytes
 from lab.spec import inputs
 from lab.spec import scale as scales

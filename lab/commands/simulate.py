@@ -100,7 +100,7 @@ def _floor(question: Question, rate: float) -> int:
 
 
 def _arrivals(question: Question) -> Arrivals:
-    return Arrivals(question.situation.profile, question.situation.tail_s)
+    return question.situation.arrivals
 
 
 def _ups(curve: Curve) -> int:

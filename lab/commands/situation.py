@@ -13,17 +13,18 @@ from lab.errors import InputError, NoData
 from lab.flags import Flags, choice, number, whole
 from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
-from lab.foresee.simulate import Situation, simulate
+from lab.foresee.simulate import simulate
+from lab.foresee.situation import Situation, controller_of
+from lab.foresee.usage import Footprint
 from lab.foresee.variants import LONGEST_WINDOW
 from lab.judge.bounds import TIME_BEHIND_S
-from lab.model.hpa import DEFAULTS, Controller
 from lab.spec import anchor, profile, scaledobject, topics
 from lab.spec import scale as scales
 from lab.spec import workload as workloads
 from lab.spec.consumer import BALANCERS
 from lab.spec.keys import ENTITIES, shares
 from lab.spec.profile import Profile
-from lab.spec.scale import HPA_SYNC_S, Scale
+from lab.spec.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.workload import PARTITIONS
 
@@ -78,7 +79,8 @@ class Question:
             profile=traffic,
             consumers=replace(here.consumers, rate=here.consumers.rate * scale.rate),
             sync_s=here.sync_s - HPA_SYNC_S + scale.hpa_sync_s,
-            controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
+            controller=controller_of(scale),
+            metrics_s=METRIC_RESOLUTION_S,
             tail_s=here.tail_s / scale.time,
         )
         return small, scaled
@@ -235,7 +237,7 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
     spread = _Spread()
     if known and len({record.inputs.pod_rate for record in known}) == 1:
         first = known[0].inputs
-        asked = {"rate": first.pod_rate, "balancer": first.workload.balancer}
+        asked = {"rate": first.pod_rate, "balancer": first.workload.balancer, "footprint": Footprint.of(first.workload)}
         spread = _Spread(first.partitions, first.workload.topics, first.workload.entities)
     if options.workload is not None:
         workload, partitions = workloads.load(options.workload)
@@ -243,7 +245,7 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
             raise InputError(
                 options.workload, "store_slots", workload.store_slots, "0: a store that pods share is not simulated"
             )
-        asked = {"rate": workload.rate, "balancer": workload.balancer}
+        asked = {"rate": workload.rate, "balancer": workload.balancer, "footprint": Footprint.of(workload)}
         spread = _Spread(partitions, workload.topics, workload.entities)
     for name, field in (("pod_rate", "rate"), ("balancer", "balancer"), *((field, field) for field in TIMES)):
         if (value := getattr(options, name)) is not None:

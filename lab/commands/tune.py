@@ -17,7 +17,7 @@ from lab.errors import InputError
 from lab.flags import whole
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
-from lab.foresee.simulate import Situation
+from lab.foresee.situation import Situation
 from lab.foresee.variants import Variant
 from lab.spec import scale as scales
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from lab.foresee import variants
 from lab.foresee.curve import Arrivals, Curve, late, worst_age
-from lab.foresee.simulate import Situation, simulate, simulate_many
+from lab.foresee.simulate import simulate, simulate_many
+from lab.foresee.situation import Situation
 from lab.foresee.variants import HEADROOM, Variant, computed_threshold
 from lab.spec.scaledobject import ScaledObject
 
@@ -33,15 +34,13 @@ class Outcome:
 
 def outcomes(situation: Situation, variants: Sequence[Variant], objective_s: float) -> list[Outcome]:
     """Simulate ``variants`` in one pass, which rounds the events between syncs."""
-    arrivals = Arrivals(situation.profile, situation.tail_s)
     curves = simulate_many(situation, [variant.scaled for variant in variants])
-    return [_outcome(variant, curve, arrivals, objective_s) for variant, curve in zip(variants, curves, strict=True)]
+    return [_outcome(variant, curve, situation.arrivals, objective_s) for variant, curve in zip(variants, curves, strict=True)]
 
 
 def outcome(situation: Situation, variant: Variant, objective_s: float) -> Outcome:
     """Simulate ``variant`` alone, exactly."""
-    arrivals = Arrivals(situation.profile, situation.tail_s)
-    return _outcome(variant, simulate(situation, variant.scaled), arrivals, objective_s)
+    return _outcome(variant, simulate(situation, variant.scaled), situation.arrivals, objective_s)
 
 
 def _outcome(variant: Variant, curve: Curve, arrivals: Arrivals, objective_s: float) -> Outcome:

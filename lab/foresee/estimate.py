@@ -14,26 +14,27 @@ import numpy as np
 from lab.errors import InputError
 from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
-from lab.foresee.simulate import Situation, simulate
+from lab.foresee.simulate import simulate
+from lab.foresee.situation import Situation, controller_of
+from lab.foresee.usage import AT_WORK, CONSUMED, MIB, POD_MEMORY, Footprint
 from lab.host.resources import LOG_BYTES, needed_bytes
-from lab.model.hpa import DEFAULTS, Controller
 from lab.spec import anchor
 from lab.spec.inputs import DRAINED, Inputs
 from lab.spec.keys import shares
 from lab.spec.profile import Step
+from lab.spec.scale import METRIC_RESOLUTION_S
 from lab.spec.scaledobject import ScaledObject
 
 START_S = 2.0  # from a decision until a pod on binary has joined, beside the start that the workload declares
 SETTLE_S, CLOSE_S = 30.0, 60.0  # the baseline settles; a record is closed but for its ledger
 LEDGER_RATE = 80_000.0  # events/s that Spark settles on two cores
-# CPU of a message, s: in the producer and in the consumer (docs/decisions/41), and in the broker, which takes it or gives it
-# (an estimate of large fetches: 0.4 cores at 97,000 messages/s in and 74,000 out).
-PRODUCED, CONSUMED, BROKERED = 5.4e-6, 3.2e-6, 2.3e-6
-BASE_CORES, POD_CORES = 0.5, 0.018  # Kubernetes, KEDA, Prometheus and the recorder; a consumer at work, whatever its rate
+# CPU of a message, s: in the producer (docs/decisions/41), and in the broker, which takes it or gives it (an estimate of
+# large fetches: 0.4 cores at 97,000 messages/s in and 74,000 out).
+PRODUCED, BROKERED = 5.4e-6, 2.3e-6
+BASE_CORES = 0.5  # Kubernetes, KEDA, Prometheus and the recorder
 SPARE = 0.8  # of a machine's cores: beyond it what is measured may be the queue for them
-MIB = 2**20
-# Resident memory: control plane, KEDA, Prometheus, exporters and session; the broker with its heap; producer; a consumer.
-BASE_MEMORY, BROKER_MEMORY, PRODUCER_MEMORY, POD_MEMORY = 1_400 * MIB, 900 * MIB, 350 * MIB, 60 * MIB
+# Resident memory: control plane, KEDA, Prometheus, exporters and session; the broker with its heap; producer.
+BASE_MEMORY, BROKER_MEMORY, PRODUCER_MEMORY = 1_400 * MIB, 900 * MIB, 350 * MIB
 LEDGER_MEMORY = 2_500 * MIB  # the least with which Spark settles; the pods are gone by then
 # A compressed event in a batch of n takes FIXED + what is random in it + (SHARED - that) / n: lz4 on batches of the producer's
 # events with Zipf keys, n from 3 to 260, to 4 %. A receipt's share comes to it.
@@ -133,9 +134,15 @@ def _curve(inputs: Inputs) -> Curve | None:
     situation = Situation(
         whole,
         shares(profile, inputs.seed, inputs.partitions, workload.entities),
-        Consumers(inputs.pod_rate, START_S + workload.start_s / scale.time, workload.balancer),
+        Consumers(
+            inputs.pod_rate,
+            START_S + workload.start_s / scale.time,
+            workload.balancer,
+            footprint=Footprint.of(workload),
+        ),
         sync_s=scale.hpa_sync_s,
-        controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
+        controller=controller_of(scale),
+        metrics_s=METRIC_RESOLUTION_S,
         topics=workload.topics,
     )
     try:
@@ -166,7 +173,7 @@ def _cores(inputs: Inputs, curve: Curve, pods: int) -> float:
     arriving = rates[np.searchsorted(edges, curve.t[:-1][there], side="right") - 1]
     most = np.minimum(curve.working[:-1][there], pods) * inputs.pod_rate
     served = np.clip(arriving - np.diff(curve.lag)[there] / length[there], 0, most)
-    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + curve.working[:-1][there] * POD_CORES
+    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + curve.working[:-1][there] * AT_WORK
     return BASE_CORES + float(taken.max(initial=0.0)) + _burnt(inputs, pods)
 
 
@@ -174,7 +181,7 @@ def _most_cores(inputs: Inputs) -> float:
     """The same of a policy that is not simulated: all its pods at work at the highest rate."""
     peak, pods = max(step.rate for step in inputs.profile.steps), min(inputs.policy.max_replicas, inputs.partitions)
     served = min(peak, pods * inputs.pod_rate)
-    taken = peak * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + inputs.policy.max_replicas * POD_CORES
+    taken = peak * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + inputs.policy.max_replicas * AT_WORK
     return BASE_CORES + taken + _burnt(inputs, pods)
 
 

@@ -11,11 +11,13 @@ and assigned by itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from lab.foresee.usage import LONG_AGO, Footprint
 from lab.spec.consumer import EAGER
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +34,7 @@ class Consumers:
     ``stop_s``: from the decision until a leaving pod has left. ``notice_s``: the first round of a rebalance, until every member
     knows of it (by its heartbeat) and has rejoined. ``round_s``: a round that follows at once. ``join_each_s``: a round that
     many members join takes at least so long for each of them. ``in_flight_s``: the lag that a group shows which keeps up, as a
-    time: messages in processing or not committed yet.
+    time: messages in processing or not committed yet. ``footprint`` is what a pod uses, None where that is not known.
     """
 
     rate: float
@@ -44,6 +46,24 @@ class Consumers:
     round_s: float = 1.0
     join_each_s: float = 0.0
     in_flight_s: float = 0.3
+    footprint: Footprint | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One group at ``now``, as its scaler sees it. Arrays are messages by partition; ``joined`` are the members' times, s."""
+
+    now: float
+    lags: Floats
+    processed: Floats
+    backlog: Floats
+    joined: Sequence[float]
+
+    @property
+    def ends(self) -> Floats:
+        """The log's end by partition, messages."""
+        ends: Floats = np.floor(self.processed + self.backlog)
+        return ends
 
 
 class Group:
@@ -62,11 +82,6 @@ class Group:
         """Lag by policy and partition, messages, as committed offsets show it: backlog and messages in flight."""
         flying = self._shares * (self._throughput * self._consumers.in_flight_s)[:, None]
         return np.floor(self.backlog + flying)
-
-    def ends(self, policy: int) -> Floats:
-        """The log's end by partition in the group of one policy, messages."""
-        ends: Floats = np.floor(self.processed[policy] + self.backlog[policy])
-        return ends
 
     def step(self, seconds: float, rate: float) -> None:
         """Let ``seconds`` pass with ``rate`` messages/s arriving. A pod shares its rate evenly among its backlogs."""
@@ -96,9 +111,14 @@ class Rebalance:
         self._consumers, self._owner = consumers, owner
         self._begun = self._least = 0.0
         self._joins = 0
-        self.members = members
+        self.joined = [LONG_AGO] * members
         self.ends: float | None = None
         owner[:] = assigned(owner, members)
+
+    @property
+    def members(self) -> int:
+        """How many there are."""
+        return len(self.joined)
 
     @property
     def working(self) -> int:
@@ -112,8 +132,9 @@ class Rebalance:
         self._owner[self._owner >= members] = NOBODY
         if self.ends is None:
             self._begin(at, self._consumers.notice_s)
-        self._joins += max(0, members - self.members)
-        self.members = members
+        came = max(0, members - self.members)
+        self._joins += came
+        self.joined = [*self.joined[:members], *([at] * came)]
         if self._consumers.balancer == WITHOUT_BARRIER:
             self._revoke(assigned(self._owner, members))
         self.ends = self._begun + max(self._least, self._joins * self._consumers.join_each_s)

@@ -1,159 +1,50 @@
-"""KEDA and the HPA on a simulated group: one ScaledObject's metric, its decisions and its memory.
-
-A trigger's answers are those of KEDA's kafka trigger on the current lag, those of the lab's scaler on the lag that has lasted,
-or those of KEDA's cron trigger by the time of day. Arrays are by partition; times in s from the start.
-"""
+"""KEDA and the HPA on a simulated group: one ScaledObject's metrics, decisions and memory. Times in s from the start."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Protocol
-
-import numpy as np
 
 from lab.errors import InputError
-from lab.foresee.group import Floats
+from lab.foresee.group import Seen
 from lab.foresee.part import Part
-from lab.model import hpa, keda, lag
-from lab.model.hpa import Controller
+from lab.foresee.situation import Situation
+from lab.foresee.sources import Instant, Lasting, Queried, Scheduled, Source
+from lab.foresee.usage import MetricsServer
+from lab.model import hpa, keda
 from lab.model.keda import Observation
-from lab.model.window import Ends, Window
 from lab.spec.anchor import NEEDED
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.topics import MOST
-from lab.spec.triggers import cron
-from lab.spec.triggers.common import Reading, ScalerError, exposed
+from lab.spec.triggers.common import Reading, ScalerError
 from lab.spec.triggers.cron import Cron
-from lab.spec.triggers.external import PersistentLag
+from lab.spec.triggers.external import External, PersistentLag
 from lab.spec.triggers.kafka import Kafka
 from lab.spec.triggers.parsing import Trigger
+from lab.spec.triggers.prometheus import Prometheus
+from lab.spec.triggers.resource import Resource
 from lab.spec.triggers.topics import check, places
 
 SIMULATED = (
-    "at most one trigger of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds, and cron: "
-    "no other is simulated; several on lag only where no two count the same partitions"
+    "at most one trigger of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds, beside "
+    "cron, cpu, memory and prometheus: several on lag only where no two count the same partitions"
 )
-
-
-class Source(Protocol):
-    """A trigger's scaler on one group."""
-
-    @property
-    def target(self) -> float:
-        """The target per replica in the HPA."""
-
-    @property
-    def samples_every_s(self) -> float | None:
-        """The period of its own samples; None for a source that reads only when it is asked."""
-
-    def sample(self, now: float, lags: Floats, ends: Floats) -> None:
-        """Take a sample: the lag and the log's end of each partition, messages."""
-
-    def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
-        """The answer, given the ``processed`` messages by partition so far. Raises :class:`ScalerError` where there is none."""
-
-
-class Instant:
-    """The kafka trigger: the lag at the moment of the question."""
-
-    samples_every_s = None
-
-    def __init__(self, trigger: Kafka, part: Part) -> None:
-        self._trigger, self._part = trigger, part
-        self._seen: Floats | None = None
-        self.target = trigger.target
-
-    def sample(self, now: float, lags: Floats, ends: Floats) -> None:
-        """Do nothing: this source reads when it is asked."""
-
-    def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
-        """KEDA's answer. ``processed`` shows which partitions have committed since the call before."""
-        trigger = self._trigger
-        scaling = lags = self._part.of(lags)
-        if trigger.exclude_persistent:
-            committed = np.floor(self._part.of(processed))
-            if self._seen is not None:
-                scaling = np.where(committed == self._seen, 0.0, lags)
-            self._seen = committed
-        total = int(scaling.sum())
-        metric, reason = lag.capped(trigger, total, len(lags), int((scaling > 0).sum()))
-        return Reading(exposed(float(metric)), float(lags.sum()) > trigger.activation, (f"lag {total}", reason))
-
-
-class Lasting:
-    """The persistent-lag scaler: its own window over its samples of a group that has committed everywhere."""
-
-    def __init__(self, trigger: PersistentLag, part: Part) -> None:
-        self._part, rule = part, trigger.settings.rule
-        self._window = Window(rule)
-        self._ends: dict[int, Ends] = {}
-        self._horizon_s = rule.size * rule.interval_s
-        self.target = rule.target
-        self.samples_every_s = rule.interval_s
-
-    def sample(self, now: float, lags: Floats, ends: Floats) -> None:
-        """One reading of all partitions that count."""
-        chosen = self._part.numbers(len(lags)).tolist()
-        values = lags[chosen].tolist()
-        if self._window.rule.ages:
-            values = [
-                self._age(now, *one) for one in zip(chosen, ends[chosen].astype(int).tolist(), map(int, values), strict=True)
-            ]
-        self._window.add(now, dict(zip(chosen, values, strict=True)))
-
-    def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
-        """The sampled lag that has lasted; it does not look at the lag of this moment."""
-        return self._window.read(now)
-
-    def _age(self, now: float, number: int, end: int, behind: int) -> float:
-        ends = self._ends.setdefault(number, Ends(self._horizon_s))
-        ends.add(now, end)
-        return ends.age(end - behind)
-
-
-class Scheduled:
-    """The cron trigger: its replicas by the time of day, which is ``begins_at`` at 0 s."""
-
-    samples_every_s = None
-
-    def __init__(self, trigger: Cron, begins_at: datetime) -> None:
-        self._trigger, self._begins_at = trigger, begins_at.astimezone(UTC)
-        self._until = -math.inf  # an answer stays until the next start or end
-        self._answer = Reading(0.0, False, ())
-        self.target = trigger.target
-
-    def sample(self, now: float, lags: Floats, ends: Floats) -> None:
-        """Do nothing: this source reads the clock when it is asked."""
-
-    def read(self, now: float, lags: Floats, processed: Floats) -> Reading:
-        """KEDA's answer, which no lag changes."""
-        if now >= self._until:
-            at = self._begins_at + timedelta(seconds=now)
-            self._answer = cron.read(self._trigger, at)
-            coming = [when for when in cron.due(self._trigger, at) if when is not None]
-            self._until = min(((when - self._begins_at).total_seconds() for when in coming), default=math.inf)
-        return self._answer
+USED = "a workload, which says what a message costs (--workload)"
 
 
 def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | PersistentLag, ...]:
-    """The triggers on lag of a group with ``count`` topics, none where cron is all that ``scaled`` has.
+    """The triggers on lag of a group with ``count`` topics; none where all of ``scaled`` look at something else.
 
     There may be several, each on partitions of its own: of another topic, or of another part of one. Raises
     :class:`InputError` for several otherwise, for one of a further topic, and for a trigger whose source is not simulated.
     """
     found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
-    others = len(scaled.triggers) - len(found) - sum(isinstance(trigger, Cron) for trigger in scaled.triggers)
+    others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
     read = places(found)
     shared = [one for one, place in zip(found, read, strict=True) if place is None or read.count(place) > 1]
     if others or (len(found) > 1 and any(_only(one) is None for one in shared)):
         types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
         raise InputError(scaled.where, "spec.triggers", types, SIMULATED)
-    intervals = sorted({one.settings.rule.interval_s for one in found if isinstance(one, PersistentLag)})
-    if len(intervals) > 1:
-        allowed = f"{intervals[0]:g} for all: a simulated group is sampled at one pace"
-        raise InputError(scaled.where, "spec.triggers: samplingInterval", f"{intervals[-1]:g}", allowed)
     check(scaled.triggers, count, scaled.where)
     return found
 
@@ -164,28 +55,40 @@ def _only(trigger: Kafka | PersistentLag) -> frozenset[int] | None:
 
 
 def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
-    """The one trigger of ``scaled`` on lag, None where cron is all that it has.
+    """The one trigger of ``scaled`` on lag, None where it has none.
 
     Raises :class:`InputError` for a second one, and for a trigger whose source is not simulated.
     """
     found = lag_triggers(scaled)
     if len(found) > 1:
         types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
-        raise InputError(scaled.where, "spec.triggers", types, "one trigger on lag, whose lagThreshold is tuned, and cron")
+        raise InputError(scaled.where, "spec.triggers", types, "one trigger on lag, whose lagThreshold is tuned, beside others")
     return found[0] if found else None
 
 
-def source_of(trigger: Trigger, part: Part, begins_at: datetime | None, where: object) -> Source:
-    """The scaler of ``trigger``, which counts ``part`` of the group if it is one on lag.
+def source_of(trigger: Trigger, part: Part, situation: Situation, where: object) -> Source | None:
+    """The scaler of ``trigger``, which counts ``part`` of the group if it is on lag; None for cpu and memory, which have none.
 
-    Raises :class:`InputError` for a time of day in a profile that begins at none.
+    Raises :class:`InputError` for a time of day in a profile that begins at none, for a query that is not simulated, and for
+    the use of pods whose footprint is not known.
     """
-    if isinstance(trigger, Cron):
-        if begins_at is None:
-            raise InputError(where, "begins_at of the profile", None, NEEDED)
-        return Scheduled(trigger, begins_at)
-    assert isinstance(trigger, Kafka | PersistentLag), "lag_triggers refuses any other"
-    return Instant(trigger, part) if isinstance(trigger, Kafka) else Lasting(trigger, part)
+    match trigger:
+        case Kafka():
+            return Instant(trigger, part)
+        case PersistentLag():
+            return Lasting(trigger, part)
+        case Cron():
+            if situation.profile.begins_at is None:
+                raise InputError(where, "begins_at of the profile", None, NEEDED)
+            return Scheduled(trigger, situation.profile.begins_at)
+        case Prometheus():
+            return Queried(trigger, situation.arrivals, situation.topics, where)
+        case Resource():
+            if situation.consumers.footprint is None:
+                raise InputError(where, f"trigger {trigger.resource}: pods", "a rate alone", USED)
+            return None
+        case _:
+            raise TypeError(f"lag_triggers refuses {trigger}")
 
 
 def _parts(triggers: Sequence[Trigger], count: int) -> list[Part]:
@@ -197,17 +100,17 @@ def _parts(triggers: Sequence[Trigger], count: int) -> list[Part]:
 class Scaler:
     """One ScaledObject on a simulated group; times in s from the start."""
 
-    def __init__(self, scaled: ScaledObject, controller: Controller, begins_at: datetime | None = None, count: int = 1) -> None:
-        """``begins_at`` is the time of day of the start, which a cron trigger needs, ``count`` the number of topics.
-
-        Raises :class:`InputError` for a trigger whose source is not simulated, and for a paused ScaledObject.
-        """
-        self.scaled, self._controller = scaled, controller
-        on_lag = lag_triggers(scaled, count)
-        pairs = zip(scaled.triggers, _parts(scaled.triggers, count), strict=True)
-        self._sources = [source_of(trigger, part, begins_at, scaled.where) for trigger, part in pairs]
+    def __init__(self, scaled: ScaledObject, situation: Situation) -> None:
+        """Raises :class:`InputError` for a trigger that is not simulated in ``situation``, and for a paused ScaledObject."""
+        self.scaled, self._controller = scaled, situation.controller
+        on_lag = lag_triggers(scaled, situation.topics)
+        pairs = zip(scaled.triggers, _parts(scaled.triggers, situation.topics), strict=True)
+        self._sources = [source_of(trigger, part, situation, scaled.where) for trigger, part in pairs]
+        footprint = situation.consumers.footprint
+        metered = any(isinstance(trigger, Resource) for trigger in scaled.triggers)
+        self._metrics = MetricsServer(footprint, situation.metrics_s) if metered and footprint else None
         external = {
-            index: (one.settings.metric, self._sources[index].target)
+            index: (one.settings.metric, one.settings.rule.target)
             for index, one in enumerate(scaled.triggers)
             if isinstance(one, PersistentLag)
         }
@@ -215,9 +118,11 @@ class Scaler:
         if made is None:
             raise InputError(scaled.where, "metadata.annotations", "paused", "a ScaledObject that scales")
         self._spec = hpa.parse(made, scaled.where)
+        # KEDA sorts the HPA's metrics by type: External is before Resource.
+        self._order = sorted(range(len(self._sources)), key=lambda index: self._sources[index] is None)
         self._state = hpa.State()
         self._last_active: float | None = None
-        self._cached: list[Observation] = []
+        self._cached: list[Observation | None] = []
         self._failures = [0] * len(self._sources)
         self.replicas = scaled.start
         self.reasons: tuple[str, ...] = ()
@@ -228,45 +133,63 @@ class Scaler:
         return float(self.scaled.polling_s) if keda.polls(self.scaled) else None
 
     @property
-    def samples_every_s(self) -> float | None:
-        """The period of the samples that a trigger's scaler takes by itself, s; None where none does."""
-        return next((one.samples_every_s for one in self._sources if one.samples_every_s), None)
+    def due(self) -> float:
+        """The time of the next sample that a trigger's scaler or metrics-server takes by itself, s; infinity for none."""
+        own = (source.due for source in self._sources if source)
+        return min((*own, *([self._metrics.due] if self._metrics else ())), default=math.inf)
 
-    def sample(self, now: float, lags: Floats, ends: Floats) -> None:
-        """Take a sample: the lag and the log's end of each partition, messages."""
+    def sample(self, seen: Seen) -> None:
+        """Take the samples that are due."""
         for source in self._sources:
-            source.sample(now, lags, ends)
+            if source and source.due <= seen.now:
+                source.sample(seen)
+        if self._metrics and self._metrics.due <= seen.now:
+            self._metrics.sample(seen.now, float(seen.processed.sum()), len(seen.joined))
 
-    def poll(self, now: float, lags: Floats, processed: Floats) -> int:
+    def poll(self, seen: Seen) -> int:
         """One pass of KEDA's loop: to 0 and from 0; the replicas asked for afterwards."""
-        self._cached = [self._observe(index, self._read(index, now, lags, processed)) for index, _ in enumerate(self._sources)]
+        self._cached = [self._observe(index, seen) for index, _ in enumerate(self._sources)]
         found = keda.state(self.scaled, self._cached)
-        decision = keda.scale(self.scaled, found, self.replicas, now, 0.0, self._last_active)
+        decision = keda.scale(self.scaled, found, self.replicas, seen.now, 0.0, self._last_active)
         self._last_active = decision.last_active_s
         if decision.replicas is not None and decision.replicas != self.replicas:
             self.replicas, self.reasons = decision.replicas, ("KEDA", *decision.reasons)
         return self.replicas
 
-    def sync(self, now: float, lags: Floats, processed: Floats) -> int:
+    def sync(self, seen: Seen) -> int:
         """One sync of the HPA; the replicas asked for afterwards."""
-        metrics: list[hpa.Observed] = []
-        for index, trigger in enumerate(self.scaled.triggers):
-            cached = self._cached[index] if trigger.common.cached and self._cached else None
-            observed = self._observe(index, self._read(index, now, lags, processed) if cached is None else cached.outcome)
-            metrics.append(None if observed.metric is None else hpa.external(observed.metric))
-        decision, self._state = hpa.decide(self._spec, self._state, self.replicas, metrics, now, controller=self._controller)
+        pods = self._metrics.pods(seen.joined, self.replicas) if self._metrics else None
+        metrics = [self._metric(index, seen) for index in self._order]
+        decision, self._state = hpa.decide(
+            self._spec, self._state, self.replicas, metrics, seen.now, pods=pods, controller=self._controller
+        )
         self.replicas, self.reasons = decision.desired, decision.reasons
         return self.replicas
 
-    def _read(self, index: int, now: float, lags: Floats, processed: Floats) -> Reading | ScalerError:
-        try:
-            return self._sources[index].read(now, lags, processed)
-        except ScalerError as error:
-            return error
+    def _metric(self, index: int, seen: Seen) -> hpa.Observed:
+        """The value that the HPA is given for the trigger at ``index``."""
+        trigger = self.scaled.triggers[index]
+        if isinstance(trigger, Resource):
+            assert self._metrics is not None, "source_of refuses it without a footprint"
+            return self._metrics.usage(trigger.resource, seen.joined[: self.replicas])
+        cached = self._cached[index] if trigger.common.cached and self._cached else None
+        observed = self._observe(index, seen) if cached is None else self._observed(index, cached.outcome)
+        return None if observed is None or observed.metric is None else hpa.external(observed.metric)
 
-    def _observe(self, index: int, outcome: Reading | ScalerError) -> Observation:
-        target = self._sources[index].target
-        observed = keda.observe(self.scaled, outcome, self._failures[index], target, replicas=self.replicas)
+    def _observe(self, index: int, seen: Seen) -> Observation | None:
+        """One query of the trigger at ``index``; None for cpu and memory, which KEDA asks nothing."""
+        source = self._sources[index]
+        if source is None:
+            return None
+        try:
+            return self._observed(index, source.read(seen))
+        except ScalerError as error:
+            return self._observed(index, error)
+
+    def _observed(self, index: int, outcome: Reading | ScalerError) -> Observation:
+        source = self._sources[index]
+        assert source is not None, "cpu and memory have no outcome"
+        observed = keda.observe(self.scaled, outcome, self._failures[index], source.target, replicas=self.replicas)
         self._failures[index] = observed.failures
         return observed
 

@@ -10,47 +10,19 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
 from lab.errors import InputError
 from lab.foresee.curve import Change, Curve
-from lab.foresee.group import Consumers, Floats, Group, Ints, Rebalance
+from lab.foresee.group import Floats, Group, Ints, Rebalance, Seen
 from lab.foresee.scaler import Scaler
-from lab.model.hpa import DEFAULTS, Controller
-from lab.spec.profile import Profile
-from lab.spec.scale import HPA_SYNC_S
+from lab.foresee.situation import Situation
 from lab.spec.scaledobject import ScaledObject
 
 BY_TOPIC = "range"  # the balancer
 PARTS_OF_A_SYNC = 30  # where many policies share steps, each event moves to the nearest such part of a sync period
-
-
-@dataclass(frozen=True)
-class Situation:
-    """Everything but the policy. Times in s. ``shares`` is each partition's share of the traffic; they sum to 1.
-
-    ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``. Each starting pod that shares cores with the
-    control plane makes it longer by ``sync_each_s``. ``tail_s`` goes on after the profile at its last rate.
-    The partitions are on so many ``topics``, as many on each.
-    """
-
-    profile: Profile
-    shares: Floats
-    consumers: Consumers
-    sync_s: float = HPA_SYNC_S
-    sync_each_s: float = 0.0
-    phase_s: float = 0.0
-    controller: Controller = DEFAULTS
-    tail_s: float = 0.0
-    topics: int = 1
-
-    @property
-    def end(self) -> float:
-        """The end of the simulation, s."""
-        return self.profile.duration + self.tail_s
 
 
 def simulate(situation: Situation, scaled: ScaledObject) -> Curve:
@@ -83,8 +55,7 @@ class _Loop:
 
     def __init__(self, situation: Situation, policies: Sequence[ScaledObject]) -> None:
         self._is = situation
-        begins_at, count = situation.profile.begins_at, situation.topics
-        self._scalers = [Scaler(scaled, situation.controller, begins_at, count) for scaled in policies]
+        self._scalers = [Scaler(scaled, situation) for scaled in policies]
         self._wanted = np.array([scaler.replicas for scaler in self._scalers], dtype=np.int64)
         self._group = Group(situation.consumers, situation.shares, len(policies))
         self._members = [
@@ -92,7 +63,7 @@ class _Loop:
         ]
         self._ready = [-math.inf] * len(policies)  # when the last starting pod will join
         self._working = np.array([one.working for one in self._members], dtype=np.int64)
-        self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, members, rate or sample)
+        self._due: list[tuple[float, _Kind, int, float]] = []  # (time, kind, policy, members or rate)
         self._logs: list[list[Change]] = [[] for _ in policies]
         self._points: list[tuple[float, Floats, Ints, Ints]] = []
         steps = situation.profile.steps
@@ -105,8 +76,8 @@ class _Loop:
             heapq.heappush(self._due, (situation.phase_s, _Kind.SYNC, index, 0))
             if scaler.polls_every_s:
                 heapq.heappush(self._due, (0.0, _Kind.POLL, index, 0))
-            if scaler.samples_every_s:
-                heapq.heappush(self._due, (0.0, _Kind.SAMPLE, index, 0))
+            if math.isfinite(scaler.due):
+                heapq.heappush(self._due, (scaler.due, _Kind.SAMPLE, index, 0))
 
     def run(self) -> list[Curve]:
         """Go through to the end."""
@@ -122,7 +93,8 @@ class _Loop:
                 if kind is _Kind.RATE:
                     rate = number
                 elif kind is _Kind.SAMPLE:
-                    self._sample(now, index, int(number), lags[index])
+                    self._scalers[index].sample(self._seen(now, index, lags[index]))
+                    heapq.heappush(self._due, (self._scalers[index].due, _Kind.SAMPLE, index, 0))
                 elif kind in (_Kind.POLL, _Kind.SYNC):
                     self._decide(now, index, kind, lags[index])
                 else:
@@ -134,18 +106,16 @@ class _Loop:
             Curve(t, lag[:, index], replicas[:, index], working[:, index], tuple(log)) for index, log in enumerate(self._logs)
         ]
 
-    def _sample(self, now: float, index: int, number: int, lags: Floats) -> None:
-        scaler = self._scalers[index]
-        assert scaler.samples_every_s is not None
-        scaler.sample(now, lags, self._group.ends(index))
-        heapq.heappush(self._due, ((number + 1) * scaler.samples_every_s, _Kind.SAMPLE, index, number + 1))
+    def _seen(self, now: float, index: int, lags: Floats) -> Seen:
+        group = self._group
+        return Seen(now, lags, group.processed[index], group.backlog[index], self._members[index].joined)
 
     def _decide(self, now: float, index: int, kind: _Kind, lags: Floats) -> None:
         scaler, before = self._scalers[index], int(self._wanted[index])
         if kind is _Kind.POLL:
-            after, again = scaler.poll(now, lags, self._group.processed[index]), scaler.polls_every_s
+            after, again = scaler.poll(self._seen(now, index, lags)), scaler.polls_every_s
         else:
-            after = scaler.sync(now, lags, self._group.processed[index])
+            after = scaler.sync(self._seen(now, index, lags))
             again = self._is.sync_s + max(0, after - self._members[index].members) * self._is.sync_each_s
         assert again is not None
         heapq.heappush(self._due, (now + again, kind, index, 0))

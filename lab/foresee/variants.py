@@ -16,18 +16,20 @@ from itertools import pairwise
 from typing import Any
 
 from lab.foresee.scaler import lag_trigger
-from lab.foresee.simulate import Situation
+from lab.foresee.situation import Situation
 from lab.model import hpa
 from lab.spec import anchor, hpa_spec, scaledobject
 from lab.spec.hpa_spec import Policy, Rules
 from lab.spec.profile import Profile
 from lab.spec.scaledobject import ScaledObject
+from lab.spec.triggers.cron import Cron
 from lab.spec.triggers.external import PersistentLag
 from lab.spec.triggers.kafka import Kafka
 from lab.spec.triggers.persistent_lag import SHORTEST_S
 
 THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
 DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"
+DOWN_TOLERANCE = "scaleDown.tolerance"  # varied by `plane`, and not tuned
 UP_WINDOW, UP_POLICIES = "scaleUp.stabilizationWindowSeconds", "scaleUp.policies"
 SUSTAIN, LEAST_OF, GREATEST_OF = "sustainSeconds", "scaleUpStabilization", "scaleDownStabilization"
 PRE_SCALED = "desiredReplicas"
@@ -114,8 +116,8 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
 
 def _index(scaled: ScaledObject, field: str) -> int:
     """The index of the trigger that has ``field``."""
-    timed = {index for index, _ in anchor.crons(scaled)}
-    return next(index for index, _ in enumerate(scaled.triggers) if (index in timed) == (field == PRE_SCALED))
+    kinds = Cron if field == PRE_SCALED else Kafka | PersistentLag
+    return next(index for index, trigger in enumerate(scaled.triggers) if isinstance(trigger, kinds))
 
 
 def text_of(value: Value) -> str:

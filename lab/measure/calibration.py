@@ -9,6 +9,7 @@ import numpy as np
 
 from lab.errors import NoData
 from lab.foresee.group import Consumers
+from lab.foresee.usage import Footprint
 from lab.measure.rebalance import rebalance_rounds
 from lab.record.store import Record
 
@@ -26,8 +27,9 @@ class Calibration:
     sync_more_each_s: float
 
     def of(self, record: Record) -> Consumers:
-        """These consumers with the rate and balancer that ``record``'s inputs ask for."""
-        return replace(self.consumers, rate=record.inputs.pod_rate, balancer=record.inputs.workload.balancer)
+        """These consumers with the rate, balancer and footprint that ``record``'s inputs ask for."""
+        work = record.inputs.workload
+        return replace(self.consumers, rate=record.inputs.pod_rate, balancer=work.balancer, footprint=Footprint.of(work))
 
 
 def calibration(records: Sequence[Record]) -> Calibration:

@@ -10,15 +10,16 @@ from lab.errors import InputError, NoData
 from lab.foresee.curve import Curve
 from lab.foresee.group import Floats, Ints
 from lab.foresee.scaler import lag_triggers
-from lab.foresee.simulate import Situation, simulate
+from lab.foresee.simulate import simulate
+from lab.foresee.situation import Situation, controller_of
 from lab.judge.measure import Measure, detail, measure, number
 from lab.measure.calibration import Calibration
-from lab.model.hpa import DEFAULTS, Controller
 from lab.record.store import Record
 from lab.spec import anchor
 from lab.spec.events import hashed
 from lab.spec.inputs import DRAINED
 from lab.spec.keys import shares
+from lab.spec.scale import METRIC_RESOLUTION_S
 from lab.spec.scaledobject import ScaledObject
 from lab.trial.deadlines import deadlines
 
@@ -66,7 +67,8 @@ def situation(record: Record, known: Calibration) -> Situation:
         sync_s=scale.hpa_sync_s + known.sync_more_s,
         sync_each_s=known.sync_more_each_s,
         phase_s=phase,
-        controller=Controller(downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s)),
+        controller=controller_of(scale),
+        metrics_s=METRIC_RESOLUTION_S,
         tail_s=deadlines(inputs).end_s if inputs.until == DRAINED else 0.0,
         topics=inputs.workload.topics,
     )

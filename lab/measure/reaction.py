@@ -35,7 +35,7 @@ class Reaction(Measure):
     ``parts`` maps each of PARTS to seconds, which sum to ``total_s``. They follow the pod: created, subscribed, its first
     partitions, its first receipt. Its readiness probe asks once a second and no part of the work waits for it, so what it
     reports later than the first receipt is the last part. In ``real_s`` the policy's wait is multiplied by the scale's
-    compression of time.
+    compression of time, and the start that the workload declares is as long as it was written.
     """
 
     spike_start = detail(float, "start of the spike, epoch s")
@@ -71,7 +71,8 @@ def reaction(record: Record) -> Reaction:
         ordered.append(max(ordered[-1], stamp))  # a part that ends before its turn costs no time
     parts = {part: later - earlier for part, (earlier, later) in zip(PARTS, pairwise(ordered), strict=True)}
     total = sum(parts.values())
-    real = total + parts[POLICY] * (record.scale.time - 1)
+    declared = record.inputs.workload.start_s  # the scale divides it
+    real = total + parts[POLICY] * (record.scale.time - 1) + declared * (1 - 1 / record.scale.time)
     return Reaction(spike_start=spike, pod=pod, parts=parts, total_s=total, real_s=real)
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lab.model.hpa_limits import nanoseconds
 from lab.spec.hpa_spec import DOWNSCALE_STABILIZATION_S, MAX_INT64, Metric
 
 MAX_INT32 = 2**31 - 1
 MIN_INT32 = -(2**31)
+CPU = "cpu"
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,10 @@ class Controller:
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod of the target. Times in s on the clock of ``now``; ``ready`` of None is a pod without the condition."""
+    """A pod of the target. Times in s on the clock of ``now``; ``ready`` of None is a pod without the condition.
+
+    ``requests`` holds what it requests of a resource, by its name, in milli-units.
+    """
 
     name: str
     phase: str = "Running"
@@ -36,12 +40,12 @@ class Pod:
     started: float | None = 0
     ready_changed: float = 0
     deleting: bool = False
-    cpu_request: int | None = 1000
+    requests: Mapping[str, int] = field(default_factory=lambda: {CPU: 1000})
 
 
 @dataclass(frozen=True)
 class Usage:
-    """A pod's CPU in milli-units, measured over ``window`` seconds up to ``at`` (s)."""
+    """A pod's use of a resource in milli-units, of cores or of bytes, measured over ``window`` seconds up to ``at`` (s)."""
 
     milli: int
     at: float = 0
@@ -102,7 +106,7 @@ def proposal(
         return function(metric, observed, target, tolerances)
     if isinstance(observed, tuple) or target.pods is None:
         raise TypeError(f"resource metric {metric.name}: the pods and the usage of each are needed")
-    return _cpu(metric, dict(observed), target.replicas, target.pods, tolerances, now, controller)
+    return _resource(metric, dict(observed), target.replicas, target.pods, tolerances, now, controller)
 
 
 def _per_pod(metric: Metric, values: External, target: Target, tolerances: Tolerances) -> tuple[int, str]:
@@ -146,7 +150,7 @@ def _total(metric: Metric, values: External, target: Target, tolerances: Toleran
     return replicas, f"{sum_text}, not within {tolerances}: ceil({ratio:.4g} x {ready} ready pods) = {replicas}"
 
 
-def _cpu(
+def _resource(
     metric: Metric,
     usage: dict[str, Usage],
     current: int,
@@ -155,18 +159,19 @@ def _cpu(
     now: int,
     controller: Controller,
 ) -> tuple[int, str]:
-    """Resource cpu (``GetResourceReplicas`` for Utilization, ``calcPlainMetricReplicas`` for AverageValue).
+    """Resource cpu or memory (``GetResourceReplicas`` for Utilization, ``calcPlainMetricReplicas`` for AverageValue).
 
     Pods without a sample count as idle when the others ask for more and as being at their target when they ask for less;
-    pods that are not ready yet count as idle when the others ask for more, and not at all otherwise.
+    pods that are not ready yet count as idle when the others ask for more, and not at all otherwise. Of memory a sample counts
+    from the first one on, and only a pending pod is not ready yet.
     """
     if not pods:
         raise MetricFailed("the target has no pods")
-    groups = _groups(pods, usage, now, controller)
+    groups = _groups(pods, usage, metric.name, now, controller)
     milli = {name: sample.milli for name, sample in usage.items() if name not in groups.ignored | groups.unready}
     if not milli:
         raise MetricFailed("no usage of a ready pod")
-    requests = _requests(pods) if metric.target == "Utilization" else {}
+    requests = _requests(pods, metric.name) if metric.target == "Utilization" else {}
     ratio = _ratio(metric, milli, requests)
     rising = bool(groups.unready) and ratio > 1.0
     text = f"ratio {ratio:.4g} of {len(milli)} pods"
@@ -202,8 +207,8 @@ class _Groups:
     ignored: frozenset[str]
 
 
-def _groups(pods: Sequence[Pod], usage: PodUsage, now: int, controller: Controller) -> _Groups:
-    """The pods that count, for CPU (``groupPods``)."""
+def _groups(pods: Sequence[Pod], usage: PodUsage, resource: str, now: int, controller: Controller) -> _Groups:
+    """The pods that count (``groupPods``)."""
     ready = 0
     unready, missing, ignored = set(), set(), set()
     for pod in pods:
@@ -213,7 +218,7 @@ def _groups(pods: Sequence[Pod], usage: PodUsage, now: int, controller: Controll
             unready.add(pod.name)
         elif pod.name not in usage:
             missing.add(pod.name)
-        elif _unready(pod, usage[pod.name], now, controller):
+        elif resource == CPU and _unready(pod, usage[pod.name], now, controller):
             unready.add(pod.name)
         else:
             ready += 1
@@ -229,13 +234,13 @@ def _unready(pod: Pod, sample: Usage, now: int, controller: Controller) -> bool:
     return not pod.ready and started + nanoseconds(controller.initial_readiness_s) > changed
 
 
-def _requests(pods: Sequence[Pod]) -> dict[str, int]:
+def _requests(pods: Sequence[Pod], resource: str) -> dict[str, int]:
     """``calculateRequests``: one pod without a request fails the metric."""
     requests = {}
     for pod in pods:
-        if pod.cpu_request is None:
-            raise MetricFailed(f"pod {pod.name} has no CPU request")
-        requests[pod.name] = pod.cpu_request
+        if resource not in pod.requests:
+            raise MetricFailed(f"pod {pod.name} has no {resource} request")
+        requests[pod.name] = pod.requests[resource]
     return requests
 
 

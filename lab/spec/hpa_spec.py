@@ -62,6 +62,7 @@ MAX_REPLICAS = 100_000  # so that no formula leaves int32
 DOWNSCALE_STABILIZATION_S = 300  # of kube-controller-manager, for a scale-down without a window of its own
 DEFAULT_UTILIZATION = 80  # of the one metric an HPA without metrics has
 _TARGETS = {"Value": "value", "AverageValue": "averageValue", "Utilization": "averageUtilization"}
+RESOURCES = ("cpu", "memory")
 _KNOWN_TARGETS = {"External": ("Value", "AverageValue"), "Resource": ("Utilization", "AverageValue")}
 
 
@@ -175,8 +176,8 @@ def _metric(content: Mapping[str, Any], where: object, prefix: str) -> Metric:
     else:
         yamlfile.known(body, ("name", "target"), where, f"{prefix}{field}.")
         name = body.get("name")
-        if name != "cpu":
-            raise InputError(where, f"{prefix}{field}.name", name, "cpu")
+        if name not in RESOURCES:
+            raise InputError(where, f"{prefix}{field}.name", name, " or ".join(RESOURCES))
     return _target(_mapping(body, "target", where, f"{prefix}{field}."), source, name, where, f"{prefix}{field}.target.")
 
 

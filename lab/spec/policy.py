@@ -58,7 +58,8 @@ def parse_hpa(content: Mapping[str, Any], where: object) -> PlainHpa:
     spec = hpa_spec.parse(content, where)
     metric = spec.metrics[0]
     on_lag = metric.source == "External"
-    if len(spec.metrics) > 1 or (on_lag and not _is_lag(content, metric)) or not (on_lag or metric.target == "Utilization"):
+    known = _is_lag(content, metric) if on_lag else (metric.name, metric.target) == ("cpu", "Utilization")
+    if len(spec.metrics) > 1 or not known:
         raise InputError(where, "spec.metrics", content["spec"]["metrics"], _ONE_METRIC)
     return PlainHpa(
         name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),

@@ -13,6 +13,7 @@ from lab.errors import InputError
 QUICK = "quick"  # the scale of a session that names none
 REAL = "real"
 HPA_SYNC_S = 15.0  # kube-controller-manager's default; the factor divides it like every other time
+METRIC_RESOLUTION_S = 10  # of a trial's metrics-server at every scale: the least that it accepts
 
 
 @dataclass(frozen=True)

@@ -189,6 +189,51 @@ class TestTune:
         assert "recommended: behind by more than 60 s for" in text
 
 
+class TestPlane:
+    """Windows, tolerances and lagThresholds together."""
+
+    def test_each_combination_is_simulated_alone(self, lab, tmp_path):
+        """The cell of the given values is what ``simulate`` says of the ScaledObject, and is marked."""
+        chart = tmp_path / "plane.svg"
+        grid = ["--windows=300,600", "--tolerances=0.1,0.94", f"--lag-thresholds=500,{threshold_of(ORDERS)}"]
+        content = json.loads(lab("plane", *THEIRS, *grid, "--json", f"--chart={chart}"))
+        assert len(content["cells"]) == 8
+        (given,) = (one for one in content["cells"] if one["given"])
+        alone = json.loads(lab("simulate", *THEIRS, "--json"))["figures"]
+        names = ("flips", "late_s", "worst_age_s", "pod_minutes", "most_replicas")
+        assert {name: given[name] for name in names} == {name: alone[name] for name in names}
+        assert all(f">{one['pod_minutes']:,.0f}</text>" in chart.read_text() for one in content["cells"])
+        text = lab("plane", *THEIRS, *grid)
+        assert sum(line.endswith("as given") for line in text.splitlines()) == 1
+        assert len(text.splitlines()) == 3 + 1 + 1 + 8
+
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (["--windows=300,60"], "--windows: '300,60' is not allowed; allowed: at most 12 whole numbers that rise, such as"),
+            (["--tolerances=2000"], "--tolerances: '2000' is not allowed; allowed: at most 12 numbers that rise"),
+            (["--scale=medium"], "command line: --scale: 'medium' is not allowed; allowed: real: every figure is at real time"),
+        ],
+    )
+    def test_a_bad_axis_is_named(self, capsys, arguments, line):
+        """Nothing is simulated."""
+        assert line in refused(capsys, "plane", *THEIRS, *arguments)
+
+    def test_a_scaledobject_without_a_threshold_has_no_plane(self, capsys, tmp_path):
+        """One line with what it has."""
+        theirs = tmp_path / "cpu.yaml"
+        content = yaml.safe_load(Path(ORDERS).read_text())
+        content["spec"]["triggers"] = [{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}]
+        theirs.write_text(yaml.safe_dump(content))
+        line = refused(capsys, "plane", f"--scaledobject={theirs}", *THEIRS[1:])
+        assert line.startswith(f"lab: {theirs}: spec.triggers: ['cpu'] is not allowed; allowed: one trigger with a lag")
+
+
+def threshold_of(file):
+    """The lagThreshold in a ScaledObject's file."""
+    return yaml.safe_load(Path(file).read_text())["spec"]["triggers"][0]["metadata"]["lagThreshold"]
+
+
 class TestJudge:
     """Records, judged again."""
 
@@ -258,10 +303,21 @@ class TestBadInput:
         theirs.write_text(yaml.safe_dump(content))
         line = refused(capsys, command, f"--scaledobject={theirs}", *THEIRS[1:])
         assert line.startswith(f"lab: {PEAK}: begins_at: None is not allowed; allowed: the time of day at which the profile")
-        content["spec"]["triggers"].append({"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}})
+        content["spec"]["triggers"].append({"type": "external", "metadata": {"scalerAddress": "queue:6000"}})
         theirs.write_text(yaml.safe_dump(content))
         line = refused(capsys, command, f"--scaledobject={theirs}", "--profile=spike-announced", *(THEIRS[1], THEIRS[3]))
-        assert line.startswith(f"lab: {theirs}: spec.triggers: ['kafka', 'cron', 'cpu'] is not allowed; allowed: at most one")
+        assert line.startswith(f"lab: {theirs}: spec.triggers: ['kafka', 'cron', 'external'] is not allowed; allowed: at most")
+
+    def test_a_cpu_trigger_needs_a_workload(self, lab, capsys, tmp_path):
+        """A rate alone does not say what a message costs; with the workload the same ScaledObject is simulated."""
+        theirs = tmp_path / "cpu.yaml"
+        content = yaml.safe_load(Path(ORDERS).read_text())
+        content["spec"]["triggers"].append({"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}})
+        theirs.write_text(yaml.safe_dump(content))
+        given = [f"--scaledobject={theirs}", f"--profile={PEAK}", "--start-s=3"]
+        line = refused(capsys, "simulate", *given, "--pod-rate=100")
+        assert line.startswith(f"lab: {theirs}: trigger cpu: pods: 'a rate alone' is not allowed; allowed: a workload, which")
+        assert "pod-minutes" in lab("simulate", *given, f"--workload={ENRICHER}")
 
     def test_a_field_that_keda_ignores_is_named(self, capsys, tmp_path):
         """As with ``pytest --scaledobject``."""

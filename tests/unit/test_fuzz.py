@@ -5,6 +5,7 @@ import datetime
 import functools
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from lab import paths, yamlfile
 from lab.errors import InputError
+from lab.foresee.group import Consumers
 from lab.foresee.scaler import Scaler
-from lab.model.hpa import DEFAULTS
+from lab.foresee.situation import Situation
+from lab.foresee.usage import Footprint
 from lab.spec import hpa_spec, inputs, policy, profile, scaledobject, workload
 from lab.spec import scale as scales
 from lab.spec.scale import Scale
@@ -22,6 +25,8 @@ from lab.spec.triggers import persistent_lag as lag_scaler
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 FILE = Path("my.yaml")
 QUICK = Scale("quick", 30, 1)
+PODS = Consumers(1.0, 1.0, footprint=Footprint(100, 1.0))
+SIMULATED = Situation(profile.Profile((profile.Step(0, 1, "baseline"),), 60), np.ones(1), PODS)
 WORDS = [
     *(
         "",
@@ -129,7 +134,7 @@ def a_scaledobject(content):
 
 def a_simulated_scaledobject(content):
     """As ``simulate`` takes it: with its login and its names."""
-    Scaler(scaledobject.parse(content, FILE), DEFAULTS)
+    Scaler(scaledobject.parse(content, FILE), SIMULATED)
 
 
 def a_file(load):

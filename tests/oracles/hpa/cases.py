@@ -104,5 +104,5 @@ def _pod(pod: Pod) -> dict[str, Any]:
         "started": None if pod.started is None else nanoseconds(pod.started),
         "ready_changed": nanoseconds(pod.ready_changed),
         "deleting": pod.deleting,
-        "cpu_request": pod.cpu_request,
+        "requests": dict(pod.requests),
     }

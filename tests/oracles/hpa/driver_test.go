@@ -68,13 +68,13 @@ type step struct {
 }
 
 type podCase struct {
-	Name     string         `json:"name"`
-	Phase    v1.PodPhase    `json:"phase"`
-	Ready    *bool          `json:"ready"`
-	Started  *time.Duration `json:"started"`
-	Changed  time.Duration  `json:"ready_changed"`
-	Deleting bool           `json:"deleting"`
-	Request  *int64         `json:"cpu_request"`
+	Name     string           `json:"name"`
+	Phase    v1.PodPhase      `json:"phase"`
+	Ready    *bool            `json:"ready"`
+	Started  *time.Duration   `json:"started"`
+	Changed  time.Duration    `json:"ready_changed"`
+	Deleting bool             `json:"deleting"`
+	Requests map[string]int64 `json:"requests"` // milli-units, by resource
 }
 
 type observation struct {
@@ -354,8 +354,9 @@ func pod(c podCase, begun time.Time) *v1.Pod {
 		made.DeletionTimestamp = &now
 	}
 	container := v1.Container{Name: "main"}
-	if c.Request != nil {
-		container.Resources.Requests = v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(*c.Request, resource.DecimalSI)}
+	container.Resources.Requests = v1.ResourceList{}
+	for name, milli := range c.Requests {
+		container.Resources.Requests[v1.ResourceName(name)] = *resource.NewMilliQuantity(milli, resource.DecimalSI)
 	}
 	made.Spec.Containers = []v1.Container{container}
 	return made

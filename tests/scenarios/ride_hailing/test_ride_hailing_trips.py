@@ -16,7 +16,8 @@ import pytest
 
 from lab import paths, yamlfile
 from lab.foresee.group import Consumers
-from lab.foresee.simulate import Situation, simulate
+from lab.foresee.simulate import simulate
+from lab.foresee.situation import Situation
 from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.cost import cost

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.errors import InputError
-from lab.foresee import scaler
+from lab.foresee import sources
 from lab.foresee.curve import Arrivals, Curve, ages
-from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, assigned
-from lab.foresee.simulate import Situation, simulate, simulate_many
+from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, Seen, assigned
+from lab.foresee.scaler import Scaler
+from lab.foresee.simulate import simulate, simulate_many
+from lab.foresee.situation import Situation
+from lab.foresee.usage import Footprint
 from lab.spec import anchor, policy, scaledobject
 from lab.spec import scale as scales
 from lab.spec.profile import Profile, Step
@@ -424,29 +427,131 @@ def test_what_is_not_simulated_of_several_topics_is_one_clear_line(here, scaled,
     assert "\n" not in str(error.value)
 
 
-def test_a_group_is_sampled_at_one_pace():
-    """Two persistent-lag triggers with other intervals are refused by the field."""
+def test_each_trigger_samples_at_its_own_pace():
+    """Two persistent-lag triggers, every 10 and every 15 s, beside a cpu trigger whose metrics come every 7 s."""
     content = of_topics(150, "orders", "refunds", kind="external").content
-    content["spec"]["triggers"][1]["metadata"]["samplingInterval"] = "20"
-    with pytest.raises(InputError, match=r"my.yaml: spec.triggers: samplingInterval: '20' is not allowed; allowed: 10 for all"):
-        simulate(TWO, scaledobject.parse(content, "my.yaml"))
+    content["spec"]["triggers"][1]["metadata"]["samplingInterval"] = "15"
+    content["spec"]["triggers"].append(CPU)
+    here = replace(TWO, consumers=replace(TWO.consumers, footprint=BUSY), metrics_s=7.0)
+    scaled, due = Scaler(scaledobject.parse(content, "my.yaml"), here), []
+    while len(due) < 9:
+        due.append(scaled.due)
+        scaled.sample(Seen(scaled.due, np.zeros(P), np.zeros(P), np.zeros(P), [0.0]))
+    assert due == [0, 7, 10, 14, 15, 20, 21, 28, 30]
 
 
 def test_what_is_not_simulated_is_refused():
-    """A second trigger on lag, one of another type, an external scaler that is not the lab's, a time of day without a day."""
+    """A second trigger on lag, an external scaler that is not the lab's, a time of day without a day, unknown use, a query."""
     content = lasting().content
     content["spec"]["triggers"][0]["metadata"] = {"scalerAddress": "queue:6000"}
     with pytest.raises(InputError, match=r"spec.triggers: \['external'\] .* external with the persistent-lag scaler's"):
         simulate(Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0)), scaledobject.parse(content, "so.yaml"))
     here = Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0))
-    cpu = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
-    for other in (lag_150().content["spec"]["triggers"][0], cpu):
-        content = lag_150().content
-        content["spec"]["triggers"].append(other)
-        with pytest.raises(InputError, match=rf"spec.triggers: \['kafka', '{other['type']}'\] .* at most one trigger"):
-            simulate(here, scaledobject.parse(content, "so.yaml"))
+    with pytest.raises(InputError, match=r"spec.triggers: \['kafka', 'kafka'\] .* at most one trigger"):
+        simulate(here, lag_150_with(lag_150().content["spec"]["triggers"][0]))
+    with pytest.raises(InputError, match=r"so.yaml: trigger cpu: pods: 'a rate alone' is not allowed; allowed: a workload"):
+        simulate(here, lag_150_with(CPU))
+    with pytest.raises(InputError, match=r"so.yaml: query of the prometheus trigger: 'up' is not allowed; allowed: sum"):
+        simulate(here, lag_150_with(asking("up", 1)))
+    by_topic = asking('sum(kafka_consumergroup_lag{topic="orders"})', 150)
+    with pytest.raises(InputError, match=r"query of the prometheus trigger: .* allowed: that of all 2 topics together"):
+        simulate(TWO, lag_150_with(by_topic, alone=True))
     with pytest.raises(InputError, match=r"begins_at of the profile: None is not allowed; allowed: the time of day at which"):
         simulate(here, timed())
+
+
+CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
+BUSY = Footprint(request_m=500, each_ms=5.0)  # at 100 messages/s a pod takes what it requests, and 18 millicores
+
+
+def lag_150_with(*others, alone=False):
+    """lag_150 with more triggers after its own; ``alone``: in its place."""
+    content = lag_150().content
+    content["spec"]["triggers"] = [*([] if alone else content["spec"]["triggers"]), *others]
+    return scaledobject.parse(content, "so.yaml")
+
+
+def asking(query, threshold):
+    """A prometheus trigger."""
+    return {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": query, "threshold": str(threshold)}}
+
+
+def weighing(mebibytes):
+    """A memory trigger."""
+    return {"type": "memory", "metricType": "AverageValue", "metadata": {"value": f"{mebibytes}Mi"}}
+
+
+def used(footprint, rate=180, spike=1800, **consumers):
+    """A long step for pods that use as much as ``footprint`` says."""
+    traffic = step(rate, spike, duration=2400)
+    return Situation(traffic, EVEN, Consumers(100.0, 3.0, footprint=footprint, **consumers))
+
+
+def test_cpu_asks_for_pods_where_messages_cost_cpu():
+    """5 ms of CPU a message and 18 m at rest, at 70 % of 500 m: 1,100/s are 5,500 m, and 17 pods take 5,806 m."""
+    curve = simulate(used(BUSY, 180, 1100), lag_150_with(CPU, alone=True))
+    at_rest = int(curve.replicas[np.searchsorted(curve.t, 700.0)])
+    use = (1100 * 5 / at_rest + 18) / 500
+    assert 0.9 * 0.7 <= use <= 1.1 * 0.7
+    assert curve.replicas[-1] == 4
+
+
+def test_cpu_does_not_see_a_backlog_of_pods_that_wait():
+    """Where a message costs no CPU the group stays at its floor, whatever its lag, and lag beside it scales as it did."""
+    idle = used(Footprint(request_m=100, each_ms=0.0032))
+    alone = simulate(idle, lag_150_with(CPU, alone=True))
+    assert (alone.changes, alone.peak_lag > 100_000) == ([], True)
+    beside, lag = simulate(idle, lag_150_with(CPU)), simulate(idle, lag_150())
+    assert (beside.peak_lag, beside.replicas.max(), beside.replicas[-1]) == (lag.peak_lag, 24, 4)
+
+
+@pytest.mark.parametrize("first", ["kafka", "cpu"])
+def test_the_order_of_the_triggers_changes_nothing(first):
+    """KEDA sorts the HPA's metrics by type, and the largest proposal wins."""
+    triggers = [lag_150().content["spec"]["triggers"][0], CPU]
+    scaled = lag_150_with(*(triggers if first == "kafka" else triggers[::-1]), alone=True)
+    curve = simulate(used(BUSY), scaled)
+    assert curve.replicas.max() == 24
+    assert curve.changes == simulate(used(BUSY), lag_150_with(CPU)).changes
+
+
+def test_memory_asks_for_pods_for_ever_where_an_idle_pod_is_above_its_target():
+    """60 MiB a pod at a target of 16: each pod asks for three more, with no traffic at all."""
+    curve = simulate(used(BUSY, 0, 0), lag_150_with(weighing(16)))
+    assert [(one.before, one.after) for one in curve.log] == [(4, 12), (12, 24)]
+
+
+def test_memory_at_what_a_pod_holds_keeps_the_pods_that_lag_took():
+    """60 MiB a pod at a target of 60: no pod more, and none is given back. At 120 the group comes back to its floor."""
+    at_target, above = (simulate(used(BUSY), lag_150_with(weighing(size))) for size in (60, 120))
+    assert at_target.replicas[: np.searchsorted(at_target.t, 150.0)].max() == 4
+    assert (at_target.replicas.max(), at_target.replicas[-1]) == (24, 24)
+    assert (above.replicas.max(), above.replicas[-1]) == (24, 4)
+
+
+def test_a_query_on_lag_is_the_kafka_trigger():
+    """At the same threshold, as long as no partition limits either."""
+    query = 'sum( kafka_consumergroup_lag{consumergroup="enrich"} )'
+    asked = simulate(used(None), lag_150_with(asking(query, 150), alone=True))
+    assert asked.changes == simulate(used(None), lag_150()).changes
+
+
+def test_a_query_on_arrivals_asks_for_the_rate_over_the_threshold():
+    """1,800/s at 170 a pod: 11, though a backlog is there, and as many at every sync of the spike's second half."""
+    asked = asking('sum(rate(kafka_topic_partition_current_offset{namespace="enrich"}[1m]))', 170)
+    curve = simulate(used(None), lag_150_with(asked, alone=True))
+    half = (curve.t > 450) & (curve.t < 750)
+    assert set(curve.replicas[half].tolist()) == {11}
+    assert curve.peak_lag > 100_000
+
+
+def test_before_its_start_a_profile_counts_as_its_first_rate():
+    """A window that reaches before 0 s sees the baseline, and neither nothing nor a spike."""
+    (trigger,) = lag_150_with(asking("sum(rate(kafka_topic_partition_current_offset[5m]))", 1), alone=True).triggers
+    value = sources.query_of(trigger, Arrivals(step(180, 1800)), "so.yaml")
+    nothing = np.zeros(P)
+    seen = [value(Seen(now, nothing, nothing, nothing, [])) for now in (0.0, 100.0, 150.0, 300.0, 450.0)]
+    assert seen == pytest.approx([180, 180, 180, (180 + 1800) / 2, 1800])
 
 
 SEVEN = datetime(2026, 1, 15, 7, 54, tzinfo=UTC)
@@ -494,10 +599,11 @@ def test_a_time_of_day_is_read_as_keda_reads_it(begins_s, minutes, hours):
     begins_at = SEVEN + timedelta(seconds=begins_s)
     end = SEVEN + timedelta(minutes=3 + minutes, hours=hours)
     (trigger,) = timed(end=f"{end.minute} {end.hour} * * *", alone=True).triggers
-    source = scaler.Scheduled(trigger, begins_at)
+    source = sources.Scheduled(trigger, begins_at)
     nothing = np.zeros(1)
     for now in range(0, 20_000, 97):
-        found, wanted = source.read(now, nothing, nothing), cron.read(trigger, begins_at + timedelta(seconds=now))
+        found = source.read(Seen(now, nothing, nothing, nothing, []))
+        wanted = cron.read(trigger, begins_at + timedelta(seconds=now))
         assert (found.metric, found.active) == (wanted.metric, wanted.active)
 
 

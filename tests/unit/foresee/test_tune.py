@@ -14,7 +14,7 @@ from lab.foresee import variants
 from lab.foresee.choice import AS_DEAR, Outcome, front, ordered, outcome, outcomes, recommend, steady, tolerance
 from lab.foresee.curve import Arrivals, Curve, ages, late, worst_age
 from lab.foresee.group import Consumers
-from lab.foresee.simulate import Situation
+from lab.foresee.situation import Situation
 from lab.foresee.variants import Variant, with_changes
 from lab.spec import scaledobject
 from lab.spec.hpa_spec import Policy
@@ -220,10 +220,19 @@ class TestVariants:
         assert made == before
 
     def test_another_trigger_is_refused(self):
-        """There is no lagThreshold to tune."""
+        """The scaler is not known, and there is no lagThreshold to tune."""
+        other = {"type": "external", "metadata": {"scalerAddress": "queue:6000"}}
+        with pytest.raises(InputError, match=r"spec.triggers: \['external'\]"):
+            variants.variants(orders(triggers=[other]), situation(), 2.0)
+
+    def test_a_trigger_that_has_no_threshold_stays_as_it_is(self):
+        """Before the trigger on lag as well as after it: each variant changes that one's lagThreshold."""
         cpu = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
-        with pytest.raises(InputError, match=r"spec.triggers: \['cpu'\]"):
-            variants.variants(orders(triggers=[cpu]), situation(), 2.0)
+        lag = orders().content["spec"]["triggers"][0]
+        for triggers, place in (([cpu, lag], 1), ([lag, cpu], 0)):
+            made = variants.with_changes(orders(triggers=triggers), {variants.THRESHOLD: 77}).scaled.content["spec"]["triggers"]
+            assert made[place]["metadata"]["lagThreshold"] == "77"
+            assert made[1 - place] == cpu
 
 
 LASTING = {

@@ -36,10 +36,10 @@ def inputs(**changes):
     return given | {"scale": asdict(scale.load("quick")), "partitions_after": None} | changes
 
 
-def with_cpu():
-    """The policy of :func:`inputs` with a second trigger."""
+def with_queue():
+    """The policy of :func:`inputs` with a second trigger, of a scaler that is not known."""
     content = inputs()["policy"]
-    content["spec"]["triggers"].append({"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}})
+    content["spec"]["triggers"].append({"type": "external", "metadata": {"scalerAddress": "queue:6000"}})
     return content
 
 
@@ -86,7 +86,7 @@ def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
     ("changes", "reason"),
     [
         ({"policy": decreed(2, 3)}, "a ReplicaSteps"),
-        ({"policy": with_cpu()}, r"spec.triggers: \['kafka', 'cpu'\]"),
+        ({"policy": with_queue()}, r"spec.triggers: \['kafka', 'external'\]"),
         ({"partitions_after": 48, "profile": GROWING.to_dict()}, "new partitions"),
         ({"events": [{"phase": "baseline", "event": "delete"}]}, "events of a trial"),
         ({"workload": asdict(Workload(store_slots=12))}, "a store that pods share"),

@@ -15,7 +15,7 @@ from tests.thoroughness import examples
 pytestmark = pytest.mark.services
 
 DECISIONS = examples(100_000)  # on external metrics
-CPU_DECISIONS = examples(15_000)
+RESOURCE_DECISIONS = examples(15_000)  # on each resource
 SECONDS = (15, 15, 15, 15, 15, 1, 5, 14.999, 15.001, 30, 29.5, 60, 59, 0, 300, 0.5)
 
 
@@ -125,15 +125,15 @@ def external_cases(draw):
 
 
 @st.composite
-def cpu_cases(draw):
-    """A case on the CPU, alone or with an external metric."""
+def resource_cases(draw, resource):
+    """A case on CPU or memory, alone or with an external metric."""
     choices = Choices(draw(st.binary(min_size=64, max_size=64)))
     field, kind, amount = choices.of(
         ("averageUtilization", "Utilization", 60),
         ("averageValue", "AverageValue", "600m"),
         ("averageUtilization", "Utilization", 150),
     )
-    metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": kind, field: amount}}}]
+    metrics = [{"type": "Resource", "resource": {"name": resource, "target": {"type": kind, field: amount}}}]
     if choices.below(3) == 2:
         metrics.insert(choices.below(2), external_metric(choices, "m0"))
     hpas = [content(choices, metrics)]
@@ -143,7 +143,7 @@ def cpu_cases(draw):
         choices = Choices(drawn)
         advance, changed, status = outside(choices)
         now += advance
-        pods, usage = cpu_pods(choices, now)
+        pods, usage = metered_pods(choices, now, resource)
         observed = []
         for metric in spec.metrics:
             if metric.source == "External":
@@ -154,19 +154,19 @@ def cpu_cases(draw):
     return Case(hpas, replicas, steps, controller(draw))
 
 
-def cpu_pods(choices, now):
+def metered_pods(choices, now, resource):
     """Pods in every state and what was measured of them, and now and then of one that is gone."""
     base = choices.of(600, 0, 300, 540, 660, 900, 2000, 590)
     pods, usage = [], {}
     for name in (f"p{n}" for n in range(choices.of(3, 1, 2, 4, 5, 8, 0))):
-        pod, window = hpa.Pod(name), choices.of(30, 15)
+        pod, window = hpa.Pod(name, requests={resource: 1000}), choices.of(30, 15)
         if choices.below(2):
             started = choices.of(0, now - 10, now - 100, now - 300, now - 301, None)
             changed = choices.of(0, now - 5, now - 40) if started is None else started + choices.of(5, 20, 31, 60)
             phase = choices.of("Running", "Running", "Running", "Pending", "Failed")
-            request = None if choices.below(40) == 39 else choices.of(1000, 500, 250)
+            requests = {} if choices.below(40) == 39 else {resource: choices.of(1000, 500, 250)}
             pod = hpa.Pod(
-                name, phase, choices.of(True, True, True, False, None), started, changed, choices.below(10) == 9, request
+                name, phase, choices.of(True, True, True, False, None), started, changed, choices.below(10) == 9, requests
             )
         pods.append(pod)
         if choices.below(6) != 5:
@@ -253,9 +253,10 @@ def test_the_model_decides_as_the_real_controller_on_external_metrics(oracle):
     assert agree(oracle, external_cases(), DECISIONS) >= DECISIONS
 
 
-def test_the_model_decides_as_the_real_controller_on_cpu(oracle):
+@pytest.mark.parametrize("resource", ["cpu", "memory"])
+def test_the_model_decides_as_the_real_controller_on_what_pods_use(oracle, resource):
     """Pods pending, unready, missing, failed, leaving, without a request; alone and beside an external metric."""
-    assert agree(oracle, cpu_cases(), CPU_DECISIONS) >= CPU_DECISIONS
+    assert agree(oracle, resource_cases(resource), RESOURCE_DECISIONS) >= RESOURCE_DECISIONS
 
 
 LAG = {"type": "External", "external": {"metric": {"name": "lag"}, "target": {"type": "AverageValue", "averageValue": "100"}}}

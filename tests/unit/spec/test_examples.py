@@ -1,19 +1,29 @@
 """KEDA's own examples, of its documentation and its end-to-end tests: what the lab says to each, in a table."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.foresee import scaler
+from lab.foresee.group import Consumers
+from lab.foresee.scaler import Scaler
+from lab.foresee.situation import Situation
+from lab.foresee.usage import Footprint
 from lab.spec import scaledobject
 from lab.spec.adopt import adopt
+from lab.spec.profile import Profile, Step
 from lab.spec.scale import Scale
+from lab.spec.topics import MOST
 from lab.spec.triggers import parsing
 
 EXAMPLES = yamlfile.load((Path(__file__).parent / "data" / "keda-examples.yaml").read_text())
 TAKEN = "taken"
+TRAFFIC = Profile((Step(0, 1, "baseline"),), 60, begins_at=datetime(2026, 1, 15, tzinfo=UTC))
+PODS = Consumers(100.0, 3.0, footprint=Footprint(100, 1.0))
+KNOWN = Situation(TRAFFIC, np.full(MOST, 1 / MOST), PODS, topics=MOST)  # all that a user may say
 
 
 def answer(use):
@@ -31,7 +41,7 @@ def answers(content):
     if found["read"] == TAKEN:
         read = scaledobject.parse(content, "example.yaml")
         found["trial"] = answer(lambda: adopt(read)[0].compressed(Scale("quick", 30, 1)))
-        found["simulate"] = answer(lambda: scaler.lag_trigger(read))
+        found["simulate"] = answer(lambda: Scaler(read, KNOWN))
     return found
 
 

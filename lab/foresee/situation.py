@@ -1,0 +1,54 @@
+"""The situation of a simulated group: traffic, pods and controllers, everything but the policy. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from lab.foresee.curve import Arrivals
+from lab.foresee.group import Consumers, Floats
+from lab.model.hpa import DEFAULTS, Controller
+from lab.spec.profile import Profile
+from lab.spec.scale import HPA_SYNC_S, Scale
+
+METRICS_S = 15.0  # --metric-resolution in metrics-server's own manifest
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything but the policy. Times in s. ``shares`` is each partition's share of the traffic; they sum to 1.
+
+    ``sync_s`` is the HPA's sync period, and the first sync comes at ``phase_s``. Each starting pod that shares cores with the
+    control plane makes it longer by ``sync_each_s``. ``metrics_s`` is the time between two samples of metrics-server.
+    ``tail_s`` goes on after the profile at its last rate. The partitions are on so many ``topics``, as many on each.
+    """
+
+    profile: Profile
+    shares: Floats
+    consumers: Consumers
+    sync_s: float = HPA_SYNC_S
+    sync_each_s: float = 0.0
+    phase_s: float = 0.0
+    controller: Controller = DEFAULTS
+    tail_s: float = 0.0
+    topics: int = 1
+    metrics_s: float = METRICS_S
+
+    @property
+    def end(self) -> float:
+        """The end of the simulation, s."""
+        return self.profile.duration + self.tail_s
+
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        """The events that arrive, over time."""
+        return Arrivals(self.profile, self.tail_s)
+
+
+def controller_of(scale: Scale) -> Controller:
+    """The HPA controller of a trial at ``scale``, whose flags are compressed like every other time."""
+    return Controller(
+        downscale_stabilization_s=scale.seconds(DEFAULTS.downscale_stabilization_s),
+        cpu_initialization_s=scale.seconds(DEFAULTS.cpu_initialization_s),
+        initial_readiness_s=scale.seconds(DEFAULTS.initial_readiness_s),
+    )

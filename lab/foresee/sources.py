@@ -1,0 +1,179 @@
+"""The scalers of a simulated ScaledObject's triggers, and their answers. Times in s from the start.
+
+Answers are those of KEDA's kafka trigger on the current lag, of the lab's scaler on the lag that has lasted, of KEDA's cron
+trigger by the time of day, or of its prometheus trigger on the rate at which messages arrive, or on lag. Arrays are by
+partition.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import numpy as np
+
+from lab.errors import InputError
+from lab.foresee.curve import Arrivals
+from lab.foresee.group import Floats, Seen
+from lab.foresee.part import Part
+from lab.model import lag
+from lab.model.window import Ends, Window
+from lab.spec.triggers import cron, prometheus
+from lab.spec.triggers.common import Reading, exposed
+from lab.spec.triggers.cron import Cron
+from lab.spec.triggers.external import PersistentLag
+from lab.spec.triggers.kafka import Kafka
+from lab.spec.triggers.prometheus import Prometheus
+
+
+class Source(Protocol):
+    """A trigger's scaler on one group."""
+
+    @property
+    def target(self) -> float:
+        """The target per replica in the HPA."""
+
+    @property
+    def due(self) -> float:
+        """The time of its own next sample; infinity for a source that reads only when it is asked."""
+
+    def sample(self, seen: Seen) -> None:
+        """Take the sample that is due."""
+
+    def read(self, seen: Seen) -> Reading:
+        """The answer. Raises :class:`~lab.spec.triggers.common.ScalerError` where there is none."""
+
+
+class Asked:
+    """A source that reads only when it is asked."""
+
+    due = math.inf
+
+    def sample(self, seen: Seen) -> None:
+        """Do nothing."""
+
+
+class Instant(Asked):
+    """The kafka trigger: the lag at the moment of the question."""
+
+    def __init__(self, trigger: Kafka, part: Part) -> None:
+        self._trigger, self._part = trigger, part
+        self._committed: Floats | None = None
+        self.target = trigger.target
+
+    def read(self, seen: Seen) -> Reading:
+        """KEDA's answer. What is processed shows which partitions have committed since the call before."""
+        trigger = self._trigger
+        scaling = lags = self._part.of(seen.lags)
+        if trigger.exclude_persistent:
+            committed = np.floor(self._part.of(seen.processed))
+            if self._committed is not None:
+                scaling = np.where(committed == self._committed, 0.0, lags)
+            self._committed = committed
+        total = int(scaling.sum())
+        metric, reason = lag.capped(trigger, total, len(lags), int((scaling > 0).sum()))
+        return Reading(exposed(float(metric)), float(lags.sum()) > trigger.activation, (f"lag {total}", reason))
+
+
+class Lasting:
+    """The persistent-lag scaler: its own window over its samples of a group that has committed everywhere."""
+
+    def __init__(self, trigger: PersistentLag, part: Part) -> None:
+        self._part, self._rule = part, trigger.settings.rule
+        self._window = Window(self._rule)
+        self._ends: dict[int, Ends] = {}
+        self._samples = 0
+        self.target = self._rule.target
+
+    @property
+    def due(self) -> float:
+        """The time of the next sample."""
+        return self._samples * self._rule.interval_s
+
+    def sample(self, seen: Seen) -> None:
+        """One reading of all partitions that count."""
+        self._samples += 1
+        chosen = self._part.numbers(len(seen.lags)).tolist()
+        values = seen.lags[chosen].tolist()
+        if self._rule.ages:
+            ends = seen.ends[chosen].astype(int).tolist()
+            values = [self._age(seen.now, *one) for one in zip(chosen, ends, map(int, values), strict=True)]
+        self._window.add(seen.now, dict(zip(chosen, values, strict=True)))
+
+    def read(self, seen: Seen) -> Reading:
+        """The sampled lag that has lasted; it does not look at the lag of this moment."""
+        return self._window.read(seen.now)
+
+    def _age(self, now: float, number: int, end: int, behind: int) -> float:
+        ends = self._ends.setdefault(number, Ends(self._rule.size * self._rule.interval_s))
+        ends.add(now, end)
+        return ends.age(end - behind)
+
+
+class Scheduled(Asked):
+    """The cron trigger: its replicas by the time of day, which is ``begins_at`` at 0 s."""
+
+    def __init__(self, trigger: Cron, begins_at: datetime) -> None:
+        self._trigger, self._begins_at = trigger, begins_at.astimezone(UTC)
+        self._until = -math.inf  # an answer stays until the next start or end
+        self._answer = Reading(0.0, False, ())
+        self.target = trigger.target
+
+    def read(self, seen: Seen) -> Reading:
+        """KEDA's answer, which no lag changes."""
+        if seen.now >= self._until:
+            at = self._begins_at + timedelta(seconds=seen.now)
+            self._answer = cron.read(self._trigger, at)
+            coming = [when for when in cron.due(self._trigger, at) if when is not None]
+            self._until = min(((when - self._begins_at).total_seconds() for when in coming), default=math.inf)
+        return self._answer
+
+
+_SELECTOR = r"\s*(?:\{[^{}]*\})?\s*"  # it names a group and a topic, and here there is one group
+_LAG = re.compile(rf"sum\(\s*kafka_consumergroup_lag{_SELECTOR}\)")
+_RATE = re.compile(rf"sum\(\s*rate\(\s*kafka_topic_partition_current_offset{_SELECTOR}\[([1-9]\d*)(ms|s|m|h)\]\s*\)\s*\)")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+QUERIES = (
+    "sum(kafka_consumergroup_lag{...}) or sum(rate(kafka_topic_partition_current_offset{...}[5m])): "
+    "no other query is simulated, because a profile does not say what it answers"
+)
+
+
+class Queried(Asked):
+    """The prometheus trigger on total lag, or on the rate at which messages arrive, as kafka_exporter names both.
+
+    Prometheus is taken to have scraped at the moment of the question.
+    """
+
+    def __init__(self, trigger: Prometheus, arrivals: Arrivals, topics: int, where: object) -> None:
+        """Raises :class:`InputError` for any other query, and for that of one topic of several ``topics``."""
+        if topics > 1 and re.search(r"\btopic\s*=", trigger.query):
+            raise InputError(where, "query of the prometheus trigger", trigger.query, f"that of all {topics} topics together")
+        self._trigger = trigger
+        self._value = query_of(trigger, arrivals, where)
+        self.target = trigger.target
+
+    def read(self, seen: Seen) -> Reading:
+        """KEDA's answer to the query's value."""
+        return prometheus.read(self._trigger, [self._value(seen)])
+
+
+def query_of(trigger: Prometheus, arrivals: Arrivals, where: object) -> Callable[[Seen], float]:
+    """The query's value as a function of the group. Raises :class:`InputError` for a query that is not simulated."""
+    if _LAG.fullmatch(trigger.query.strip()):
+        return lambda seen: float(seen.lags.sum())
+    found = _RATE.fullmatch(trigger.query.strip())
+    if found is None:
+        raise InputError(where, "query of the prometheus trigger", trigger.query, QUERIES)
+    window = float(found[1]) * _UNITS[found[2]]
+
+    def rate(seen: Seen) -> float:
+        """Messages/s over the window. Before 0 s they come at the first step's rate."""
+        before = max(0.0, window - seen.now) * float(arrivals.rates[0])
+        since, until = arrivals.by(np.array([seen.now - window, seen.now]))
+        return (float(until - since) + before) / window
+
+    return rate

@@ -1,0 +1,77 @@
+"""The CPU and memory that the pods of a simulated group use, and metrics-server's samples of them. Times in s.
+
+Each pod is taken to use as much as the mean pod. The HPA divides the sum by the pods that count, so pods that differ would
+change a decision only where some of them do not count: those that have just started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from lab.model import hpa
+from lab.spec.triggers.resource import CPU, MEMORY
+from lab.spec.workload import Workload
+
+MIB = 2**20
+# CPU of a message in the consumer, s, and of a consumer at work, cores, whatever its rate (docs/decisions/41 and 46).
+CONSUMED, AT_WORK = 3.2e-6, 0.018
+POD_MEMORY = 60 * MIB  # resident
+LIMIT_M = 1000.0  # millicores: a pod computes on one thread, and its limit is one core
+LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of a controller is as long
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """A pod's use of CPU and memory.
+
+    ``each_ms`` is the CPU of one message, ms; ``request_m`` is what the pod requests, millicores. It requests no memory.
+    """
+
+    request_m: int
+    each_ms: float
+
+    @classmethod
+    def of(cls, workload: Workload) -> Self:
+        """The footprint of a pod of ``workload``: its ``burn`` of each message's cost, and what the consumer itself takes."""
+        return cls(workload.cpu_request_m, workload.cost.mean * workload.burn / 100 + CONSUMED * 1000)
+
+    def cpu_m(self, rate: float) -> float:
+        """The CPU of a pod that processes ``rate`` messages/s, millicores."""
+        return min(LIMIT_M, AT_WORK * 1000 + rate * self.each_ms)
+
+
+class MetricsServer:
+    """Metrics-server's last sample of one group. It takes one every ``every_s``, of the CPU since the one before."""
+
+    def __init__(self, footprint: Footprint, every_s: float) -> None:
+        self._footprint, self._every_s = footprint, every_s
+        self._samples = 0
+        self._served = 0.0
+        self._at = LONG_AGO
+        self._sample: dict[str, hpa.Usage] = {}
+
+    @property
+    def due(self) -> float:
+        """The time of the next sample."""
+        return self._samples * self._every_s
+
+    def sample(self, now: float, served: float, pods: int) -> None:
+        """Take the sample at ``now``, when ``pods`` pods have processed ``served`` messages since 0 s."""
+        rate = (served - self._served) / self._every_s / pods if pods else 0.0
+        self._samples, self._served, self._at = self._samples + 1, served, now
+        milli = {CPU: round(self._footprint.cpu_m(rate)), MEMORY: POD_MEMORY * 1000}
+        self._sample = {resource: hpa.Usage(value, now, self._every_s) for resource, value in milli.items()}
+
+    def usage(self, resource: str, joined: Sequence[float]) -> dict[str, hpa.Usage]:
+        """The last sample of ``resource`` for the pods that were there, which joined the group at the times ``joined``."""
+        return {str(number): self._sample[resource] for number, at in enumerate(joined) if at <= self._at}
+
+    def pods(self, joined: Sequence[float], wanted: int) -> list[hpa.Pod]:
+        """The group's pods as the HPA sees them: ``wanted`` are asked for, and those that have not joined yet are pending."""
+        requests = {CPU: self._footprint.request_m}
+        times = enumerate(joined[:wanted])
+        here = [hpa.Pod(str(number), started=at, ready_changed=at, requests=requests) for number, at in times]
+        coming = range(len(here), wanted)
+        return here + [hpa.Pod(str(number), "Pending", None, None, requests=requests) for number in coming]
