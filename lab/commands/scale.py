@@ -42,11 +42,12 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
         raise InputError("command line", "--publish", True, allowed)
     chosen, left_out = _sides(options.folders, with_invalid=options.with_invalid)
     outcome = analyse(chosen, left_out, reference.name)
-    page, into = scalepage.page(outcome), options.folders[0] / "scale"
+    into = options.folders[0] / "scale"
     files = (outcomes.FILE, paths.PROJECT / "docs" / PAGE) if options.publish else (into / "similarity.yaml", into / PAGE)
     pictures = files[1].parent / "img"
     pictures.mkdir(parents=True, exist_ok=True)
     outcome.write(files[0])
+    page = scalepage.page(outcomes.read(files[0]))  # of the numbers as they are written, which have six digits
     files[1].write_text(page)
     for profile in dict.fromkeys(one.profile for one in outcome.runs):
         _draw(profile, _of_profile(chosen, profile), pictures / scalepage.picture_name(profile))

@@ -62,7 +62,7 @@ ANSWERS = (
     Answer(
         question="Why are messages processed twice while the group rebalances?",
         threads=("confluentinc/librdkafka#4059",),
-        answer="The client may drop an assignment when its commit is refused: seen twice, while partitions were added.",
+        answer="The client takes a refused commit for a lost assignment when it sees new partitions while it rejoins.",
         where=f"{EXPERIMENTS}/test_7_repartition.py",
     ),
     Answer(

@@ -68,7 +68,8 @@ def test_the_command_finds_the_error_of_each_scale(results, capsys):
     assert program.main(["scale", str(results)]) == 0
     printed = capsys.readouterr().out
     outcome = read(results / "scale" / "similarity.yaml")
-    assert printed.startswith((results / "scale" / "scale-measured.md").read_text())
+    assert printed.startswith(scalepage.page(outcome))
+    assert (results / "scale" / "scale-measured.md").read_text() == scalepage.page(outcome)
     assert (results / "scale" / "img" / "scale-plateau.svg").read_text().startswith("<svg")
     assert [(one.scale, one.blocks, one.left_out) for one in outcome.runs] == [
         ("quick", 3, 0),
