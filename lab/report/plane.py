@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from lab.report.drawing import INK, Layer, records, styled
+from lab.report.drawing import INK, records, styled
 
 CELL_W, CELL_H = 46, 26  # pixels
 COLOURS = {"flips": ("white", "#4a1486"), "late_s": ("white", "#a63603"), "pod_minutes": ("white", "#084594")}
@@ -29,7 +29,7 @@ def plane(cells: pd.DataFrame, title: str, objective_s: float) -> alt.VConcatCha
     return styled(chart)
 
 
-def _panel(part: pd.DataFrame, every: pd.DataFrame, field: str, name: str) -> Layer:
+def _panel(part: pd.DataFrame, every: pd.DataFrame, field: str, name: str) -> alt.LayerChart | alt.FacetChart:
     """One figure at one tolerance. Its colours are those of the figure at ``every`` tolerance."""
     most = max(1.0, float(every[field].max()))
     shown = part.assign(text=[f"{value:,.0f}" for value in part[field]], pale=part[field] < most * 0.6)

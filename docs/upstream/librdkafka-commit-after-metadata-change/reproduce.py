@@ -107,6 +107,9 @@ def round_(options, number):
     halt.set()
     for process in processes:
         process.join(20)
+        if process.is_alive():
+            print(f"  {process.name} did not close within 20 s", flush=True)
+            process.kill()
     found = list(lost)
     print(f"round {number}: settled {settled}, grown {grown}, lost before {before}, after {len(found) - before}", flush=True)
     for at, name, partitions in found:
