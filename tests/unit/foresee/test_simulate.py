@@ -17,27 +17,12 @@ from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, Seen, assigne
 from lab.foresee.scaler import Scaler
 from lab.foresee.simulate import simulate, simulate_many
 from lab.foresee.situation import Situation
-from lab.foresee.usage import Footprint
 from lab.spec import anchor, policy, scaledobject
 from lab.spec import scale as scales
 from lab.spec.profile import Profile, Step
 from lab.spec.triggers import cron
 from tests.thoroughness import examples
-
-P = 24
-EVEN = np.full(P, 1 / P)
-
-
-def lag_150(**metadata):
-    """The committed policy lag-4500 with a lagThreshold of 150, other metadata of its trigger, and bounds."""
-    content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml").content
-    for field, value in ({"lagThreshold": "150"} | metadata).items():
-        place = content["spec"] if field in content["spec"] or field.startswith(("min", "max")) else None
-        if place is None:
-            content["spec"]["triggers"][0]["metadata"][field] = value
-        else:
-            place[field] = value
-    return scaledobject.parse(content, "test")
+from tests.unit.foresee.groups import BUSY, CPU, EVEN, P, asking, lag_150, lag_150_with, step
 
 
 def lasting(**metadata):
@@ -49,12 +34,6 @@ def lasting(**metadata):
     given = {field: value for field, value in given.items() if value is not None}
     content["spec"]["triggers"] = [{"type": "external", "metadata": given}]
     return scaledobject.parse(content, "test")
-
-
-def step(rate, spike, baseline=150.0, hold=600.0, duration=960.0):
-    """A step from ``rate`` to ``spike`` events/s and back."""
-    steps = (Step(0, rate, "baseline"), Step(baseline, spike, "spike"), Step(baseline + hold, rate, "drain"))
-    return Profile(steps, duration)
 
 
 @given(st.integers(1, 60), st.lists(st.integers(0, 70), min_size=1, max_size=8))
@@ -458,100 +437,6 @@ def test_what_is_not_simulated_is_refused():
         simulate(TWO, lag_150_with(by_topic, alone=True))
     with pytest.raises(InputError, match=r"begins_at of the profile: None is not allowed; allowed: the time of day at which"):
         simulate(here, timed())
-
-
-CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
-BUSY = Footprint(request_m=500, each_ms=5.0)  # at 100 messages/s a pod takes what it requests, and 18 millicores
-
-
-def lag_150_with(*others, alone=False):
-    """lag_150 with more triggers after its own; ``alone``: in its place."""
-    content = lag_150().content
-    content["spec"]["triggers"] = [*([] if alone else content["spec"]["triggers"]), *others]
-    return scaledobject.parse(content, "so.yaml")
-
-
-def asking(query, threshold):
-    """A prometheus trigger."""
-    return {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": query, "threshold": str(threshold)}}
-
-
-def weighing(mebibytes):
-    """A memory trigger."""
-    return {"type": "memory", "metricType": "AverageValue", "metadata": {"value": f"{mebibytes}Mi"}}
-
-
-def used(footprint, rate=180, spike=1800, **consumers):
-    """A long step for pods that use as much as ``footprint`` says."""
-    traffic = step(rate, spike, duration=2400)
-    return Situation(traffic, EVEN, Consumers(100.0, 3.0, footprint=footprint, **consumers))
-
-
-def test_cpu_asks_for_pods_where_messages_cost_cpu():
-    """5 ms of CPU a message and 18 m at rest, at 70 % of 500 m: 1,100/s are 5,500 m, and 17 pods take 5,806 m."""
-    curve = simulate(used(BUSY, 180, 1100), lag_150_with(CPU, alone=True))
-    at_rest = int(curve.replicas[np.searchsorted(curve.t, 700.0)])
-    use = (1100 * 5 / at_rest + 18) / 500
-    assert 0.9 * 0.7 <= use <= 1.1 * 0.7
-    assert curve.replicas[-1] == 4
-
-
-def test_cpu_does_not_see_a_backlog_of_pods_that_wait():
-    """Where a message costs no CPU the group stays at its floor, whatever its lag, and lag beside it scales as it did."""
-    idle = used(Footprint(request_m=100, each_ms=0.0032))
-    alone = simulate(idle, lag_150_with(CPU, alone=True))
-    assert (alone.changes, alone.peak_lag > 100_000) == ([], True)
-    beside, lag = simulate(idle, lag_150_with(CPU)), simulate(idle, lag_150())
-    assert (beside.peak_lag, beside.replicas.max(), beside.replicas[-1]) == (lag.peak_lag, 24, 4)
-
-
-@pytest.mark.parametrize("first", ["kafka", "cpu"])
-def test_the_order_of_the_triggers_changes_nothing(first):
-    """KEDA sorts the HPA's metrics by type, and the largest proposal wins."""
-    triggers = [lag_150().content["spec"]["triggers"][0], CPU]
-    scaled = lag_150_with(*(triggers if first == "kafka" else triggers[::-1]), alone=True)
-    curve = simulate(used(BUSY), scaled)
-    assert curve.replicas.max() == 24
-    assert curve.changes == simulate(used(BUSY), lag_150_with(CPU)).changes
-
-
-def test_memory_asks_for_pods_for_ever_where_an_idle_pod_is_above_its_target():
-    """60 MiB a pod at a target of 16: each pod asks for three more, with no traffic at all."""
-    curve = simulate(used(BUSY, 0, 0), lag_150_with(weighing(16)))
-    assert [(one.before, one.after) for one in curve.log] == [(4, 12), (12, 24)]
-
-
-def test_memory_at_what_a_pod_holds_keeps_the_pods_that_lag_took():
-    """60 MiB a pod at a target of 60: no pod more, and none is given back. At 120 the group comes back to its floor."""
-    at_target, above = (simulate(used(BUSY), lag_150_with(weighing(size))) for size in (60, 120))
-    assert at_target.replicas[: np.searchsorted(at_target.t, 150.0)].max() == 4
-    assert (at_target.replicas.max(), at_target.replicas[-1]) == (24, 24)
-    assert (above.replicas.max(), above.replicas[-1]) == (24, 4)
-
-
-def test_a_query_on_lag_is_the_kafka_trigger():
-    """At the same threshold, as long as no partition limits either."""
-    query = 'sum( kafka_consumergroup_lag{consumergroup="enrich"} )'
-    asked = simulate(used(None), lag_150_with(asking(query, 150), alone=True))
-    assert asked.changes == simulate(used(None), lag_150()).changes
-
-
-def test_a_query_on_arrivals_asks_for_the_rate_over_the_threshold():
-    """1,800/s at 170 a pod: 11, though a backlog is there, and as many at every sync of the spike's second half."""
-    asked = asking('sum(rate(kafka_topic_partition_current_offset{namespace="enrich"}[1m]))', 170)
-    curve = simulate(used(None), lag_150_with(asked, alone=True))
-    half = (curve.t > 450) & (curve.t < 750)
-    assert set(curve.replicas[half].tolist()) == {11}
-    assert curve.peak_lag > 100_000
-
-
-def test_before_its_start_a_profile_counts_as_its_first_rate():
-    """A window that reaches before 0 s sees the baseline, and neither nothing nor a spike."""
-    (trigger,) = lag_150_with(asking("sum(rate(kafka_topic_partition_current_offset[5m]))", 1), alone=True).triggers
-    value = sources.query_of(trigger, Arrivals(step(180, 1800)), "so.yaml")
-    nothing = np.zeros(P)
-    seen = [value(Seen(now, nothing, nothing, nothing, [])) for now in (0.0, 100.0, 150.0, 300.0, 450.0)]
-    assert seen == pytest.approx([180, 180, 180, (180 + 1800) / 2, 1800])
 
 
 SEVEN = datetime(2026, 1, 15, 7, 54, tzinfo=UTC)

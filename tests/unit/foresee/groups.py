@@ -1,0 +1,45 @@
+"""Policies, traffic and pods that the tests of the simulator share."""
+
+import numpy as np
+
+from lab import paths
+from lab.foresee.usage import Footprint
+from lab.spec import policy, scaledobject
+from lab.spec.profile import Profile, Step
+
+P = 24
+EVEN = np.full(P, 1 / P)
+
+
+def lag_150(**metadata):
+    """The committed policy lag-4500 with a lagThreshold of 150, other metadata of its trigger, and bounds."""
+    content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml").content
+    for field, value in ({"lagThreshold": "150"} | metadata).items():
+        place = content["spec"] if field in content["spec"] or field.startswith(("min", "max")) else None
+        if place is None:
+            content["spec"]["triggers"][0]["metadata"][field] = value
+        else:
+            place[field] = value
+    return scaledobject.parse(content, "test")
+
+
+def step(rate, spike, baseline=150.0, hold=600.0, duration=960.0):
+    """A step from ``rate`` to ``spike`` events/s and back."""
+    steps = (Step(0, rate, "baseline"), Step(baseline, spike, "spike"), Step(baseline + hold, rate, "drain"))
+    return Profile(steps, duration)
+
+
+CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
+BUSY = Footprint(request_m=500, each_ms=5.0)  # at 100 messages/s a pod takes what it requests, and 18 millicores
+
+
+def lag_150_with(*others, alone=False):
+    """lag_150 with more triggers after its own; ``alone``: in its place."""
+    content = lag_150().content
+    content["spec"]["triggers"] = [*([] if alone else content["spec"]["triggers"]), *others]
+    return scaledobject.parse(content, "so.yaml")
+
+
+def asking(query, threshold):
+    """A prometheus trigger."""
+    return {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": query, "threshold": str(threshold)}}

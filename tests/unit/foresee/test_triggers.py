@@ -1,0 +1,90 @@
+"""The triggers that look at something else than the group's lag: the use of pods, and queries."""
+
+import numpy as np
+import pytest
+
+from lab.foresee import sources
+from lab.foresee.curve import Arrivals
+from lab.foresee.group import Consumers, Seen
+from lab.foresee.simulate import simulate
+from lab.foresee.situation import Situation
+from lab.foresee.usage import Footprint
+from tests.unit.foresee.groups import BUSY, CPU, EVEN, P, asking, lag_150, lag_150_with, step
+
+
+def weighing(mebibytes):
+    """A memory trigger."""
+    return {"type": "memory", "metricType": "AverageValue", "metadata": {"value": f"{mebibytes}Mi"}}
+
+
+def used(footprint, rate=180, spike=1800, **consumers):
+    """A long step for pods that use as much as ``footprint`` says."""
+    traffic = step(rate, spike, duration=2400)
+    return Situation(traffic, EVEN, Consumers(100.0, 3.0, footprint=footprint, **consumers))
+
+
+def test_cpu_asks_for_pods_where_messages_cost_cpu():
+    """5 ms of CPU a message and 18 m at rest, at 70 % of 500 m: 1,100/s are 5,500 m, and 17 pods take 5,806 m."""
+    curve = simulate(used(BUSY, 180, 1100), lag_150_with(CPU, alone=True))
+    at_rest = int(curve.replicas[np.searchsorted(curve.t, 700.0)])
+    use = (1100 * 5 / at_rest + 18) / 500
+    assert 0.9 * 0.7 <= use <= 1.1 * 0.7
+    assert curve.replicas[-1] == 4
+
+
+def test_cpu_does_not_see_a_backlog_of_pods_that_wait():
+    """Where a message costs no CPU the group stays at its floor, whatever its lag, and lag beside it scales as it did."""
+    idle = used(Footprint(request_m=100, each_ms=0.0032))
+    alone = simulate(idle, lag_150_with(CPU, alone=True))
+    assert (alone.changes, alone.peak_lag > 100_000) == ([], True)
+    beside, lag = simulate(idle, lag_150_with(CPU)), simulate(idle, lag_150())
+    assert (beside.peak_lag, beside.replicas.max(), beside.replicas[-1]) == (lag.peak_lag, 24, 4)
+
+
+@pytest.mark.parametrize("first", ["kafka", "cpu"])
+def test_the_order_of_the_triggers_changes_nothing(first):
+    """KEDA sorts the HPA's metrics by type, and the largest proposal wins."""
+    triggers = [lag_150().content["spec"]["triggers"][0], CPU]
+    scaled = lag_150_with(*(triggers if first == "kafka" else triggers[::-1]), alone=True)
+    curve = simulate(used(BUSY), scaled)
+    assert curve.replicas.max() == 24
+    assert curve.changes == simulate(used(BUSY), lag_150_with(CPU)).changes
+
+
+def test_memory_asks_for_pods_for_ever_where_an_idle_pod_is_above_its_target():
+    """60 MiB a pod at a target of 16: each pod asks for three more, with no traffic at all."""
+    curve = simulate(used(BUSY, 0, 0), lag_150_with(weighing(16)))
+    assert [(one.before, one.after) for one in curve.log] == [(4, 12), (12, 24)]
+
+
+def test_memory_at_what_a_pod_holds_keeps_the_pods_that_lag_took():
+    """60 MiB a pod at a target of 60: no pod more, and none is given back. At 120 the group comes back to its floor."""
+    at_target, above = (simulate(used(BUSY), lag_150_with(weighing(size))) for size in (60, 120))
+    assert at_target.replicas[: np.searchsorted(at_target.t, 150.0)].max() == 4
+    assert (at_target.replicas.max(), at_target.replicas[-1]) == (24, 24)
+    assert (above.replicas.max(), above.replicas[-1]) == (24, 4)
+
+
+def test_a_query_on_lag_is_the_kafka_trigger():
+    """At the same threshold, as long as no partition limits either."""
+    query = 'sum( kafka_consumergroup_lag{consumergroup="enrich"} )'
+    asked = simulate(used(None), lag_150_with(asking(query, 150), alone=True))
+    assert asked.changes == simulate(used(None), lag_150()).changes
+
+
+def test_a_query_on_arrivals_asks_for_the_rate_over_the_threshold():
+    """1,800/s at 170 a pod: 11, though a backlog is there, and as many at every sync of the spike's second half."""
+    asked = asking('sum(rate(kafka_topic_partition_current_offset{namespace="enrich"}[1m]))', 170)
+    curve = simulate(used(None), lag_150_with(asked, alone=True))
+    half = (curve.t > 450) & (curve.t < 750)
+    assert set(curve.replicas[half].tolist()) == {11}
+    assert curve.peak_lag > 100_000
+
+
+def test_before_its_start_a_profile_counts_as_its_first_rate():
+    """A window that reaches before 0 s sees the baseline, and neither nothing nor a spike."""
+    (trigger,) = lag_150_with(asking("sum(rate(kafka_topic_partition_current_offset[5m]))", 1), alone=True).triggers
+    value = sources.query_of(trigger, Arrivals(step(180, 1800)), "so.yaml")
+    nothing = np.zeros(P)
+    seen = [value(Seen(now, nothing, nothing, nothing, [])) for now in (0.0, 100.0, 150.0, 300.0, 450.0)]
+    assert seen == pytest.approx([180, 180, 180, (180 + 1800) / 2, 1800])
