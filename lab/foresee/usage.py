@@ -17,7 +17,8 @@ from lab.spec.workload import Workload
 MIB = 2**20
 # CPU of a message in the consumer, s, and of a consumer at work, cores, whatever its rate (docs/decisions/41 and 46).
 CONSUMED, AT_WORK = 3.2e-6, 0.018
-POD_MEMORY = 60 * MIB  # resident
+POD_MEMORY = 60 * MIB  # resident at most: with a deep backlog, whose messages it fetches ahead
+HELD = 31 * MIB  # resident where it keeps up, idle or at work (docs/decisions/64)
 LIMIT_M = 1000.0  # millicores: a pod computes on one thread, and its limit is one core
 LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of a controller is as long
 
@@ -61,7 +62,7 @@ class MetricsServer:
         """Take the sample at ``now``, when ``pods`` pods have processed ``served`` messages since 0 s."""
         rate = (served - self._served) / self._every_s / pods if pods else 0.0
         self._samples, self._served, self._at = self._samples + 1, served, now
-        milli = {CPU: round(self._footprint.cpu_m(rate)), MEMORY: POD_MEMORY * 1000}
+        milli = {CPU: round(self._footprint.cpu_m(rate)), MEMORY: HELD * 1000}
         self._sample = {resource: hpa.Usage(value, now, self._every_s) for resource, value in milli.items()}
 
     def usage(self, resource: str, joined: Sequence[float]) -> dict[str, hpa.Usage]:

@@ -19,9 +19,19 @@ lagThreshold asks for, by a tenth: refuted by more or fewer. It is behind by mor
 not: refuted by the opposite of either. Neither group is at maxReplicaCount by then, which would hide what is asked for: the
 control. Nothing is lost or doubled, on either topic.
 
+Memory beside lag. What a consumer holds hardly depends on its work: 30 MiB idle, 31 at 100 events/s. The HPA compares that
+with the target, and within a tenth of it proposes the replicas that there are. So a memory trigger at what a pod holds (31Mi)
+takes no pod by itself, and keeps for ever those that lag took. At a third more (40Mi) it proposes 0.76 of them, rounded up,
+once each scale-down window: a group of 24 is on its way down for three quarters of an hour. Method: one 10x burst and half an
+hour of quiet (profile ``one-burst``), each beside a group of lag alone on the same events. Asserted: with 31Mi the group
+gives back no pod; refuted by one scale-down. With 40Mi it is above its floor at the end, by 4 pods as the simulator
+foretells; refuted by a group at its floor. Controls: lag alone comes back to its floor, and no memory trigger takes a pod
+before the burst.
+
 The first run, a pilot, gave no verdict: decision 61. The control was added after it. In the second run the control fell: a 10x
 step sends both groups to maxReplicaCount. The climb was added then, with the same bounds, and the step stays. Two claims fell
 on it. The test on two topics came after that, with the same bounds. It has been run once.
+Of memory there was a pilot at 16Mi: it took all pods before any traffic, so the trial did not come to its baseline.
 """
 
 import itertools
@@ -44,6 +54,7 @@ from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("16 Several triggers")]
 
+MEMORY, ALONE = "lag and memory", "lag alone"
 CLIMB = "11 pods of 100 events/s take 1,100, and 24 are allowed"
 HALVES, TOPICS = ({f"{each} each": f"{kind}-{each}" for each in (4500, 2250)} for kind in ("halves", "topics"))
 
@@ -125,3 +136,65 @@ def compare(trials, evidence, profile, policies, workload, needed):
             source="the pinned Go code of the HPA (tests/oracles)",
         )
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@allure.story("A memory trigger at what a pod holds, beside the lag")
+def test_memory_keeps_the_pods_that_lag_took(trials, evidence):
+    """A burst and half an hour of quiet, with a target that each pod is within a tenth of, idle or at work."""
+    found = beside_lag(trials, evidence, "lag-4500-memory-31mi")
+
+    with evidence.of(found) as claim:
+        claim_comparable(claim, found)
+        claim(
+            scale_events(found[MEMORY]).scale_downs == 0,
+            "a memory target that a pod comes within a tenth of gives back no pod that lag took",
+            source="Kubernetes' docs: within the tolerance the HPA keeps the replicas; the simulator has no scale-down",
+        )
+
+
+@allure.story("A memory trigger at a third more than a pod holds, beside the lag")
+def test_memory_holds_the_way_down_up(trials, evidence):
+    """The same burst and quiet, with a target that each pod is a quarter below."""
+    found = beside_lag(trials, evidence, "lag-4500-memory-40mi")
+
+    with evidence.of(found) as claim:
+        claim_comparable(claim, found)
+        claim(
+            scale_events(found[MEMORY]).above_floor_at_end > 0,
+            "half an hour of quiet is too short for a memory target of a third more than a pod holds",
+            source="the simulator: 4 pods above the floor; each scale-down window ends with ceil(0.76 of the replicas)",
+        )
+
+
+def beside_lag(trials, evidence, policy):
+    """The duet of ``policy`` and lag alone on one burst, as runs by name."""
+    plan = {"profile": "one-burst", "workload": slim(), "until": REPLAYED}
+    found = dict(zip((MEMORY, ALONE), trials.duet(plan | {"policy": policy}, plan | {"policy": "lag-4500"}), strict=True))
+    for name, runs in found.items():
+        events = scale_events(runs)
+        figures = {"most replicas": events.most_replicas, "above the floor at the end": events.above_floor_at_end}
+        evidence.report(name, figures | {"scale-downs": events.scale_downs, "pod-minutes": cost(runs).pod_minutes})
+    return found
+
+
+def claim_comparable(claim, found):
+    """The controls and invariants of lag and memory beside lag alone."""
+    claim(
+        scale_events(found[ALONE]).above_floor_at_end == 0,
+        "lag alone gives its pods back within the quiet",
+        kind="control",
+        source="arithmetic: a window of 300 s and three halvings of a minute",
+    )
+    claim(
+        scale_events(found[MEMORY]).above_floor_at_baseline == 0,
+        "the memory trigger takes no pod before the burst",
+        kind="control",
+        source="the experiment's design: the target is no less than what a pod holds",
+    )
+    claim(
+        smallest(agreement(runs).agreement for runs in found.values()) == 100,
+        "every sync follows from the largest proposal",
+        kind="invariant",
+        source="the pinned Go code of the HPA (tests/oracles)",
+    )
+    claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)

@@ -52,14 +52,14 @@ def test_the_order_of_the_triggers_changes_nothing(first):
 
 
 def test_memory_asks_for_pods_for_ever_where_an_idle_pod_is_above_its_target():
-    """60 MiB a pod at a target of 16: each pod asks for three more, with no traffic at all."""
-    curve = simulate(used(BUSY, 0, 0), lag_150_with(weighing(16)))
+    """31 MiB a pod at a target of 8: each pod asks for three more, with no traffic at all."""
+    curve = simulate(used(BUSY, 0, 0), lag_150_with(weighing(8)))
     assert [(one.before, one.after) for one in curve.log] == [(4, 12), (12, 24)]
 
 
 def test_memory_at_what_a_pod_holds_keeps_the_pods_that_lag_took():
-    """60 MiB a pod at a target of 60: no pod more, and none is given back. At 120 the group comes back to its floor."""
-    at_target, above = (simulate(used(BUSY), lag_150_with(weighing(size))) for size in (60, 120))
+    """31 MiB a pod at a target of 31: no pod more, and none is given back. At 120 the group comes back to its floor."""
+    at_target, above = (simulate(used(BUSY), lag_150_with(weighing(size))) for size in (31, 120))
     assert at_target.replicas[: np.searchsorted(at_target.t, 150.0)].max() == 4
     assert (at_target.replicas.max(), at_target.replicas[-1]) == (24, 24)
     assert (above.replicas.max(), above.replicas[-1]) == (24, 4)
