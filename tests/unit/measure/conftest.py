@@ -17,7 +17,7 @@ SPIKE, END = 1000.0, 1020.0
 
 
 def deployment(t, desired, ready):
-    """A watch event of the consumer Deployment."""
+    """A watch event of the consumer Deployment, whose pods exist at once."""
     item = {"spec": {"replicas": desired}, "status": {"replicas": desired, "readyReplicas": ready}}
     return {"t": t, "kind": "Deployment", "name": "consumer", "event": "MODIFIED", "object": json.dumps(item)}
 
