@@ -5,10 +5,12 @@ Deployment, the text says, the two HPAs fight.
 
 Method. Riders wait for quotes and for drivers. In one namespace there are the riders' API with a plain HPA on CPU, matching
 with a Prometheus trigger, and a Deployment with two scalers. Beside the trial KEDA's admission webhook is asked for such a
-Deployment in either order.
+Deployment in either order. The text has the riders' API on HTTP requests per second: a second trial has it so, by a Prometheus
+trigger of 12 requests/s a pod in place of the HPA on CPU.
 
 Asserted. Matching follows the formula at rest, the plain HPA works beside it, and the two HPAs of one Deployment don't fight:
-both report AmbiguousSelector and neither decides. KEDA refuses the second scaler where it sees it.
+both report AmbiguousSelector and neither decides. KEDA refuses the second scaler where it sees it. 50 quotes per second are for
+five pods of the API, ceil(50 / 12); refuted by more or fewer at rest.
 """
 
 import copy
@@ -61,7 +63,12 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
         workload=TRIPS,
         partitions=claims.PARTITIONS,
         until=REPLAYED,
-        beside=("ridehailing/rider-api", "ridehailing/driver-matching", "ridehailing/contested"),
+        beside=(
+            "ridehailing/rider-api",
+            "ridehailing/rider-api-on-cpu",
+            "ridehailing/driver-matching",
+            "ridehailing/contested",
+        ),
         driver="ridehailing/riders",
     )
     matching = at_rest(record, "keda-hpa-driver-matching-scaler", "spike")
@@ -99,6 +106,39 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
         for hpa in HPAS:
             for kind, status, reason, text in conditions(record, hpa):
                 evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
+
+
+@allure.story("The riders' API on requests per second")
+def test_rider_api_scales_on_requests(trials, evidence):
+    """The same riders; both services scale on what they are asked, by Prometheus."""
+    record = trials.run(
+        profile="trips-rides",
+        policy=policy("trip-analytics"),
+        workload=TRIPS,
+        partitions=claims.PARTITIONS,
+        until=REPLAYED,
+        beside=("ridehailing/rider-api", "ridehailing/rider-api-on-requests", "ridehailing/driver-matching"),
+        driver="ridehailing/riders",
+    )
+    api = at_rest(record, "keda-hpa-rider-api-scaler", "spike")
+    figures = {"requests/s, mean": api.total, "replicas": api.replicas, "most": replicas(record, "rider-api").most}
+    evidence.report("rider-api under 50 quotes/s", figures | {"pod-minutes": pod_minutes(record, "rider-api")})
+
+    with evidence.of(record) as claim:
+        claim(api.replicas == 5, "50 quotes per second get five pods", source="text 4: request-driven; ceil(50 / 12)")
+        claim(
+            api.off_formula == 0,
+            "at rest every status follows ceil(requests per second / 12)",
+            kind="invariant",
+            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
+        claim(
+            replicas(record, "driver-matching").most == 5,
+            "matching scales on its own queue beside it",
+            source="text 4: ceil(500 / 100)",
+        )
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+        claim(load(record).failures == 0, "every request succeeds, quotes too", source="text 4: every request")
 
 
 @allure.story("Side by side")

@@ -1,6 +1,8 @@
 """``python -m tests.scenarios.ride_hailing.programs.riders``: the riders' API: synchronous, and what it costs is CPU.
 
 GET /api/quote?ride=N    200 with a price that takes ``--quote-ms`` of CPU to find
+
+``rider_api_requests_total`` counts the requests: what the text scales this service on.
 """
 
 from __future__ import annotations
@@ -12,17 +14,20 @@ from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
+from prometheus_client import Counter
 
 from lab.flags import number
 from tests.scenarios.ride_hailing.programs import service
 
 SERVICE = "rider-api"
+REQUESTS = Counter("rider_api_requests_total", "Requests for a quote")
 
 
 def application(quote_s: float) -> web.Application:
     """The service's route; a quote takes ``quote_s`` seconds of CPU."""
 
     async def quote(request: web.Request) -> web.Response:
+        REQUESTS.inc()
         ride = request.query.get("ride", "")
         if not ride.isdecimal():
             return web.json_response({"error": f"ride: {ride!r} is not allowed; allowed: a whole number"}, status=422)

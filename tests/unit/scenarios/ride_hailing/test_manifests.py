@@ -19,6 +19,10 @@ from tests.scenarios.ride_hailing.programs import service
 FOLDER = paths.MANIFESTS / "ridehailing"
 POLICIES = ("trip-analytics", "trip-analytics-tenth", "fare-reconciliation", "fare-reconciliation-slow-down")
 BESIDE = ("ingestion", "analytics", "pipeline", "rider-api", "driver-matching", "contested")
+SCALERS = {
+    "rider-api-on-cpu": ("HorizontalPodAutoscaler", "rider-api"),
+    "rider-api-on-requests": ("ScaledObject", "rider-api-scaler"),
+}
 LONGEST = 63  # a namespace
 
 
@@ -64,7 +68,8 @@ def test_a_trial_adopts_the_authors_scaledobject(name):
     assert len(f"trial-{chosen.id}-abcd") <= LONGEST
 
 
-def test_what_stands_beside_is_read_with_the_trial():
+@pytest.mark.parametrize("scaler", SCALERS)
+def test_what_stands_beside_is_read_with_the_trial(scaler):
     """Deployments, HPAs and ScaledObjects of each, compressed like the trial's own policy."""
     chosen = inputs.read(
         "trips-rides",
@@ -74,7 +79,7 @@ def test_what_stands_beside_is_read_with_the_trial():
         scales.load("medium"),
         "binary",
         partitions=20,
-        beside=tuple(f"ridehailing/{name}" for name in BESIDE),
+        beside=tuple(f"ridehailing/{name}" for name in (*BESIDE, scaler)),
         driver="ridehailing/riders",
     )
     applied = objects.applied(chosen, chosen.environment("127.0.0.1:1", "run"))
@@ -82,7 +87,7 @@ def test_what_stands_beside_is_read_with_the_trial():
     for name in BESIDE:
         assert ("Deployment", name) in names
     assert ("ScaledObject", "driver-matching-scaler") in names
-    assert ("HorizontalPodAutoscaler", "rider-api") in names
+    assert [name for name in SCALERS.values() if name in names] == [SCALERS[scaler]]
     assert objects.producer(chosen)["metadata"]["name"] == "producer"
 
 
