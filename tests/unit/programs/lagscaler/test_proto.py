@@ -1,10 +1,11 @@
-"""The generated messages are what the committed proto generates."""
+"""The generated messages are what the committed proto generates, and what they can't carry."""
 
 from pathlib import Path
 
 from grpc_tools import protoc
 
 from lab.programs import lagscaler
+from lab.programs.lagscaler import externalscaler_pb2 as pb
 
 FOLDER = Path(lagscaler.__file__).parent
 ROOT = FOLDER.parents[2]
@@ -17,3 +18,19 @@ def test_generating_again_gives_the_same_bytes(tmp_path):
     assert protoc.main(flags) == 0
     for name in ("externalscaler_pb2.py", "externalscaler_pb2.pyi"):
         assert (tmp_path / "lab" / "programs" / "lagscaler" / name).read_bytes() == (FOLDER / name).read_bytes()
+
+
+def fields(message):
+    """The names of a message's fields."""
+    return sorted(field.name for field in message.DESCRIPTOR.fields)
+
+
+def test_an_answer_has_no_timestamp():
+    """The text's GetMetrics response has one beside name and value."""
+    assert fields(pb.MetricValue) == ["metricName", "metricValue", "metricValueFloat"]
+
+
+def test_a_scaler_is_told_of_no_replicas_and_of_no_scaling():
+    """So a pause that begins with a scaling, as the text has it, is not a scaler's to keep."""
+    assert fields(pb.ScaledObjectRef) == ["name", "namespace", "scalerMetadata"]
+    assert fields(pb.GetMetricsRequest) == ["metricName", "scaledObjectRef"]
