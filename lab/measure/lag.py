@@ -1,4 +1,4 @@
-"""Lag: its peak, its growth, its level at the end of a held spike, and its value at given moments."""
+"""Lag: its peak, its growth, its swing between commits, its level at the end of a spike, and its value at given moments."""
 
 from __future__ import annotations
 
@@ -106,6 +106,20 @@ def growth(record: Record, phase: str, last: float = 1.0) -> float:
     """
     start, end = record.span(phase)
     return slope(record.lag_within(end - last * (end - start), end))
+
+
+@quantity("s", "highest less lowest lag at the baseline, over the rate of arrival")
+def swing(record: Record) -> float:
+    """How much a steady group's lag goes up and down, in s of traffic: it rises until the next commit.
+
+    Of the baseline's second half, as in the first one consumers may still begin to commit. There is no data for fewer than
+    three samples, and without traffic.
+    """
+    phase = record.phases.iloc[0]
+    seen = record.lag_within((phase["start"] + phase["end"]) / 2, phase["end"])["lag"]
+    if (rate := record.profile.steps[0].rate) <= 0:
+        raise NoData("no traffic at the baseline")
+    return float(seen.max() - seen.min()) / rate
 
 
 LAST = 1 / 3  # the part of the spike that is judged; in the rest of it the group may react

@@ -1,12 +1,13 @@
-"""What one graph answers, and the control plane's CPU, on records in which both are known."""
+"""What one graph answers, lag between commits, and the control plane's CPU, on records in which they are known."""
 
 import pandas as pd
 import pytest
 
 from lab.measure.controlplane import CONTROL_PLANE, control_plane_cpu
+from lab.measure.lag import swing
 from lab.measure.tuning import missing, one_graph
 
-from .built import lags, record, replicas
+from .built import lags, profile, record, replicas
 
 
 def graph(folder, *steps, lag, end=100):
@@ -43,6 +44,14 @@ def test_pods_that_exist_and_are_not_ready_are_current(tmp_path):
     """The HPA's current replicas do not show how long a pod starts."""
     found = one_graph(graph(tmp_path, (0, 4, 4), (10, 8, 4), (40, 8, 8), lag={0: 5, 20: 9}))
     assert (found.uncreated_pod_s.number, found.unready_pod_s.number) == (0, 4 * 30)
+
+
+def test_lag_swings_by_what_comes_between_two_commits(tmp_path):
+    """5 messages at 1/s in the baseline's second half; what was before, and the burst, do not count."""
+    inputs, told = profile(0, 60, (0, "baseline"), (40, "burst"))
+    curve = {1: 30, 21: 0, 24: 3, 26: 5, 27: 0, 31: 4, 50: 900}
+    found = swing(record(tmp_path, inputs=inputs, times={"ended": 60}, group_events=told, samples=lags(curve)))
+    assert found.number == 5
 
 
 def read(folder, *, processes=CONTROL_PLANE, times=(0, 10, 20)):
