@@ -47,6 +47,7 @@ from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.drain import drain_time
 from lab.measure.lag import swing
 from lab.measure.lateness import behind
+from lab.measure.reading import readings
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from lab.model.hpa import DEFAULTS
@@ -126,7 +127,9 @@ def report_price(evidence, found):
         figures = {"flips": events.flips, "scaling events": events.scale_ups + events.scale_downs}
         figures |= {"rebalances": rebalances(runs).rebalances, "pod-minutes": cost(runs).pod_minutes}
         figures |= {"late (s)": behind(runs, TIME_BEHIND_S), "drain (s)": drain_time(runs)}
-        evidence.report(name, figures | {"lag swings by (s of traffic)": swing(runs)})
+        seen = readings(runs)
+        figures |= {"lag swings by (s of traffic)": swing(runs), "of that the HPA reads in a burst": seen.share}
+        evidence.report(name, figures | {"read in each burst (s of traffic)": seen.renewing_s})
 
 
 def calmest(found):
