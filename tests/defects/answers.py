@@ -38,7 +38,7 @@ ANSWERS = (
     Answer(
         question="How do I end flapping on lag?",
         threads=("kedacore/keda#1556",),
-        answer="A window that outlasts all bursts hides it. A tolerance does where each sync of the HPA reads enough messages in flight.",
+        answer="A window that outlasts all bursts hides it. A tolerance ends it at quick, and not at real time.",
         where=f"{EXPERIMENTS}/test_5_flapping.py",
     ),
     Answer(
