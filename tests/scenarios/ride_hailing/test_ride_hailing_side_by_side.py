@@ -11,6 +11,9 @@ trigger of 12 requests/s a pod in place of the HPA on CPU.
 Asserted. Matching follows the formula at rest, the plain HPA works beside it, and the two HPAs of one Deployment don't fight:
 both report AmbiguousSelector and neither decides. KEDA refuses the second scaler where it sees it. 50 quotes per second are for
 five pods of the API, ceil(50 / 12); refuted by more or fewer at rest.
+
+An invariant of the first session is gone: that every status at rest follows the formula, as matching's do. A rate over 10 s goes
+up and down, and where it asks for fewer pods the scale-down window keeps them. It was off by 1 and 2 pods, in 3 of 3 runs.
 """
 
 import copy
@@ -126,12 +129,6 @@ def test_rider_api_scales_on_requests(trials, evidence):
 
     with evidence.of(record) as claim:
         claim(api.replicas == 5, "50 quotes per second get five pods", source="text 4: request-driven; ceil(50 / 12)")
-        claim(
-            api.off_formula == 0,
-            "at rest every status follows ceil(requests per second / 12)",
-            kind="invariant",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
-        )
         claim(
             replicas(record, "driver-matching").most == 5,
             "matching scales on its own queue beside it",
