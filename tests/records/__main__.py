@@ -18,7 +18,7 @@ from lab.report import evidenceindex, findings
 from tests.records import EVIDENCE, FOLDER, INDEX, VERDICTS, folders
 from tests.records.choice import MOST_BYTES, Choice, choose
 from tests.records.compact import compact, size
-from tests.records.nested import SESSIONS, Said, differences, judge
+from tests.records.nested import SESSIONS, Said, differences, judge, kind
 
 LARGE = 300_000
 MOST_EVIDENCE = 25_000_000
@@ -49,10 +49,10 @@ def publish(results: Sequence[Path], folder: Path) -> None:
         raise InputError("command line", "RESULTS", len(results), "one session: its findings are one page")
     content = findings.read(results[0])
     tests = [test["id"] for test in content["tests"] if test["rows"]]  # a test without a verdict has no record
-    kinds = [name for name, (_, path) in SESSIONS.items() if all(test.startswith(path) for test in tests)]
-    if not kinds:
-        raise InputError(results[0], "tests", tests[0], f"tests of {' or '.join(path for _, path in SESSIONS.values())}")
-    session = max(kinds, key=lambda name: len(SESSIONS[name][1]))
+    scale = str(content["head"]["scale"]).partition(":")[0]
+    if (session := kind(tests, scale)) is None:
+        paths = ", ".join(f"{path} ({' '.join(options)})" for options, path in SESSIONS.values())
+        raise InputError(results[0], "tests", f"{tests[0]} at {scale}", f"tests of one of {paths}")
     keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=findings.runs(content["head"]))
     leave_out(content, folder)
     print(findings.write(content, folder))

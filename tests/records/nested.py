@@ -13,13 +13,14 @@ from typing import Any
 
 from lab import paths
 from lab.errors import LabFault
+from lab.spec.scale import QUICK
 from tests.records.plugin import ONE_RECORD
 
 TIMEOUT_S = 1800  # a minute or two on a quiet machine
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
 # The kinds of session there are: what each takes beside its tests, and where these are.
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {
-    "experiments": (["--scale=quick"], "tests/experiments"),
+    "experiments": ([f"--scale={QUICK}"], "tests/experiments"),
     "scenarios": (["--scale=medium"], "tests/scenarios"),
     "acceptance": (
         [
@@ -30,7 +31,19 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
         "tests/experiments/test_acceptance.py",
     ),
     "backlog": (["--scale=real"], "tests/experiments/test_backlog.py"),
+    "experiments at close": (["--scale=close"], "tests/experiments"),
+    "experiments at real time": (["--scale=real"], "tests/experiments"),
 }
+
+
+def kind(tests: Sequence[str], scale: str) -> str | None:
+    """The kind of session at ``scale`` that has all of ``tests``, the narrowest one; None where there is none."""
+    found = []
+    for name, (options, path) in SESSIONS.items():
+        (at,) = [option for option in options if option.startswith("--scale=")] or [f"--scale={QUICK}"]
+        if at == f"--scale={scale}" and all(test.startswith(path) for test in tests):
+            found.append(name)
+    return max(found, key=lambda name: len(SESSIONS[name][1]), default=None)
 
 
 @dataclass(frozen=True)

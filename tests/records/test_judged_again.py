@@ -16,7 +16,7 @@ from tests.records import __main__ as command
 from tests.records.__main__ import MOST_EVIDENCE
 from tests.records.choice import choose
 from tests.records.compact import compact, size
-from tests.records.nested import Said, differences, judge
+from tests.records.nested import Said, differences, judge, kind
 from tests.unit.measure.conftest import REPORTS, TRANSITIONS, build
 
 NEEDS = {"a.py::large": {"x", "y"}, "a.py::small": {"y"}, "b.py::one": {"y", "z"}, "c.py::one": {"w"}}
@@ -44,6 +44,21 @@ def committed():
 def test_committed_records_give_the_same_verdicts(session, folder, rows, repeat):
     """Every objective of every test, its number, and in how many runs it was held."""
     assert differences(rows, judge(session, folder, list(rows), repeat)) == []
+
+
+@pytest.mark.parametrize(
+    ("test", "scale", "found"),
+    [
+        ("tests/experiments/test_5_flapping.py::a", "quick", "experiments"),
+        ("tests/experiments/test_5_flapping.py::a", "real", "experiments at real time"),
+        ("tests/experiments/test_backlog.py::a", "real", "backlog"),
+        ("tests/scenarios/payments/test_payments_cpu.py::a", "medium", "scenarios"),
+        ("tests/scenarios/payments/test_payments_cpu.py::a", "real", None),
+    ],
+)
+def test_a_session_is_judged_at_its_own_scale(test, scale, found):
+    """By the narrowest kind that has its tests."""
+    assert kind([test], scale) == found
 
 
 @pytest.mark.parametrize("folder", [folder for name, folder in folders().items() if folder.parent == EVIDENCE])
