@@ -37,7 +37,7 @@ def one_graph(record: Record) -> OneGraph:
     before = lag[lag["t"] <= ups[0]]
     if before.empty:
         raise NoData("no sample of lag before the desired replicas first rose")
-    peak = float(lag.loc[lag["lag"].idxmax(), "t"])
+    peak = float(lag["t"].iloc[int(lag["lag"].argmax())])
     downs = [change.t for change in record.scalings if change.after < change.before and change.t >= peak]
     return OneGraph(
         first_rise_lag=float(before["lag"].iloc[-1]),
