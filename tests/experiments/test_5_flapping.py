@@ -21,19 +21,20 @@ event waits for more than 2 s.
 What the tolerance needs. It holds as long as the messages in flight are more than 6 % of what the pods may hold, and real
 time has fewer of them in flight than quick. ``elastic-lab plane`` foretells for real time, with 2.5 s of traffic in flight: 4
 flips at a lagThreshold of 4,500 once a pod takes 30 s or more to start, and 0 at 3,000 from 2 to 60 s. So both run beside
-each other with a start of 45 s; the test says most at ``--scale=real``. A flip at 3,000 refutes the model and the cure. A
+each other with a start of 45 s. The test is meant for ``--scale=real``. A flip at 3,000 refutes the model and the cure. A
 flip at 4,500 refutes the tolerance as this lab recommended it.
 
 What the HPA reads between two commits. The first run of that at real time flipped at both lagThresholds. Lag rises until the
-next commit, by 5 s of traffic, and pods that started together commit together. The HPA syncs every 15 s, three commits later:
+next commit, by 5 s of traffic. Pods that started together commit together. The HPA syncs every 15 s, three commits later. So
 it reads the same point of each rise for a whole burst, high or low. Commits every 4 s are out of step with it: four syncs
-read four points, a second apart, and one of them reads more than the 2.16 s of traffic that 6 % at 3,000 are. So 3,000 with
-commits every 4 s does not flip; one flip refutes it. Beside it runs the same with 5 s. A lower lagThreshold does as well: 6 %
-at 1,500 are 1.08 s of traffic, and at real time no point of a rise was below 1.4 s. One flip refutes it. Quick does not show
-this: there a sync is late by as much as a commit takes. ``--scale=close`` does, and that run was foretold so: 0 flips at 4 s
-and at 1,500, and more at 3,000 with 5 s. The first run at close had 0 flips on both sides, so it tells the two apart no more
-than quick does, and one at real time is to decide. The real-time run has points of 0.85 s too, so 1,500 may fail for a few
-bursts.
+read four points, a second apart. One of them reads more than 2.16 s of traffic, which are 6 % at 3,000. So 3,000 with commits
+every 4 s does not flip; one flip refutes it. The same with 5 s runs beside it. At 1,500, 6 % are 1.08 s of traffic. In the
+trials of the scale session no point of a rise was below 1.4 s, so 1,500 does not flip either; one flip refutes it.
+
+Foretold for ``--scale=close``, before its run: 0 flips at 4 s and at 1,500, and more at 3,000 with 5 s. Its first run had 0
+flips on both sides of the first pair, so the last forecast fell. A run at real time is to decide. At quick a sync is late by
+as much as a commit takes, so quick can't. Points of 0.85 s were found later, in the run at real time: 1,500 may fail for a
+few bursts.
 """
 
 import itertools

@@ -12,9 +12,9 @@ Asserted. Matching follows the formula at rest, the plain HPA works beside it, a
 both report AmbiguousSelector and neither decides. KEDA refuses the second scaler where it sees it. 50 quotes per second are for
 five pods of the API, ceil(50 / 12); refuted by more or fewer at rest.
 
-An invariant of the first session is gone: that every status at rest follows the formula, as matching's do. A rate over 10 s
-goes up and down, and where it asks for fewer pods the scale-down window keeps them. It was off by 1 and 2 pods, in 3 of 3
-runs.
+The first session had one invariant more, and it fell in 3 of 3 runs: that every status at rest follows the formula, as those
+of matching do. A rate over 10 s goes up and down, and the scale-down window keeps the pods that a low reading does not ask
+for.
 """
 
 import copy
