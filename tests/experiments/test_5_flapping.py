@@ -44,25 +44,19 @@ import allure
 import pytest
 
 from lab.judge.aggregate import median
-from lab.judge.bounds import TIME_BEHIND_S
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.drain import drain_time
-from lab.measure.lag import swing
-from lab.measure.lateness import behind
-from lab.measure.reading import readings
-from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from lab.model.hpa import DEFAULTS
 from lab.spec.inputs import REPLAYED
+from tests.experiments.flapping import SLOW_START, TEN_BURSTS, report_price
 from tests.experiments.workloads import light, slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("5 Flapping")]
 
 PATIENT, TOLERANT = "900 s", "300 s, tolerance 0.94"
-TEN = {"profile": "ten-bursts", "workload": slim()}
 STEP_S = {"in step": 5.0, "out of step": 4.0}  # between two commits, where the HPA syncs every 15 s
-SLOW = {"profile": "ten-bursts", "workload": slim(start_s=45)}  # an image that is pulled and a JVM that warms up, s
 ROWS: dict[str, dict[str, float]] = {  # scaleDown as a policy states it
     PATIENT: {"stabilizationWindowSeconds": 900, "tolerance": DEFAULTS.tolerance},
     TOLERANT: {"stabilizationWindowSeconds": 300, "tolerance": 0.94},
@@ -123,18 +117,6 @@ def pod_minutes(run):
     return cost(run).pod_minutes
 
 
-def report_price(evidence, found):
-    """Writes flips, scaling events and price of each policy (runs by name) into the report."""
-    for name, runs in found.items():
-        events = scale_events(runs)
-        figures = {"flips": events.flips, "scaling events": events.scale_ups + events.scale_downs}
-        figures |= {"rebalances": rebalances(runs).rebalances, "pod-minutes": cost(runs).pod_minutes}
-        figures |= {"late (s)": behind(runs, TIME_BEHIND_S), "drain (s)": drain_time(runs)}
-        seen = readings(runs)
-        figures |= {"lag swings by (s of traffic)": swing(runs), "of that the HPA reads in a burst": seen.share}
-        evidence.report(name, figures | {"read in each burst (s of traffic)": seen.renewing_s})
-
-
 def calmest(found):
     """The name among ``found`` (runs by name) whose median run flips least, and of those the one of the fewest pod-minutes.
 
@@ -147,7 +129,7 @@ def calmest(found):
 @allure.story("What ends the flapping, on ten bursts")
 def test_what_ends_the_flapping(trials, evidence):
     """Window and tolerance on the same events, until the group is drained and back at its floor."""
-    patient, tolerant = trials.duet(TEN | {"policy": "lag-4500-patient"}, TEN | {"policy": "lag-4500-tolerant"})
+    patient, tolerant = trials.duet(TEN_BURSTS | {"policy": "lag-4500-patient"}, TEN_BURSTS | {"policy": "lag-4500-tolerant"})
     found = {PATIENT: patient, TOLERANT: tolerant}
     report_price(evidence, found)
 
@@ -181,7 +163,7 @@ def test_what_ends_the_flapping(trials, evidence):
 @allure.story("What the tolerance needs, on ten bursts with pods that start slowly")
 def test_the_tolerance_needs_enough_in_flight(trials, evidence):
     """Two lagThresholds with one tolerance on the same events, until the group is drained and back at its floor."""
-    usual, low = trials.duet(SLOW | {"policy": "lag-4500-tolerant"}, SLOW | {"policy": "lag-3000-tolerant"})
+    usual, low = trials.duet(SLOW_START | {"policy": "lag-4500-tolerant"}, SLOW_START | {"policy": "lag-3000-tolerant"})
     found = {"lagThreshold 4,500": usual, "lagThreshold 3,000": low}
     report_price(evidence, found)
 
@@ -230,7 +212,7 @@ def test_commits_out_of_step_with_the_sync(trials, evidence):
 @allure.story("A lagThreshold below the lowest point between two commits, on ten bursts")
 def test_a_threshold_below_the_swing_of_lag(trials, evidence):
     """Two lagThresholds with one tolerance, and commits in step with the sync."""
-    low, usual = trials.duet(SLOW | {"policy": "lag-1500-tolerant"}, SLOW | {"policy": "lag-3000-tolerant"})
+    low, usual = trials.duet(SLOW_START | {"policy": "lag-1500-tolerant"}, SLOW_START | {"policy": "lag-3000-tolerant"})
     found = {"lagThreshold 1,500": low, "lagThreshold 3,000": usual}
     report_price(evidence, found)
 
