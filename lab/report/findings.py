@@ -23,6 +23,7 @@ README, FIGURES = "README.md", "img"
 HEAD = ("verdict", "class", "claim", "quantity", "measured", "wanted", "interval and runs", "source of the bound")
 SHOWN = ("Hypothesis", "What would refute it")  # paragraphs of an experiment's note
 RUNS = re.compile(r"^\d+")
+LEFT_OUT = "left out of the records"  # the fact of a session's head that names files
 
 
 def write(content: Mapping[str, Any], folder: Path) -> Path:
@@ -58,6 +59,7 @@ def markdown(content: Mapping[str, Any], folder: Path) -> str:
         s=found,
         w=answers,
         head=content["head"],
+        left_out=LEFT_OUT,
         again=" ".join(["pytest", *modules, *_options(content["head"]), f"--from-records={folder.as_posix()}"]),
         anew=lambda experiment: " ".join(["pytest", *_modules(experiment), *_options(content["head"])]),
         title=folder.name,

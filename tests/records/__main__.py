@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from tests.records import EVIDENCE, FOLDER, INDEX, VERDICTS, folders
 from tests.records.choice import MOST_BYTES, Choice, choose
 from tests.records.compact import compact, size
 from tests.records.nested import SESSIONS, Said, differences, judge, kind
+from tests.records.plugin import LEDGER
 
 LARGE = 300_000
 MOST_EVIDENCE = 25_000_000
+ROWS = frozenset({LEDGER, "receipts.parquet"})  # of the ledger: 10 of the 11 MB of an hour at real time
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,10 +32,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Flags("python -m tests.records", "keep small records of sessions, with the verdicts they give", environment=False)
     parser.add_argument("results", nargs="*", type=Path, help="sessions' results; none: judge the kept records anew")
     parser.flag("evidence", Path, None, "keep all records of one session there, with its findings", optional=True)
+    text = "keep evidence without the ledger's events and receipts, where no verdict needs them"
+    parser.add_argument("--without-rows", action="store_true", help=text)
     options = parser.parse_args(arguments)
     try:
         if options.evidence:
-            publish(options.results, options.evidence)
+            publish(options.results, options.evidence, ROWS if options.without_rows else frozenset())
         elif options.results:
             keep(options.results, FOLDER, list(SESSIONS), MOST_BYTES)
         else:
@@ -43,8 +48,11 @@ def main(arguments: list[str] | None = None) -> int:
     return HELD
 
 
-def publish(results: Sequence[Path], folder: Path) -> None:
-    """Put small records of all tests of the one session in ``results`` into ``folder``, and its findings beside them."""
+def publish(results: Sequence[Path], folder: Path, without: Set[str] = frozenset()) -> None:
+    """Put small records of all tests of the one session in ``results`` into ``folder``, and its findings beside them.
+
+    The files ``without`` are left out of the records, and the page says so.
+    """
     if len(results) != 1:
         raise InputError("command line", "RESULTS", len(results), "one session: its findings are one page")
     content = findings.read(results[0])
@@ -53,8 +61,10 @@ def publish(results: Sequence[Path], folder: Path) -> None:
     if (session := kind(tests, scale)) is None:
         paths = ", ".join(f"{path} ({' '.join(options)})" for options, path in SESSIONS.values())
         raise InputError(results[0], "tests", f"{tests[0]} at {scale}", f"tests of one of {paths}")
-    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=findings.runs(content["head"]))
+    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=findings.runs(content["head"]), without=without)
     leave_out(content, folder)
+    if without:
+        content = {**content, "head": content["head"] | {findings.LEFT_OUT: ", ".join(sorted(without))}}
     print(findings.write(content, folder))
     beside = folder.resolve().parent
     index = beside.parent / INDEX.name
@@ -85,11 +95,13 @@ def keep(
     *,
     whole: Sequence[str] = (),
     repeat: int = 1,
+    without: Set[str] = frozenset(),
 ) -> None:
     """Put small records of ``results`` and their verdicts in the place of those in ``target``: at most so many bytes.
 
     Of the tests of these ``sessions`` the cheapest of each module are kept, or all of ``whole``. Each trial has ``repeat``
-    records. Raises :class:`LabFault` where the small records give other verdicts, or all of them are larger than that.
+    records, which lack the files ``without``. Raises :class:`LabFault` where the small records give other verdicts, or all of
+    them are larger than that.
     """
     with tempfile.TemporaryDirectory(prefix="elastic-lab-records-") as scratch:
         large, small = Path(scratch, "whole"), Path(scratch, "small")
@@ -102,7 +114,8 @@ def keep(
                 (large / "records" / name).unlink(missing_ok=True)  # the last one that is named counts
                 (large / "records" / name).symlink_to(path.resolve())
         said = {session: judgeable(judge(session, large, whole, repeat)) for session in sessions}
-        sizes = _shrink(said, large / "records", small / "records")
+        read = files_read(said, without)
+        sizes = {name: compact(large / "records" / name, small / "records" / name, files) for name, files in read.items()}
         needs = {test: set(one.trials) for tests in said.values() for test, one in tests.items()}
         chosen = Choice(sorted(needs), set().union(*needs.values()), {}) if whole else choose(needs, sizes, most)
         if (total := sum(sizes[name] for name in chosen.records)) > most:
@@ -148,14 +161,13 @@ def judgeable(said: Mapping[str, Said]) -> dict[str, Said]:
     return {test: one for test, one in said.items() if one.whole and one.rows and one.trials}
 
 
-def _shrink(said: Mapping[str, Mapping[str, Said]], whole: Path, small: Path) -> dict[str, int]:
-    """Make every record small, with the files that any of its tests reads; returns the bytes of each."""
+def files_read(said: Mapping[str, Mapping[str, Said]], without: Set[str] = frozenset()) -> dict[str, set[str]]:
+    """The files of each record that any test of the sessions reads, but those ``without``."""
     files: dict[str, set[str]] = {}
-    for tests in said.values():
-        for one in tests.values():
-            for name, read in one.trials.items():
-                files.setdefault(name, set()).update(read)
-    return {name: compact(whole / name, small / name, read) for name, read in files.items()}
+    for one in itertools.chain.from_iterable(tests.values() for tests in said.values()):
+        for name, read in one.trials.items():
+            files.setdefault(name, set()).update(set(read) - without)
+    return files
 
 
 if __name__ == "__main__":

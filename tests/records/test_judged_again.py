@@ -106,6 +106,32 @@ def test_evidence_that_is_published_is_listed(tmp_path, monkeypatch):
     assert (folder / findings.README).is_file()
 
 
+def test_evidence_without_the_ledgers_rows_says_so(tmp_path, monkeypatch):
+    """The page promises verdicts, no longer each number, and names the files that its records lack."""
+    given = next(one for one in folders().values() if one.parent == EVIDENCE)
+    pages, left = {}, {}
+    said = {
+        "experiments": {"a": Said([], {"x": ["hpa.log", "receipts.parquet"]}, True), "b": Said([], {"x": ["a.json"]}, True)}
+    }
+    assert command.files_read(said, command.ROWS) == {"x": {"hpa.log", "a.json"}}
+
+    def keep(_, to, *__, without, **___):
+        to.mkdir(parents=True)
+        left[to.name] = without
+        write_json(to / VERDICTS, json.loads((given / VERDICTS).read_text()))
+
+    monkeypatch.setattr(command, "keep", keep)
+    for name, options in {"whole": [], "without": ["--without-rows"]}.items():
+        assert command.main([str(given), "--evidence", str(tmp_path / name), *options]) == 0
+        pages[name] = (tmp_path / name / findings.README).read_text()
+    assert left == {"whole": frozenset(), "without": {"ledger/events", "receipts.parquet"}}
+    assert "give every number below again, without a cluster:\n" in pages["whole"]
+    assert (
+        "give every verdict below again, without a cluster.\nThey lack ledger/events, receipts.parquet, so" in pages["without"]
+    )
+    assert findings.LEFT_OUT not in pages["whole"]
+
+
 def test_an_experiment_reads_the_same_for_two_runs_as_for_one(kept):
     """With --repeat: the record of each trial stands for both runs, and each claim is held or breached as before."""
     rows = kept.sessions["experiments"]
