@@ -18,6 +18,7 @@ COMMANDS = {
     "plane": ("plane", "flips, lateness and price over windows, tolerances and lagThresholds of a scale-down, simulated"),
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
+    "readings": ("readings", "what the HPA read of lag in each burst, and whether that renews its scale-down window"),
     "scale": ("scale", "what a scale keeps: runs of the same trials at several scales against real time"),
     "report": ("report", "the report of a session's results: its page, and the evidence behind it; --zip packs both"),
     "findings": ("findings", "a page of what a session found, to commit beside its records"),

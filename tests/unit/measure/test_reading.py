@@ -1,18 +1,21 @@
 """What the HPA reads between two commits: hand-made syncs over a lag that rises for 5 s and falls."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from lab.measure.reading import readings
+from lab.measure.reading import bursts, readings
 from lab.model.hpa_log import Seen, Sync
 from lab.spec.profile import Step
 
 from .test_up_window import SPEC
 
+ON_LAG = replace(SPEC, metrics=(replace(SPEC.metrics[0], name="s0-kafka-events"),))  # lagThreshold 250
 
-def made(every_s, *, ready=24, read=True):
+
+def made(every_s, *, ready=24, read=True, spec=ON_LAG, taken=()):
     """Three bursts of 120 s at 1,000/s: lag is 1,000 messages for each s since the last commit, which come every 5 s."""
 
     def lag(t):
@@ -23,9 +26,9 @@ def made(every_s, *, ready=24, read=True):
     seen = [(n * every_s, lag(n * every_s)) for n in range(int(1000 / every_s))]
     return SimpleNamespace(
         policy=SimpleNamespace(max_replicas=24),
-        replicas=pd.DataFrame([(0.0, ready)], columns=["t", "ready"]),
+        replicas=pd.DataFrame([(0.0, ready), *taken], columns=["t", "ready"]),
         lag=pd.DataFrame([(t, lag(t)) for t in times], columns=["t", "lag"]),
-        hpa_syncs=[Sync(t, SPEC, 24, 24, 24, (Seen(24, ((round(value * 1000),),) if read else None),)) for t, value in seen],
+        hpa_syncs=[Sync(t, spec, 24, 24, 24, (Seen(24, ((round(value * 1000),),) if read else None),)) for t, value in seen],
         profile=SimpleNamespace(steps=steps),
         phases=pd.DataFrame([(100.0 + 300 * n, 220.0 + 300 * n, "burst") for n in range(3)], columns=["start", "end", "label"]),
     )
@@ -44,7 +47,23 @@ def test_syncs_out_of_step_read_nearly_all():
     assert found.renewing_s.number == 4
 
 
-@pytest.mark.parametrize("lacking", [{"ready": 12}, {"read": False}])
+@pytest.mark.parametrize("lacking", [{"ready": 12}, {"read": False}, {"spec": SPEC}])
 def test_without_all_pods_or_without_readings_there_is_no_data(lacking):
-    """A burst with a backlog shows no commits, and an HPA whose input is not known shows nothing."""
+    """A burst with a backlog shows no commits. An HPA of unknown input shows nothing, nor does one on another metric."""
     assert "no burst" in readings(made(15, **lacking)).share.why
+
+
+def test_a_burst_counts_until_pods_are_taken_away():
+    """In the second burst 12 pods go after 90 s; the third begins without them."""
+    found = bursts(made(15, taken=[(490.0, 12)]))
+    assert [(one.number, one.start, one.end) for one in found] == [(1, 130, 220), (2, 430, 490)]
+    assert [one.t for one in found[1].read] == [435, 450, 465, 480]
+
+
+@pytest.mark.parametrize(("tolerance", "surplus"), [(None, 5400), (0.94, 360)])
+def test_the_window_is_renewed_by_a_reading_that_is_no_surplus(tolerance, surplus):
+    """At a lagThreshold of 250, 24 pods hold 6,000: the controller's own tolerance makes 5,400 of it, 0.94 makes 360."""
+    down = replace(ON_LAG.behavior.down, tolerance=tolerance)
+    found = bursts(made(15, spec=replace(ON_LAG, behavior=replace(ON_LAG.behavior, down=down))))
+    assert {round(reading.surplus) for one in found for reading in one.read} == {surplus}
+    assert [one.renews for one in found] == [tolerance is not None] * 3
