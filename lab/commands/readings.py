@@ -13,7 +13,17 @@ from lab.flags import Flags
 from lab.measure.reading import bursts
 from lab.record.store import Record
 
-HEAD = ("burst", "lag, least", "lag, most", "syncs", "read, least", "read, most", "surplus below", "renews the window")
+HEAD = (
+    "burst",
+    "lag, least",
+    "lag, most",
+    "syncs",
+    "read, least",
+    "read, most",
+    "surplus below",
+    "of the time",
+    "renews the window",
+)
 NEEDED = "all pods of maxReplicaCount Ready when it begins, and 3 syncs of a trigger on lag in it"
 
 
@@ -50,6 +60,7 @@ def _rows(record: Record) -> list[dict[str, Any]]:
             "read_least": min(one.lag for one in burst.read),
             "read_most": max(one.lag for one in burst.read),
             "surplus_below": min(one.surplus for one in burst.read),
+            "below_share": round(burst.below, 3),
             "renews": burst.renews,
         }
         for burst in there
@@ -68,5 +79,5 @@ def _text(found: dict[Record, list[dict[str, Any]]]) -> str:
             lines.append((*cells, "yes" if row["renews"] else "no"))
         renewed = sum(row["renews"] for row in rows)
         head = f"{record.id}: {renewed} of {len(rows)} bursts renew the scale-down window"
-        blocks.append(f"{head}\n{table(lines, numbers=range(7))}")
+        blocks.append(f"{head}\n{table(lines, numbers=range(8))}")
     return "\n\n".join(blocks)

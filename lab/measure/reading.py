@@ -61,6 +61,11 @@ class Burst:
     lag: pd.DataFrame
 
     @property
+    def below(self) -> float:
+        """The share of the sampled lag that is below the surplus: how often a sync at any moment would want fewer pods."""
+        return float((self.lag["lag"] < min(one.surplus for one in self.read)).mean())
+
+    @property
     def renews(self) -> bool:
         """Whether a reading asks for the pods that there are, so that the scale-down window begins anew."""
         return any(one.asks for one in self.read)

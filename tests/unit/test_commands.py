@@ -268,7 +268,7 @@ class TestReadings:
         """The third and the sixth show the HPA no more than it calls surplus, and the group gives its pods back."""
         text = lab("readings", str(self.RECORD), f"--chart={tmp_path / 'readings.svg'}")
         assert "43e3db7c: 5 of 7 bursts renew the scale-down window\n" in text
-        assert "    3       1,332      4,355      5        1,756       1,987          2,160  no\n" in text
+        assert "    3       1,332      4,355      5        1,756       1,987          2,160        0.35  no\n" in text
         ((_, rows),) = json.loads(lab("readings", str(self.RECORD), "--json")).items()
         assert [row["burst"] for row in rows if not row["renews"]] == [3, 6]
         drawn = (tmp_path / "readings.svg").read_text()

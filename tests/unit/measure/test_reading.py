@@ -67,3 +67,4 @@ def test_the_window_is_renewed_by_a_reading_that_is_no_surplus(tolerance, surplu
     found = bursts(made(15, spec=replace(ON_LAG, behavior=replace(ON_LAG.behavior, down=down))))
     assert {round(reading.surplus) for one in found for reading in one.read} == {surplus}
     assert [one.renews for one in found] == [tolerance is not None] * 3
+    assert [one.below for one in found] == pytest.approx([0.1 if tolerance else 1.0] * 3, abs=0.01)  # 0.5 s of 5 s
