@@ -21,7 +21,7 @@ HEAD = (
     "read, least",
     "read, most",
     "surplus below",
-    "of the time",
+    "time below",
     "renews the window",
 )
 NEEDED = "all pods of maxReplicaCount Ready when it begins, and 3 syncs of a trigger on lag in it"
