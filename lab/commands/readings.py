@@ -22,7 +22,7 @@ HEAD = (
     "read, most",
     "surplus below",
     "time below",
-    "renews the window",
+    "lag renews the window",
 )
 NEEDED = "all pods of maxReplicaCount Ready when it begins, and 3 syncs of a trigger on lag in it"
 
@@ -73,11 +73,11 @@ def _text(found: dict[Record, list[dict[str, Any]]]) -> str:
         if not rows:
             blocks.append(f"{record.id}: no data: there is no burst with {NEEDED}")
             continue
-        lines = [HEAD]
+        lines: list[Sequence[str]] = [HEAD]
         for row in rows:
             cells = [number(value) for name, value in row.items() if name != "renews"]
             lines.append((*cells, "yes" if row["renews"] else "no"))
         renewed = sum(row["renews"] for row in rows)
-        head = f"{record.id}: {renewed} of {len(rows)} bursts renew the scale-down window"
+        head = f"{record.id}: lag renews the scale-down window in {renewed} of {len(rows)} bursts"
         blocks.append(f"{head}\n{table(lines, numbers=range(8))}")
     return "\n\n".join(blocks)

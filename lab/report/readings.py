@@ -26,7 +26,7 @@ def readings_chart(found: Sequence[Record]) -> alt.VConcatChart:
         row = alt.hconcat(*panels, spacing=6)
         workload = record.inputs.workload
         commits = f"commits every {workload.commit_interval_ms / 1000:g} s"
-        renewed = f"{sum(one.renews for one in there)} of {len(there)} bursts renew the window"
+        renewed = f"lag renews the window in {sum(one.renews for one in there)} of {len(there)} bursts"
         row.title = alt.TitleParams(
             f"{record.inputs.policy_name}, {commits}: {renewed}", anchor="start", fontSize=12, color=INK
         )
@@ -34,7 +34,7 @@ def readings_chart(found: Sequence[Record]) -> alt.VConcatChart:
     chart = alt.vconcat(*rows, spacing=20)
     subtitle = [
         "Line: total lag. Dot: what a sync of the HPA read, filled where it asks for the pods that there are.",
-        "Dashed: below it the HPA calls pods surplus. A burst without a filled dot does not renew the scale-down window.",
+        "Dashed: below it the HPA calls pods surplus. Lag renews the scale-down window in a burst with a filled dot.",
     ]
     chart.title = alt.TitleParams(
         "Lag between two commits, and what the HPA reads of it", subtitle=subtitle, anchor="start", offset=12
@@ -42,7 +42,7 @@ def readings_chart(found: Sequence[Record]) -> alt.VConcatChart:
     return styled(chart)
 
 
-def _panel(burst: Burst, first: bool, most: float) -> alt.LayerChart:
+def _panel(burst: Burst, first: bool, most: float) -> alt.LayerChart | alt.FacetChart:
     """One burst; the ``first`` of a row shows the axes' names. Lag goes up to ``most`` in each panel of a row."""
     lag = burst.lag.assign(s=burst.lag["t"] - burst.start)
     read = pd.DataFrame(

@@ -38,7 +38,8 @@ ANSWERS = (
     Answer(
         question="How do I end flapping on lag?",
         threads=("kedacore/keda#1556",),
-        answer="A window that outlasts all bursts hides it. A tolerance ends it at quick, and not at real time.",
+        answer="A window that outlasts all bursts hides it. A tolerance ends it where syncs are out of step with commits. "
+        "A trigger on arrivals beside lag ended it in the runs it has.",
         where=f"{EXPERIMENTS}/test_5_flapping.py",
     ),
     Answer(

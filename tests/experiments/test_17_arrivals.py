@@ -20,6 +20,8 @@ reported. It is foretold as 1,357 pod-minutes at full rate, where lag alone has 
 The traffic has its limits. A lull that is longer than the window ends in a flip with each of the policies, and a rate that
 wanders by more than the HPA's tolerance of 10 % for longer than the window moves the group up and down. Neither is in this
 profile.
+
+The test has been run once at quick and once at real time since: 0 flips where lag alone had 4, both times.
 """
 
 import itertools

@@ -67,6 +67,20 @@ class TestSimulate:
         assert "scaleUp Max of Pods 6 per 30 s from 3 -> 9" in text
         assert chart.read_text().startswith("<svg")
 
+    @pytest.mark.parametrize(("window", "flips"), [("2s", 0), ("2m", 0), ("5m", 4)])
+    def test_a_trigger_on_arrivals_ends_the_flapping_of_bursts_that_its_query_sees(self, lab, tmp_path, window, flips):
+        """Ten bursts of 120 s with lag alone flip 4 times; so they do where the query's window is longer than a burst."""
+        pods = ["--profile=ten-bursts", "--pod-rate=100", "--partitions=24", "--start-s=45", "--in-flight-s=2.5", "--json"]
+        policies = paths.MANIFESTS / "scaledobjects"
+        changed = tmp_path / "arrivals.yaml"
+        changed.write_text((policies / "lag-4500-arrivals.yaml").read_text().replace("[2s]", f"[{window}]"))
+        figures = [
+            json.loads(lab("simulate", f"--scaledobject={file}", *pods))["figures"]
+            for file in (policies / "lag-4500.yaml", changed)
+        ]
+        assert [one["flips"] for one in figures] == [4, flips]
+        assert (figures[1]["worst_age_s"] < figures[0]["worst_age_s"]) is (window == "2s")
+
     def test_its_json_holds_together(self, lab):
         """From the floor up and back to it; the log is the changes that are counted."""
         content = json.loads(lab("simulate", *THEIRS, "--objective-s=20", "--json", "--seed=7"))
@@ -267,12 +281,12 @@ class TestReadings:
     def test_each_burst_that_all_pods_took_has_a_row(self, lab, tmp_path):
         """The third and the sixth show the HPA no more than it calls surplus, and the group gives its pods back."""
         text = lab("readings", str(self.RECORD), f"--chart={tmp_path / 'readings.svg'}")
-        assert "43e3db7c: 5 of 7 bursts renew the scale-down window\n" in text
+        assert "43e3db7c: lag renews the scale-down window in 5 of 7 bursts\n" in text
         assert "    3       1,332      4,355      5        1,756       1,987          2,160        0.35  no\n" in text
         ((_, rows),) = json.loads(lab("readings", str(self.RECORD), "--json")).items()
         assert [row["burst"] for row in rows if not row["renews"]] == [3, 6]
         drawn = (tmp_path / "readings.svg").read_text()
-        assert "lag-3000-tolerant, commits every 5 s: 5 of 7 bursts renew the window" in drawn
+        assert "lag-3000-tolerant, commits every 5 s: lag renews the window in 5 of 7 bursts" in drawn
         assert [f">burst {number}<" in drawn for number in (1, 2, 10)] == [False, True, True]
 
     def test_a_record_without_such_a_burst_is_no_data(self, lab, capsys, tmp_path):
