@@ -41,7 +41,7 @@ class Session:
     def guards(self) -> list[psutil.Process]:
         """The session's guards."""
         children = psutil.Process(self.process.pid).children()
-        return [child for child in children if identity.identify(child.pid) and "lab.host.runs" in child.cmdline()]
+        return [child for child in children if "lab.host.runs" in command_line(child)]
 
     def hold(self) -> None:
         """SIGSTOP: it stays where it is while it is looked at."""
@@ -69,6 +69,14 @@ def networks():
     """The pod networks that are held on this machine, by the inode of the socket that holds each."""
     lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if "@elastic-lab-pods-" in line]
     return {int(line[6]): line[7].removeprefix("@elastic-lab-pods-") for line in lines}
+
+
+def command_line(process):
+    """The words that a process was started with; none when it has ended, which it may do between any two looks at it."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:  # a zombie is one too
+        return []
 
 
 def sockets(pid):
