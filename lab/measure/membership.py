@@ -1,4 +1,4 @@
-"""Membership: what a rolling restart costs a group, and how long partitions stand still when a member goes."""
+"""Membership: how partitions are spread over pods, what a rolling restart costs, and standstills when a member goes."""
 
 from __future__ import annotations
 
@@ -63,6 +63,23 @@ def rolling_restart(record: Record, phase: str) -> RollingRestart:
         depth_1s=depth(rates, before),
         standstill_s=_standstill(record, start, end),
     )
+
+
+class Spread(Measure):
+    """Partitions by pod at one moment, of the pods that own any."""
+
+    fewest = number("partitions", "fewest partitions of a pod that owns any")
+    most = number("partitions", "most partitions of a pod")
+
+
+@measure
+def spread(record: Record, phase: str) -> Spread:
+    """Count the partitions of each pod as ``phase`` ends. There is no data when no pod owns any then."""
+    _, end = record.span(phase)
+    counts = [len(owned) for owned in record.owners(end).values() if owned]
+    if not counts:
+        raise NoData(f"no pod owns a partition at the end of phase {phase}")
+    return Spread(fewest=min(counts), most=max(counts))
 
 
 @quantity("s", "longest standstill of a partition after an event", UNSCALED)

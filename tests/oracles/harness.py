@@ -1,8 +1,9 @@
-"""Runs code of the pinned Go modules on cases: one harness for the real HPA controller and for the real KEDA.
+"""Runs code of the pinned Go modules on cases: one harness for the real HPA controller, the real KEDA and the real Sarama.
 
 An oracle's Go files are compiled from the module itself, unchanged, into a package that exists only in an overlay. There they
-lie beside drivers of this repository, which call what the module doesn't export. Nothing of the module is copied. A driver
-reads one JSON value a line and answers each with one JSON value a line.
+lie beside drivers of this repository, which call what the module doesn't export. An oracle with no files is a driver that calls
+what the module exports. Nothing of the module is copied. A driver reads one JSON value a line and answers each with one JSON
+value a line.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from lab.measure.failures import partition_rate, retries
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.lag import peak_lag
+from lab.measure.membership import spread
 from lab.measure.scaling import plateau, scale_events
 from lab.spec.events import Kill
 from lab.spec.workload import PARTITIONS, Workload
@@ -148,8 +149,11 @@ def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
 def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evidence, beside_the_text):
     """KEDA's cap holds the group at 22 to 24; 25 is what lag between 24 and 25 lagThresholds asks for."""
     steps, stand, surplus = scale_events(sustained), plateau(sustained), surplus_replicas(sustained)
+    at_baseline = spread(sustained, "baseline")
     beside_the_text(
         {
+            '"~4 partitions per pod at baseline": fewest of a pod': at_baseline.fewest,
+            "most of a pod at baseline": at_baseline.most,
             '"1:1 partition-to-pod ratio during peak + buffer": most replicas of 30': steps.most_replicas,
             "stood still, while lag was above 24 lagThresholds, for (s)": stand.standing_s,
             "messages/s then": stand.rate,
@@ -173,6 +177,16 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
             steps.most_replicas <= 25,
             "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls",
             source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+        )
+        claim(
+            at_baseline.fewest >= 4,
+            "six pods have at least 4 of 24 partitions each",
+            source="text 5: ~4 partitions per pod (24/6)",
+        )
+        claim(
+            at_baseline.most <= 4,
+            "six pods have at most 4 of 24 partitions each",
+            source="text 5: ~4 partitions per pod (24/6)",
         )
         claim(steps.flips == 0, "the group does not flap", source="text 5: prevents rapid oscillations")
         claim(steps.above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lab.measure.membership import rolling_restart, standstill
+from lab.measure.membership import rolling_restart, spread, standstill
 
 from . import built, whole
 from .built import assigned, given_up, receipt
@@ -123,3 +123,19 @@ def test_replicas_are_those_of_the_stateful_set(tmp_path):
     inputs = {"workload": {"pod_owner": "StatefulSet"}, "policy": whole.decreed(3)}
     made = built.record(tmp_path, inputs=inputs, transitions=[row])
     assert made.replicas[["desired", "ready"]].to_numpy().tolist() == [[3, 2]]
+
+
+def test_partitions_are_counted_as_the_phase_ends(tmp_path):
+    """A pod that has given all up is not counted, and what is handed over in the next phase is not seen."""
+    early = [assigned(103, "c-2", 4), given_up(104, "c-2", 4), assigned(104.2, "c-0", 4)]
+    made = record(tmp_path, [*early, given_up(112, "c-1", 2, 3), assigned(112.1, "c-0", 2, 3)])
+    found = spread(made, "baseline")
+    assert (found.fewest.value, found.most.value) == (2, 3)
+    assert (spread(made, "restart").fewest.value, spread(made, "restart").most.value) == (5, 5)
+
+
+def test_partitions_of_nobody_are_no_data(tmp_path):
+    """Nobody owned any."""
+    profile, told = built.profile(ZERO, 30, (0, "baseline"))
+    made = built.record(tmp_path, inputs=profile, group_events=told, times={"driving": ZERO})
+    assert spread(made, "baseline").most.why == "no pod owns a partition at the end of phase baseline"
