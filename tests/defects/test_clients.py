@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import ShareConsumer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from tests.defects.behaviour import behaviour, judge
 from tests.defects.topic import Topic
@@ -15,6 +18,9 @@ from tests.oracles.sarama import SARAMA
 PARTITIONS, EACH = 10, 20
 MESSAGES = PARTITIONS * EACH
 FAILING = 7  # the offset, in every partition, at which work fails
+SHARED, SHARERS = 2, 6  # partitions and members of a share group
+BATCHES = 30  # a broker hands out whole batches: of one large batch a single member would have all
+SHARE_S = 60  # deadline of a share group's work
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +93,59 @@ def test_sarama_1287_a_later_mark_takes_a_failed_message_along(topic, target, sa
     assert (len(first["processed"]), first["failed"]) == (FAILING, [[0, FAILING]])
     second = consume(sarama, leaving, commit=True)
     assert second["processed"] == [[0, offset] for offset in range(FAILING, EACH)]
+
+
+def share(group: Topic, messages: int) -> list[int]:
+    """The messages that each member of the share group has taken and acknowledged, once there were ``messages`` in all."""
+    settings = {"bootstrap.servers": group.bootstrap}
+    entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
+    changes = [ConfigResource(ResourceType.GROUP, group.name, incremental_configs=[entry])]
+    for change in AdminClient(settings).incremental_alter_configs(changes).values():
+        change.result()
+    members = [ShareConsumer(settings | {"group.id": group.name, "max.poll.records": 10}) for _ in range(SHARERS)]
+    for member in members:
+        member.subscribe([group.name])
+    taken, limit = [0] * SHARERS, time.monotonic() + SHARE_S
+    while sum(taken) < messages:
+        assert time.monotonic() < limit, taken
+        for number, member in enumerate(members):
+            taken[number] += sum(message.error() is None for message in member.poll(timeout=0.5))
+    for member in members:
+        member.commit_sync(SHARE_S)
+        member.close()
+    return taken
+
+
+@behaviour(
+    question="Does KEDA scale a share group (KIP-932) by its lag?",
+    threads=("kedacore/keda#7920",),
+    reported="Members of a share group read the same partition together, so partitions limit them no more. The kafka trigger "
+    "works with committed offsets, which such a group has not.",
+    shown="Six members take and acknowledge all 600 messages of two partitions, and each has some of them. KEDA still reads a "
+    "lag of 600: where nothing is committed, offsetResetPolicy earliest counts the whole topic. It asks for 60 replicas "
+    "for ever; by default the cap holds it at 2, the partitions. With latest KEDA reads 2, one for each partition, "
+    "whatever waits.",
+    cure="A trigger that does not ask for offsets, such as [the rate of arrivals by Prometheus]"
+    "(findings.md#a-trigger-on-arrivals-beside-the-one-on-lag). A consumer group that has worked the same off reads 0.",
+    price="Arrivals say nothing of a backlog that is left.",
+)
+def test_keda_7920_a_share_group_has_no_lag(topic, target):
+    """All is done: 600 with earliest, 2 with latest, 0 for a consumer group that has committed as much."""
+    shared, plain = topic(SHARED, committed=False), topic(SHARED)
+    each = 10 * SHARED
+    for _ in range(BATCHES):
+        shared.produce(each)
+    plain.produce(BATCHES * each)
+    plain.leave(0)
+    taken = share(shared, BATCHES * each)
+    assert sum(taken) == BATCHES * each
+    assert min(taken) > 0
+    beyond = target(shared.trigger(offsetResetPolicy="earliest", allowIdleConsumers="true"))
+    capped = target(shared.trigger(offsetResetPolicy="earliest"))
+    latest = target(shared.trigger(offsetResetPolicy="latest", allowIdleConsumers="true"))
+    control = target(plain.trigger(offsetResetPolicy="earliest", allowIdleConsumers="true"))
+    for one in (beyond, capped, latest, control):
+        one.ready()
+    judge((beyond.metric(), beyond.steady()), known=(600, 60), cured=(0, 1))
+    assert capped.steady() == SHARED
+    assert (latest.metric(), control.metric(), control.steady()) == (SHARED, 0, 1)
