@@ -98,9 +98,10 @@ def test_sarama_1287_a_later_mark_takes_a_failed_message_along(topic, target, sa
 def share(group: Topic, messages: int) -> list[int]:
     """The messages that each member of the share group has taken and acknowledged, once there were ``messages`` in all."""
     settings = {"bootstrap.servers": group.bootstrap}
+    admin = AdminClient(settings)  # which must live until the answer is there
     entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
     changes = [ConfigResource(ResourceType.GROUP, group.name, incremental_configs=[entry])]
-    for change in AdminClient(settings).incremental_alter_configs(changes).values():
+    for change in admin.incremental_alter_configs(changes).values():
         change.result()
     members = [ShareConsumer(settings | {"group.id": group.name, "max.poll.records": 10}) for _ in range(SHARERS)]
     for member in members:
