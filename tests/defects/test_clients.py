@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import ShareConsumer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+)
 
 from tests.defects.behaviour import behaviour, judge
 from tests.defects.topic import Topic
@@ -97,10 +102,10 @@ def test_sarama_1287_a_later_mark_takes_a_failed_message_along(topic, target, sa
 
 def share(group: Topic, messages: int) -> list[int]:
     """The messages that each member of the share group has taken and acknowledged, once there were ``messages`` in all."""
-    settings = {"bootstrap.servers": group.bootstrap}
+    settings: dict[str, str | int | float | bool] = {"bootstrap.servers": group.bootstrap}
     admin = AdminClient(settings)  # which must live until the answer is there
     entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
-    changes = [ConfigResource(ResourceType.GROUP, group.name, incremental_configs=[entry])]
+    changes = [ConfigResource(ConfigResource.Type.GROUP, group.name, incremental_configs=[entry])]
     for change in admin.incremental_alter_configs(changes).values():
         change.result()
     members = [ShareConsumer(settings | {"group.id": group.name, "max.poll.records": 10}) for _ in range(SHARERS)]
