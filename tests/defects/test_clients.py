@@ -47,15 +47,15 @@ def consume(program: Program, group: Topic, **settings: Any) -> dict[str, Any]:
     question="Why does lag never fall, though my Go consumer has marked every message?",
     threads=("IBM/sarama#1671", "IBM/sarama#1570"),
     reported="`AutoCommit.Enable = false` and `session.MarkMessage` after the work, and the group's offsets never change.",
-    shown="MarkMessage commits nothing: it only says what the next commit would hold, and without automatic commits "
-    "there is none, not even when the member leaves. 200 messages are processed, KEDA still reads a lag of 200, and "
-    "the group is taken to the 10 replicas of its 10 partitions. Its next member processes all 200 again.",
+    shown="MarkMessage commits nothing. It says what the next commit would hold. With automatic commits off there is no "
+    "commit, not even when the member leaves. 200 messages are processed, and KEDA still reads a lag of 200. It takes the "
+    "group to 10 replicas, one for each partition. The next member processes all 200 again.",
     cure="`session.Commit()` after the mark, or automatic commits, which take nothing but what was marked. With either "
     "KEDA reads 0 and one replica is left, and the next member has nothing to do.",
     price="A request to the broker for each commit, or up to an interval of work that a crash repeats (1 s by default).",
 )
 def test_sarama_1671_a_mark_is_no_commit(topic, target, sarama):
-    """One group marks, one marks and commits, one marks with automatic commits: all do all the work."""
+    """One group marks, one marks and commits, one marks with automatic commits. Each does all of the work."""
     ways = {"mark": {}, "commit": {"commit": True}, "automatic": {"autoCommit": True}}
     groups = {way: topic(PARTITIONS, committed=False) for way in ways}
     again = {}
@@ -84,7 +84,7 @@ def test_sarama_1671_a_mark_is_no_commit(topic, target, sarama):
     price="A partition stands still while its head is retried.",
 )
 def test_sarama_1287_a_later_mark_takes_a_failed_message_along(topic, target, sarama):
-    """One group passes over what fails, one leaves there: every message that it did not process comes again."""
+    """What one group passes over never comes again. Another group leaves there, and all that it did not do comes again."""
     passing, leaving = topic(PARTITIONS, committed=False), topic(1, committed=False)
     passing.produce(MESSAGES)
     leaving.produce(EACH)
@@ -129,10 +129,10 @@ def share(group: Topic, messages: int) -> list[int]:
     "works with committed offsets, which such a group has not.",
     shown="Six members take and acknowledge all 600 messages of two partitions, and each has some of them. KEDA still reads a "
     "lag of 600: where nothing is committed, offsetResetPolicy earliest counts the whole topic. It asks for 60 replicas "
-    "for ever; by default the cap holds it at 2, the partitions. With latest KEDA reads 2, one for each partition, "
-    "whatever waits.",
+    "though nothing is left. By default the cap holds it at 2, the partitions. With latest KEDA reads 2, one for each "
+    "partition.",
     cure="A trigger that does not ask for offsets, such as [the rate of arrivals by Prometheus]"
-    "(findings.md#a-trigger-on-arrivals-beside-the-one-on-lag). A consumer group that has worked the same off reads 0.",
+    "(findings.md#a-trigger-on-arrivals-beside-the-one-on-lag). For a consumer group that has done the same KEDA reads 0.",
     price="Arrivals say nothing of a backlog that is left.",
 )
 def test_keda_7920_a_share_group_has_no_lag(topic, target):
