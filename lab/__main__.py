@@ -19,6 +19,7 @@ COMMANDS = {
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
     "readings": ("readings", "what the HPA read of lag in each burst, and whether that renews its scale-down window"),
+    "reactions": ("reactions", "how long each burst that a group met at its floor waited for a new pod, and the distribution"),
     "scale": ("scale", "what a scale keeps: runs of the same trials at several scales against real time"),
     "report": ("report", "the report of a session's results: its page, and the evidence behind it; --zip packs both"),
     "findings": ("findings", "a page of what a session found, to commit beside its records"),

@@ -29,7 +29,7 @@ from lab.record.trial import Duet, Fault, Offsets, Step, Trial, Turn
 from lab.spec import objects
 from lab.spec.inputs import DRAINED, Inputs
 from lab.spec.scaledobject import ScaledObject
-from lab.trial import anchoring, closing
+from lab.trial import anchoring, closing, syncphase
 from lab.trial.closing import Closing
 from lab.trial.events import happen
 from lab.trial.located import asks_scaler, asks_store
@@ -241,8 +241,9 @@ def _settle(stage: Stage, beside: list[str]) -> None:
 
 
 def _start_traffic(stages: Sequence[Stage]) -> None:
-    """Start the producer, and wait until each side has heard that it begins the profile."""
+    """Start the producer at the drawn point of a sync, and wait until each side has heard that it begins the profile."""
     lead, *others = stages
+    syncphase.await_phase(stages)
     lead.produce()
     for stage in stages:
         stage.transitions.wait(partial(_heard, stage), stage.deadlines.settle_s, "producer started", stage.check)

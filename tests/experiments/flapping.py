@@ -5,6 +5,7 @@ from lab.measure.cost import cost
 from lab.measure.drain import drain_time
 from lab.measure.lag import swing
 from lab.measure.lateness import behind
+from lab.measure.reactions import reactions
 from lab.measure.reading import readings
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
@@ -23,4 +24,6 @@ def report_price(evidence, found):
         figures |= {"late (s)": behind(runs, TIME_BEHIND_S), "drain (s)": drain_time(runs)}
         seen = readings(runs)
         figures |= {"lag swings by (s of traffic)": swing(runs), "of that the HPA reads in a burst": seen.share}
+        met = reactions(runs)
+        figures |= {"bursts met at the floor": met.bursts, "their slowest reaction (s)": met.slowest_s}
         evidence.report(name, figures | {"read in each burst (s of traffic)": seen.renewing_s})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import multiprocessing
+import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lab import paths
 from lab.errors import LabFault
 from lab.spec.scale import QUICK
 from tests.records.plugin import ONE_RECORD
 
 TIMEOUT_S = 1800  # a minute or two on a quiet machine
+# Half of the CPU time of a short session is imports. So sessions are forked from a process that has these, and has no threads.
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["lab.plugin", "lab.measure.overview", "lab.report.evidence", "tests.records.plugin"])
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
 # The kinds of session there are: what each takes beside its tests, and where these are.
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {
@@ -66,8 +72,10 @@ def judge(
     options, everything = SESSIONS[session]
     with tempfile.TemporaryDirectory(prefix="elastic-lab-judged-") as folder:
         notes = Path(folder, "notes.json")
-        command = [sys.executable, "-m", "pytest", "-p", "tests.records.plugin", f"--note={notes}", "-p", "no:cacheprovider"]
-        command += [
+        output = Path(folder, "output")
+        arguments = ["-p", "tests.records.plugin", f"--note={notes}", "-p", "no:cacheprovider"]
+        arguments += [
+            "-Wignore::pytest.PytestAssertRewriteWarning",  # of modules that are imported already: no test of these asserts
             f"--from-records={records}",
             f"--results={folder}",
             f"--repeat={repeat}",
@@ -75,12 +83,25 @@ def judge(
             *options,
             *(tests or [everything]),
         ]
-        ran = subprocess.run(
-            command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
-        )
+        process = _FORKS.Process(target=_run, args=(arguments, output))
+        process.start()
+        process.join(TIMEOUT_S)
+        if process.is_alive():
+            process.kill()
+            process.join()
         if not notes.exists():
-            raise LabFault(f"the nested session of {session} ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-2000:]}")
+            text = output.read_text() if output.exists() else ""
+            raise LabFault(f"the nested session of {session} ended with {process.exitcode}: {text[-2000:]}")
         return {test: Said(**said) for test, said in json.loads(notes.read_text()).items()}
+
+
+def _run(arguments: Sequence[str], output: Path) -> None:
+    """Run pytest in this process, which is forked for it; what it prints goes to ``output``."""
+    os.chdir(paths.PROJECT)
+    with output.open("w") as file:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(file.fileno(), stream.fileno())
+    sys.exit(pytest.main(list(arguments)))
 
 
 def differences(before: Mapping[str, Sequence[Mapping[str, Any]]], now: Mapping[str, Said]) -> list[str]:

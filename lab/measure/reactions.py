@@ -1,0 +1,89 @@
+"""Reactions: that of each burst that the group met at its floor, from the burst's start until a new pod is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+import pandas as pd
+
+from lab.errors import NoData
+from lab.judge.measure import Measure, measure, number
+from lab.measure.reaction import member_stamps
+from lab.record.store import Record
+
+RISES = ("burst", "spike")  # phases that begin with a step of the rate
+
+
+class Reactions(Measure):
+    """The reactions to the bursts that began with the group at its floor. The others found pods that were there already."""
+
+    bursts = number("bursts", "bursts that the group met at its floor")
+    median_s = number("s", "median reaction of the bursts met at the floor")
+    slowest_s = number("s", "slowest reaction of the bursts met at the floor")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to burst ``number`` of a profile, which began at ``start`` (epoch s) with ``before`` pods wanted.
+
+    ``decided_s`` after that the watch saw the first step up, and ``at_work_s`` after that ``pod`` was the first one created
+    since the step that was both Ready and assigned a partition.
+    """
+
+    number: int
+    start: float
+    before: int
+    decided_s: float
+    at_work_s: float
+    pod: str
+
+
+def answers(record: Record) -> list[Answer]:
+    """The answer to each burst that began with the group at its floor and was followed by a step up within the burst.
+
+    Raises :class:`NoData` where a step up brought no pod to work before the next burst began.
+    """
+    spans = record.phases[record.phases["label"].isin(RISES)]
+    starts = [*spans["start"], float("inf")]
+    owning = dict(member_stamps(record)["owning"].dropna())
+    found = []
+    for place, (start, end) in enumerate(zip(spans["start"], spans["end"], strict=True), 1):
+        before = _wanted(record, start)
+        ups = [change.t for change in record.scalings if start < change.t <= end and change.after > change.before]
+        if before != record.policy.min_replicas or not ups:
+            continue
+        pod, at_work = _first_at_work(record, owning, ups[0], starts[place])
+        found.append(Answer(place, start, before, ups[0] - start, at_work - start, pod))
+    return found
+
+
+def _wanted(record: Record, t: float) -> int:
+    """The replicas that were wanted at ``t``, epoch s."""
+    curve = record.replicas
+    until = curve[curve["t"] <= t]["desired"]
+    return int(curve["desired"].iloc[0] if until.empty else until.iloc[-1])
+
+
+def _first_at_work(record: Record, owning: Mapping[str, float], decided: float, until: float) -> tuple[str, float]:
+    """The pod created since ``decided`` that was the first to be Ready and assigned, and when, epoch s."""
+    times = {
+        name: max(pod.ready, owning[name])
+        for name, pod in record.pods.items()
+        if pod.added is not None and pod.added >= decided - 1 and pod.ready is not None and name in owning
+    }
+    name = min(times, key=lambda pod: times[pod], default="")
+    if not name or times[name] >= until:
+        at = pd.Timestamp(decided, unit="s", tz="UTC").strftime("%H:%M:%S")
+        raise NoData(f"the step up at {at} brought no pod to work before the next burst")
+    return name, times[name]
+
+
+@measure
+def reactions(record: Record) -> Reactions:
+    """Measure the bursts; no data without one that the group met at its floor and answered with a step up."""
+    if not (found := answers(record)):
+        raise NoData("no burst that began at the floor and was answered with a step up")
+    times = [one.at_work_s for one in found]
+    return Reactions(bursts=len(found), median_s=median(times), slowest_s=max(times))
