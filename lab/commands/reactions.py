@@ -14,7 +14,7 @@ from lab.flags import Flags
 from lab.measure.reactions import Answer, answers
 from lab.record.store import Record
 
-HEAD = ("burst", "pods wanted before", "first step up after (s)", "new pod at work after (s)", "pod")
+HEAD = ("burst", "pods wanted before", "since the last sync (s)", "first step up after (s)", "new pod at work after (s)", "pod")
 NEEDED = "a burst or spike that begins with the group at minReplicaCount and is answered with a step up"
 
 
@@ -46,6 +46,7 @@ def _row(one: Answer) -> dict[str, Any]:
     return {
         "burst": one.number,
         "before": one.before,
+        "since_sync_s": None if one.since_sync_s is None else round(one.since_sync_s, 3),
         "decided_s": round(one.decided_s, 3),
         "at_work_s": round(one.at_work_s, 3),
         "pod": one.pod,
@@ -75,7 +76,7 @@ def _text(found: dict[Record, list[Answer]], missing: dict[Record, str]) -> str:
         for row in map(_row, rows):
             *figures, pod = row.values()
             lines.append((*map(number, figures), pod))
-        blocks.append(f"{record.id}\n{table(lines, numbers=range(4))}")
+        blocks.append(f"{record.id}\n{table(lines, numbers=range(5))}")
     all_of = _summary(found)
     blocks.append(
         f"{all_of['reactions']} reactions: least {all_of['least_s']:.1f} s, median {all_of['median_s']:.1f} s, "

@@ -24,7 +24,8 @@ class Decision(Measure):
     held it until then. ``write_s`` is from that sync's metrics until the watch sees the new replicas. A part whose end came
     before its turn is 0, so a step on an earlier lag than the crossing is all ``write_s``.
 
-    ``phase`` is ``wait_s`` over the sync period: by luck anything from 0 to 1, and more by what a sync takes.
+    ``phase`` is ``wait_s`` over the sync period: anything from 0 to 1, as each trial draws it, and more by
+    what a sync takes.
     """
 
     wait_s = number("s", "wait for the HPA's next sync")

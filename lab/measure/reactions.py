@@ -29,7 +29,8 @@ class Answer:
     """The answer to burst ``number`` of a profile, which began at ``start`` (epoch s) with ``before`` pods wanted.
 
     ``decided_s`` after that the watch saw the first step up, and ``at_work_s`` after that ``pod`` was the first one created
-    since the step that was both Ready and assigned a partition.
+    since the step that was both Ready and assigned a partition. ``since_sync_s`` before the burst was the HPA's last sync;
+    None where there is no HPA.
     """
 
     number: int
@@ -38,6 +39,7 @@ class Answer:
     decided_s: float
     at_work_s: float
     pod: str
+    since_sync_s: float | None
 
 
 def answers(record: Record) -> list[Answer]:
@@ -48,6 +50,7 @@ def answers(record: Record) -> list[Answer]:
     spans = record.phases[record.phases["label"].isin(RISES)]
     starts = [*spans["start"], float("inf")]
     owning = dict(member_stamps(record)["owning"].dropna())
+    syncs = [sync.at for sync in record.hpa_syncs] if record.policy.hpa else []
     found = []
     for place, (start, end) in enumerate(zip(spans["start"], spans["end"], strict=True), 1):
         before = _wanted(record, start)
@@ -55,7 +58,9 @@ def answers(record: Record) -> list[Answer]:
         if before != record.policy.min_replicas or not ups:
             continue
         pod, at_work = _first_at_work(record, owning, ups[0], starts[place])
-        found.append(Answer(place, start, before, ups[0] - start, at_work - start, pod))
+        last = max((t for t in syncs if t <= start), default=None)
+        since = None if last is None else start - last
+        found.append(Answer(place, start, before, ups[0] - start, at_work - start, pod, since))
     return found
 
 

@@ -7,10 +7,10 @@ Method. Profile ``step-10x`` (R, then 10R, then R) on policy ``lag``: 4 to 24 co
 each and P = 24, so that 10R is more than all of them can take. The reaction is that of the first new pod to be Ready,
 assigned and at work, in stamped parts that sum to the total: the pod's own spine is created, subscribed, first partitions,
 first receipt. The wait for KEDA and the HPA is split at the syncs of the HPA's own log: until the next sync, syncs that saw
-an older lag, syncs that window and policies held, and the write. Where in its period a sync comes is luck, so ``--repeat``
-gives its distribution. The drain is from the spike's end to total lag at or below one lagThreshold; its best possible time is
-that of the hottest partition, which one pod alone can serve. After the last message Spark reconciles what was produced with
-the receipts, range by range. ``--repeat`` runs it more than once.
+an older lag, syncs that window and policies held, and the write. Where in its period a sync meets the step is drawn, so
+``--repeat`` gives its distribution. The drain is from the spike's end to total lag at or below one lagThreshold; its best
+possible time is that of the hottest partition, which one pod alone can serve. After the last message Spark reconciles what was
+produced with the receipts, range by range. ``--repeat`` runs it more than once.
 
 pollingInterval is tried with profile ``plateau`` and an interval of a minute, once as KEDA is by default and once with
 useCachedMetrics. How often the metric that the HPA sees is fresh is the time between two changes of it in the HPA's status.

@@ -305,6 +305,32 @@ class TestReadings:
         )
 
 
+class TestReactions:
+    """The reactions of committed records at real time."""
+
+    RECORDS = paths.PROJECT / "docs" / "evidence" / "2026-11-24-arrivals" / "records"
+
+    def test_each_burst_met_at_the_floor_has_a_row(self, lab):
+        """Lag alone gave its pods back before every second burst; with arrivals only the first burst met the floor."""
+        text = lab("reactions", str(self.RECORDS))
+        (row,) = [line.split() for line in text.splitlines() if line.endswith("mtrl6")]
+        assert row[:5] == ["9", "4", "10.2", "19.9", "66.1"]
+        assert text.endswith("6 reactions: least 59.4 s, median 62.1 s, 95th percentile 66.1 s, most 66.1 s\n")
+        facts = json.loads(lab("reactions", str(self.RECORDS), "--json"))
+        assert {name: len(rows) for name, rows in facts["records"].items()} == {
+            "ten-bursts-lag-4500-215d2368": 5,
+            "ten-bursts-lag-4500-arrivals-edcf5a56": 1,
+        }
+        assert facts["all"]["reactions"] == 6
+
+    def test_times_of_two_scales_are_not_put_together(self, lab, capsys):
+        """Nor is a record without such a burst taken for one."""
+        line = refused(capsys, "reactions", self.RECORDS, self.RECORDS.parents[1] / "2026-11-24-arrivals-six" / "records")
+        assert line.endswith(
+            "scale: ['quick', 'real'] is not allowed; allowed: one: times of several scales have no distribution together"
+        )
+
+
 class TestBadInput:
     """One clear line: file or flag, field, value, what is allowed; exit code 2."""
 
