@@ -17,11 +17,17 @@ RISES = ("burst", "spike")  # phases that begin with a step of the rate
 
 
 class Reactions(Measure):
-    """The reactions to the bursts that began with the group at its floor. The others found pods that were there already."""
+    """The reactions to the bursts that began with the group at its floor. The others found pods that were there already.
+
+    ``span_s`` is the largest less the smallest time from the HPA's last sync to a burst. It is near the sync period where
+    bursts come at any point of it, and near 0 where they come in step with syncs.
+    """
 
     bursts = number("bursts", "bursts that the group met at its floor")
+    fastest_s = number("s", "fastest reaction of the bursts met at the floor")
     median_s = number("s", "median reaction of the bursts met at the floor")
     slowest_s = number("s", "slowest reaction of the bursts met at the floor")
+    span_s = number("s", "span of the points of the HPA's sync period at which bursts came")
 
 
 @dataclass(frozen=True)
@@ -91,4 +97,11 @@ def reactions(record: Record) -> Reactions:
     if not (found := answers(record)):
         raise NoData("no burst that began at the floor and was answered with a step up")
     times = [one.at_work_s for one in found]
-    return Reactions(bursts=len(found), median_s=median(times), slowest_s=max(times))
+    points = [one.since_sync_s for one in found if one.since_sync_s is not None]
+    return Reactions(
+        bursts=len(found),
+        fastest_s=min(times),
+        median_s=median(times),
+        slowest_s=max(times),
+        span_s=max(points) - min(points) if points else None,
+    )

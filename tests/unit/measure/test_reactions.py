@@ -43,6 +43,7 @@ def test_each_burst_that_began_at_the_floor_has_an_answer():
     assert [(one.number, one.decided_s, one.at_work_s, one.pod) for one in found] == [(1, 12, 61, "a"), (3, 14, 61, "c")]
     measured = reactions(made((112, 24), (520, 12), (580, 4), (714, 24), pods=[*TWO[:2], ("c", 715.0, 770.0, 760.0)]))
     assert (measured.bursts.number, measured.median_s.number, measured.slowest_s.number) == (2, 65.5, 70)
+    assert (measured.fastest_s.number, measured.span_s.value) == (61, None)
 
 
 def test_a_burst_that_found_more_pods_is_none_of_them():
@@ -56,6 +57,8 @@ def test_where_in_the_syncs_period_the_burst_came(syncs, since):
     """So long after the last sync before it; without an HPA, or without a sync before, that is not known."""
     (one,) = answers(made((112, 24), pods=TWO[:2], syncs=syncs))
     assert one.since_sync_s == since
+    measured = reactions(made((112, 24), (520, 4), (714, 24), pods=TWO, syncs=(*syncs, 690)))
+    assert measured.span_s.value == {2: 8}.get(since, 0)
 
 
 @pytest.mark.parametrize("pods", [[], [("a", 113.0, 405.0, 161.0)], [("a", 90.0, 95.0, 96.0)]])
