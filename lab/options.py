@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,6 +36,7 @@ class Options(Protocol):
     prometheus: str
     pod_image: str | None
     scale: str | None
+    hpa_sync_s: float | None
     results: Path
     repeat: int
     order_seed: int | None
@@ -57,6 +59,8 @@ def declare(add: Any) -> None:
     add("--pod-image", metavar="IMAGE", help="the image of the lab's programs that nodes pull")
     text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
     add("--scale", metavar="NAME", help=f"quick, medium, standard, close, real or full: {text}")
+    text = f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})"
+    add("--hpa-sync-s", type=float, metavar="S", help=text)
     add("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
     add("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
     add("--order-seed", type=int, metavar="N", help="seed of the order within a block (default: a new one)")
@@ -105,6 +109,9 @@ def check(options: Options) -> None:
     if options.recheck and not options.from_records:
         raise InputError("command line", "--recheck", True, "beside --from-records, whose ledgers it settles")
     scale = scales.load(options.scale or scales.QUICK)
+    low, high = scales.SYNCS_S
+    if options.hpa_sync_s is not None and not low <= options.hpa_sync_s <= high:
+        raise InputError("command line", "--hpa-sync-s", options.hpa_sync_s, f"{low:g} to {high:g} s")
     if options.cluster == EXISTING and not options.from_records:
         for name in ("kubeconfig", "context", "bootstrap_servers"):
             if not getattr(options, name):
@@ -113,6 +120,8 @@ def check(options: Options) -> None:
         if scale.time != 1:
             allowed = f"one whose times are real, as {scales.REAL}: nobody else's control plane is compressed"
             raise InputError("command line", "--scale", scale.name, allowed)
+        if options.hpa_sync_s is not None:
+            raise InputError("command line", "--hpa-sync-s", options.hpa_sync_s, "none: it is that cluster's own")
         access(options)
 
 
@@ -159,8 +168,9 @@ def own(options: Options) -> Own:
 
 
 def chosen_scale(options: Options) -> Scale:
-    """The scale that ``--scale`` names, or the one for the files that a user brought."""
-    return scales.load(options.scale) if options.scale else own(options).scale()
+    """The scale that ``--scale`` names, or the one for the files that a user brought, with the sync of ``--hpa-sync-s``."""
+    scale = scales.load(options.scale) if options.scale else own(options).scale()
+    return replace(scale, sync_s=options.hpa_sync_s) if options.hpa_sync_s else scale
 
 
 def own_inputs(options: Options, root: Path) -> Inputs:

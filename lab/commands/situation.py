@@ -78,7 +78,7 @@ class Question:
             here,
             profile=traffic,
             consumers=replace(here.consumers, rate=here.consumers.rate * scale.rate),
-            sync_s=here.sync_s - HPA_SYNC_S + scale.hpa_sync_s,
+            sync_s=here.sync_s - scale.sync_s + scale.hpa_sync_s,
             controller=controller_of(scale),
             metrics_s=METRIC_RESOLUTION_S,
             tail_s=here.tail_s / scale.time,
@@ -131,6 +131,8 @@ def flags(command: str, text: str) -> Flags:
     parser.flag("calibrate", Path, None, "a record, or a folder of records, that tells the times above", optional=True)
     text = "simulate the trial of this scale, with what it compresses, in place of real time"
     parser.flag("scale", str, scales.REAL, text, "a name in profiles/scales.yaml")
+    text = "the HPA's sync period at real time, s, which a scale divides"
+    parser.flag("hpa-sync-s", number(*scales.SYNCS_S), f"{HPA_SYNC_S:g}", text, "{:g} to {:g}".format(*scales.SYNCS_S))
     parser.flag("seed", whole(0, 2**63 - 1), 1, "decides the keys, and so each partition's share", "a whole number from 0")
     text = "oldest age an event may reach, s at real time"
     parser.flag("objective-s", number(0.1, 86_400), f"{OBJECTIVE_S:g}", text, "0.1 to 86,400")
@@ -159,7 +161,7 @@ def writable(text: str) -> Path:
 def read(options: argparse.Namespace) -> Question:
     """Return the question, with all inputs checked together. Raises :class:`InputError` for the first that can't be used."""
     scaled = scaledobject.parse(yamlfile.read(options.scaledobject), options.scaledobject)
-    scale = scales.load(options.scale)
+    scale = replace(scales.load(options.scale), sync_s=options.hpa_sync_s)
     traffic = _profile(options.profile)
     anchor.require_begin(scaled, traffic, options.profile)
     if scale.name != scales.REAL:
@@ -173,6 +175,7 @@ def read(options: argparse.Namespace) -> Question:
         pods,
         tail_s=options.tail_s,
         topics=spread.topics,
+        sync_s=scale.sync_s,
     )
     if measured:
         more_s, more_each_s = measured.sync_more_s, measured.sync_more_each_s

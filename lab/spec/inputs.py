@@ -109,7 +109,7 @@ class Inputs:
             "policy": self.policy.content,
             "workload": self.workload.to_dict(),
             "seed": self.seed,
-            "scale": asdict(self.scale),
+            "scale": self.scale.to_dict(),
             "runtime": self.runtime,
             "partitions": self.partitions,
             "until": self.until,
@@ -142,7 +142,7 @@ class Inputs:
         read["profile"] = profile.build(read["profile"], where)
         read["policy"] = policies.parse(read["policy"], where)
         read["workload"] = Workload.of(read["workload"], where)
-        read["scale"] = Scale(**yamlfile.exact_fields(Scale, read["scale"], where, "inputs.scale"))
+        read["scale"] = Scale.of(read["scale"], where, "inputs.scale")
         replaced = read.get("replaced", ())
         read["replaced"] = tuple(Replaced(**yamlfile.exact_fields(Replaced, one, where, "inputs.replaced")) for one in replaced)
         read["beside"] = tuple(read.get("beside", ()))

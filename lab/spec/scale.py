@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,41 @@ from lab.errors import InputError
 QUICK = "quick"  # the scale of a session that names none
 REAL = "real"
 HPA_SYNC_S = 15.0  # kube-controller-manager's default; the factor divides it like every other time
+SYNCS_S = (1.0, 60.0)  # what a session may choose
 METRIC_RESOLUTION_S = 10  # of a trial's metrics-server at every scale: the least that it accepts
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Every time is divided by ``time``, every rate is multiplied by ``rate``, and a lag, which is rate x time, by both."""
+    """Every time is divided by ``time``, every rate is multiplied by ``rate``, and a lag, which is rate x time, by both.
+
+    ``sync_s`` is the HPA's sync period at real time, s.
+    """
 
     name: str
     time: float
     rate: float
+    sync_s: float = HPA_SYNC_S
 
     @property
     def hpa_sync_s(self) -> float:
-        """The HPA's sync period, s."""
-        return HPA_SYNC_S / self.time
+        """The HPA's sync period as applied, s."""
+        return self.sync_s / self.time
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scale as plain data; a sync period that is kube-controller-manager's own is left out."""
+        content = asdict(self)
+        if self.sync_s == HPA_SYNC_S:
+            del content["sync_s"]
+        return content
+
+    @classmethod
+    def of(cls, content: object, where: object, place: str) -> Scale:
+        """The scale that :meth:`to_dict` wrote. Raises :class:`InputError`, which names ``where`` and ``place``."""
+        names = [field.name for field in fields(cls)]
+        if not isinstance(content, Mapping) or {"sync_s", *content} != set(names):
+            raise InputError(where, place, content, f"a mapping of {', '.join(names)}")
+        return cls(**content)
 
     def seconds(self, real: float, least: int = 1) -> int:
         """``real`` seconds compressed to the whole seconds that Kubernetes fields take; 0 stays 0."""

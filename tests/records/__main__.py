@@ -57,7 +57,7 @@ def publish(results: Sequence[Path], folder: Path, without: Set[str] = frozenset
         raise InputError("command line", "RESULTS", len(results), "one session: its findings are one page")
     content = findings.read(results[0])
     tests = [test["id"] for test in content["tests"] if test["rows"]]  # a test without a verdict has no record
-    scale = str(content["head"]["scale"]).partition(":")[0]
+    scale = str(content["head"]["scale"])
     if (session := kind(tests, scale)) is None:
         paths = ", ".join(f"{path} ({' '.join(options)})" for options, path in SESSIONS.values())
         raise InputError(results[0], "tests", f"{tests[0]} at {scale}", f"tests of one of {paths}")

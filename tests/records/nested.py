@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 
 from lab import paths
 from lab.errors import LabFault
-from lab.spec.scale import QUICK
+from lab.spec import scale as scales
 from tests.records.plugin import ONE_RECORD
 
 TIMEOUT_S = 1800  # a minute or two on a quiet machine
@@ -26,7 +26,7 @@ _FORKS.set_forkserver_preload(["lab.plugin", "lab.measure.overview", "lab.report
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
 # The kinds of session there are: what each takes beside its tests, and where these are.
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {
-    "experiments": ([f"--scale={QUICK}"], "tests/experiments"),
+    "experiments": ([f"--scale={scales.QUICK}"], "tests/experiments"),
     "scenarios": (["--scale=medium"], "tests/scenarios"),
     "acceptance": (
         [
@@ -39,15 +39,18 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "backlog": (["--scale=real"], "tests/experiments/test_backlog.py"),
     "experiments at close": (["--scale=close"], "tests/experiments"),
     "experiments at real time": (["--scale=real"], "tests/experiments"),
+    "experiments at real time, an HPA sync of 5 s": (["--scale=real", "--hpa-sync-s=5"], "tests/experiments"),
 }
 
 
 def kind(tests: Sequence[str], scale: str) -> str | None:
-    """The kind of session at ``scale`` that has all of ``tests``, the narrowest one; None where there is none."""
+    """The kind of session at ``scale``, in words, that has all of ``tests``, the narrowest one; None where there is none."""
     found = []
     for name, (options, path) in SESSIONS.items():
-        (at,) = [option for option in options if option.startswith("--scale=")] or [f"--scale={QUICK}"]
-        if at == f"--scale={scale}" and all(test.startswith(path) for test in tests):
+        given = dict(option.split("=", 1) for option in options)
+        own = scales.load(given.get("--scale", scales.QUICK))
+        own = replace(own, sync_s=float(given.get("--hpa-sync-s", own.sync_s)))
+        if str(own) == scale and all(test.startswith(path) for test in tests):
             found.append(name)
     return max(found, key=lambda name: len(SESSIONS[name][1]), default=None)
 

@@ -10,6 +10,7 @@ import pytest
 from lab import paths
 from lab.record.store import Record, write_json
 from lab.report import evidenceindex, findings
+from lab.spec import scale as scales
 from tests.experiments.test_summary import EXPERIMENTS
 from tests.records import EVIDENCE, FOLDER, INDEX, VERDICTS, folders
 from tests.records import __main__ as command
@@ -58,7 +59,13 @@ def test_committed_records_give_the_same_verdicts(session, folder, rows, repeat)
 )
 def test_a_session_is_judged_at_its_own_scale(test, scale, found):
     """By the narrowest kind that has its tests."""
-    assert kind([test], scale) == found
+    assert kind([test], str(scales.load(scale))) == found
+
+
+def test_a_session_with_a_sync_of_its_own_is_judged_with_it():
+    """Its trials have other ids than those at the controller's own period."""
+    brisk = replace(scales.load(scales.REAL), sync_s=5.0)
+    assert kind(["tests/experiments/test_2_step_ups.py::a"], str(brisk)) == "experiments at real time, an HPA sync of 5 s"
 
 
 @pytest.mark.parametrize("folder", [folder for name, folder in folders().items() if folder.parent == EVIDENCE])

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from lab import paths
 from lab.spec import events, inputs, profile
 from lab.spec import scale as scales
 from lab.spec.events import Grow, Kill
+from lab.spec.inputs import Inputs
 from lab.spec.workload import Workload
 from tests.records.today import inputs_today, names_today
 
@@ -49,6 +51,16 @@ def test_the_id_is_the_hash_of_the_inputs(folder):
     trial = json.loads((folder / "trial.json").read_text())
     digest = hashlib.sha256(json.dumps(trial["inputs"], sort_keys=True).encode()).hexdigest()[:8]
     assert trial["id"].endswith(digest)
+
+
+def test_a_sync_period_of_ones_own_is_another_trial():
+    """It is in the identity and comes back from it; kube-controller-manager's own period is in none."""
+    usual = scales.load("quick")
+    brisk = replace(usual, sync_s=5.0)
+    trials = [inputs.read("bursty", "lag-4500", Workload(), 1, one, "binary") for one in (usual, brisk)]
+    assert trials[0].id != trials[1].id
+    assert ["sync_s" in one.to_dict()["scale"] for one in trials] == [False, True]
+    assert [Inputs.from_dict(one.to_dict(), "here").scale.hpa_sync_s for one in trials] == [0.5, 5 / 30]
 
 
 def test_the_trial_with_a_kill_keeps_its_id():
