@@ -4,7 +4,7 @@
     inputs/              every object as applied, YAML
     transitions.parquet  t, kind, name, event, object (JSON): API watch events
     hpa.log              every sync of the trial's HPA, as kube-controller-manager logged it (klog, UTC)
-    load.parquet         t, busy_s, steal_s, own_s, cpu_waiting_s, io_waiting_s, memory_waiting_s: the machine's load
+    load.parquet         t, busy_s, steal_s, own_s, others_s, cpu_waiting_s, io_waiting_s, memory_waiting_s: the machine's load
     memory.parquet       t, process, count, rss_bytes, cpu_s: memory and CPU time of the lab's processes, by what they are
     samples.parquet      t, metric, pod, labels (JSON), value: Prometheus samples
     group_events.parquet t, mono, pod, event, partitions, owned, seconds, created, detail (JSON)

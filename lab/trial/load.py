@@ -24,7 +24,7 @@ MEMORY_EVERY = 5  # readings: an hour of some 20 kinds of processes is 7,000 row
 GONE_S = 5.0
 FILE, MEMORY_FILE = "load.parquet", "memory.parquet"
 MEMORY = ["t", "process", "count", "rss_bytes", "cpu_s"]
-COLUMNS = ["t", "busy_s", "steal_s", "own_s", *(f"{resource}_waiting_s" for resource in RESOURCES)]
+COLUMNS = ["t", "busy_s", "steal_s", "own_s", "others_s", *(f"{resource}_waiting_s" for resource in RESOURCES)]
 
 
 class Sampler:
@@ -40,7 +40,8 @@ class Sampler:
         self._names: dict[load.Key, str] = {}
         self._own, self._every_s, self._read = own, every_s, read
         self._before: Mapping[load.Key, Process] = {}
-        self._own_s = 0.0
+        self._others: Mapping[load.Key, Process] = {}
+        self._own_s = self._others_s = 0.0
         self._fault = ""
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample, name="load", daemon=True)
@@ -72,12 +73,15 @@ class Sampler:
     def _take(self) -> None:
         t, now = clock.now(), self._read()
         own = {key: now.processes[key] for key in load.descendants(now.processes, os.getpid(), self._before)}
+        others = {key: process for key, process in now.processes.items() if key not in own}
         if self.rows:
             self._own_s += load.growth(self._before, own)
-        self._before = own
+            self._others_s += load.growth(self._others, others)
+        self._before, self._others = own, others
         if self._own and len(self.rows) % MEMORY_EVERY == 0:
             self._weigh(t, own)
-        row = {"t": t, "busy_s": now.busy_s, "steal_s": now.steal_s, "own_s": self._own_s if self._own else None}
+        row = {"t": t, "busy_s": now.busy_s, "steal_s": now.steal_s}
+        row |= {"own_s": self._own_s, "others_s": self._others_s} if self._own else {"own_s": None, "others_s": None}
         self.rows.append(row | {f"{name}_waiting_s": now.waiting.get(name) for name in RESOURCES})
 
     def _weigh(self, t: float, own: Mapping[load.Key, Process]) -> None:

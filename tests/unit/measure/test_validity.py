@@ -63,7 +63,7 @@ def test_a_trial_at_rest_is_valid(tmp_path):
         ("cpu_pressure", {"cpu_waiting_s": 19.0}, 0.95),
         ("io_pressure", {"io_waiting_s": 5.0}, 0.25),
         ("memory_pressure", {"memory_waiting_s": 2.0}, 0.1),
-        ("foreign_load", {"busy_s": 25.0}, 0.25),
+        ("foreign_load", {"busy_s": 19.0, "others_s": 5.0}, 0.25),
         ("scrape_gap", {"gaps": (15.0, 15.5, 16.0)}, 4),
         ("rounding", {"more": {"policy_times": (Compressed("pollingInterval", 15, 1),), "inputs": {"scale": QUICK}}}, 1),
         ("settle", {"more": {"deadlines": Deadlines(15, 1, 1, 1)}}, 10 / 15),
@@ -105,6 +105,14 @@ def test_a_record_of_before_has_no_load_and_no_times(tmp_path):
     lacking = {name for name, value in validity(made).values.items() if value is None}
     assert lacking == {"steal", "cpu_pressure", "io_pressure", "memory_pressure", "foreign_load", "rounding"}
     assert gates.word(judge_validity(made)) == NO_DATA
+
+
+def test_a_load_of_before_counts_all_tasks_less_the_trials_own(tmp_path):
+    """It did not say what the other processes took."""
+    built(tmp_path, busy_s=25.0)
+    file = tmp_path / "load.parquet"
+    pd.read_parquet(file).drop(columns="others_s").to_parquet(file)
+    assert validity(sealed(tmp_path)).foreign_load.number == pytest.approx(0.25)
 
 
 def test_a_producer_that_tallied_no_lateness_has_no_data(tmp_path):

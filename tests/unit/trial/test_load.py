@@ -41,6 +41,7 @@ def test_the_table(own, tmp_path):
     assert grown["cpu_waiting_s"] == pytest.approx(grown["busy_s"] / 4)
     assert table["memory_waiting_s"].isna().all()
     assert table["own_s"].isna().all() if not own else grown["own_s"] == pytest.approx(grown["busy_s"] / 2)
+    assert table["others_s"].isna().all() if not own else grown["others_s"] == pytest.approx(grown["busy_s"] * 9)
 
 
 def test_a_load_that_cannot_be_read_is_named(tmp_path):
