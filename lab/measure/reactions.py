@@ -55,7 +55,7 @@ def answers(record: Record) -> list[Answer]:
     """
     spans = record.phases[record.phases["label"].isin(RISES)]
     starts = [*spans["start"], float("inf")]
-    owning = dict(member_stamps(record)["owning"].dropna())
+    owning = {str(name): float(t) for name, t in member_stamps(record)["owning"].dropna().items()}
     syncs = [sync.at for sync in record.hpa_syncs] if record.policy.hpa else []
     found = []
     for place, (start, end) in enumerate(zip(spans["start"], spans["end"], strict=True), 1):
