@@ -16,7 +16,7 @@ from lab.spec import scale as scales
 from lab.spec.events import Context, Grow, Kill, schedule
 from lab.spec.profile import Profile, Step
 from lab.spec.workload import Workload
-from lab.trial import runner
+from lab.trial import runner, syncphase
 from lab.trial.deadlines import deadlines
 from lab.trial.stage import Stage
 
@@ -171,12 +171,15 @@ def test_each_event_happens_when_its_phase_begins(phases, monkeypatch):
     made = stage(Broker(0, [0]))
     made.inputs, made.reports, made.names = replace(chosen, profile=profile, during=during), told, {}
     made.transitions, made.baseline = SimpleNamespace(wait=told.wait), SimpleNamespace(replicas=4, why="")
-    made.apply, made.ready, made.produce = lambda _: None, lambda *_: True, lambda: None
+    order: list[str] = []
+    made.apply, made.ready, made.produce = lambda _: None, lambda *_: True, lambda: order.append("traffic")
+    monkeypatch.setattr(syncphase, "await_phase", lambda _: order.append("point of the sync"))
     happened = {}
     monkeypatch.setattr(runner, "_decides", lambda _: True)
     monkeypatch.setattr(runner, "happen", lambda _, phase, event: happened.update({event: told.events[-1]["phase"]}))
     assert runner._drive([made]) == ["complete"]
     assert happened == {Kill(): "sigkill", Grow(48): "repartition"}
+    assert order == ["point of the sync", "traffic"]
     assert told.last("produced")
 
 
