@@ -65,7 +65,7 @@ def test_a_session_is_judged_at_its_own_scale(test, scale, found):
 def test_a_session_with_a_sync_of_its_own_is_judged_with_it():
     """Its trials have other ids than those at the controller's own period."""
     brisk = replace(scales.load(scales.REAL), sync_s=5.0)
-    assert kind(["tests/experiments/test_2_step_ups.py::a"], str(brisk)) == "experiments at real time, an HPA sync of 5 s"
+    assert kind(["tests/experiments/test_18_sync.py::a"], str(brisk)) == "experiments at real time, an HPA sync of 5 s"
 
 
 @pytest.mark.parametrize("folder", [folder for name, folder in folders().items() if folder.parent == EVIDENCE])

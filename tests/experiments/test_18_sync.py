@@ -1,4 +1,4 @@
-"""Experiment 2, at real time: how are reactions distributed over the points of the HPA's sync period?
+"""Experiment 18: what does the point of the HPA's sync at which a burst comes do to the reaction?
 
 Hypothesis. A reaction is the time until lag asks for pods, the wait for the HPA's next sync, and the pod's start. The first and
 the last are alike for each burst. The wait is anything from 0 to one sync period of 15 s, and a user's bursts come at any point
@@ -29,7 +29,7 @@ from lab.measure.reactions import reactions
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
-pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("2 Reaction and drain")]
+pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("18 Point of the sync")]
 
 
 @allure.story("Reactions at ten points of the HPA's sync period")
