@@ -4,10 +4,10 @@ Hypothesis. A reaction is the time until lag asks for pods, the wait for the HPA
 the last are alike for each burst. The wait is anything from 0 to one sync period of 15 s, and a user's bursts come at any point
 of it.
 
-Method. Profile ``step-ups``: ten 10x bursts of 45 s, one every 262 s. That is 7 s more than seventeen syncs, so the bursts come at
-ten points of the period. Two equal groups run beside each other on the same events, each with an HPA of its own, until the
-profile is replayed: 20 reactions. Policy ``lag-4500-hasty`` has a scale-down window of 30 s, so each burst finds 4 pods. They
-take 45 s to start, as an image that is pulled and a JVM that warms up. The test is meant for ``--scale=real``. In a pilot
+Method. Profile ``step-ups``: ten 10x bursts of 45 s, one every 262 s. That is 7 s more than seventeen syncs, so the bursts
+come at ten points of the period. Two equal groups run beside each other on the same events, each with an HPA of its own, until
+the profile is replayed: 20 reactions. Policy ``lag-4500-hasty`` has a scale-down window of 30 s, so each burst finds 4 pods.
+They take 45 s to start, as an image that is pulled and a JVM that warms up. The test is meant for ``--scale=real``. In a pilot
 at quick the sides had 4 pods again before seven and eight of the ten bursts, because a pod's start is long beside bursts that
 are 8.7 s apart.
 
