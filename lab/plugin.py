@@ -32,10 +32,11 @@ MARKERS = (
     "scale: the same trials, one scale a session; elastic-lab scale compares the sessions",
     "stretch: an experiment of text 1's stretch goals, on a live cluster, in a session of its own",
     "backlog: more than 20 million events at real time; more than two hours",
+    "real_time: a real system at uncompressed settings, for --scale=real; an hour and more",
     "kind: needs a Docker daemon and --cluster kind",
 )
-JUDGING = ("spike", "stretch", "scenario", "scale", "backlog", "kind")
-LIVE = ("spike", "stretch", "scenario", "scale", "backlog")  # a session of these leaves Allure results beside its records
+JUDGING = ("spike", "stretch", "scenario", "scale", "backlog", "real_time", "kind")
+LIVE = JUDGING[:-1]  # a session of these leaves Allure results beside its records; "kind" stands beside one of them
 VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a session writes when it has judged, beside FILE
 SESSION = pytest.StashKey[Session]()
 ORDER = pytest.StashKey[int]()

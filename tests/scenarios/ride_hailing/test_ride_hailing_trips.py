@@ -14,51 +14,33 @@ number. Nothing is lost or processed twice.
 import allure
 import pytest
 
-from lab import paths, yamlfile
-from lab.foresee.group import Consumers
-from lab.foresee.simulate import simulate
-from lab.foresee.situation import Situation
 from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
-from lab.measure.lag import growth, moments, simulated_moments
+from lab.measure.lag import growth
 from lab.measure.scaling import scale_events
-from lab.spec import profile, scaledobject
 from lab.spec.inputs import REPLAYED
-from lab.spec.keys import shares
 from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.evening import foretold, report_timeline, simulated
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor
-from tests.scenarios.ride_hailing.programs.shape import rate_at
-from tests.scenarios.ride_hailing.trials import TRIPS, policy
+from tests.scenarios.ride_hailing.trials import TRIPS
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
-COLD_START_S = 30.0  # of a pod at real time, for the model: the text's own least (image, JVM, group)
 TABLE = "text 4, the expected scaling timeline"
-
-
-def foretold():
-    """The evening's curve and its timeline as the model of KEDA, HPA and group has them at real time."""
-    traffic = profile.load(paths.PROFILES / "trips.yaml")
-    scaled = scaledobject.parse(yamlfile.read(policy("trip-analytics")), policy("trip-analytics"))
-    pods = Consumers(rate=claims.POD_RATE, start_s=COLD_START_S)
-    curve = simulate(Situation(traffic, shares(traffic, 1, claims.PARTITIONS), pods, tail_s=600), scaled)
-    start = next(step.at for step in traffic.steps if step.phase != profile.BASELINE)
-    return curve, simulated_moments(curve, start, [row.at for row in claims.TIMELINE], lambda t: rate_at(traffic, t - 0.001))
 
 
 @allure.story("Trip analytics")
 def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
     """The text's timeline row by row, with its ScaledObject and with two pods."""
     fixed = trials.run(profile="trips", policy="two-pods", workload=TRIPS, partitions=claims.PARTITIONS, until=REPLAYED)
-    curve, model = foretold()
-    report_timeline(evidence, evening, model)
+    report_timeline(evidence, evening, foretold())
     for name, record in {"ScaledObject": evening, "two pods": fixed}.items():
         figures = {"oldest event (s, as seen)": age.oldest(record), "idle ratio": cost(record).idle_ratio}
         figures |= {"pod-minutes (real)": cost(record).real_pod_minutes, "flips": scale_events(record).flips}
         evidence.report(name, figures)
-    peak = Quantity("peak lag, foretold at real time", "messages", float(curve.lag.max()))
+    peak = Quantity("peak lag, foretold at real time", "messages", float(simulated().lag.max()))
 
     with evidence.of({"ScaledObject": evening, "two pods": fixed}) as claim:
         fixed_growth = growth(fixed, "spike")
@@ -79,25 +61,3 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
         claim(lag_over_floor(evening, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", source=TABLE)
         claim(scale_events(evening).above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
         claim(unaccounted(evening, fixed) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-
-
-def report_timeline(evidence, evening, model):
-    """Add a column for each row of the text's timeline to the evidence."""
-    at = [row.at for row in claims.TIMELINE]
-    for row, own_lag, one, predicted in zip(
-        claims.TIMELINE, claims.implied(claims.TIMELINE), moments(evening, at), model, strict=True
-    ):
-        evidence.report(
-            f"T+{row.at:g}",
-            {
-                "rate: text": row.rate,
-                "rate: measured": one.rate,
-                "lag: text": row.lag,
-                "lag: its own rates and replicas": own_lag,
-                "lag: model at real time": predicted.lag,
-                "lag: measured": one.real_lag,
-                "replicas: text": row.replicas,
-                "replicas: model at real time": predicted.wanted,
-                "replicas: measured": one.wanted,
-            },
-        )

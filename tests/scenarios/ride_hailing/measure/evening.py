@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lab.errors import NoData
 from lab.judge.measure import quantity
 from lab.judge.origin import UNSCALED
@@ -22,6 +24,12 @@ def first_step(record: Record) -> float:
 def lag_over_floor(record: Record, at: float) -> float:
     """The lag ``at`` s after T+0 in real time over lagThreshold times the floor; no data after the record's end."""
     return moment(record, at).lag.number / (record.lag_threshold * record.policy.min_replicas)
+
+
+@quantity("pods", "replicas wanted that are furthest off those of the rows")
+def off_rows(record: Record, rows: Sequence[tuple[float, float]]) -> float:
+    """The largest difference over ``rows``: (s after T+0 at real time, replicas). No data for one after the record's end."""
+    return max(abs(moment(record, at).wanted.number - replicas) for at, replicas in rows)
 
 
 @quantity("pods", "replicas given back in the last step to zero")

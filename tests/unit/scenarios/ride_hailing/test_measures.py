@@ -10,6 +10,7 @@ from lab.measure import age
 from lab.measure.lag import growth, moments
 from lab.record.store import Record
 from tests.scenarios.ride_hailing.measure import dashboard, fleet, load
+from tests.scenarios.ride_hailing.measure.evening import off_rows
 from tests.scenarios.ride_hailing.programs.message import entity
 from tests.unit.measure import built
 from tests.unit.measure.conftest import report
@@ -54,6 +55,13 @@ def test_moments_are_in_real_time(evening):
     assert later.lag.value == pytest.approx(110)
     assert later.real_lag.value == pytest.approx(3300)
     assert (later.wanted.value, later.ready.value) == (7, 2)
+
+
+def test_replicas_are_held_against_rows(evening):
+    """The row that is furthest off counts; one after the record's end is no data."""
+    assert off_rows(evening, [(0, 2), (60, 15)]).value == 8
+    assert off_rows(evening, [(0, 2), (60, 7)]).value == 0
+    assert "asked for 800 s" in off_rows(evening, [(0, 2), (800, 2)]).why
 
 
 def test_a_moment_after_the_record_is_no_data(evening):

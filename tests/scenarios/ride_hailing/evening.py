@@ -1,0 +1,65 @@
+"""Friday evening as the text has it, beside the model's at real time: row by row."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from lab import paths, yamlfile
+from lab.foresee.curve import Curve
+from lab.foresee.group import Consumers
+from lab.foresee.simulate import simulate
+from lab.foresee.situation import Situation
+from lab.measure.lag import Moment, moments, simulated_moments
+from lab.record.store import Record
+from lab.report.evidence import Evidence
+from lab.spec import profile, scaledobject
+from lab.spec.keys import shares
+from lab.spec.profile import Profile
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.programs.shape import rate_at
+from tests.scenarios.ride_hailing.trials import policy
+
+COLD_START_S = 30.0  # of a pod at real time: the text's own least (image, JVM, group)
+
+
+@cache
+def simulated() -> Curve:
+    """The evening as the model of KEDA, HPA and group has it at real time."""
+    scaled = scaledobject.parse(yamlfile.read(policy("trip-analytics")), policy("trip-analytics"))
+    pods = Consumers(rate=claims.POD_RATE, start_s=COLD_START_S)
+    return simulate(Situation(_traffic(), shares(_traffic(), 1, claims.PARTITIONS), pods, tail_s=600), scaled)
+
+
+def foretold() -> list[Moment]:
+    """The model's evening at each row of the text's timeline."""
+    traffic = _traffic()
+    start = next(step.at for step in traffic.steps if step.phase != profile.BASELINE)
+    at = [row.at for row in claims.TIMELINE]
+    return simulated_moments(simulated(), start, at, lambda t: rate_at(traffic, t - 0.001))
+
+
+def report_timeline(evidence: Evidence, record: Record, model: list[Moment]) -> None:
+    """Add a column for each row of the text's timeline to the evidence."""
+    at = [row.at for row in claims.TIMELINE]
+    for row, own_lag, one, predicted in zip(
+        claims.TIMELINE, claims.implied(claims.TIMELINE), moments(record, at), model, strict=True
+    ):
+        evidence.report(
+            f"T+{row.at:g}",
+            {
+                "rate: text": row.rate,
+                "rate: measured": one.rate,
+                "lag: text": row.lag,
+                "lag: its own rates and replicas": own_lag,
+                "lag: model at real time": predicted.lag,
+                "lag: measured": one.real_lag,
+                "replicas: text": row.replicas,
+                "replicas: model at real time": predicted.wanted,
+                "replicas: measured": one.wanted,
+            },
+        )
+
+
+@cache
+def _traffic() -> Profile:
+    return profile.load(paths.PROFILES / "trips.yaml")

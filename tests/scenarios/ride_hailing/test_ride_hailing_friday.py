@@ -1,0 +1,88 @@
+"""Ride-hailing: what is the text's Friday evening at real time, row by row (docs/ride-hailing.md)?
+
+Hypothesis. At uncompressed settings the text's ScaledObject brings lag below 1,000 messages by T+180, while 1,400 events/s
+come. Without it two pods fall behind by 1,000 messages a second.
+
+Method. For ``--scale=real``. The evening is the text's timeline on its own ScaledObject; ``--repeat=3`` runs it three times,
+and each run begins at a drawn point of the HPA's sync. A pod does 200 events/s and takes 30 s to start, the least of the
+text's 30 to 60 s. It commits every 0.75 s. The other trial is 32 minutes of 1,400 events/s on two fixed pods, as from 6:15 to
+6:47 PM.
+
+Asserted, and what would refute it. Each bound of the evening is a row or a sentence of the text, and a number beyond it
+refutes that. The simulator foretold this before the first run, over eight points of the sync: a peak of 22,400 to 26,400
+messages, 600 to 2,700 at T+120, some 550 at T+180, and 2, 7, 7 to 12, 12, 15 to 17, 15 to 17, 15 to 17, 6, 3 and 2 replicas.
+So the text's lags are foretold to hold. Its replicas are foretold to fall: the text has 2 at T+30 and 15 at T+360. In the 32
+minutes the text's own rates make a lag of 1,920,000 messages, and events that are 23 minutes old. So its 847,000 messages and
+its data of 32 minutes ago are foretold to fall.
+"""
+
+from dataclasses import replace
+
+import allure
+import pytest
+
+from lab.measure import age
+from lab.measure.cost import cost
+from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
+from lab.measure.lag import growth, moment, peak_lag
+from lab.measure.scaling import scale_events
+from lab.spec.inputs import REPLAYED
+from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.evening import COLD_START_S, foretold, report_timeline
+from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor, off_rows
+from tests.scenarios.ride_hailing.trials import TRIPS, policy
+
+pytestmark = [pytest.mark.real_time, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+
+TABLE = "text 4, the expected scaling timeline"
+SYMPTOM = "text 4, The Symptom"
+SLOW = replace(TRIPS, start_s=COLD_START_S)
+
+
+@allure.story("Friday evening at real time")
+def test_friday_evening_row_by_row(trials, evidence):
+    """The text's timeline at uncompressed settings: lag, replicas and the way back, each beside the text's own."""
+    record = trials.run(profile="trips", policy=policy("trip-analytics"), workload=SLOW, partitions=claims.PARTITIONS)
+    model = foretold()
+    report_timeline(evidence, record, model)
+    figures = {"oldest event (s)": age.oldest(record), "idle ratio": cost(record).idle_ratio}
+    evidence.report("the evening", figures | {"pod-minutes": cost(record).pod_minutes, "peak lag": peak_lag(record)})
+
+    with evidence.of(record) as claim:
+        claim(first_step(record) < 45, "KEDA takes the first step by the text's T+45", source=TABLE)
+        claim(peak_lag(record) < 35_000, "lag stays below the highest of the text's table", source=TABLE)
+        claim(moment(record, 120).real_lag <= 8_000, "the group catches up by T+120 as in the text's table", source=TABLE)
+        claim(moment(record, 180).real_lag < 1_000, "lag is below 1,000 at T+180", source="text 4: By T+180")
+        claim(
+            off_rows(record, [(row.at, row.replicas) for row in claims.TIMELINE]) == 0,
+            "the replicas at each row are the text's",
+            source=TABLE,
+        )
+        claim(
+            off_rows(record, [(row.at, one.wanted.number) for row, one in zip(claims.TIMELINE, model, strict=True)]) <= 5,
+            "the replicas at each row are the model's, but for one step",
+            source="the policy: one step is 5 pods, and a point of the sync moves it by up to 15 s",
+        )
+        claim(scale_events(record).flips == 0, "no pod is taken too early", source="text 4: prevents premature scale-down")
+        claim(lag_over_floor(record, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", source=TABLE)
+        claim(scale_events(record).above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@allure.story("From 6:15 to 6:47 PM on two pods")
+def test_two_pods_for_32_minutes(trials, evidence):
+    """What the text says of the time before KEDA: how far behind, how old, and that it grows by 1,000 a second."""
+    record = trials.run(profile="trips-before", policy="two-pods", workload=TRIPS, partitions=claims.PARTITIONS, until=REPLAYED)
+    behind, oldest = peak_lag(record), age.oldest(record)
+    evidence.report("two pods", {"peak lag": behind, "oldest event (s)": oldest, "idle ratio": cost(record).idle_ratio})
+
+    with evidence.of(record) as claim:
+        claim(
+            growth(record, "spike") > 950,
+            "two fixed pods fall behind by 1,400 events/s less their 400",
+            source=f"{SYMPTOM}: 1,000 per second of deficit",
+            kind="control",
+        )
+        claim(behind <= 1.1 * 847_000, "after 32 minutes 847,000 messages wait", source=f"{SYMPTOM}: 847,000 messages")
+        claim(oldest >= 0.9 * 32 * 60, "some events are 32 minutes old", source=f"{SYMPTOM}: data from 32 minutes ago")
+        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
