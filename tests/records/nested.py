@@ -37,6 +37,7 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
         "tests/experiments/test_acceptance.py",
     ),
     "backlog": (["--scale=real"], "tests/experiments/test_backlog.py"),
+    "scenarios at real time": (["--scale=real"], "tests/scenarios"),
     "experiments at close": (["--scale=close"], "tests/experiments"),
     "experiments at real time": (["--scale=real"], "tests/experiments"),
     "experiments at real time, an HPA sync of 5 s": (["--scale=real", "--hpa-sync-s=5"], "tests/experiments"),

@@ -54,7 +54,8 @@ def test_committed_records_give_the_same_verdicts(session, folder, rows, repeat)
         ("tests/experiments/test_5_flapping.py::a", "real", "experiments at real time"),
         ("tests/experiments/test_backlog.py::a", "real", "backlog"),
         ("tests/scenarios/payments/test_payments_cpu.py::a", "medium", "scenarios"),
-        ("tests/scenarios/payments/test_payments_cpu.py::a", "real", None),
+        ("tests/scenarios/payments/test_payments_cpu.py::a", "real", "scenarios at real time"),
+        ("tests/scenarios/payments/test_payments_cpu.py::a", "close", None),
     ],
 )
 def test_a_session_is_judged_at_its_own_scale(test, scale, found):

@@ -133,13 +133,15 @@ def span_of(record: Record, phase: str | None) -> tuple[float, float]:
 
 def available(record: Record) -> pd.DataFrame:
     """The events as produced, with the time at which each came into the table: ``available``, epoch s, infinite for never."""
-    events = events_of(record)
-    found = np.full(len(events), np.inf)
+    events, batches = events_of(record), batches_of(record)
+    times = np.array([*(float(batch["available"]) for batch in batches), np.inf])
     partition, offset = events["partition"].to_numpy(), events["offset"].to_numpy()
-    for batch in batches_of(record):
-        ends = batch["offsets"]
-        until = np.array([int(ends.get(str(number), 0)) for number in range(int(partition.max()) + 1)])
-        found = np.where(np.isinf(found) & (offset < until[partition]), batch["available"], found)
+    found = np.empty(len(events))
+    for one in np.unique(partition):
+        # A driver that began anew reports less for a while: the first batch that had the event counts.
+        ends = np.maximum.accumulate([int(batch["offsets"].get(str(one), 0)) for batch in batches])
+        chosen = partition == one
+        found[chosen] = times[np.searchsorted(ends, offset[chosen], side="right")]
     return events.assign(available=found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +24,10 @@ from tests.scenarios.ride_hailing.measure.dashboard import (
 )
 from tests.scenarios.ride_hailing.programs.surge import DRIVER, KINDS, REQUEST, WINDOW_S, ZONES, Demand, Rides, multiplier
 
+# Sources of bounds.
+ONCE = "delivery contract (docs/decisions/03, 38) and decision 62: each event in the table once"
+BY_WATERMARK = "Spark's docs: dropDuplicatesWithinWatermark drops state by the watermark"
+
 
 class Freshness(Measure):
     """How old the newest event of the table is at each moment of a span, and how old the oldest event that it lacks."""
@@ -42,6 +47,11 @@ class Pipeline(Measure):
     late = number("events", "rows that came late, within the watermark")
     repeated = number("events", "rows that were dropped because the state had them")
     beyond = number("events", "rows that were dropped because they came later than the watermark")
+
+
+class Kept(Measure):
+    """The most that the pipeline kept at a batch of a span: what has to stay bounded as batches go by."""
+
     state_rows = number("rows", "most rows of the state")
     state_bytes = number("bytes", "most memory of the state")
     files = number("files", "most files of table, log, checkpoint and state")
@@ -116,6 +126,14 @@ def pipeline(record: Record) -> Pipeline:
         late=reader[-1]["late"],
         repeated=sum(one["repeated"] for one in driver),
         beyond=sum(one["beyond_watermark"] for one in driver),
+    )
+
+
+@measure
+def kept(record: Record, phase: str | None = None) -> Kept:
+    """Over the batches that were reported in ``phase`` of the profile, or over all; no data where there was none."""
+    driver = _driver(record, phase)
+    return Kept(
         state_rows=max(one["state_rows"] for one in driver),
         state_bytes=max(one["state_bytes"] for one in driver),
         files=max(sum(one["files"].values()) for one in driver),
@@ -150,8 +168,9 @@ def _younger(at: npt.NDArray[np.float64], batch: dict[str, Any], watermark_s: fl
     return int(len(at) - np.searchsorted(at, watermark - watermark_s, side="right"))
 
 
-def _driver(record: Record) -> list[dict[str, Any]]:
-    found = [one.detail for one in record.reports("batch")]
+def _driver(record: Record, phase: str | None = None) -> list[dict[str, Any]]:
+    begin, end = record.span(phase) if phase else (-math.inf, math.inf)
+    found = [one.detail for one in record.reports("batch") if begin <= one.t <= end]
     if not found:
-        raise NoData("the driver reported no batch")
+        raise NoData(f"the driver reported no batch{f' in phase {phase}' if phase else ''}")
     return found

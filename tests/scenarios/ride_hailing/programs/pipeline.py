@@ -35,7 +35,7 @@ from tests.scenarios.ride_hailing.programs.sinklog import SinkLog, sweep
 
 PROGRAM = "tests.scenarios.ride_hailing.programs.pipeline"
 PAYLOAD = "kind string, zone int"
-WATERMARK_S, RETENTION_S = 120.0, 3600.0
+WATERMARK_S, RETENTION_S = 120.0, 900.0
 # One task a batch, since a batch has some hundred rows; and no batch without rows, which would only move the watermark.
 SETTINGS = {"spark.sql.shuffle.partitions": "1", "spark.sql.streaming.noDataMicroBatches.enabled": "false"}
 LOOK_S, SWEEP_S = 0.25, 60.0
