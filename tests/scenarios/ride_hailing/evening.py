@@ -23,19 +23,20 @@ COLD_START_S = 30.0  # of a pod at real time: the text's own least (image, JVM, 
 
 
 @cache
-def simulated() -> Curve:
-    """The evening as the model of KEDA, HPA and group has it at real time."""
+def simulated(phase_s: float = 0.0) -> Curve:
+    """The evening as the model of KEDA, HPA and group has it at real time; the first sync comes ``phase_s`` after its start."""
     scaled = scaledobject.parse(yamlfile.read(policy("trip-analytics")), policy("trip-analytics"))
     pods = Consumers(rate=claims.POD_RATE, start_s=COLD_START_S)
-    return simulate(Situation(_traffic(), shares(_traffic(), 1, claims.PARTITIONS), pods, tail_s=600), scaled)
+    situation = Situation(_traffic(), shares(_traffic(), 1, claims.PARTITIONS), pods, phase_s=phase_s, tail_s=600)
+    return simulate(situation, scaled)
 
 
-def foretold() -> list[Moment]:
-    """The model's evening at each row of the text's timeline."""
+def foretold(phase_s: float = 0.0) -> list[Moment]:
+    """The model's evening at each row of the text's timeline; ``phase_s`` as in :func:`simulated`."""
     traffic = _traffic()
     start = next(step.at for step in traffic.steps if step.phase != profile.BASELINE)
     at = [row.at for row in claims.TIMELINE]
-    return simulated_moments(simulated(), start, at, lambda t: rate_at(traffic, t - 0.001))
+    return simulated_moments(simulated(phase_s), start, at, lambda t: rate_at(traffic, t - 0.001))
 
 
 def report_timeline(evidence: Evidence, record: Record, model: list[Moment]) -> None:

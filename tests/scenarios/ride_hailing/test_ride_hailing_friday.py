@@ -9,8 +9,8 @@ text's 30 to 60 s. It commits every 0.75 s. The other trial is 32 minutes of 1,4
 6:47 PM.
 
 Asserted, and what would refute it. Each bound of the evening is a row or a sentence of the text, and a number beyond it
-refutes that. The simulator foretold this before the first run, over eight points of the sync: a peak of 22,400 to 26,400
-messages, 600 to 2,700 at T+120, some 550 at T+180, and 2, 7, 7 to 12, 12, 15 to 17, 15 to 17, 15 to 17, 6, 3 and 2 replicas.
+refutes that. The simulator foretold this before the first run, over fifteen points of the sync: a peak of 21,000 to 26,400
+messages, 440 to 2,700 at T+120, some 410 at T+180, and 2, 7, 7 to 12, 12, 15 to 17, 15 to 17, 15 to 17, 6, 3 and 2 replicas.
 So the text's lags are foretold to hold. Its replicas are foretold to fall: the text has 2 at T+30 and 15 at T+360. In the 32
 minutes the text's own rates make a lag of 1,920,000 messages, and events that are 23 minutes old. So its 847,000 messages and
 its data of 32 minutes ago are foretold to fall.

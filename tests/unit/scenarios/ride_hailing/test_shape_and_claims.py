@@ -10,6 +10,7 @@ from lab.model.hpa import HpaSpec, Metric
 from lab.spec import profile
 from lab.spec.profile import Profile, Step
 from tests.scenarios.ride_hailing import claims
+from tests.scenarios.ride_hailing.evening import foretold, simulated
 from tests.scenarios.ride_hailing.programs import traffic
 from tests.scenarios.ride_hailing.programs.addresses import Known
 from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, rate_at, users_at
@@ -41,6 +42,25 @@ def test_the_texts_users_are_not_its_rates():
     assert claims.users_for(1400, CYCLE_S) == 175
     assert claims.USERS / CYCLE_S == 40_000
     assert claims.USERS / claims.SPAWN_RATE == 50  # s to start them; its table ramps for 90
+
+
+def test_friday_at_real_time_is_foretold_as_its_experiment_says():
+    """The peak, lag at T+120 and T+180, and the replicas at each row, wherever in its period the HPA's sync comes."""
+    phases = range(15)  # s
+    evenings = [foretold(float(phase)) for phase in phases]
+    peaks = [simulated(float(phase)).lag.max() for phase in phases]
+    at = {row.at: [evening[number] for evening in evenings] for number, row in enumerate(claims.TIMELINE)}
+    assert (round(min(peaks), -2), round(max(peaks), -2)) == (21_000, 26_400)
+    assert span(one.lag.number for one in at[120]) == (440, 2720)
+    assert span(one.lag.number for one in at[180]) == (410, 410)
+    replicas = [span(one.wanted.number for one in row) for row in at.values()]
+    assert replicas == [(2, 2), (7, 7), (7, 12), (12, 12), (15, 17), (15, 17), (15, 17), (6, 6), (3, 3), (2, 2)]
+
+
+def span(numbers):
+    """The least and the greatest of ``numbers``, lags to tens."""
+    found = sorted(numbers)
+    return tuple(round(one, -1) if one > 100 else one for one in (found[0], found[-1]))
 
 
 def test_the_timeline_against_itself():
