@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from lab import paths, yamlfile
@@ -17,9 +18,11 @@ from lab.spec.keys import shares
 from lab.spec.profile import Profile
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.programs.shape import rate_at
-from tests.scenarios.ride_hailing.trials import policy
+from tests.scenarios.ride_hailing.trials import TRIPS, policy
 
 COLD_START_S = 30.0  # of a pod at real time: the text's own least (image, JVM, group)
+SLOW = replace(TRIPS, start_s=COLD_START_S)
+TABLE = "text 4, the expected scaling timeline"
 
 
 @cache

@@ -16,8 +16,6 @@ minutes the text's own rates make a lag of 1,920,000 messages, and events that a
 its data of 32 minutes ago are foretold to fall.
 """
 
-from dataclasses import replace
-
 import allure
 import pytest
 
@@ -28,15 +26,13 @@ from lab.measure.lag import growth, moment, peak_lag
 from lab.measure.scaling import scale_events
 from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
-from tests.scenarios.ride_hailing.evening import COLD_START_S, foretold, report_timeline
+from tests.scenarios.ride_hailing.evening import SLOW, TABLE, foretold, report_timeline
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor, off_rows
 from tests.scenarios.ride_hailing.trials import TRIPS, policy
 
 pytestmark = [pytest.mark.real_time, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
-TABLE = "text 4, the expected scaling timeline"
 SYMPTOM = "text 4, The Symptom"
-SLOW = replace(TRIPS, start_s=COLD_START_S)
 
 
 @allure.story("Friday evening at real time")

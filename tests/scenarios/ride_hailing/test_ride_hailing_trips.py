@@ -22,13 +22,11 @@ from lab.measure.lag import growth
 from lab.measure.scaling import scale_events
 from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
-from tests.scenarios.ride_hailing.evening import foretold, report_timeline, simulated
+from tests.scenarios.ride_hailing.evening import TABLE, foretold, report_timeline, simulated
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor
 from tests.scenarios.ride_hailing.trials import TRIPS
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
-
-TABLE = "text 4, the expected scaling timeline"
 
 
 @allure.story("Trip analytics")

@@ -49,6 +49,16 @@ def load(record: Record, name: str = "Aggregated") -> Load:
     )
 
 
+@quantity("x", "events that came over those that the profile has")
+def offered(record: Record, phase: str) -> float:
+    """The events of ``phase`` of the profile over those that are due in it: users who wait for answers make fewer."""
+    begin, end = record.span(phase)
+    start = record.profile_start
+    at = record.events("ts")["ts"].to_numpy() / 1e9
+    came = int(((at >= begin) & (at < end)).sum())
+    return came / (record.profile.due(end - start) - record.profile.due(begin - start))
+
+
 def shares(record: Record) -> dict[str, float]:
     """The share of each path in all requests, 0 to 1. Raises :class:`NoData` when Locust reported no statistics."""
     stats = csv(record, "stats")

@@ -57,6 +57,15 @@ def test_moments_are_in_real_time(evening):
     assert (later.wanted.value, later.ready.value) == (7, 2)
 
 
+def test_what_users_make_is_held_against_the_profile(tmp_path):
+    """Ten seconds at one event a second: two of them came in the phase, and none before it counts."""
+    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
+    ledger(tmp_path, (0, 0, 1, 105), (0, 1, 1, 110), (0, 2, 1, 119), (0, 3, 1, 125))
+    record = built.record(tmp_path, inputs=content, group_events=told)
+    assert load.offered(record, "spike").value == pytest.approx(0.2)
+    assert "no phase burst" in load.offered(record, "burst").why
+
+
 def test_replicas_are_held_against_rows(evening):
     """The row that is furthest off counts; one after the record's end is no data."""
     assert off_rows(evening, [(0, 2), (60, 15)]).value == 8
