@@ -32,7 +32,7 @@ MARKERS = (
     "scale: the same trials, one scale a session; elastic-lab scale compares the sessions",
     "stretch: an experiment of text 1's stretch goals, on a live cluster, in a session of its own",
     "backlog: more than 20 million events at real time; more than two hours",
-    "real_time: a real system at uncompressed settings, for --scale=real; an hour and more",
+    "real_time: what only uncompressed settings decide, for --scale=real; most take an hour",
     "kind: needs a Docker daemon and --cluster kind",
 )
 JUDGING = ("spike", "stretch", "scenario", "scale", "backlog", "real_time", "kind")

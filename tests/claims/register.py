@@ -68,7 +68,7 @@ class Claim:
             return self.command
         runs: dict[str, list[str]] = {}
         for node in self.tests:
-            runs.setdefault(_marker(node.partition("::")[0]), []).append(node)
+            runs.setdefault(_marker(node), []).append(node)
         repeated = f"--repeat {self.repeat} --results=evidence --resume" if self.repeat else ""
         return " && ".join(" ".join(filter(None, ("pytest", marker, *nodes, repeated))) for marker, nodes in runs.items())
 
@@ -219,9 +219,12 @@ def _sections(page: Path) -> Mapping[str, str]:
 
 
 @cache
-def _marker(file: str) -> str:
-    """The options that the tests of a module need: its marker, else its folder's, and the scale at which that one is run."""
+def _marker(node: str) -> str:
+    """The options that a test needs: its marker, else its module's or its folder's, and the scale at which that one is run."""
+    file, _, test = node.partition("::")
     path = paths.PROJECT / file
-    found = _MARK.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    decorators = text.partition(f"\ndef {test.partition('[')[0]}(")[0].rpartition("\n\n")[2]
+    found = _MARK.search(decorators) or _MARK.search(text)
     marker = found[1] if found else _FOLDERS.get(file.split("/")[1], "")
     return " ".join(filter(None, (f"-m {marker}" if marker else "", f"--scale={_SCALES[marker]}" if marker in _SCALES else "")))

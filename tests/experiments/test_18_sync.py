@@ -7,7 +7,7 @@ of it.
 Method. Profile ``step-ups``: ten 10x bursts of 45 s, one every 262 s. That is 7 s more than seventeen syncs, so the bursts
 come at ten points of the period. Two equal groups run beside each other on the same events, each with an HPA of its own, until
 the profile is replayed: 20 reactions. Policy ``lag-4500-hasty`` has a scale-down window of 30 s, so each burst finds 4 pods.
-They take 45 s to start, as an image that is pulled and a JVM that warms up. The test is meant for ``--scale=real``. In a pilot
+They take 45 s to start, as an image that is pulled and a JVM that warms up. The test is run at ``--scale=real``. In a pilot
 at quick the sides had 4 pods again before seven and eight of the ten bursts, because a pod's start is long beside bursts that
 are 8.7 s apart.
 
@@ -30,7 +30,7 @@ from lab.measure.reactions import reactions
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
-pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("18 Point of the sync")]
+pytestmark = [pytest.mark.real_time, allure.epic("Scaling on lag"), allure.feature("18 Point of the sync")]
 
 
 @allure.story("Reactions at ten points of the HPA's sync period")

@@ -21,7 +21,7 @@ event waits for more than 2 s.
 What the tolerance needs. It holds as long as the messages in flight are more than 6 % of what the pods may hold, and real
 time has fewer of them in flight than quick. ``elastic-lab plane`` foretells for real time, with 2.5 s of traffic in flight: 4
 flips at a lagThreshold of 4,500 once a pod takes 30 s or more to start, and 0 at 3,000 from 2 to 60 s. So both run beside
-each other with a start of 45 s. The test is meant for ``--scale=real``. A flip at 3,000 refutes the model and the cure. A
+each other with a start of 45 s. The test is run at ``--scale=real``. A flip at 3,000 refutes the model and the cure. A
 flip at 4,500 refutes the tolerance as this lab recommended it.
 
 What the HPA reads between two commits. The first run of that at real time flipped at both lagThresholds. Lag rises until the
@@ -54,7 +54,7 @@ from lab.spec.inputs import REPLAYED
 from tests.experiments.flapping import SLOW_START, TEN_BURSTS, report_price
 from tests.experiments.workloads import light, slim
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("5 Flapping")]
+pytestmark = [allure.epic("Scaling on lag"), allure.feature("5 Flapping")]
 
 PATIENT, TOLERANT = "900 s", "300 s, tolerance 0.94"
 STEP_S = {"in step": 5.0, "out of step": 4.0}  # between two commits, where the HPA syncs every 15 s
@@ -64,6 +64,7 @@ ROWS: dict[str, dict[str, float]] = {  # scaleDown as a policy states it
 }
 
 
+@pytest.mark.spike
 @pytest.mark.parametrize("profile", ["bursty"])
 @allure.story("A short scale-down window flaps, a long one more rarely")
 def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
@@ -89,6 +90,7 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
         claim(unaccounted(hasty, tuned) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
+@pytest.mark.spike
 @allure.story("The usual window is longer than a lull, and still too short")
 def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
     """300 s are longer than every lull; the window runs out because the second burst builds no lag that renews it."""
@@ -127,6 +129,7 @@ def calmest(found):
     return min(ranks, key=lambda name: [math.inf if value is None else value for value in ranks[name]])
 
 
+@pytest.mark.spike
 @allure.story("What ends the flapping, on ten bursts")
 def test_what_ends_the_flapping(trials, evidence):
     """Window and tolerance on the same events, until the group is drained and back at its floor."""
@@ -161,6 +164,7 @@ def test_what_ends_the_flapping(trials, evidence):
         evidence.conclude(f"scaleDown.{setting}", value, f"on ten bursts {told[best]}; {others}")
 
 
+@pytest.mark.real_time
 @allure.story("What the tolerance needs, on ten bursts with pods that start slowly")
 def test_the_tolerance_needs_enough_in_flight(trials, evidence):
     """Two lagThresholds with one tolerance on the same events, until the group is drained and back at its floor."""
@@ -187,6 +191,7 @@ def test_the_tolerance_needs_enough_in_flight(trials, evidence):
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
+@pytest.mark.real_time
 @allure.story("Commits in step with the HPA's sync, and out of step, on ten bursts")
 def test_commits_out_of_step_with_the_sync(trials, evidence):
     """One policy, lagThreshold 3,000 with the tolerance; the sides differ in how often they commit."""
@@ -210,6 +215,7 @@ def test_commits_out_of_step_with_the_sync(trials, evidence):
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
+@pytest.mark.real_time
 @allure.story("A lagThreshold below the lowest point between two commits, on ten bursts")
 def test_a_threshold_below_the_swing_of_lag(trials, evidence):
     """Two lagThresholds with one tolerance, and commits in step with the sync."""

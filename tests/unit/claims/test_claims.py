@@ -158,7 +158,7 @@ def test_a_number_stands_in_the_section_or_below_it(project: Path) -> None:
 
 
 def test_the_command_has_what_its_tests_need() -> None:
-    """A marker and a scale, in one run for each marker; a command of its own wins."""
+    """A marker and a scale, in one run for each marker; a test's own marker and a command of its own win."""
     nodes = ("tests/defects/test_cap.py::test_a", "tests/scenarios/x/test_y.py::test_b", "tests/defects/test_cap.py::test_c")
     claim = register.Claim("T1-a", "1", "So.", register.HELD, tests=nodes)
     defects, scenario = claim.rerun.split(" && ")
@@ -166,6 +166,12 @@ def test_the_command_has_what_its_tests_need() -> None:
     assert scenario == f"pytest -m scenario --scale=medium {nodes[1]}"
     backlog = register.Claim("T1-a", "1", "So.", register.HELD, tests=("tests/experiments/test_backlog.py::test_a",))
     assert backlog.rerun.startswith("pytest -m backlog --scale=real ")
+    both = tuple(
+        f"tests/experiments/test_5_flapping.py::test_{name}"
+        for name in ("what_ends_the_flapping", "commits_out_of_step_with_the_sync")
+    )
+    spike, real = register.Claim("T1-a", "1", "So.", register.HELD, tests=both).rerun.split(" && ")
+    assert (spike, real) == (f"pytest -m spike {both[0]}", f"pytest -m real_time --scale=real {both[1]}")
     unit = register.Claim("T1-a", "1", "So.", register.HELD, tests=("tests/unit/test_a.py::test_a",), repeat=6)
     assert unit.rerun == "pytest tests/unit/test_a.py::test_a --repeat 6 --results=evidence --resume"
     own = register.Claim("T1-a", "1", "So.", register.HELD, tests=nodes, command="tox -e kind")
