@@ -21,8 +21,8 @@ CLAIMS = paths.PROJECT / "docs" / "claims"
 PAGE = """# Claims: each sentence of the texts, and its verdict
 
 **{refuted} of {claims} claims are refuted, {partly} hold in part, and {open} are not yet judged.** Of those {open},
-{unbuilt} are not built, {tested} have a test or a command but no page has a number of theirs, and {never} are
-[non-goals](decisions/56-a-verdict-stands-beside-its-number.md). The other {held} held.
+{unbuilt} are not built, and {never} are [non-goals](decisions/56-a-verdict-stands-beside-its-number.md). A test or a
+command exists for {tested} of them, and no page has the number. The other {held} held.
 
 Five published texts and the public threads of KEDA's users say what happens when a consumer group scales on lag. Each
 sentence of theirs that says so is a row here. A program writes this page from [docs/claims](claims), and a test fails

@@ -90,7 +90,7 @@ def accuracy(
     moments = np.arange(begin, end, EVERY_S)
     true = np.array([[truth(zone, t - start) for zone in range(zones)] for t in moments])
     seen = shown(batches, moments, zones)
-    events = events_of(record)
+    events = events_of(record, "entity_id")
     at_best = np.full(true.shape, np.nan)
     for entity_id, t in events.sort_values("at")[["entity_id", "at"]].itertuples(index=False, name=None):
         if (zone := updates(int(entity_id))) is not None:
@@ -145,9 +145,9 @@ def available(record: Record) -> pd.DataFrame:
     return events.assign(available=found)
 
 
-def events_of(record: Record) -> pd.DataFrame:
-    """The events as produced: partition, offset, entity_id, seq and ``at``, the time in epoch s. NoData is raised for none."""
-    events = record.events("partition", "offset", "entity_id", "seq", "ts")
+def events_of(record: Record, *more: str) -> pd.DataFrame:
+    """The events as produced: partition, offset, seq, columns ``more``, and ``at``, the time in epoch s. NoData for none."""
+    events = record.events("partition", "offset", "seq", "ts", *more)
     if events.empty:
         raise NoData("nothing was produced")
     return events.assign(at=np.asarray(events["ts"], dtype=np.float64) / 1e9)
