@@ -133,10 +133,18 @@ class Scaled:
         current = [metric.external for item in listed.items for metric in item.status.current_metrics or () if metric.external]
         return float(hpa_spec.parse_quantity(current[0].current.average_value)) if current else None
 
+    def status(self):
+        """The status of the ScaledObject."""
+        return self.objects.get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
+
     def conditions(self):
         """The conditions of the ScaledObject, by type."""
-        status = self.objects.get(name="consumer", namespace=self.namespace).to_dict().get("status") or {}
-        return {item["type"]: item for item in status.get("conditions", [])}
+        return {item["type"]: item for item in self.status().get("conditions", [])}
+
+    def scaled_while_active(self, replicas):
+        """Wait for that number, and until KEDA has noted when its trigger was active: without it no cooldownPeriod is kept."""
+        self.scaled_to(replicas)
+        until(lambda: "lastActiveTime" in self.status(), DEADLINE_S, "lastActiveTime")
 
     def condition(self, kind):
         """Status and reason of a condition of the ScaledObject."""
@@ -194,7 +202,7 @@ def test_never_to_zero_on_an_error(cluster):
     """
     with running() as (address, _), Client(address) as one, Scaled(cluster, address, least=0, cooldown=600) as scaled:
         scaled.topic.produce(25)
-        scaled.scaled_to(3)
+        scaled.scaled_while_active(3)
         until(lambda: scaled.topic.active(one), DEADLINE_S, "the first reading of this test's own trigger")
         said = {True}
         topics.delete(scaled.topic.bootstrap, [scaled.topic.name], scaled.topic.login)
@@ -280,7 +288,7 @@ def test_tls_both_ways_and_never_to_zero_for_a_wrong_authority(cluster, authorit
         Scaled(cluster, address, least=0, cooldown=600, secrets=secrets, enableTLS="true") as scaled,
     ):
         scaled.topic.produce(25)
-        scaled.scaled_to(3)
+        scaled.scaled_while_active(3)
         scaled.authenticate("wrong")
         until(lambda: scaled.condition("Ready")[0] == "False", DEADLINE_S, "the refusal")
         scaled.topic.commit(25)
