@@ -46,6 +46,7 @@ POLICY = (
 ANALYTICS = re.compile(
     r'<script\b[^>]*\bsrc="https?://www\.googletagmanager\.com/[^"]*"[^>]*>\s*</script>\s*<script>.*?</script>', re.DOTALL
 )
+APPLICATION = re.compile(r'<script\s+src="data:text/javascript[^"]*"\s*></script>')
 FETCHED = re.compile(
     r"<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*?\b(?:src|href|data)=[\"']?(?:https?:)?//", re.I
 )
@@ -148,15 +149,26 @@ def gate(results: Path, least: int) -> str | None:
 def closed(page: str) -> str:
     """The report's page without its analytics and with a policy that lets it fetch nothing from another host.
 
+    The application of a page in one file comes after its data. Allure puts it before them, and starts it at once: on a busy
+    machine it finds none, asks for files that are not there, and shows "Failed to fetch" for good.
     ``LabFault`` if it would still name another host's script, style, image or frame.
     """
-    page = ANALYTICS.sub("", page)
+    page = _data_first(ANALYTICS.sub("", page))
     head = re.search(r"<head[^>]*>", page)
     found = FETCHED.search(page)
     if head is None or found is not None or "googletagmanager" in page:
         what = "it has no <head>" if head is None else f"it still names {found.group() if found else 'an analytics host'}"
         raise LabFault(f"the report can't be made self-contained: {what}; is Allure's version still the pinned one?")
     return page[: head.end()] + "\n    " + POLICY + page[head.end() :]
+
+
+def _data_first(page: str) -> str:
+    application = APPLICATION.search(page)
+    if application is None:  # one of several files: it fetches its data
+        return page
+    rest = page[: application.start()] + page[application.end() :]
+    end = rest.rfind("</body>")
+    return rest[:end] + application.group() + rest[end:]
 
 
 def install() -> Path:

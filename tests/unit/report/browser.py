@@ -106,7 +106,7 @@ async def _see(profile: Path, visits: Sequence[Visit]) -> list[Seen]:
                 async with http.put(f"http://127.0.0.1:{port}/json/new?about:blank") as answer:
                     tab = await answer.json()
                 async with http.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
-                    found.append(await asyncio.wait_for(_visit(_Tab(socket), visit), ANSWERS_S))
+                    found.append(await _look(_Tab(socket), visit))
                 async with http.get(f"http://127.0.0.1:{port}/json/close/{tab['id']}"):
                     pass
             return found
@@ -151,6 +151,15 @@ class _Tab:
 
     async def value(self, expression: str) -> Any:
         return (await self.ask("Runtime.evaluate", expression=expression, awaitPromise=True))["result"].get("value")
+
+
+async def _look(tab: _Tab, visit: Visit) -> Seen:
+    """What the visit sees, or an error that says what the page shows when it has waited too long."""
+    try:
+        return await asyncio.wait_for(_visit(tab, visit), ANSWERS_S)
+    except TimeoutError as error:
+        text = await asyncio.wait_for(tab.value("document.body.innerText"), ENDS_S)
+        raise TimeoutError(f"the visit to {visit.url} took more than {ANSWERS_S} s; the page shows {text!r}") from error
 
 
 async def _visit(tab: _Tab, visit: Visit) -> Seen:

@@ -86,6 +86,15 @@ def test_the_page_names_no_other_host(built: build.Report) -> None:
     assert "Elastic Lab" in page
 
 
+def test_the_data_come_before_the_application(built: build.Report) -> None:
+    """The application starts when it is read, and asks for files of its data if they are not there yet."""
+    page = built.index.read_text(encoding="utf-8")
+    (application,) = build.APPLICATION.finditer(page)
+    assert page.index("window.allureReportData =") < page.index("window.allureReportDataReady = true") < application.start()
+    assert page[application.end() :].split() == ["</body>", "</html>"]
+    assert build.APPLICATION.search(build.closed("<head></head><script src=app.js></script></body>")) is None
+
+
 @pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")
 def test_a_browser_shows_it_and_asks_no_other_host(built: build.Report, served: str, tmp_path: Path) -> None:
     """Chromium renders the tests' names, from a server and from a file, and the page asks nobody but that server."""
