@@ -18,7 +18,8 @@ answered the HPA at every sync. On a sustained step it asks for as many pods, la
 sampling interval at most), at a higher peak of lag. By the author's own objective it passes the step: refuted by less than 95
 % within 5 minutes (10 s at quick). On the stalled partition the kafka trigger takes pods that can't help, and
 excludePersistentLag doesn't. In the table the lag is the author's. The scaler waits as the author says, but for the minute in
-which the lag has lasted for sustainSeconds. Nothing is lost or doubled.
+which the lag has lasted for sustainSeconds. On the sustained step its own metrics explain each step up: refuted by a sync that
+takes pods while no scrape beside it shows lasting lag for as many. Nothing is lost or doubled.
 
 How much less it scales and costs on bursts is the author's claim, and a duet measures it: both scalers see the same events at
 the same moment, beside an A/A duet of the kafka trigger in the same block. From six pairs on (``--repeat 6``) it is asserted
@@ -40,6 +41,7 @@ from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import moments, peak_lag
 from lab.measure.lateness import behind, share_in_time
 from lab.measure.reaction import POLICY, reaction
+from lab.measure.reasons import reasons
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from lab.measure.signal import syncs_without_metric
@@ -213,6 +215,20 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
             "by its author's own objective the persistent-lag scaler passes a sustained step",
             source="author's text: 95 % within 5 minutes",
         )
+        claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@allure.story("The scaler says why")
+def test_each_step_up_has_its_reason(trials, evidence):
+    """What an operator sees on the scaler's /metrics when pods are taken: lag that has lasted, and for as many pods."""
+    pair = BUILT_IN, LASTING
+    found = dict(zip(pair, trials.duet(*(on_bursts("plateau", name) for name in pair)), strict=True))
+    said = reasons(found[LASTING])
+    evidence.report(LASTING, {"steps up": said.steps, "without a reason": said.unexplained})
+
+    with evidence.of(found) as claim:
+        claim(said.steps > 0, "pods are taken on lag that lasts", kind="control", source="the experiment's design")
+        claim(said.unexplained == 0, "the scaler's own metrics say why pods are taken", source="text 3: understand why")
         claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
