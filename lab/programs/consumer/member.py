@@ -19,8 +19,14 @@ log = logging.getLogger("lab.programs.consumer")
 MARK_S = 10.0  # until Kafka says what is committed; some ms on a quiet machine
 # A commit without offsets is no error.
 _HARMLESS = {KafkaError._NO_OFFSET}
-# A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate.
-LEAN: dict[str, Any] = {"fetch.wait.max.ms": 100, "queued.max.messages.kbytes": 4096, "fetch.queue.backoff.ms": 20}
+# A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate. A fetch as small as
+# the queue, which librdkafka would choose, lets a backlog's first partitions starve the others (docs/decisions/66).
+LEAN: dict[str, Any] = {
+    "fetch.wait.max.ms": 100,
+    "queued.max.messages.kbytes": 4096,
+    "fetch.queue.backoff.ms": 20,
+    "fetch.max.bytes": 50 * 2**20,
+}
 
 
 def configuration(settings: Settings) -> dict[str, Any]:
