@@ -99,11 +99,16 @@ def change(figure, found):
 
 def beside(trials, evidence, profile, trigger):
     """The kafka trigger and another one on the same events at the same moment, with a row of figures for each."""
-    pair = BUILT_IN, trigger
-    found = dict(zip(pair, trials.duet(*(on_bursts(profile, name) for name in pair)), strict=True))
+    found = compared(trials, profile, trigger)
     for name, runs in found.items():
         evidence.report(name if name == trigger else f"{name}, beside {trigger}", figures(runs))
     return found
+
+
+def compared(trials, profile, trigger):
+    """The runs of the kafka trigger and of another one, by name, on the same events at the same moment."""
+    pair = BUILT_IN, trigger
+    return dict(zip(pair, trials.duet(*(on_bursts(profile, name) for name in pair)), strict=True))
 
 
 def figures(runs):
@@ -221,8 +226,7 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
 @allure.story("The scaler says why")
 def test_each_step_up_has_its_reason(trials, evidence):
     """What an operator sees on the scaler's /metrics when pods are taken: lag that has lasted, and for as many pods."""
-    pair = BUILT_IN, LASTING
-    found = dict(zip(pair, trials.duet(*(on_bursts("plateau", name) for name in pair)), strict=True))
+    found = compared(trials, "plateau", LASTING)
     said = reasons(found[LASTING])
     evidence.report(LASTING, {"steps up": said.steps, "without a reason": said.unexplained})
 

@@ -42,7 +42,7 @@ def first_half(bootstrap, topic, **own):
 
 
 def test_a_pod_works_off_each_of_its_partitions(bootstrap, backlog):
-    """Half of the whole is half of each, to within what a fetch has of one: 1 MB."""
+    """Half of the whole is half of each, to within two fetches: each has 1 MB of a partition."""
     counts = first_half(bootstrap, backlog)
     assert max(counts) - min(counts) <= 2 * 2**20 // BYTES, counts
 
