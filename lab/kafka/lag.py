@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata  # type: ignore[attr-defined]
 
 from lab.kafka.numbering import Numbering, numbering
 
@@ -59,12 +59,10 @@ class GroupsReader:
             answers: dict[tuple[str, str], Answer | KafkaException] = {}
             numbers: dict[str, Sequence[int]] = {}
             for group, topic in ordered[begin : begin + BATCH]:
-                found = described.get(topic)
-                if found is None or not found.partitions:
-                    unknown = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"topic {topic} is not there")
-                    answers[group, topic] = KafkaException((found and found.error) or unknown)
-                else:
-                    numbers[topic] = tuple(found.partitions)
+                try:
+                    numbers[topic] = _partitions(described, topic)
+                except KafkaException as error:
+                    answers[group, topic] = error
             asked = [pair for pair in ordered[begin : begin + BATCH] if pair not in answers]
             answers |= self._batch(asked, numbers)
             self._start(answers, [pair for pair in answers if pair in starts])
@@ -100,7 +98,10 @@ class GroupsReader:
         request = {TopicPartition(*part): which for part in parts}
         for part, future in (self._admin.list_offsets(request, request_timeout=self._timeout) if request else {}).items():
             try:
-                found[part.topic, part.partition] = future.result().offset
+                offset = future.result().offset
+                # librdkafka 2.16 gives -1001, and no error, where the leader has not answered: that is no offset.
+                unread = KafkaError(KafkaError.LEADER_NOT_AVAILABLE, f"the leader of {part.topic} [{part.partition}] is silent")
+                found[part.topic, part.partition] = offset if offset >= 0 else KafkaException(unread)
             except KafkaException as error:
                 found[part.topic, part.partition] = error
         return found
@@ -125,31 +126,13 @@ class GroupsReader:
                 }
 
 
-class GroupReader(GroupsReader):
-    """Reads the lag of one group, whose committed offsets it asks for as a consumer that never joins.
-
-    When a coordinator dies, librdkafka 2.16's admin client ends the process: by an assertion as the connection drops (its PR
-    #5397), or by a SIGSEGV on NOT_COORDINATOR, since it has no group (#5040). A consumer asks again where the coordinator is.
-    """
-
-    def __init__(self, bootstrap: str, group: str, timeout_s: float, settings: Mapping[str, str] | None) -> None:
-        super().__init__(bootstrap, timeout_s, settings)
-        own = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, "log_level": 2}
-        self._consumer = Consumer({**own, **(settings or {})})
-
-    def _committed(self, group: str, topic: str, numbers: Sequence[int]) -> Future[ConsumerGroupTopicPartitions]:
-        """Ask for the committed offsets, and wait for them."""
-        asked: Future[ConsumerGroupTopicPartitions] = Future()
-        try:
-            found = self._consumer.committed([TopicPartition(topic, number) for number in numbers], timeout=self._timeout)
-            asked.set_result(ConsumerGroupTopicPartitions(group, found))
-        except KafkaException as error:
-            asked.set_exception(error)
-        return asked
-
-
 class LagReader:
-    """Reads the lag of one group on the topics of a trial, or on one topic by its name."""
+    """Reads the lag of one group on the topics of a trial, or on one topic by its name.
+
+    It asks as a consumer that never joins. When a broker dies, librdkafka 2.16's admin client ends the process: by an assertion
+    as the connection drops (its PR #5397), which no kind of request is safe from, or by a SIGSEGV on NOT_COORDINATOR, since it
+    has no group (#5040). A consumer asks again where the coordinator and the leaders are.
+    """
 
     def __init__(
         self,
@@ -159,21 +142,36 @@ class LagReader:
         timeout_s: float = 10.0,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._reader, self._numbering = GroupReader(bootstrap, group, timeout_s, settings), numbering(topics)
-        self._pairs = [(group, topic) for topic in self._numbering.topics]
+        own: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "group.id": group, "log_level": 2}
+        # An admin client and KEDA read the log's end, a consumer of its own accord the last stable offset.
+        own |= {"enable.auto.commit": False, "isolation.level": "read_uncommitted", "allow.auto.create.topics": False}
+        self._consumer = Consumer(own | dict(settings or {}))
+        self._numbering, self._timeout = numbering(topics), timeout_s
 
     def read(self) -> dict[int, PartitionLag]:
         """The lag by the partition's number. Raises ``KafkaException`` when Kafka can't be asked or a topic is not there."""
         lags = {}
-        for answers in self._reader.read(self._pairs):
-            for (_, topic), answer in answers.items():
-                if isinstance(answer, KafkaException):
-                    raise answer
-                for partition, lag in answer.items():
-                    if isinstance(lag, KafkaException):
-                        raise lag
-                    lags[self._numbering.number(topic, partition)] = lag
+        for topic in self._numbering.topics:
+            numbers = _partitions(self._consumer.list_topics(topic, timeout=self._timeout).topics, topic)
+            committed = self._consumer.committed([TopicPartition(topic, number) for number in numbers], timeout=self._timeout)
+            # The client's own name for a question by time; OFFSET_END as the time gives the end.
+            request = [TopicPartition(topic, number, OFFSET_END) for number in numbers]
+            answers = self._consumer.offsets_for_times(request, timeout=self._timeout)
+            ends = {(topic, part.partition): KafkaException(part.error) if part.error else part.offset for part in answers}
+            for partition, lag in _lags(topic, committed, ends).items():
+                if isinstance(lag, KafkaException):
+                    raise lag
+                lags[self._numbering.number(topic, partition)] = lag
         return lags
+
+
+def _partitions(described: Mapping[str, TopicMetadata], topic: str) -> Sequence[int]:
+    """The numbers of a topic's partitions. Raises ``KafkaException`` when it is not there."""
+    found = described.get(topic)
+    if found is None or not found.partitions:
+        unknown = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"topic {topic} is not there")
+        raise KafkaException((found and found.error) or unknown)
+    return tuple(found.partitions)
 
 
 def _lags(
