@@ -98,10 +98,7 @@ class GroupsReader:
         request = {TopicPartition(*part): which for part in parts}
         for part, future in (self._admin.list_offsets(request, request_timeout=self._timeout) if request else {}).items():
             try:
-                offset = future.result().offset
-                # librdkafka 2.16 gives -1001, and no error, where the leader has not answered: that is no offset.
-                unread = KafkaError(KafkaError.LEADER_NOT_AVAILABLE, f"the leader of {part.topic} [{part.partition}] is silent")
-                found[part.topic, part.partition] = offset if offset >= 0 else KafkaException(unread)
+                found[part.topic, part.partition] = _leader_offset(part, future.result().offset)
             except KafkaException as error:
                 found[part.topic, part.partition] = error
         return found
@@ -157,7 +154,10 @@ class LagReader:
             # The client's own name for a question by time; OFFSET_END as the time gives the end.
             request = [TopicPartition(topic, number, OFFSET_END) for number in numbers]
             answers = self._consumer.offsets_for_times(request, timeout=self._timeout)
-            ends = {(topic, part.partition): KafkaException(part.error) if part.error else part.offset for part in answers}
+            ends = {
+                (topic, part.partition): KafkaException(part.error) if part.error else _leader_offset(part, part.offset)
+                for part in answers
+            }
             for partition, lag in _lags(topic, committed, ends).items():
                 if isinstance(lag, KafkaException):
                     raise lag
@@ -172,6 +172,15 @@ def _partitions(described: Mapping[str, TopicMetadata], topic: str) -> Sequence[
         unknown = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, f"topic {topic} is not there")
         raise KafkaException((found and found.error) or unknown)
     return tuple(found.partitions)
+
+
+def _leader_offset(part: TopicPartition, offset: int) -> int | KafkaException:
+    """The offset that the partition's leader gave.
+
+    Where a leader has died, librdkafka 2.16 gives -1001 or the offset of the question, and no error. Neither is an offset.
+    """
+    silent = KafkaError(KafkaError.LEADER_NOT_AVAILABLE, f"the leader of {part.topic} [{part.partition}] does not answer")
+    return offset if offset >= 0 else KafkaException(silent)
 
 
 def _lags(

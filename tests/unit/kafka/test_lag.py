@@ -1,0 +1,61 @@
+"""What the readers of lag make of a leader that has died, by a client that answers as librdkafka 2.16 then does."""
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
+
+from lab.kafka import lag
+from lab.kafka.lag import GroupsReader, LagReader, PartitionLag
+
+ENDS, COMMITTED, ALIVE, DEAD = {0: 10}, 4, 0, 1
+
+
+def done(value):
+    """A Future that has its result."""
+    future = Future()
+    future.set_result(value)
+    return future
+
+
+class Client:
+    """Of two partitions the leader of ALIVE answers. DEAD has the offset that librdkafka leaves, and no error."""
+
+    def __init__(self, settings):
+        pass
+
+    def list_topics(self, topic, timeout):
+        """A topic of two partitions."""
+        return SimpleNamespace(topics={"t": SimpleNamespace(partitions={ALIVE: None, DEAD: None}, error=None)})
+
+    def committed(self, parts, timeout):
+        """The group's offsets, of both: its coordinator lives."""
+        return [TopicPartition(part.topic, part.partition, COMMITTED) for part in parts]
+
+    def list_consumer_group_offsets(self, requests, request_timeout):
+        """The same, as an admin client asks."""
+        (request,) = requests
+        return {request.group_id: done(SimpleNamespace(topic_partitions=self.committed(request.topic_partitions, 0)))}
+
+    def list_offsets(self, request, request_timeout):
+        """Seen with three brokers of which one was killed: -1001 for 8 of 24 partitions, for some 10 s."""
+        return {part: done(SimpleNamespace(offset=ENDS.get(part.partition, OFFSET_INVALID))) for part in request}
+
+    def offsets_for_times(self, parts, timeout):
+        """A partition that no leader answers for keeps the offset of the question."""
+        return [TopicPartition(part.topic, part.partition, ENDS.get(part.partition, OFFSET_END)) for part in parts]
+
+
+def test_a_leader_that_does_not_answer_is_an_error_and_no_lag_of_0(monkeypatch):
+    """Of the partition alone where many groups are read; of the whole where one is."""
+    monkeypatch.setattr(lag, "AdminClient", Client)
+    monkeypatch.setattr(lag, "Consumer", Client)
+    ((answer,),) = [batch.values() for batch in GroupsReader("x").read([("g", "t")])]
+    assert answer[ALIVE] == PartitionLag(10, COMMITTED)
+    assert isinstance(answer[DEAD], KafkaException)
+    with pytest.raises(KafkaException) as fault:
+        LagReader("x", "g", "t").read()
+    for error in (answer[DEAD], fault.value):
+        assert error.args[0].code() == KafkaError.LEADER_NOT_AVAILABLE
+        assert "the leader of t [1] does not answer" in str(error)
