@@ -5,12 +5,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import psutil
 
 from lab import paths
 from lab.host import identity
+from tests.suite import NESTED_S
 
 
 class Session:
@@ -23,11 +25,19 @@ class Session:
         self.lines: list[str] = []
 
     def says(self, pattern: str) -> str:
-        """Wait for a line with ``pattern`` in it, and return what follows that in the line."""
-        for line in self.process.stdout:
-            self.lines.append(line)
-            if found := re.search(pattern, line):
-                return line[found.end() :].strip()
+        """Wait for a line with ``pattern`` in it, and return what follows that in the line.
+
+        A session that does not say it within NESTED_S is ended, so that the lines before it are seen.
+        """
+        late = threading.Timer(NESTED_S, self.process.kill)
+        late.start()
+        try:
+            for line in self.process.stdout:
+                self.lines.append(line)
+                if found := re.search(pattern, line):
+                    return line[found.end() :].strip()
+        finally:
+            late.cancel()
         raise AssertionError("".join(self.lines[-20:]))
 
     def folders(self) -> list[Path]:

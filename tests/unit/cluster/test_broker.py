@@ -1,5 +1,8 @@
-"""What is pure of starting a broker."""
+"""Starting a broker: its settings, and how it is waited for."""
 
+import os
+import signal
+import threading
 import uuid
 
 from lab.cluster import broker
@@ -18,6 +21,15 @@ def test_a_broker_is_waited_for_until_every_coordinator_answers():
     asked, settings = broker._ONE_OF_EACH, broker.properties("data", {"PLAINTEXT": "h:1"}, {"PLAINTEXT": "h:1"}, "h:2")
     partitions = int(dict(line.split("=", 1) for line in settings.splitlines())["offsets.topic.num.partitions"])
     assert sorted(ord(name) % partitions for name in asked) == list(range(partitions))  # Java's hash code of one character
+
+
+def test_a_broker_that_answers_late_is_asked_again(kafka, monkeypatch):
+    """Each question is given up several times before there is an answer. An admin client has ended its process at that."""
+    monkeypatch.setattr(broker, "ASK_S", 0.3)
+    for _ in range(3):
+        os.kill(kafka.daemon.process.pid, signal.SIGSTOP)
+        threading.Timer(1.5, os.kill, (kafka.daemon.process.pid, signal.SIGCONT)).start()
+        broker.wait_for(kafka.bootstrap, kafka.daemon.check, kafka.settings)
 
 
 def read(text):
