@@ -1,10 +1,15 @@
 """The lag exporter: what a scrape tells of one topic and of several."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from lab.kafka.lag import PartitionLag
 from lab.kafka.numbering import Numbering
-from lab.programs.exporter import LagCollector
+from lab.programs.exporter import LagCollector, SharedReader
 from tests.suite import refused
 
 
@@ -44,6 +49,50 @@ def test_several_topics_have_one_sum_and_a_partition_its_number():
     assert [labels["topic"] for labels, _ in found["kafka_consumergroup_lag"]] == ["events", "events-2"]
     assert [labels["partition"] for labels, _ in found["kafka_consumergroup_lag"]] == ["0", "1"]
     assert found["kafka_consumergroup_lag_sum"] == [({"consumergroup": "enrich", "topic": "events,events-2"}, 10)]
+
+
+class Slow:
+    """A reading takes 50 ms; its lag is its number. ``begun`` has the moment of each."""
+
+    def __init__(self, error=None):
+        self.begun, self.error = [], error
+
+    def read(self):
+        """How many readings there were, as the lag of a partition."""
+        self.begun.append(time.monotonic())
+        number = len(self.begun)
+        threading.Event().wait(0.05)
+        if self.error:
+            raise self.error
+        return {0: PartitionLag(number, 0)}
+
+
+def test_scrapes_that_come_during_a_reading_share_the_next():
+    """Fifty at once are a few readings, one after the other, and each scrape has one that began after it came."""
+    slow = Slow()
+    shared = SharedReader(slow)
+
+    def scrape(_):
+        came = time.monotonic()
+        return came, shared.read()[0].end
+
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(scrape, range(50)))
+    assert len(slow.begun) < 25
+    assert all(slow.begun[number - 1] >= came for came, number in answers)
+
+
+def test_a_reading_that_fails_fails_each_scrape_that_shares_it():
+    """A gap is a gap: no scrape is given an older reading."""
+    slow = Slow()
+    shared = SharedReader(slow)
+    assert shared.read()[0].end == 1
+    slow.error = KafkaException(KafkaError(KafkaError._TIMED_OUT))
+    with ThreadPoolExecutor(5) as pool:
+        failed = [pool.submit(shared.read) for _ in range(5)]
+    assert {one.exception().args[0].code() for one in failed} == {KafkaError._TIMED_OUT}
+    slow.error = None
+    assert shared.read()[0].end == len(slow.begun)
 
 
 @pytest.mark.parametrize("program", ["exporter", "consumer", "producer"])
