@@ -58,9 +58,9 @@ class SharedReader:
                     self._answer, self._error = dict(self._reader.read()), None
                 except KafkaException as error:
                     self._error = error
-            answer, error = self._answer, self._error
-        if error is not None:
-            raise KafkaException(*error.args)
+            answer, failure = self._answer, self._error
+        if failure is not None:
+            raise KafkaException(*failure.args)
         return answer
 
 
