@@ -126,9 +126,9 @@ class GroupsReader:
 class LagReader:
     """Reads the lag of one group on the topics of a trial, or on one topic by its name.
 
-    It asks as a consumer that never joins. When a broker dies, librdkafka 2.16's admin client ends the process: by an assertion
-    as the connection drops (its PR #5397), which no kind of request is safe from, or by a SIGSEGV on NOT_COORDINATOR, since it
-    has no group (#5040). A consumer asks again where the coordinator and the leaders are.
+    It asks as a consumer that never joins. librdkafka 2.16's admin client can end the process when it asks about a group: by an
+    assertion when an answer is late or a connection drops (its PR #5397), or by a SIGSEGV on NOT_COORDINATOR (#5040). A
+    consumer asks again where the coordinator and the leaders are.
     """
 
     def __init__(
@@ -177,7 +177,8 @@ def _partitions(described: Mapping[str, TopicMetadata], topic: str) -> Sequence[
 def _leader_offset(part: TopicPartition, offset: int) -> int | KafkaException:
     """The offset that the partition's leader gave.
 
-    Where a leader has died, librdkafka 2.16 gives -1001 or the offset of the question, and no error. Neither is an offset.
+    Where a leader has died, librdkafka 2.16 may give no error. The offset is then -1001, as was seen, or by its source that of
+    the question, -1.
     """
     silent = KafkaError(KafkaError.LEADER_NOT_AVAILABLE, f"the leader of {part.topic} [{part.partition}] does not answer")
     return offset if offset >= 0 else KafkaException(silent)

@@ -5,6 +5,8 @@ import signal
 import threading
 import uuid
 
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
 from lab.cluster import broker
 from lab.cluster.broker import cluster_id
 
@@ -23,13 +25,29 @@ def test_a_broker_is_waited_for_until_every_coordinator_answers():
     assert sorted(ord(name) % partitions for name in asked) == list(range(partitions))  # Java's hash code of one character
 
 
-def test_a_broker_that_answers_late_is_asked_again(kafka, monkeypatch):
-    """Each question is given up several times before there is an answer. An admin client has ended its process at that."""
+def test_a_question_about_groups_that_was_given_up_is_put_again(kafka, monkeypatch):
+    """The broker stands still once it has said that it is there. At late answers an admin client has ended its process."""
+    pid, stops, given_up = kafka.daemon.process.pid, iter([True]), []
+
+    class Asking(Consumer):
+        def list_topics(self, *arguments, **named):
+            there = super().list_topics(*arguments, **named)
+            if next(stops, False):
+                os.kill(pid, signal.SIGSTOP)
+                threading.Timer(1.5, os.kill, (pid, signal.SIGCONT)).start()
+            return there
+
+        def committed(self, *arguments, **named):
+            try:
+                return super().committed(*arguments, **named)
+            except KafkaException as error:
+                given_up.append(error.args[0].code())
+                raise
+
+    monkeypatch.setattr(broker, "Consumer", Asking)
     monkeypatch.setattr(broker, "ASK_S", 0.3)
-    for _ in range(3):
-        os.kill(kafka.daemon.process.pid, signal.SIGSTOP)
-        threading.Timer(1.5, os.kill, (kafka.daemon.process.pid, signal.SIGCONT)).start()
-        broker.wait_for(kafka.bootstrap, kafka.daemon.check, kafka.settings)
+    broker.wait_for(kafka.bootstrap, kafka.daemon.check, kafka.settings)
+    assert set(given_up) == {KafkaError._TIMED_OUT}
 
 
 def read(text):

@@ -108,7 +108,7 @@ def answer(what, ask, *given):
 def test_what_is_acknowledged_outlives_a_broker(three):
     """The leader of most partitions dies with its disk: three copies lose nothing and go on, one copy loses what it had.
 
-    Then the group's coordinator dies. The lag is read after each death: librdkafka's admin client would end this process. No
+    Then the group's coordinator dies. The lag is read after each death: librdkafka's admin client could end this process. No
     log is read as shorter than what was acknowledged.
     """
     run = uuid.uuid4().hex[:6]

@@ -1,4 +1,4 @@
-"""The lag exporter: what a scrape tells of one topic and of several."""
+"""The lag exporter: what a scrape tells of one topic and of several, and what many scrapes at once read."""
 
 import threading
 import time
@@ -93,6 +93,17 @@ def test_a_reading_that_fails_fails_each_scrape_that_shares_it():
     assert {one.exception().args[0].code() for one in failed} == {KafkaError._TIMED_OUT}
     slow.error = None
     assert shared.read()[0].end == len(slow.begun)
+
+
+def test_an_error_that_is_not_kafkas_leaves_no_older_reading_behind():
+    """The scrape that met it fails, and one that waited meanwhile reads anew."""
+    slow = Slow()
+    shared = SharedReader(slow)
+    assert shared.read()[0].end == 1
+    slow.error = RuntimeError("unforeseen")
+    with ThreadPoolExecutor(5) as pool:
+        failed = [pool.submit(shared.read) for _ in range(5)]
+    assert {type(one.exception()) for one in failed} == {RuntimeError}
 
 
 @pytest.mark.parametrize("program", ["exporter", "consumer", "producer"])
