@@ -17,6 +17,7 @@ from lab.spec.controller import LagController
 from lab.spec.failures import Backoff
 from lab.spec.inputs import Inputs
 from lab.spec.policy import PlainHpa, Policy, behavior
+from lab.spec.producer import DELIVERY_S
 from lab.spec.scale import Scale
 from lab.spec.scaledobject import ScaledObject
 from lab.spec.triggers.external import PersistentLag
@@ -25,7 +26,7 @@ from lab.spec.triggers.prometheus import Prometheus
 
 SETTLE_S = 90.0  # 10 s on a quiet machine
 END_S = 90.0  # the last pods leave, the group's last rebalances
-REPLAY_S = 60.0
+REPLAY_S = 60.0 + DELIVERY_S  # the producer says what became of its last event, and is not cut off before
 LEDGER_S = 300.0  # Spark starts in 4 s, and settles 80,000 events/s on two cores
 LEDGER_RATE = 20_000.0  # events/s
 SYNCS = 3  # that a change may wait for: to be seen, to be decided, to be repeated when the first was too early

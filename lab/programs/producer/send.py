@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError, Producer
 from lab.kafka import event
 from lab.kafka.numbering import Numbering, numbering
 from lab.spec.keys import partitions_of
+from lab.spec.producer import DELIVERY_S
 from lab.spec.profile import Profile
 
 log = logging.getLogger("lab.programs.producer")
@@ -136,7 +137,7 @@ def configuration(bootstrap: str, client_id: str, settings: Mapping[str, str] | 
         "linger.ms": 5,
         "batch.num.messages": 10_000,
         "queue.buffering.max.messages": 1_000_000,
-        "delivery.timeout.ms": 60_000,
+        "delivery.timeout.ms": DELIVERY_S * 1000,
         # A partition added under load gets its share within a second. With the stock five minutes a trial would not see it.
         "topic.metadata.refresh.interval.ms": 1_000,
         **(settings or {}),

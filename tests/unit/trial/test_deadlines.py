@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from lab import paths
+from lab.programs.producer.send import configuration
 from lab.spec import inputs
 from lab.spec import policy as policies
 from lab.spec import scale as scales
@@ -74,6 +75,14 @@ def test_grace_backlog_and_retries_count():
     assert deadlines(trial(process_ms="60")).end_s > plain.end_s + 100
     assert deadlines(trial(fail_rate=0.001)).end_s > plain.end_s + 100
     assert plain.ledger_s > deadlines(trial(QUICK)).ledger_s
+
+
+def test_a_late_event_is_waited_for_as_long_as_the_producer_keeps_it():
+    """The producer may still report the last event of the profile, and it gives none up before a starved broker took it."""
+    kept_s = configuration("127.0.0.1:9092", "producer")["delivery.timeout.ms"] / 1000
+    chosen = trial(QUICK)
+    assert kept_s >= 300, "librdkafka's own"
+    assert deadlines(chosen).replay_s > chosen.profile.duration + kept_s
 
 
 def test_every_committed_policy_has_deadlines():
