@@ -18,7 +18,7 @@ from lab.spec.keys import ENTITIES
 from lab.spec.profile import KINDS, Profile, build, load
 from lab.spec.settings import setting
 
-DELIVERY_S = 300  # librdkafka's own. A broker without CPU took 60 s and more, and events that were only late were given up
+DELIVERY_S = 300  # librdkafka's own default. With 60 s, events that were only late were given up (docs/decisions/38)
 
 
 @dataclass(frozen=True, kw_only=True)

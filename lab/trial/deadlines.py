@@ -26,7 +26,7 @@ from lab.spec.triggers.prometheus import Prometheus
 
 SETTLE_S = 90.0  # 10 s on a quiet machine
 END_S = 90.0  # the last pods leave, the group's last rebalances
-REPLAY_S = 60.0 + DELIVERY_S  # the producer says what became of its last event, and is not cut off before
+REPLAY_S = 60.0 + DELIVERY_S  # the producer reports the fate of its last event before this deadline
 LEDGER_S = 300.0  # Spark starts in 4 s, and settles 80,000 events/s on two cores
 LEDGER_RATE = 20_000.0  # events/s
 SYNCS = 3  # that a change may wait for: to be seen, to be decided, to be repeated when the first was too early

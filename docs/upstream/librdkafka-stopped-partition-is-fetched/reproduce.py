@@ -100,12 +100,12 @@ def main():
             os.waitpid(pid, 0)
             found.seek(0)
             log.seek(0)
-            offsets, again = json.load(found)
+            offsets, below = json.load(found)
             between = log.read().split("-- assigned again")[0]
         states = re.findall(r"Partition t \[0\] changed fetch state (\S+ -> \S+)", between)
         wrong += sum(offset != COMMITTED for offset in offsets)
         first = dict(collections.Counter(offsets))
-        print(f"round {number}: [0] {', '.join(states)}; first offsets {first}; below {COMMITTED}: {again}", flush=True)
+        print(f"round {number}: [0] {', '.join(states)}; first offsets {first}; below {COMMITTED}: {below}", flush=True)
     print(f"{wrong} of {options.rounds * options.partitions} partitions began elsewhere than at {COMMITTED}")
 
 
