@@ -100,7 +100,7 @@ class Existing:
     @property
     def fit(self) -> Fit:
         """The user's image with the limits of a container; nothing on nodes that run processes."""
-        return fit.kind(self.access.image, {}) if self.access.image else fit.BINARY
+        return fit.containers(self.access.image, {}) if self.access.image else fit.BINARY
 
     def api(self) -> client.ApiClient:
         """A new API client with the rights of the context."""

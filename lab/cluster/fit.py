@@ -19,12 +19,16 @@ _CONTAINER: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Fit:
-    """One runtime's image of the lab's programs, its images in place of upstream's, and the limits of a container."""
+    """One runtime's image of the lab's programs, its images in place of upstream's, and the limits of a container.
+
+    Where processes are ``shared``, those of a pod have one PID namespace, and a program in it can signal the container's first.
+    """
 
     pods: str | None = None
     images: Mapping[str, str] = field(default_factory=dict)
     pod: Mapping[str, Any] = field(default_factory=dict)
     container: Mapping[str, Any] = field(default_factory=dict)
+    shared: bool = False
 
     def __call__(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """``item`` as this runtime takes it; an object that is not a workload stays as it is."""
@@ -34,6 +38,8 @@ class Fit:
                 container["image"] = self.images.get(container["image"], container["image"])
                 continue
             container["image"] = self.pods or container["image"]
+            if self.shared:
+                fitted["spec"]["template"]["spec"].setdefault("shareProcessNamespace", True)
             if self.container:
                 container.setdefault("securityContext", dict(self.container))
                 fitted["spec"]["template"]["spec"].setdefault("securityContext", dict(self.pod))
@@ -44,6 +50,6 @@ class Fit:
 BINARY = Fit()
 
 
-def kind(pods: str, images: Mapping[str, str]) -> Fit:
+def containers(pods: str, images: Mapping[str, str], *, shared: bool = False) -> Fit:
     """The fit of containers: numeric user, read-only root, no capability."""
-    return Fit(pods, images, _POD, _CONTAINER)
+    return Fit(pods, images, _POD, _CONTAINER, shared)

@@ -60,7 +60,6 @@ class KillBroker(Event):
 
     role: str = LEADER
     disk: str = KEPT
-    of_processes = True
 
     def refusal(self, context: Context) -> str:
         """A trial has brokers of its own, and a majority of them goes on."""
@@ -78,8 +77,6 @@ class KillBroker(Event):
 @dataclass(frozen=True)
 class StartBrokers(Event):
     """Start every broker that was killed, and wait until each copy of each partition is in sync again."""
-
-    of_processes = True
 
     def refusal(self, context: Context) -> str:
         """There must be something to start."""

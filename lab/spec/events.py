@@ -43,7 +43,7 @@ class Event:
     """One event. Its phase is not a part of it: the same event may come in any phase."""
 
     name: ClassVar[str]  # in the record and in the identity: ``scale_to`` of ``ScaleTo``
-    of_processes: ClassVar[bool] = False  # it signals a process of this machine: no pod on kind is one
+    signals: ClassVar[bool] = False  # it signals the process of a consumer
 
     def __init_subclass__(cls) -> None:
         cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
@@ -79,21 +79,21 @@ class Grow(Event):
 class Kill(Event):
     """SIGKILL the process of the consumer that owns most partitions: it can't drain, commit or leave the group."""
 
-    of_processes = True
+    signals = True
 
 
 @dataclass(frozen=True)
 class Pause(Event):
     """SIGSTOP the process of the consumer that owns most partitions: a pause, as a garbage collector or a host makes one."""
 
-    of_processes = True
+    signals = True
 
 
 @dataclass(frozen=True)
 class Resume(Event):
     """SIGCONT every process that was paused: it goes on where it stood, as a member that the group may have given up."""
 
-    of_processes = True
+    signals = True
 
     def refusal(self, context: Context) -> str:
         """There must be something to resume."""
@@ -167,8 +167,10 @@ def _events(phase: str, given: object, where: object) -> list[Event]:
 
 def _check(phase: str, event: Event, context: Context, where: object) -> None:
     field = f"during.{phase}"
-    if event.of_processes and context.runtime != "binary":
-        raise InputError(where, field, event, "none but on binary, whose processes are this machine's")
+    if event.signals and context.runtime == "existing":
+        raise InputError(
+            where, field, event, "none on an existing cluster, where no right to run programs in pods is asked for"
+        )
     if allowed := event.refusal(context):
         raise InputError(where, field, event, allowed)
 

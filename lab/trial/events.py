@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from functools import singledispatch
 from typing import Any
 
-import psutil
 from kubernetes import client
 from kubernetes.dynamic import DynamicClient
 
@@ -16,10 +14,9 @@ from lab.errors import LabFault
 from lab.spec.brokers import KillBroker, StartBrokers
 from lab.spec.events import Delete, Event, Grow, Kill, Pause, PauseScaling, Restart, Resume, ScaleTo
 from lab.spec.steps import Decree
-from lab.trial import failover, rollout, stepping
+from lab.trial import failover, rollout, signals, stepping
 from lab.trial.stage import CONSUMER, Stage
 
-_PROCESS = "process://"
 _PAUSED = {"autoscaling.keda.sh/paused": "true"}
 
 
@@ -60,33 +57,32 @@ def _grow(event: Grow, stage: Stage) -> dict[str, Any]:
 
 @perform.register(Kill)
 def _kill(event: Kill, stage: Stage) -> dict[str, Any]:
-    victim = _busiest_process(stage)
-    os.kill(victim["pid"], signal.SIGKILL)
-    return victim
+    return _signal_busiest(stage, signal.SIGKILL)
 
 
 @perform.register(Pause)
 def _pause(event: Pause, stage: Stage) -> dict[str, Any]:
-    victim = _busiest_process(stage)
-    os.kill(victim["pid"], signal.SIGSTOP)
-    stage.paused[victim["pod"]] = victim["pid"]
+    containers = signals.running(stage)
+    victim = _signal_busiest(stage, signal.SIGSTOP)
+    stage.paused[victim["pod"]] = containers[victim["pod"]]
     return victim
 
 
 @perform.register(Resume)
 def _resume(event: Resume, stage: Stage) -> dict[str, Any]:
     """A process that a liveness probe ended meanwhile is not there to go on: the result names those that are."""
-    running = {pod: pid for pod, pid in stage.paused.items() if _processes(stage).get(pod) == pid}
+    there = signals.running(stage)
+    paused = {pod: container for pod, container in stage.paused.items() if there.get(pod) == container}
     stage.paused.clear()
-    for pod, pid in running.items():
-        _verify(pod, pid)
-        os.kill(pid, signal.SIGCONT)
-    return {"pods": sorted(running)}
+    for pod, container in paused.items():
+        signals.send(stage, pod, container, signal.SIGCONT)
+    return {"pods": sorted(paused)}
 
 
 @perform.register(Delete)
 def _delete(event: Delete, stage: Stage) -> dict[str, Any]:
-    there = {pod["metadata"]["name"] for pod in stage.transitions.pods(CONSUMER) if _stays(pod)}
+    pods = stage.transitions.pods(CONSUMER)
+    there = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
     pod, owned = _busiest(stage, there)
     client.CoreV1Api(stage.api).delete_namespaced_pod(pod, stage.namespace)
     return {"pod": pod, "owned": owned}
@@ -108,12 +104,11 @@ def _pause_scaling(event: PauseScaling, stage: Stage) -> dict[str, Any]:
     return {"scaledobject": name}
 
 
-def _busiest_process(stage: Stage) -> dict[str, Any]:
-    """Pod, pid and partitions of the consumer that owns most, of those that run as processes of this machine."""
-    running = _processes(stage)
-    pod, owned = _busiest(stage, set(running))
-    _verify(pod, running[pod])
-    return {"pod": pod, "pid": running[pod], "owned": owned}
+def _signal_busiest(stage: Stage, sent: signal.Signals) -> dict[str, Any]:
+    """Signal the consumer that owns most partitions; returns its pod, its process and how many it owned."""
+    containers = signals.running(stage)
+    pod, owned = _busiest(stage, set(containers))
+    return {"pod": pod, **signals.send(stage, pod, containers[pod], sent), "owned": owned}
 
 
 def _busiest(stage: Stage, among: set[str]) -> tuple[str, int]:
@@ -122,28 +117,3 @@ def _busiest(stage: Stage, among: set[str]) -> tuple[str, int]:
         raise LabFault("there is no consumer that owns a partition and that this event can be done to")
     busiest = max(sorted(owned), key=lambda name: owned[name])
     return busiest, owned[busiest]
-
-
-def _processes(stage: Stage) -> dict[str, int]:
-    """The process of each consumer's container that runs and is to go on running."""
-    found = {}
-    for pod in stage.transitions.pods(CONSUMER):
-        status = (pod.get("status", {}).get("containerStatuses") or [{}])[0]
-        container = status.get("containerID", "")
-        if _stays(pod) and "running" in status.get("state", {}) and container.startswith(_PROCESS):
-            found[pod["metadata"]["name"]] = int(container.removeprefix(_PROCESS))
-    return found
-
-
-def _stays(pod: dict[str, Any]) -> bool:
-    return "deletionTimestamp" not in pod["metadata"]
-
-
-def _verify(pod: str, pid: int) -> None:
-    """Raise :class:`LabFault` for a process that is not the pod's: a number may be another process's by now."""
-    try:
-        name = psutil.Process(pid).environ().get("HOSTNAME")
-    except psutil.Error:
-        name = None
-    if name != pod:
-        raise LabFault(f"process {pid} is not the consumer {pod}")

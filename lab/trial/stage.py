@@ -81,7 +81,7 @@ class Stage:
         self.ledger_s: float | None = None  # how long settling the ledger took
         self.offsets: dict[int, Offsets] = {}
         self.events: list[dict[str, Any]] = []  # what happened, by lab.trial.events
-        self.paused: dict[str, int] = {}  # process by pod
+        self.paused: dict[str, str] = {}  # container by pod
         self.api = cluster.api()
         single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
         made = {self.names[key]: 1 for key in single}

@@ -82,7 +82,7 @@ class Kind:
     @property
     def fit(self) -> Fit:
         """The images loaded into the node, and the limits of a container."""
-        return fit.kind(self.state.pods, self.state.images)
+        return fit.containers(self.state.pods, self.state.images, shared=True)
 
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""

@@ -42,7 +42,7 @@ def test_upstream_images_are_of_the_versions_built_here():
 
 
 @pytest.mark.parametrize(
-    "item", [*WORKLOADS, *trial_objects(fit.kind("elastic-lab/pods:1", {}))], ids=lambda item: item["metadata"]["name"]
+    "item", [*WORKLOADS, *trial_objects(fit.containers("elastic-lab/pods:1", {}))], ids=lambda item: item["metadata"]["name"]
 )
 def test_a_container_is_confined_and_says_what_it_takes(item):
     """Numeric user, read-only root, no capability, requests and limits."""
@@ -81,12 +81,13 @@ def test_no_role_may_do_everything():
 
 def test_the_fit_changes_images_and_nothing_that_is_measured():
     """The same manifests on both runtimes: the process node takes them as they are, kind gets its image and confinement."""
-    plain, fitted = trial_objects(fit.BINARY), trial_objects(fit.kind("elastic-lab/pods:1", {}))
+    plain, fitted = trial_objects(fit.BINARY), trial_objects(fit.containers("elastic-lab/pods:1", {}, shared=True))
     for before, after in zip(plain, fitted, strict=True):
         for container in catalog.containers(after):
             assert container.pop("image") == "elastic-lab/pods:1"
             del container["securityContext"]
             del after["spec"]["template"]["spec"]["securityContext"]
+        assert after["spec"]["template"]["spec"].pop("shareProcessNamespace")
         for container in catalog.containers(before):
             assert container.pop("image").startswith("elastic-lab/")
         assert before == after
@@ -95,9 +96,9 @@ def test_the_fit_changes_images_and_nothing_that_is_measured():
 def test_upstream_names_become_ours_only_where_images_are_made_here():
     """A local image can't be taken for the published one."""
     names = {image: catalog.made_here(image) for image in catalog.named(OBJECTS)}
-    local = [fit.kind("elastic-lab/pods:1", names)(item) for item in OBJECTS]
+    local = [fit.containers("elastic-lab/pods:1", names)(item) for item in OBJECTS]
     assert all(catalog.is_lab(image) for image in catalog.named(local))
-    upstream = [fit.kind("elastic-lab/pods:1", {name: name for name in names})(item) for item in OBJECTS]
+    upstream = [fit.containers("elastic-lab/pods:1", {name: name for name in names})(item) for item in OBJECTS]
     assert catalog.named(upstream) == list(names)
 
 

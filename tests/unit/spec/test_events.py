@@ -49,7 +49,11 @@ def test_the_order_is_the_profiles_and_not_that_of_writing():
             "during.sigkill: 'kill' is not allowed; allowed: an event of lab.spec.events, or a list of them",
         ),
         ({"sigkill": [Kill(), 9]}, {}, "during.sigkill: 9 is not allowed; allowed: an event of lab.spec.events, or a list"),
-        ({"sigkill": Kill()}, {"runtime": "kind"}, "during.sigkill: Kill() is not allowed; allowed: none but on binary"),
+        (
+            {"sigkill": Kill()},
+            {"runtime": "existing"},
+            "during.sigkill: Kill() is not allowed; allowed: none on an existing cluster, where no right to run programs",
+        ),
         ({"sigkill": Grow(24)}, {}, "during.sigkill: Grow(partitions=24) is not allowed; allowed: more than 24, since"),
         ({"sigkill": Grow(201)}, {}, "Grow(partitions=201) is not allowed; allowed: more than 24, since Kafka can't take any"),
         (

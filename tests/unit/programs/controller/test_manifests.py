@@ -74,7 +74,7 @@ def test_the_process_node_takes_the_pod(tmp_path):
 
 def test_on_kind_it_runs_the_image_of_the_labs_programs():
     """Like producer, consumer and exporter, and as confined."""
-    fitted = fit.kind("elastic-lab/pods:1", {})(OBJECTS["Deployment"])
+    fitted = fit.containers("elastic-lab/pods:1", {})(OBJECTS["Deployment"])
     (container,) = catalog.containers(fitted)
     assert container["image"] == "elastic-lab/pods:1"
     assert container["securityContext"]["readOnlyRootFilesystem"]

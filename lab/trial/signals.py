@@ -1,0 +1,78 @@
+"""Sends signals to consumers: to a process of this machine on the process node, else in its container, through the API."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import psutil
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+from kubernetes.stream import stream
+
+from lab.errors import LabFault
+from lab.trial.stage import CONSUMER, Stage
+
+_PROCESS = "process://"  # the id of a container that is a process of this machine
+_ANSWER_S = 20.0
+
+
+def running(stage: Stage) -> dict[str, str]:
+    """The id of each consumer's container that runs and is to go on running, by its pod."""
+    found = {}
+    for pod in stage.transitions.pods(CONSUMER):
+        status = (pod.get("status", {}).get("containerStatuses") or [{}])[0]
+        if "deletionTimestamp" not in pod["metadata"] and "running" in status.get("state", {}) and "containerID" in status:
+            found[pod["metadata"]["name"]] = status["containerID"]
+    return found
+
+
+def send(stage: Stage, pod: str, container: str, signal: int) -> dict[str, Any]:
+    """Send ``signal`` to the process of ``container``, the consumer of ``pod``.
+
+    Returns its number as ``pid``. Where the API took the signal there, the number is the pod's own, and ``t`` is when it was
+    sent, by the node's clock (epoch s). Raises :class:`LabFault` when it can't be sent.
+    """
+    if container.startswith(_PROCESS):
+        pid = int(container.removeprefix(_PROCESS))
+        _verify(pod, pid)
+        os.kill(pid, signal)
+        return {"pid": pid}
+    return _through_api(stage, pod, signal)
+
+
+def _verify(pod: str, pid: int) -> None:
+    """Raise :class:`LabFault` for a process that is not the pod's: a number may be another process's by now."""
+    try:
+        name = psutil.Process(pid).environ().get("HOSTNAME")
+    except psutil.Error:
+        name = None
+    if name != pod:
+        raise LabFault(f"process {pid} is not the consumer {pod}")
+
+
+def _through_api(stage: Stage, pod: str, signal: int) -> dict[str, Any]:
+    command = ["python", "-m", "lab.programs.signaller", str(int(signal))]
+    with stage.cluster.api() as api:  # its own: while a stream is opened, its requests are those of a web socket
+        try:
+            session = stream(
+                client.CoreV1Api(api).connect_get_namespaced_pod_exec,
+                pod,
+                stage.namespace,
+                container=CONSUMER,
+                command=command,
+                stdout=True,
+                stderr=True,
+                _preload_content=False,
+            )
+            session.run_forever(timeout=_ANSWER_S)
+            answer, error = session.read_stdout(timeout=0), session.read_stderr(timeout=0)
+            session.close()
+        except ApiException as refused:
+            raise LabFault(f"no signal {signal} to {pod} through the API: {refused.reason}") from None
+    try:
+        found = dict(json.loads(answer))
+    except (TypeError, ValueError):
+        raise LabFault(f"no signal {signal} to {pod} through the API: {(error or 'no answer').strip()[-300:]}") from None
+    return {"pid": int(found["pid"]), "t": float(found["t"])}
