@@ -36,8 +36,8 @@ def consumer(ours):
         found: Any = core.list_namespaced_pod(NAMESPACE, label_selector=f"app={app}")
         return [api.sanitize_for_serialization(pod) for pod in found.items]
 
-    stage = SimpleNamespace(cluster=ours, namespace=NAMESPACE, transitions=SimpleNamespace(pods=pods))
-    until(lambda: signals.running(stage), STARTS_S, "the container running", ours.check)
+    stage: Any = SimpleNamespace(cluster=ours, namespace=NAMESPACE, transitions=SimpleNamespace(pods=pods))
+    until(lambda: bool(signals.running(stage)), STARTS_S, "the container running", ours.check)
     yield stage
     core.delete_namespace(NAMESPACE)
     named = f"metadata.name={NAMESPACE}"
