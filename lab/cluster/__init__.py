@@ -17,7 +17,7 @@ class Cluster(Protocol):
 
     @property
     def runtime(self) -> str:
-        """``binary`` or ``kind``."""
+        """``binary``, ``kind`` or ``existing``."""
 
     @property
     def bootstrap(self) -> str:
@@ -46,6 +46,10 @@ class Cluster(Protocol):
     @property
     def fit(self) -> Fit:
         """The changes that make a workload's manifest one of this runtime."""
+
+    @property
+    def processes(self) -> tuple[int, ...] | None:
+        """Pids of this machine whose descendants are the cluster's, beside this process; None where the cluster is elsewhere."""
 
     def api(self) -> client.ApiClient:
         """A new Kubernetes API client with full rights."""

@@ -60,6 +60,11 @@ class Binary:
         """The same address."""
         return self.prometheus_url
 
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """None more: all descend from this one."""
+        return ()
+
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""
         return self.plane.api()

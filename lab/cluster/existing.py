@@ -102,6 +102,10 @@ class Existing:
         """The user's image with the limits of a container; nothing on nodes that run processes."""
         return fit.containers(self.access.image, {}) if self.access.image else fit.BINARY
 
+    @property
+    def processes(self) -> None:
+        """None: its nodes may be other machines."""
+
     def api(self) -> client.ApiClient:
         """A new API client with the rights of the context."""
         return connect(self.access)

@@ -7,7 +7,7 @@ pure functions; :func:`reading` alone opens files.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,8 +106,8 @@ def what(words: list[str]) -> str:
     return next(iter(scripts), program) or "ended"
 
 
-def descendants(processes: Processes, root: int, known: Iterable[Key] = ()) -> frozenset[Key]:
-    """The process ``root`` and all that descend from it, and those of ``known`` that still run.
+def descendants(processes: Processes, roots: Container[int], known: Iterable[Key] = ()) -> frozenset[Key]:
+    """The processes ``roots`` and all that descend from them, and those of ``known`` that still run.
 
     A process whose parent has ended no longer shows where it comes from: ``known`` are those found before.
     """
@@ -115,7 +115,7 @@ def descendants(processes: Processes, root: int, known: Iterable[Key] = ()) -> f
     for key, process in processes.items():
         children.setdefault(process.parent, []).append(key)
     found: set[Key] = set()
-    waiting = [key for key in processes if key[0] == root] + [key for key in known if key in processes]
+    waiting = [key for key in processes if key[0] in roots] + [key for key in known if key in processes]
     while waiting:
         key = waiting.pop()
         if key not in found:

@@ -15,7 +15,7 @@ def broker_cores(record: Record) -> float:
     """The mean number of cores that the brokers kept busy, from the first to the last reading within the profile.
 
     Readings are 10 s apart. In a duet they are of both groups together. There is no data for fewer than two readings, for a
-    record of before CPU time was kept by process, and on kind.
+    record of before CPU time was kept by process, and on an existing cluster.
     """
     seen = record.memory
     if "cpu_s" not in seen:

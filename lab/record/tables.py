@@ -65,7 +65,7 @@ class Tables:
 
     @cached_property
     def memory(self) -> pd.DataFrame:
-        """Memory and CPU time of the lab's processes while the trial ran: t, process, count, rss_bytes, cpu_s; none on kind."""
+        """Memory and CPU time of the lab's processes while the trial ran: t, process, count, rss_bytes, cpu_s."""
         return self._table("memory")
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,18 @@ COLUMNS = ["t", "busy_s", "steal_s", "own_s", "others_s", *(f"{resource}_waiting
 class Sampler:
     """Reads the load every ``every_s`` seconds, from now until :meth:`write`.
 
-    The trial's own processes are this one and all that descend from it. With ``own`` False they can't be seen, as in
-    containers, and the table does not say what they took.
+    The trial's own processes are this one, those of ``own``, and all that descend from them. Where ``own`` is None they can't be
+    seen, and the table does not say what they took.
     """
 
-    def __init__(self, *, own: bool, every_s: float = EVERY_S, read: Callable[[], Reading] = load.reading) -> None:
+    def __init__(
+        self, *, own: Collection[int] | None, every_s: float = EVERY_S, read: Callable[[], Reading] = load.reading
+    ) -> None:
         self.rows: list[dict[str, Any]] = []
         self.memory: list[tuple[float, str, int, int, float]] = []
         self._names: dict[load.Key, str] = {}
-        self._own, self._every_s, self._read = own, every_s, read
+        self._roots = None if own is None else {os.getpid(), *own}
+        self._every_s, self._read = every_s, read
         self._before: Mapping[load.Key, Process] = {}
         self._others: Mapping[load.Key, Process] = {}
         self._own_s = self._others_s = 0.0
@@ -58,7 +61,7 @@ class Sampler:
         if self._fault:
             raise LabFault(f"the load of the machine can't be read: {self._fault}")
         pd.DataFrame(self.rows, columns=COLUMNS).astype(float).to_parquet(into / FILE)
-        if self._own:
+        if self._roots is not None:
             pd.DataFrame(self.memory, columns=MEMORY).to_parquet(into / MEMORY_FILE)
 
     def _sample(self) -> None:
@@ -72,16 +75,20 @@ class Sampler:
 
     def _take(self) -> None:
         t, now = clock.now(), self._read()
-        own = {key: now.processes[key] for key in load.descendants(now.processes, os.getpid(), self._before)}
+        own = {key: now.processes[key] for key in load.descendants(now.processes, self._roots or (), self._before)}
         others = {key: process for key, process in now.processes.items() if key not in own}
         if self.rows:
             self._own_s += load.growth(self._before, own)
             self._others_s += load.growth(self._others, others)
         self._before, self._others = own, others
-        if self._own and len(self.rows) % MEMORY_EVERY == 0:
+        if self._roots is not None and len(self.rows) % MEMORY_EVERY == 0:
             self._weigh(t, own)
         row: dict[str, float | None] = {"t": t, "busy_s": now.busy_s, "steal_s": now.steal_s}
-        row |= {"own_s": self._own_s, "others_s": self._others_s} if self._own else dict.fromkeys(("own_s", "others_s"))
+        row |= (
+            {"own_s": self._own_s, "others_s": self._others_s}
+            if self._roots is not None
+            else dict.fromkeys(("own_s", "others_s"))
+        )
         self.rows.append(row | {f"{name}_waiting_s": now.waiting.get(name) for name in RESOURCES})
 
     def _weigh(self, t: float, own: Mapping[load.Key, Process]) -> None:

@@ -111,7 +111,7 @@ class Stage:
             self.transitions.notify,
             cluster.kafka_settings,
         )
-        self.load = Sampler(own=inputs.runtime == "binary")  # processes in containers are no children of this one
+        self.load = Sampler(own=cluster.processes)
 
     def mark(self, phase: str) -> None:
         """Enter ``phase``: shown in the live line, and its time is kept."""

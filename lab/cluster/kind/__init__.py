@@ -84,6 +84,11 @@ class Kind:
         """The images loaded into the node, and the limits of a container."""
         return fit.containers(self.state.pods, self.state.images, shared=True)
 
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """The first process of each node: all its containers descend from it."""
+        return tuple(node.pid for node in self.nodes)
+
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""
         return state.api(self.run)

@@ -29,8 +29,8 @@ def test_this_machine():
     while time.process_time() - began < 0.1:
         pass
     after = load.reading()
-    mine = descendants(after.processes, os.getpid())
-    (own,) = (key for key in mine if key[0] == os.getpid())
+    mine = descendants(after.processes, {os.getpid()})
+    (own,) = (key for key in mine if key[0] == {os.getpid()})
     assert after.processes[own].own_s - before.processes[own].own_s >= 0.05
     assert after.busy_s > before.busy_s
 
@@ -43,10 +43,10 @@ def tree(**parents):
 def test_descendants_are_found_through_all_generations():
     """Also one whose parent has gone, if it was known before; a stranger, and a new process of an old pid, are none."""
     seen = tree(p1=0, p2=1, p3=2, p4=3, p5=1)
-    assert descendants(seen, 2) == {(2, 2), (3, 3), (4, 4)}
+    assert descendants(seen, {2}) == {(2, 2), (3, 3), (4, 4)}
     orphan = tree(p1=0, p2=1, p4=1, p5=1)
-    assert descendants(orphan, 2) == {(2, 2)}
-    assert descendants(orphan, 2, [(3, 3), (4, 4), (5, 9)]) == {(2, 2), (4, 4)}
+    assert descendants(orphan, {2}) == {(2, 2)}
+    assert descendants(orphan, {2}, [(3, 3), (4, 4), (5, 9)]) == {(2, 2), (4, 4)}
 
 
 def test_a_child_that_ended_is_counted_once():

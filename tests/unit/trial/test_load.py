@@ -27,7 +27,7 @@ def readings(count, seen):
     return read
 
 
-@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("own", [(), None])
 def test_the_table(own, tmp_path):
     """Only what descends from this process is the trial's own; without that it is missing, as is an absent pressure."""
     seen = threading.Event()
@@ -40,8 +40,20 @@ def test_the_table(own, tmp_path):
     assert grown["busy_s"] == len(table) - 1
     assert grown["cpu_waiting_s"] == pytest.approx(grown["busy_s"] / 4)
     assert table["memory_waiting_s"].isna().all()
-    assert table["own_s"].isna().all() if not own else grown["own_s"] == pytest.approx(grown["busy_s"] / 2)
-    assert table["others_s"].isna().all() if not own else grown["others_s"] == pytest.approx(grown["busy_s"] * 9)
+    assert table["own_s"].isna().all() if own is None else grown["own_s"] == pytest.approx(grown["busy_s"] / 2)
+    assert table["others_s"].isna().all() if own is None else grown["others_s"] == pytest.approx(grown["busy_s"] * 9)
+
+
+def test_a_cluster_in_containers_is_the_trials_own(tmp_path):
+    """Its nodes are no children of this process; what they and their children took is not counted as everything else's."""
+    seen = threading.Event()
+    sampler = Sampler(own=(7,), every_s=0.001, read=readings(3, seen))
+    assert seen.wait(10)
+    sampler.write(tmp_path)
+    table = pd.read_parquet(tmp_path / load.FILE)
+    grown = table.iloc[-1] - table.iloc[0]
+    assert grown["own_s"] == pytest.approx(grown["busy_s"] * 9.5)
+    assert grown["others_s"] == 0
 
 
 def test_a_load_that_cannot_be_read_is_named(tmp_path):
@@ -51,7 +63,7 @@ def test_a_load_that_cannot_be_read_is_named(tmp_path):
         raise OSError("no /proc")
 
     with pytest.raises(LabFault, match="the load of the machine can't be read: no /proc"):
-        Sampler(own=True, read=read).write(tmp_path)
+        Sampler(own=(), read=read).write(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -67,7 +79,7 @@ def test_the_memory_and_cpu_of_the_trials_own_processes_are_kept_by_what_they_ar
         own = {(os.getpid(), 1): Process(0, 1, 0, 100), (7, 1): Process(os.getpid(), 1, 0, 10 * len(taken))}
         return Reading(1, 0, {}, own | {(8, 1): Process(os.getpid(), 1, 0, 5), (9, 9): Process(1, 1, 0, 10**9)})
 
-    sampler = Sampler(own=True, every_s=0.001, read=read)
+    sampler = Sampler(own=(), every_s=0.001, read=read)
     assert seen.wait(10)
     sampler.write(tmp_path)
     table = pd.read_parquet(tmp_path / load.MEMORY_FILE)
