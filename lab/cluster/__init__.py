@@ -49,7 +49,7 @@ class Cluster(Protocol):
 
     @property
     def processes(self) -> tuple[int, ...] | None:
-        """Pids of this machine whose descendants are the cluster's, beside this process; None where the cluster is elsewhere."""
+        """Pids of this machine whose descendants are the cluster's, beside this process; None where it is elsewhere."""
 
     def api(self) -> client.ApiClient:
         """A new Kubernetes API client with full rights."""

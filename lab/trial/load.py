@@ -30,8 +30,8 @@ COLUMNS = ["t", "busy_s", "steal_s", "own_s", "others_s", *(f"{resource}_waiting
 class Sampler:
     """Reads the load every ``every_s`` seconds, from now until :meth:`write`.
 
-    The trial's own processes are this one, those of ``own``, and all that descend from them. Where ``own`` is None they can't be
-    seen, and the table does not say what they took.
+    The trial's own processes are this one, those of ``own``, and all that descend from them. Where ``own`` is None they can't
+    be seen, and the table does not say what they took.
     """
 
     def __init__(

@@ -1,5 +1,8 @@
 """A kind cluster as one that someone already runs: reached by its kubeconfig, with the Kafka and KEDA in its containers."""
 
+import copy
+from typing import Any
+
 import allure
 import pytest
 import yaml
@@ -32,7 +35,8 @@ def test_a_trial_on_kind_as_a_cluster_that_is_there(ours, spark, tmp_path):
         )
     )
     before = standing(there.access)
-    orders = ORDERS | {"spec": ORDERS["spec"] | {"triggers": [{"type": "kafka", "metadata": ASKED}]}}
+    orders: dict[str, Any] = copy.deepcopy(ORDERS)
+    orders["spec"]["triggers"] = [{"type": "kafka", "metadata": ASKED}]
     (tmp_path / "traffic.yaml").write_text(yaml.safe_dump(TRAFFIC))
     (tmp_path / "orders.yaml").write_text(yaml.safe_dump(orders))
     wanted = (tmp_path / "traffic.yaml", tmp_path / "orders.yaml", slim(), 1, scales.load("real"), there.runtime)

@@ -30,7 +30,7 @@ def test_this_machine():
         pass
     after = load.reading()
     mine = descendants(after.processes, {os.getpid()})
-    (own,) = (key for key in mine if key[0] == {os.getpid()})
+    (own,) = (key for key in mine if key[0] == os.getpid())
     assert after.processes[own].own_s - before.processes[own].own_s >= 0.05
     assert after.busy_s > before.busy_s
 
