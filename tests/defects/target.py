@@ -10,6 +10,7 @@ from typing import Any
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from prometheus_api_client import PrometheusConnect
 
 from lab.cluster import Cluster, apply, keda
 from lab.errors import LabFault
@@ -136,6 +137,12 @@ class Target:
         """The replicas before and after each step that KEDA took to its idle count or to zero, by its own events."""
         found = [_STEP.search(message) for message in self.events("KEDAScaleTargetDeactivated")]
         return [(int(one[1]), int(one[2])) for one in found if one]
+
+    def counted(self, counter: str) -> float:
+        """A counter of KEDA's for this namespace, as Prometheus last scraped it (every second); 0 while there is none."""
+        query = f'sum({counter}{{namespace="{self.namespace}"}})'
+        found = PrometheusConnect(url=self._cluster.prometheus_url).custom_query(query)
+        return float(found[0]["value"][1]) if found else 0.0
 
     def syncs(self) -> list[hpa_log.Logged]:
         """Every sync of the HPA so far, by the controller's log."""

@@ -11,6 +11,8 @@ from tests.defects.behaviour import behaviour, judge
 
 OUTAGE_S = 90  # the report's slowest took 17 s (docs/upstream/keda-zero-on-error); a request of KEDA's to Kafka may take 30 s
 COOLDOWN_S = 5
+OF_SCALER, OF_OBJECT = "keda_scaler_detail_errors_total", "keda_scaled_object_errors_total"
+ERRORS = 20  # polls come every second, and syncs twice a second: some 7 s of errors
 FALLBACK = {"fallback": {"failureThreshold": 2, "replicas": 6}}
 
 
@@ -100,6 +102,32 @@ def test_keda_5525_no_fallback_while_no_broker_can_be_reached(target, topic, kaf
     empty.produce(30)
     plain.reach(0)
     asleep.reach(3)
+
+
+@behaviour(
+    question="Which of KEDA's counters rises while no broker can be reached?",
+    threads=("kedacore/keda#5663",),
+    reported="The counter of a ScaledObject's errors does not rise where the scaler can't be built.",
+    shown="PENDING",
+    cure="Alert on keda_scaled_object_errors_total.",
+    price="It does not name the trigger.",
+)
+def test_keda_5663_the_counter_of_an_outage(target, topic, kafka):
+    """Where the topic is gone both counters rise; where connections are refused only the ScaledObject's does."""
+    group, gone = topic(), topic()
+    for one in (group, gone):
+        one.produce(30)
+    cut, wrong = target(group.trigger()), target(gone.trigger())
+    for each in (cut, wrong):
+        each.reach(3)
+    assert (cut.counted(OF_SCALER), cut.counted(OF_OBJECT)) == (0, 0)
+    topics.delete(kafka.bootstrap, [gone.name])
+    for counter in (OF_SCALER, OF_OBJECT):
+        wrong.wait(lambda counter=counter: wrong.counted(counter) >= ERRORS, f"{counter} at {ERRORS}")
+    with outage(kafka):
+        cut.wait(lambda: cut.counted(OF_OBJECT) >= ERRORS, f"{OF_OBJECT} at {ERRORS}")
+        print("FIG", cut.counted(OF_SCALER), cut.counted(OF_OBJECT), wrong.counted(OF_SCALER), wrong.counted(OF_OBJECT))
+        judge(cut.counted(OF_SCALER) >= ERRORS, known=False, cured=True)
 
 
 @behaviour(

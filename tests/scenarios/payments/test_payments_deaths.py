@@ -9,10 +9,12 @@ after which the message is a dead letter untried.
 Method. As in the scenario's other poison: steady traffic that the floor of 3 pods takes on 6 partitions, on the author's
 ScaledObject, and one poison message. The count of deaths is in the metadata of the group's commits (docs/decisions/55).
 Restarts and CrashLoopBackOff are taken from the pods' status. For the spinning one a CPU trigger stands beside the lag, and
-what it saw is in the HPA's status.
+what it saw is in the HPA's status. The text's trace has such a pod, at 100 % of its request beside two at 5 %; there the CPU
+trigger stands alone, so that no pod is added for the lag.
 
 Asserted. Without a count the message's partition stands still and pods are in CrashLoopBackOff. With it the message is the one
-dead letter, its partition goes on, and no message is lost. The CPU trigger buys pods for the one that spins.
+dead letter, its partition goes on, and no message is lost. The CPU trigger buys pods for the one that spins where a request is
+small. In the text's trace it buys none: the text says "maybe 4 or 5".
 """
 
 from typing import Any
@@ -48,6 +50,9 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 UNCONTAINED, *_, SPINNING = MODES
+TRACE = "spin, as the text's trace has it"
+# Three such pods are what two cores have room for. The one that spins takes a core, 182 % of it: the trace's 100 % and more.
+TRACED: dict[str, Any] = {"poison_mode": SPIN, "cpu_request_m": 550}
 
 
 @pytest.fixture
@@ -55,7 +60,7 @@ def fallen(trials, evidence):
     """Runs the poisoned traffic with one of MODES, and shows what became of it."""
 
     def once(name):
-        policy, settings = MODES[name]
+        policy, settings = (MODES | {TRACE: ("cpu-alone", TRACED)})[name]
         record = run(trials, "payments-deaths", policy, processor(**POISON | settings), partitions=PARTITIONS)
         stall, died = poison_stall(record), casualties(record)
         figures = {"restarts": died.restarts, "pods restarted": died.pods, "in CrashLoopBackOff": died.backed_off}
@@ -97,6 +102,29 @@ def test_cpu_buys_pods_for_one_that_spins(fallen, evidence):
         claim(
             poison_stall(record).scale_ups > 0, "the CPU trigger adds pods, which is all it can do", source="text 2: safety net"
         )
+
+
+@allure.story("Poison that spins: the text's trace")
+def test_cpu_asks_for_no_pod_in_the_texts_trace(fallen, evidence):
+    """(100 % + 5 % + 5 %) / 3 is 37 %. The HPA asks for ceil(3 x 37 / 75) = 2 pods, and has 3."""
+    record = fallen(TRACE)
+    highest = cpu_over_target(record)
+    evidence.report("the HPA's status", {"highest CPU over its target of 75 %": highest})
+
+    with evidence.of({TRACE: record}) as claim:
+        claim(
+            highest >= 0.5,
+            "one pod of three spins: it alone is 61 % of what the three ask for",
+            kind="control",
+            source="arithmetic: 1 core / 550 millicores / 3 pods = 61 %, and 61 / 75 = 0.81",
+        )
+        claim(highest < 1, "one pod of three that spins stays under the target", source="text 2: (100 + 5 + 5) / 3 = 36 %")
+        claim(
+            poison_stall(record).scale_ups == 0,
+            "CPU asks for no pod, where the text says 4 or 5",
+            source="HPA algorithm: ceil(replicas x utilization / target)",
+        )
+        claim(undelivered(record) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)
 
 
 @pytest.mark.parametrize("name", [name for name in MODES if name != UNCONTAINED])

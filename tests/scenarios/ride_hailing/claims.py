@@ -68,3 +68,12 @@ def monthly(fixed: float, floor: int, evening: float, evening_min: float, batch:
     pod-minutes in ``evening_min`` minutes instead of the floor's, and a batch a night of ``batch`` pod-minutes.
     """
     return fixed * MONTH_MIN, floor * MONTH_MIN + 30 * (evening - floor * evening_min) + 30 * batch
+
+
+def break_even(share: float, fixed: float, floor: int, evening: float, evening_min: float, batch: float) -> float:
+    """How many times as long an evening has to be until the month costs ``share`` of before; the rest as in :func:`monthly`.
+
+    An evening that is k times as long takes k times the pod-minutes: its level is what the traffic asks for.
+    """
+    left = share * fixed * MONTH_MIN - floor * MONTH_MIN - 30 * batch
+    return left / (30 * (evening - floor * evening_min))

@@ -88,6 +88,14 @@ def test_a_month():
     assert after == 86_400 + 30 * 100 + 30 * 30
 
 
+@pytest.mark.parametrize("fixed", [4, 9])
+def test_a_month_of_evenings_as_long_as_the_break_even_costs_the_share(fixed):
+    """What break_even says is put back into the month."""
+    times = claims.break_even(0.74, fixed, 2, 120, 10, 30)
+    before, after = claims.monthly(fixed, 2, times * 120, times * 10, 30)
+    assert after == pytest.approx(0.74 * before)
+
+
 @pytest.mark.parametrize("name", ["trips", "trips-http", "trips-rides", "fares", "fares-one"])
 def test_the_profiles_load(name):
     """And begin at a baseline, so that what follows can be told from it."""
