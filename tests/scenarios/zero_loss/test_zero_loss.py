@@ -18,6 +18,7 @@ import allure
 import pytest
 
 from lab import paths
+from lab.judge.measure import quantity
 from lab.measure.cost import cost, surplus_replicas
 from lab.measure.deadletters import dead_letters
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, undelivered
@@ -39,9 +40,10 @@ UNCOMMITTED = "a kill leaves uncommitted no more than a commit interval of 333 m
 WORKLOAD = Workload(process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=SHARES[0], poison_rate=SHARES[1])
 
 
-def delays_s(record):
-    """The delays before each retry, as this record's scale compressed them."""
-    return [1 / record.scale.time * delay for delay in (1, 2, 4)]
+@quantity("messages/s", "what retries leave to all partitions, by their delays")
+def bound(record):
+    """Of the rate of all partitions, with the delays as this record's scale compressed them."""
+    return PARTITIONS * partition_rate(0.01, *SHARES, [1 / record.scale.time * delay for delay in (1, 2, 4)])
 
 
 @pytest.fixture
@@ -157,7 +159,7 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
             '"1:1 partition-to-pod ratio during peak + buffer": most replicas of 30': steps.most_replicas,
             "stood still, while lag was above 24 lagThresholds, for (s)": stand.standing_s,
             "messages/s then": stand.rate,
-            "at most, as its retries leave": PARTITIONS * partition_rate(0.01, *SHARES, delays_s(sustained)),
+            "at most, as its retries leave": bound(sustained),
             "and at real time": PARTITIONS * partition_rate(0.01, *SHARES, [1, 2, 4]),
             "pods without a partition, of more than 24": surplus.idle_pods,
             '"scales beyond partition count": messages of those': surplus.messages_by_surplus,
