@@ -23,6 +23,7 @@ README, FIGURES = "README.md", "img"
 HEAD = ("verdict", "class", "claim", "quantity", "measured", "wanted", "interval and runs", "source of the bound")
 SHOWN = ("Hypothesis", "What would refute it")  # paragraphs of an experiment's note
 RUNS = re.compile(r"^\d+")
+KIND = "kind"  # the runtime that pytest is asked for by its name; the other is the default
 LEFT_OUT = "left out of the records"  # the fact of a session's head that names files
 
 
@@ -120,7 +121,8 @@ def runs(head: Mapping[str, Any]) -> int:
 
 
 def _options(head: Mapping[str, Any]) -> list[str]:
-    """How pytest is asked for as many runs at the same scale."""
+    """How pytest is asked for as many runs at the same scale, on the same runtime."""
     repeat, scale = runs(head), str(head.get("scale", "")).partition(":")[0]
     chosen = [f"--scale={scale}"] if scale else []
+    chosen += [f"--cluster={KIND}"] if head.get("runtime") == KIND else []
     return [*chosen, f"--repeat={repeat}"] if repeat > 1 else chosen

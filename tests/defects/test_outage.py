@@ -108,9 +108,13 @@ def test_keda_5525_no_fallback_while_no_broker_can_be_reached(target, topic, kaf
     question="Which of KEDA's counters rises while no broker can be reached?",
     threads=("kedacore/keda#5663",),
     reported="The counter of a ScaledObject's errors does not rise where the scaler can't be built.",
-    shown="PENDING",
-    cure="Alert on keda_scaled_object_errors_total.",
-    price="It does not name the trigger.",
+    shown="By 2.21 it does, and the scaler's own counter stands. While the broker refuses connections, "
+    "keda_scaled_object_errors_total went from 0 to 21 in some seconds, with polls of 1 s and syncs of 0.5 s, and "
+    "keda_scaler_detail_errors_total from 0 to 1. The trigger's scaler connects when it is built, and where that "
+    "fails there is no scaler to count for. Where a broker answers with an error, as for a topic that is deleted, "
+    "both rise.",
+    cure="Alert on keda_scaled_object_errors_total, for the scaler's counter misses an outage of Kafka.",
+    price="It names the ScaledObject, and not which of its triggers.",
 )
 def test_keda_5663_the_counter_of_an_outage(target, topic, kafka):
     """Where the topic is gone both counters rise; where connections are refused only the ScaledObject's does."""
@@ -126,7 +130,6 @@ def test_keda_5663_the_counter_of_an_outage(target, topic, kafka):
         wrong.wait(lambda counter=counter: wrong.counted(counter) >= ERRORS, f"{counter} at {ERRORS}")
     with outage(kafka):
         cut.wait(lambda: cut.counted(OF_OBJECT) >= ERRORS, f"{OF_OBJECT} at {ERRORS}")
-        print("FIG", cut.counted(OF_SCALER), cut.counted(OF_OBJECT), wrong.counted(OF_SCALER), wrong.counted(OF_OBJECT))
         judge(cut.counted(OF_SCALER) >= ERRORS, known=False, cured=True)
 
 

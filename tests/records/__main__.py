@@ -58,7 +58,7 @@ def publish(results: Sequence[Path], folder: Path, without: Set[str] = frozenset
     content = findings.read(results[0])
     tests = [test["id"] for test in content["tests"] if test["rows"]]  # a test without a verdict has no record
     scale = str(content["head"]["scale"])
-    if (session := kind(tests, scale)) is None:
+    if (session := kind(tests, scale, str(content["head"].get("runtime", "binary")))) is None:
         paths = ", ".join(f"{path} ({' '.join(options)})" for options, path in SESSIONS.values())
         raise InputError(results[0], "tests", f"{tests[0]} at {scale}", f"tests of one of {paths}")
     keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=findings.runs(content["head"]), without=without)
@@ -124,6 +124,8 @@ def keep(
         for spare in (small / "records").iterdir():
             if spare.name not in chosen.records:
                 shutil.rmtree(spare)
+        if whole and not any(kept.values()):
+            raise LabFault(f"none of {len(whole)} tests comes to its end from its records alone")
         wrong = [
             line
             for session, rows in kept.items()

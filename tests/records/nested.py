@@ -28,6 +28,8 @@ _EXAMPLES = paths.PROJECT / "docs" / "examples"
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "experiments": ([f"--scale={scales.QUICK}"], "tests/experiments"),
     "scenarios": (["--scale=medium"], "tests/scenarios"),
+    "scenarios on kind": (["--scale=medium", "--cluster=kind"], "tests/scenarios"),
+    "experiments on kind": ([f"--scale={scales.QUICK}", "--cluster=kind"], "tests/experiments"),
     "acceptance": (
         [
             f"--scaledobject={_EXAMPLES / 'orders.yaml'}",
@@ -44,14 +46,15 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
 }
 
 
-def kind(tests: Sequence[str], scale: str) -> str | None:
-    """The kind of session at ``scale``, in words, that has all of ``tests``, the narrowest one; None where there is none."""
+def kind(tests: Sequence[str], scale: str, runtime: str = "binary") -> str | None:
+    """The kind of session on ``runtime`` at ``scale``, in words, that has all of ``tests``, the narrowest; None without one."""
     found = []
     for name, (options, path) in SESSIONS.items():
         given = dict(option.split("=", 1) for option in options)
         own = scales.load(given.get("--scale", scales.QUICK))
         own = replace(own, sync_s=float(given.get("--hpa-sync-s", own.sync_s)))
-        if str(own) == scale and all(test.startswith(path) for test in tests):
+        same = str(own) == scale and given.get("--cluster", "binary") == runtime
+        if same and all(test.startswith(path) for test in tests):
             found.append(name)
     return max(found, key=lambda name: len(SESSIONS[name][1]), default=None)
 

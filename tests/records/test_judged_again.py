@@ -63,6 +63,13 @@ def test_a_session_is_judged_at_its_own_scale(test, scale, found):
     assert kind([test], str(scales.load(scale))) == found
 
 
+def test_a_session_on_kind_is_judged_as_one():
+    """The runtime is in the identity of its trials."""
+    tests, scale = ["tests/scenarios/zero_loss/test_zero_loss.py::a"], str(scales.load("medium"))
+    assert kind(tests, scale, "kind") == "scenarios on kind"
+    assert kind(tests, scale) == "scenarios"
+
+
 def test_a_session_with_a_sync_of_its_own_is_judged_with_it():
     """Its trials have other ids than those at the controller's own period."""
     brisk = replace(scales.load(scales.REAL), sync_s=5.0)

@@ -57,6 +57,12 @@ def test_its_commands_run_it_again(told):
     assert "\n    pytest tests/experiments/test_reaction.py --scale=quick --repeat=6\n" in text
 
 
+def test_a_session_on_kind_is_asked_for_on_kind(told):
+    """The same command on the other runtime would find no record."""
+    told["head"]["runtime"] = "kind"
+    assert " --scale=quick --cluster=kind --repeat=6 --from-records=" in findings.markdown(told, Path("docs/evidence/one"))
+
+
 def test_the_command_writes_all_that_the_page_names(told, tmp_path, capsys):
     """The figure, the session's own page and its content, whose records are beside them."""
     told["folders"] = {"trial-1": "../elsewhere/trial-1"}
