@@ -52,7 +52,6 @@ def test_a_trial_replaces_only_what_ties_it_to_the_authors_cluster():
         ("defaults", {"advanced"}),
         ("late", {"triggers"}),
         ("lag-and-cpu", {"triggers"}),
-        ("cpu-alone", {"triggers"}),
         ("exclude-persistent", {"triggers"}),
         ("limit-to-lagging", {"triggers"}),
         ("idle-consumers", {"triggers"}),
