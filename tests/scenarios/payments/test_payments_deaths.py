@@ -50,9 +50,9 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 UNCONTAINED, *_, SPINNING = MODES
-TRACE = "spin, as the text's trace has it"
+TRACE = "spin, as the text's trace has it: CPU alone"
 # Three such pods are what two cores have room for. The one that spins takes a core, 182 % of it: the trace's 100 % and more.
-TRACED: dict[str, Any] = {"poison_mode": SPIN, "cpu_request_m": 550}
+MODES[TRACE] = ("payments-cpu", {"poison_mode": SPIN, "cpu_request_m": 550})
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def fallen(trials, evidence):
     """Runs the poisoned traffic with one of MODES, and shows what became of it."""
 
     def once(name):
-        policy, settings = (MODES | {TRACE: ("cpu-alone", TRACED)})[name]
+        policy, settings = MODES[name]
         record = run(trials, "payments-deaths", policy, processor(**POISON | settings), partitions=PARTITIONS)
         stall, died = poison_stall(record), casualties(record)
         figures = {"restarts": died.restarts, "pods restarted": died.pods, "in CrashLoopBackOff": died.backed_off}
@@ -127,7 +127,7 @@ def test_cpu_asks_for_no_pod_in_the_texts_trace(fallen, evidence):
         claim(undelivered(record) == 0, AT_LEAST_ONCE, kind="invariant", source=CONTRACT)
 
 
-@pytest.mark.parametrize("name", [name for name in MODES if name != UNCONTAINED])
+@pytest.mark.parametrize("name", [name for name in MODES if name not in (UNCONTAINED, TRACE)])
 @allure.story("Poison that kills, hangs or spins: what contains it")
 def test_a_count_of_deaths_contains_it(fallen, evidence, name):
     """The message becomes a dead letter untried, and its partition goes on."""

@@ -20,7 +20,11 @@ def processor(**settings: Any) -> Workload:
 
 
 def run(trials: Trials, profile: str, policy: str = "scaledobject", workload: Workload | None = None, **how: Any) -> Any:
-    """The record of ``profile`` on one of the author's ScaledObjects, or its runs; ``how`` is that of :meth:`Trials.run`."""
+    """The record of ``profile`` on one of the author's ScaledObjects, or its runs; ``how`` is that of :meth:`Trials.run`.
+
+    A ``policy`` that is none of these is one of the library's.
+    """
+    file = FOLDER / f"{policy}.yaml"
     return trials.run(
-        profile=profile, policy=FOLDER / f"{policy}.yaml", workload=workload or processor(), **{"until": REPLAYED} | how
+        profile=profile, policy=file if file.exists() else policy, workload=workload or processor(), **{"until": REPLAYED} | how
     )
