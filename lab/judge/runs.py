@@ -23,6 +23,11 @@ def first(found: T | Runs[T]) -> T:
     return found[0] if isinstance(found, Runs) else found
 
 
+def every(found: T | Runs[T]) -> tuple[T, ...]:
+    """All runs; a single record is one."""
+    return found if isinstance(found, Runs) else (found,)
+
+
 class Several(Generic[T]):
     """What was measured of several runs: ``growth`` of it is the quantity in each run, made by :func:`repeated`.
 

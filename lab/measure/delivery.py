@@ -10,7 +10,7 @@ from lab.errors import NoData
 from lab.judge.aggregate import total
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Quantity
-from lab.judge.runs import Runs
+from lab.judge.runs import every
 from lab.record.store import Record
 from lab.spec.inputs import DRAINED, PRODUCER
 
@@ -137,7 +137,7 @@ def _remarked(found: Quantity, records: Sequence[Record]) -> Quantity:
     """``found`` with what of its ``records`` can't be judged."""
     if found.value is None:
         return found
-    runs = (one for record in records for one in (record if isinstance(record, Runs) else [record]))
+    runs = (one for record in records for one in every(record))
     remarks = dict.fromkeys(remark for record in runs for remark in _remarks(record))
     return replace(found, why="; ".join(remarks))
 

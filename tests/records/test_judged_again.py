@@ -147,10 +147,19 @@ def test_evidence_without_the_ledgers_rows_says_so(tmp_path, monkeypatch):
     assert findings.LEFT_OUT not in pages["whole"]
 
 
-def test_an_experiment_reads_the_same_for_two_runs_as_for_one(kept):
+def single():
+    """The judged records, and the evidence of scenarios of which each trial ran once."""
+    for name, folder in folders().items():
+        stored = json.loads((folder / VERDICTS).read_text())
+        for session, rows in stored["sessions"].items():
+            if rows and stored["repeat"] == 1 and (folder == FOLDER or session == "scenarios"):
+                yield pytest.param(session, folder, rows, id=f"{name}-{session}")
+
+
+@pytest.mark.parametrize(("session", "folder", "rows"), single())
+def test_a_test_reads_the_same_for_two_runs_as_for_one(session, folder, rows):
     """With --repeat: the record of each trial stands for both runs, and each claim is held or breached as before."""
-    rows = kept.sessions["experiments"]
-    said = judge("experiments", FOLDER, list(rows), repeat=2, one_record=True)
+    said = judge(session, folder, list(rows), repeat=2, one_record=True)
     assert any(row["repeats"] for one in said.values() for row in one.rows)
     plain = {"repeats": None}
     once = [[row | plain | {"trials": list(dict.fromkeys(row["trials"]))} for row in one.rows] for one in said.values()]

@@ -24,7 +24,8 @@ from lab import paths, yamlfile
 from lab.board.panels import Panel, Query
 from lab.board.source import Source, Window
 from lab.errors import NoData
-from lab.judge.quantity import Quantity
+from lab.judge.measure import quantity
+from lab.judge.runs import every
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.record.store import add, write_json
 from tests.scenarios.payments.trials import run
@@ -33,21 +34,18 @@ pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature(
 
 PRINTED = paths.PROJECT / "tests" / "unit" / "spec" / "data" / "payments-as-printed.yaml"
 QUERIES = Path(__file__).with_name("queries.yaml")
+ANSWERS = "queries.json"  # in the record
 
 
 @pytest.fixture
 def answers(request):
-    """How many series each query of the text's dashboard has over a trial; asked once, and kept in the record."""
+    """Asks each query of the text's dashboard over a trial, once; the answers are kept in the record."""
 
     def ask(record):
-        file = record.folder / "queries.json"
         if request.config.getoption("--from-records") is None:
             cluster = request.getfixturevalue("cluster")
             found = {name: series(Source(cluster.prometheus_url), record, one) for name, one in asked().items()}
-            add(record.folder, file.name, found)
-        if not file.exists():
-            raise NoData(f"{record.id} has no answers of its dashboard")
-        return json.loads(file.read_text())
+            add(record.folder, ANSWERS, found)
 
     return ask
 
@@ -78,23 +76,45 @@ def test_the_printed_file_is_refused_or_means_another_thing(admitted):
 def test_every_query_of_the_text_answers(trials, evidence, answers):
     """Each query as printed, and where its name is gone what asks the same today."""
     record = run(trials, "bursty")
-    found = answers(record)
-    for name, one in found.items():
-        evidence.report(name, {"series, as printed": one["printed"], "series, today": one["today"]})
-
-    silent = Quantity("queries of the dashboard without data", "queries", sum(not one["today"] for one in found.values()))
+    for one in every(record):
+        answers(one)
+    for name in asked():
+        evidence.report(
+            name, {"series, as printed": found(record, name, "printed"), "series, today": found(record, name, "today")}
+        )
 
     with evidence.of(record) as claim:
         claim(
-            silent == 0,
+            silent(record) == 0,
             "every panel shows something: one that does not is a board that broke",
             kind="control",
             source="the experiment's design: a panel without data is a broken board",
         )
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-    assert {name for name, one in found.items() if not one["printed"]} == {
-        name for name, one in asked().items() if one.get("now")
-    }, "what is said to be gone is gone, and nothing else"
+    gone = {name for name, one in asked().items() if one.get("now")}
+    for one in every(record):
+        unanswered = {name for name, counts in stored(one).items() if not counts["printed"]}
+        assert unanswered == gone, "what is said to be gone is gone, and nothing else"
+
+
+def stored(record):
+    """How many series each query had, as printed and as it is asked today."""
+    file = record.folder / ANSWERS
+    if not file.exists():
+        raise NoData(f"{record.id} has no answers of its dashboard")
+    return json.loads(file.read_text())
+
+
+@quantity("series", "series of a query")
+def found(record, name, how):
+    """Of the query ``name``, as "printed" or as it is asked "today"."""
+    return stored(record)[name][how]
+
+
+@quantity("queries", "queries of the dashboard without data")
+def silent(record):
+    """Those that have no series as they are asked today."""
+    return sum(not one["today"] for one in stored(record).values())
 
 
 def created(api, validation):

@@ -14,6 +14,7 @@ two cores made shorter batches.
 import allure
 import pytest
 
+from lab.judge.measure import measure
 from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
@@ -21,7 +22,7 @@ from lab.measure.integrity import integrity
 from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.dashboard import accuracy, staleness, uncounted
-from tests.scenarios.ride_hailing.measure.load import load, off_weight, shares
+from tests.scenarios.ride_hailing.measure.load import load, off_weight, share_of
 from tests.scenarios.ride_hailing.programs import message
 from tests.scenarios.ride_hailing.programs.city import SURGE, WEIGHTS, City
 from tests.scenarios.ride_hailing.trials import TENTH_OF_TRIPS, policy
@@ -88,6 +89,7 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
         report_load(evidence, record)
 
 
+@measure
 def multipliers(record, phase):
     """How many of the table's surge multipliers are the generator's in ``phase``."""
     city = City(record.inputs.seed, ZONES, DRIVERS)
@@ -105,6 +107,6 @@ def report_load(evidence, record):
     made, whole = load(record), sum(WEIGHTS.values())
     figures: dict[str, Quantity | float] = {"users, most": made.users, "requests/s": made.rate}
     figures |= {"median (ms)": made.median_ms, "p99 (ms)": made.p99_ms}
-    figures |= {f"share of {name.rpartition('/')[2]} (%)": 100 * share for name, share in shares(record).items()}
+    figures |= {f"share of {kind} (%)": share_of(record, f"/api/events/{kind}") for kind in WEIGHTS}
     evidence.report("Locust", figures)
     evidence.report("weights of the text", {f"share of {kind} (%)": 100 * one / whole for kind, one in WEIGHTS.items()})

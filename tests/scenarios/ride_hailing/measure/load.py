@@ -69,6 +69,12 @@ def shares(record: Record) -> dict[str, float]:
     }
 
 
+@quantity("%", "share of a path in all requests")
+def share_of(record: Record, path: str) -> float:
+    """The requests of ``path`` in 100 of all; no data when Locust reported no statistics."""
+    return 100 * shares(record).get(path, 0.0)
+
+
 @quantity("% points", "share of a path that is furthest off its weight")
 def off_weight(record: Record, weights: Mapping[str, float]) -> float:
     """How far the share of any path is off its weight's in all ``weights``; no data when Locust reported no statistics."""
