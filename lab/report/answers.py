@@ -11,7 +11,7 @@ from typing import Any
 from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA, Repeats
 from lab.judge.pairs import Pairs
 from lab.report.session import BROKEN, FAILED, NOT_RUN, PASSED, SKIPPED
-from lab.report.tables import MARKS, claim, number
+from lab.report.tables import MARKS, beside, claim, number
 from lab.report.tables import kind as kind_of
 
 NOT_BEGUN = "it was not begun"
@@ -124,7 +124,7 @@ def in_words(row: Row) -> str:
 
 def measured(row: Row) -> str:
     """The number of a verdict with its unit."""
-    return number(None) if row["measured"] is None else _with_unit(number(row["measured"]), row)
+    return number(None) if row["measured"] is None else _with_unit(beside(row["measured"], row["bound"]), row)
 
 
 def runs_of(row: Row) -> str:

@@ -36,7 +36,7 @@ from lab.report.answers import (
 )
 from lab.report.extent import Extent
 from lab.report.session import BROKEN, FAILED, NOT_RUN
-from lab.report.tables import Cell, Table, claim, interval_of, number, source, verdict_cell
+from lab.report.tables import Cell, Table, beside, claim, interval_of, number, source, verdict_cell
 from lab.report.tables import kind as kind_of
 
 CLAIMS = ("experiment", "kind", "claim", "quantity", "target", "source", "measured", "runs", "verdict", "records")
@@ -231,7 +231,8 @@ class Summary:
         told = []
         for row in self.rows:
             runs = f"; {found}" if (found := interval_of(row)) else ""
-            shown = "no data" if row["measured"] is None else f"{row['measured']:,.4g} {row['unit']}"
+            value = beside(row["measured"], row["bound"], "{:,.4g}".format)
+            shown = "no data" if row["measured"] is None else f"{value} {row['unit']}"
             wanted = f"{row['operator']} {row['bound']:,g} {row['unit']}"
             told.append(f"{verdict(row):>8}  {kind_of(row):<9}  {row['objective']}: {shown} (wanted {wanted}){runs}")
         return [*told, self.tally] if told else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from html import escape
@@ -119,7 +119,7 @@ def _verdict_row(verdict: Mapping[str, Any]) -> list[str | Cell]:
         kind(verdict),
         claim(verdict),
         str(verdict["objective"]),
-        number(verdict["measured"]),
+        beside(verdict["measured"], verdict["bound"]),
         f"{verdict['operator']} {number(verdict['bound'])}",
         str(verdict["unit"]),
         source(verdict),
@@ -166,6 +166,14 @@ def number(value: float | None) -> str:
     else:
         text = f"{value:.3g}"
     return text
+
+
+def beside(value: float | None, bound: float, text: Callable[[float], str] = number) -> str:
+    """``value`` as ``text`` has it, with as many further digits as it takes to differ from a ``bound`` that it is not."""
+    if value is None or value == bound or text(value) != text(bound):
+        return number(None) if value is None else text(value)
+    longer = (f"{value:,.{digits}g}" for digits in range(4, 18) if f"{value:.{digits}g}" != f"{bound:.{digits}g}")
+    return next(longer, text(value))
 
 
 def code(text: object) -> Markup:

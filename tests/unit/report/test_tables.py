@@ -141,3 +141,20 @@ def test_an_unknown_verdict_is_refused() -> None:
 def test_numbers_are_for_people(value: float | None, text: str) -> None:
     """Grouped thousands, no needless digits, small numbers kept."""
     assert tables.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "text"),
+    [
+        (1.097, 1.1, "1.097"),
+        (1.1, 1.1, "1.1"),
+        (0.0996, 0.1, "0.0996"),
+        (0.09996, 0.1, "0.09996"),
+        (1234.6, 1235.0, "1,234.6"),
+        (3.0, 5.0, "3"),
+        (None, 1.0, "n/a"),
+    ],
+)
+def test_a_number_is_not_shown_as_the_bound_that_it_is_not(value: float | None, bound: float, text: str) -> None:
+    """A breach by less than a digit would read as if it had been held, and the other way round."""
+    assert tables.beside(value, bound) == text
