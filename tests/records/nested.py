@@ -81,7 +81,7 @@ def judge(
         notes = Path(folder, "notes.json")
         output = Path(folder, "output")
         arguments = ["-p", "tests.records.plugin", f"--note={notes}", "-p", "no:cacheprovider"]
-        arguments += ["-p", "no:unraisableexception"]  # at its end it collects garbage five times, a tenth of a session's time
+        arguments += ["-p", "no:unraisableexception"]  # at its end it collects garbage, which takes a tenth of a session's time
         arguments += [
             "-Wignore::pytest.PytestAssertRewriteWarning",  # of modules that are imported already: no test of these asserts
             f"--from-records={records}",
