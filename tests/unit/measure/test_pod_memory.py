@@ -13,7 +13,7 @@ def trial(folder, samples):
     """30 s of baseline and 60 of spike, of two consumers."""
     inputs, told = built.profile(START, 90, (0, "baseline"), (30, "spike"))
     watched = [built.pod(START - 5, name, "ADDED") for name in ("a", "b")]
-    lags = built.lags({START + 5: 100, START + 10: 200, START + 75: 29_000, START + 80: 30_000})
+    lags = built.lags(dict(zip((105, 110, 115, 175, 180, 185), (100, 200, 150, 28_000, 29_000, 30_000), strict=True)))
     return built.record(folder, inputs=inputs, group_events=told, transitions=watched, samples=[*samples, *lags])
 
 
