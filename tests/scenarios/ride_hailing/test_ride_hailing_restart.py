@@ -14,7 +14,6 @@ event once.
 
 import os
 import signal
-import subprocess
 import sys
 import uuid
 from functools import partial
@@ -25,7 +24,7 @@ import pytest
 from confluent_kafka import Producer
 
 from lab import paths
-from lab.host.processes import free_ports
+from lab.host import processes, runs
 from lab.kafka import emitted, event, topics
 from lab.wait import until
 from tests.scenarios.ride_hailing.programs import dashboard, sinklog
@@ -43,18 +42,19 @@ LOOK_S = 0.002
 
 
 class Driver:
-    """The pipeline's driver as a process, on the topic ``topic`` and the folder ``storage``."""
+    """The pipeline's driver as a process of ``run``, on the topic ``topic`` and the folder ``storage``."""
 
-    def __init__(self, bootstrap, topic, storage, master):
+    def __init__(self, run, bootstrap, topic, storage, master):
+        self._run = run
         self._given = {"BOOTSTRAP_SERVERS": bootstrap, "OUTPUT_TOPIC": topic, "STORAGE": str(storage), "TRIGGER_MS": "0"}
         self._given |= {"MASTER": master, "POD_IP": "127.0.0.1"}
         self.table = Table(storage)
 
     def start(self):
         """Start it, without waiting."""
-        (port,) = free_ports(1)
+        (port,) = processes.free_ports(1)
         around = os.environ | self._given | {"METRICS_PORT": str(port)}
-        self.process = subprocess.Popen([sys.executable, "-m", PROGRAM], env=around, cwd=paths.PROJECT, start_new_session=True)
+        self.process = processes.start(self._run, "driver", [sys.executable, "-m", PROGRAM], around, paths.PROJECT).process
 
     def kill(self):
         """SIGKILL it and its JVM, which is a process of its own, at once."""
@@ -105,12 +105,19 @@ class Topic:
         self.sent += count
 
 
+@pytest.fixture
+def run():
+    """A run whose processes end with the test, and with a session that dies."""
+    with runs.guarded() as own:
+        yield own
+
+
 @allure.story("A driver that is killed")
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
-def test_the_table_is_whole_after_kills_in_the_middle_of_a_batch(kafka, tmp_path, evidence, master):
+def test_the_table_is_whole_after_kills_in_the_middle_of_a_batch(run, kafka, tmp_path, evidence, master):
     """Kill after kill in a batch under way; then the table beside what was sent."""
     topic = Topic(kafka.bootstrap)
-    driver = Driver(kafka.bootstrap, topic.name, tmp_path, master)
+    driver = Driver(run, kafka.bootstrap, topic.name, tmp_path, master)
     kills = []
     for stage in KILLS:
         after, earlier = driver.batches()[0], driver.orphans()
