@@ -19,7 +19,7 @@ from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.hpa_decisions import CPU, LAG, winning_metric
 from tests.scenarios.payments.trials import processor, run
 
-pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
+pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Payments")]
 
 
 @allure.story("A group that computes is scaled by its CPU, before there is lag")

@@ -32,7 +32,7 @@ from lab.record.hpas import RESOURCE
 from lab.spec.consumer import CRASH, HANG, SPIN
 from tests.scenarios.payments.trials import processor, run
 
-pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
+pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Payments")]
 
 PARTITIONS = 6
 DESIGN = "the experiment's design"

@@ -39,6 +39,11 @@ CONTAINMENTS = {
 }
 
 
+def further(name):
+    """The case ``name``, beyond the half hour of ``tox -e scenario``."""
+    return pytest.param(name, marks=pytest.mark.extended)
+
+
 @pytest.fixture
 def poisoned(trials):
     """Runs the poisoned traffic with one of CONTAINMENTS."""
@@ -50,7 +55,7 @@ def poisoned(trials):
     return once
 
 
-@pytest.mark.parametrize("name", ["lag alone", "lag and CPU", "persistent-lag scaler"])
+@pytest.mark.parametrize("name", ["lag alone", *map(further, ["lag and CPU", "persistent-lag scaler"])])
 @allure.story("Poison: a stalled partition buys every pod it can, and none helps")
 def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
     """One message that never succeeds: as many pods as there are partitions, and not a message of its partition more."""
@@ -66,6 +71,7 @@ def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
+@pytest.mark.extended
 @allure.story("Poison: allowIdleConsumers goes past the partitions")
 def test_idle_consumers_are_bought_too(poisoned, evidence):
     """On the way to maxReplicaCount, as the text has it: nothing stops at what can be of use."""
@@ -79,7 +85,7 @@ def test_idle_consumers_are_bought_too(poisoned, evidence):
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
-@pytest.mark.parametrize("name", ["retry and DLQ", "excludePersistentLag"])
+@pytest.mark.parametrize("name", ["retry and DLQ", further("excludePersistentLag")])
 @allure.story("Poison: what contains it")
 def test_a_poison_pill_is_contained(poisoned, evidence, name):
     """No pod is bought for it; only with a DLQ does its partition go on."""
@@ -96,6 +102,7 @@ def test_a_poison_pill_is_contained(poisoned, evidence, name):
             )
 
 
+@pytest.mark.extended
 @allure.story("Poison: limitToPartitionsWithLag counts work in flight")
 def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
     """Every partition that is being worked on has a message or two uncommitted, so the limit lets the group scale out."""
@@ -110,6 +117,7 @@ def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
         )
 
 
+@pytest.mark.extended
 @allure.story("Poison: side by side")
 def test_what_contains_a_poison_pill(poisoned, evidence):
     """All of them in one table, on the same traffic."""

@@ -196,6 +196,7 @@ def test_percent_200_triples(trials, evidence):
         )
 
 
+@pytest.mark.extended
 @allure.story("lagThreshold follows from a pod's rate and the SLO")
 def test_the_computed_threshold_holds_the_slo(trials, evidence):
     """250 = 166.7/s x 2 s x 0.75 keeps the group within 2 s; ten times that does not."""

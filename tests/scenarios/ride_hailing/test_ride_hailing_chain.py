@@ -35,7 +35,7 @@ from tests.scenarios.ride_hailing.measure.pipeline import (
 from tests.scenarios.ride_hailing.programs.pipeline import WATERMARK_S
 from tests.scenarios.ride_hailing.trials import CHAIN, policy
 
-pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
 NORMAL, SPIKE, PEAK = "normal", "spike", "peak"  # phases of the profile
 TARGET = "text 4, target state at the Friday peak"

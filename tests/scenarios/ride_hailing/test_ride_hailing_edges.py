@@ -23,7 +23,7 @@ from lab.measure.cost import surplus_replicas
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from tests.scenarios.ride_hailing.trials import TRIPS, policy
 
-pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
+pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
 PARTITIONS = 16
 POLLS_S = 5  # of 1 s each

@@ -113,7 +113,7 @@ def run():
 
 
 @allure.story("A driver that is killed")
-@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
+@pytest.mark.parametrize("master", ["local[2]", pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.extended)])
 def test_the_table_is_whole_after_kills_in_the_middle_of_a_batch(run, kafka, tmp_path, evidence, master):
     """Kill after kill in a batch under way; then the table beside what was sent."""
     topic = Topic(kafka.bootstrap)

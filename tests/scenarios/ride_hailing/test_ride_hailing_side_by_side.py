@@ -112,6 +112,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
                 evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
 
 
+@pytest.mark.extended
 @allure.story("The riders' API on requests per second")
 def test_rider_api_scales_on_requests(trials, evidence):
     """The same riders; both services scale on what they are asked, by Prometheus."""

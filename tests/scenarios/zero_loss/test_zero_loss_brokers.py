@@ -24,7 +24,7 @@ from lab.spec.brokers import COORDINATOR, LEADER, LOST, Brokers, KillBroker, Sta
 from lab.spec.inputs import REPLAYED
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, WORKLOAD
 
-pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
+pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Zero loss")]
 
 PROMISE = "text 5: zero message loss"
 KEPT = "every acknowledged message is processed or a dead letter"

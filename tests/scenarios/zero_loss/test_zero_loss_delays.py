@@ -23,7 +23,7 @@ from lab.spec.inputs import REPLAYED
 from lab.spec.workload import PARTITIONS
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, SHARES, WORKLOAD
 
-pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
+pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Zero loss")]
 
 DELAYS_S = (1, 2, 4)
 CEILING = PARTITIONS * partition_rate(0.01, *SHARES, DELAYS_S)
