@@ -14,7 +14,7 @@ RESIDENT = "process_resident_memory_bytes"
 class PodMemory(Measure):
     """The resident memory of a consumer: the median over the pods of each one's median.
 
-    ``lag_over_baseline`` is the lag at the same times, at its largest. A HPA on memory proposes its replicas times ``growth``,
+    ``lag_over_baseline`` is the lag at the same times, at its largest. An HPA on memory proposes its replicas times ``growth``,
     and within its tolerance of 10 % it proposes none.
     """
 

@@ -57,14 +57,13 @@ def _grow(event: Grow, stage: Stage) -> dict[str, Any]:
 
 @perform.register(Kill)
 def _kill(event: Kill, stage: Stage) -> dict[str, Any]:
-    return _signal_busiest(stage, signal.SIGKILL)
+    return _signal_busiest(stage, signal.SIGKILL)[1]
 
 
 @perform.register(Pause)
 def _pause(event: Pause, stage: Stage) -> dict[str, Any]:
-    containers = signals.running(stage)
-    victim = _signal_busiest(stage, signal.SIGSTOP)
-    stage.paused[victim["pod"]] = containers[victim["pod"]]
+    container, victim = _signal_busiest(stage, signal.SIGSTOP)
+    stage.paused[victim["pod"]] = container
     return victim
 
 
@@ -104,11 +103,11 @@ def _pause_scaling(event: PauseScaling, stage: Stage) -> dict[str, Any]:
     return {"scaledobject": name}
 
 
-def _signal_busiest(stage: Stage, sent: signal.Signals) -> dict[str, Any]:
-    """Signal the consumer that owns most partitions; returns its pod, its process and how many it owned."""
+def _signal_busiest(stage: Stage, sent: signal.Signals) -> tuple[str, dict[str, Any]]:
+    """Signal the consumer that owns most partitions; returns its container, and its pod, process and number of partitions."""
     containers = signals.running(stage)
     pod, owned = _busiest(stage, set(containers))
-    return {"pod": pod, **signals.send(stage, pod, containers[pod], sent), "owned": owned}
+    return containers[pod], {"pod": pod, **signals.send(stage, pod, containers[pod], sent), "owned": owned}
 
 
 def _busiest(stage: Stage, among: set[str]) -> tuple[str, int]:

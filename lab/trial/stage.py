@@ -131,7 +131,10 @@ class Stage:
 
     @property
     def faults(self) -> list[dict[str, Any]]:
-        """The kills among the events, as trial.json has had them since before there was a list of events."""
+        """The kills among the events, as trial.json has had them since before there was a list of events.
+
+        A kill through the API brings the time of its signal, which counts: the event began before that.
+        """
         return [{"t": row["t"], "fault": SIGKILL} | row["result"] for row in self.events if row["event"] == Kill.name]
 
     def owner(self, name: str) -> str:

@@ -25,7 +25,7 @@ ends. On lag the growth is over by then. With 35m nothing is asked for either. W
 pod is above its target: so CPU is a signal of busy pods where the request says what busy means, and of no backlog. From six
 pairs on (``--repeat 6``): the peak on CPU is more than twice that on lag. That is refuted by peaks whose difference is within
 the A/A noise or may be 0, the rest by one HPA on CPU that asks for a pod at 35m or 70m, and the sweep by one at 18m that does
-not. Memory stays within the HPA's tolerance while lag grows tenfold and more; one pod's growth of 10 % refutes it.
+not. Memory stays within the HPA's tolerance while lag grows tenfold and more; a growth of 10 % in the median pod refutes it.
 """
 
 import itertools

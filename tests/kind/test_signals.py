@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.kind, allure.epic("Runtimes"), allure.feature("kind")]
 
 NAMESPACE = "signalled"
 STARTS_S = 60  # 3 s on a quiet machine
-SLEEPS = ["python", "-c", "import time; time.sleep(600)"]  # it has no handler: SIGTERM would not end it either
+SLEEPS = ["python", "-c", "import time; time.sleep(600)"]
 
 
 @pytest.fixture

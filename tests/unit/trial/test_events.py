@@ -69,6 +69,14 @@ def test_the_busiest_consumer_that_stays_is_killed(process):
     assert running.faults == [{"t": row["t"], "fault": "sigkill", **victim}]
 
 
+def test_a_kill_through_the_api_struck_when_its_signal_was_sent():
+    """Starting the program takes a while in which the pod goes on: what it does until the signal is no copy."""
+    running = stage([], {})
+    result = {"pod": "most", "pid": 7, "t": 12.5, "owned": 3}
+    running.events.append({"t": 12.0, "event": Kill.name, "result": result})
+    assert running.faults == [{"t": 12.5, "fault": "sigkill", "pod": "most", "pid": 7, "owned": 3}]
+
+
 def test_a_paused_process_stands_still_until_it_is_resumed(process):
     """The kernel says so; another process goes on, and nothing is left to resume a second time."""
     less, most = process("less"), process("most")
