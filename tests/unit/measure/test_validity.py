@@ -115,6 +115,12 @@ def test_a_load_of_before_counts_all_tasks_less_the_trials_own(tmp_path):
     assert validity(sealed(tmp_path)).foreign_load.number == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize(("others_s", "wanted"), [(0.4, 0.05), (1.6, 0.2)])
+def test_an_idle_trial_is_disturbed_by_a_part_of_the_machine(others_s, wanted, tmp_path):
+    """A fifth of two cores in 20 s is 8 s, and the trial took 2. Over its own time 0.4 s would be 0.2."""
+    assert validity(built(tmp_path, own_s=2.0, others_s=others_s)).foreign_load.number == pytest.approx(wanted)
+
+
 def test_a_producer_that_tallied_no_lateness_has_no_data(tmp_path):
     """As a driver of a scenario's own, which is no producer of the lab's."""
     made = built(tmp_path)
