@@ -14,28 +14,36 @@ RESIDENT = "process_resident_memory_bytes"
 class PodMemory(Measure):
     """The resident memory of a consumer: the median over the pods of each one's median.
 
-    ``lag_over_baseline`` is the lag at the same times, at its largest. An HPA on memory proposes its replicas times ``growth``,
-    and within its tolerance of 10 % it proposes none.
+    ``lag_over_baseline`` and ``lag_over_middle`` are the lag at the same times, at its largest. An HPA on memory proposes its
+    replicas times ``growth``, and within its tolerance of 10 % it proposes none.
     """
 
     baseline_mb = number("MB", "memory of a pod in the baseline", UNSCALED)
     late_mb = number("MB", "memory of a pod in the spike's last third", UNSCALED)
     growth = number("x", "memory of a pod in the spike's last third over that in the baseline", UNSCALED)
     lag_over_baseline = number("x", "largest lag in the spike's last third over that in the baseline", UNSCALED)
+    late_growth = number("x", "memory of a pod in the spike's last third over that in its middle third", UNSCALED)
+    lag_over_middle = number("x", "largest lag in the spike's last third over that in its middle third", UNSCALED)
 
 
 @measure
 def pod_memory(record: Record) -> PodMemory:
-    """Compare the baseline with the last third of the spike. There is no data where Prometheus had no pod's memory in one."""
+    """Compare the last third of the spike with the baseline and with its middle third.
+
+    There is no data where Prometheus had no pod's memory in one of them.
+    """
     start, end = record.span("spike")
-    before, late = record.span("baseline"), (end - (end - start) * LAST, end)
-    held_before, held_late = _held(record, before), _held(record, late)
-    lags = [float(record.lag_within(*span)["lag"].max()) for span in (before, late)]
+    third = (end - start) * LAST
+    spans = record.span("baseline"), (end - 2 * third, end - third), (end - third, end)
+    held_before, held_middle, held_late = (_held(record, span) for span in spans)
+    before, middle, late = (float(record.lag_within(*span)["lag"].max()) for span in spans)
     return PodMemory(
         baseline_mb=held_before / 1e6,
         late_mb=held_late / 1e6,
         growth=held_late / held_before,
-        lag_over_baseline=lags[1] / lags[0] if lags[0] > 0 else None,
+        lag_over_baseline=late / before if before > 0 else None,
+        late_growth=held_late / held_middle,
+        lag_over_middle=late / middle if middle > 0 else None,
     )
 
 

@@ -13,7 +13,8 @@ refutes that. The simulator foretold this before the first run, over fifteen poi
 messages, 440 to 2,700 at T+120, some 410 at T+180, and 2, 7, 7 to 12, 12, 15 to 17, 15 to 17, 15 to 17, 6, 3 and 2 replicas.
 So the text's lags are foretold to hold. Its replicas are foretold to fall: the text has 2 at T+30 and 15 at T+360. In the 32
 minutes the text's own rates make a lag of 1,920,000 messages, and events that are 23 minutes old. So its 847,000 messages and
-its data of 32 minutes ago are foretold to fall.
+its data of 32 minutes ago are foretold to fall. A pod's memory is foretold to grow from 32 MB to some 50 in the first minute,
+until its client's queue of 4 MB is full, and by less than a tenth from then on.
 """
 
 import allure
@@ -23,6 +24,7 @@ from lab.measure import age
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import growth, moment, peak_lag
+from lab.measure.pod_memory import pod_memory
 from lab.measure.scaling import scale_events
 from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
@@ -65,11 +67,16 @@ def test_friday_evening_row_by_row(trials, evidence):
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
+@pytest.fixture
+def before(trials):
+    """The 32 minutes before KEDA."""
+    return trials.run(profile="trips-before", policy="two-pods", workload=TRIPS, partitions=claims.PARTITIONS, until=REPLAYED)
+
+
 @allure.story("From 6:15 to 6:47 PM on two pods")
-def test_two_pods_for_32_minutes(trials, evidence):
+def test_two_pods_for_32_minutes(before, evidence):
     """What the text says of the time before KEDA: how far behind, how old, and that it grows by 1,000 a second."""
-    record = trials.run(profile="trips-before", policy="two-pods", workload=TRIPS, partitions=claims.PARTITIONS, until=REPLAYED)
-    behind, oldest = peak_lag(record), age.oldest(record)
+    record, behind, oldest = before, peak_lag(before), age.oldest(before)
     evidence.report("two pods", {"peak lag": behind, "oldest event (s)": oldest, "idle ratio": cost(record).idle_ratio})
 
     with evidence.of(record) as claim:
@@ -82,3 +89,23 @@ def test_two_pods_for_32_minutes(trials, evidence):
         claim(behind <= 1.1 * 847_000, "after 32 minutes 847,000 messages wait", source=f"{SYMPTOM}: 847,000 messages")
         claim(oldest >= 0.9 * 32 * 60, "some events are 32 minutes old", source=f"{SYMPTOM}: data from 32 minutes ago")
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@allure.story("From 6:15 to 6:47 PM on two pods: memory")
+def test_memory_of_two_pods_is_flat(before, evidence):
+    """A pod's memory follows the backlog until its client's queue is full, and then it stands still."""
+    held = pod_memory(before)
+    evidence.report("memory of a pod", {"before (MB)": held.baseline_mb, "late (MB)": held.late_mb, "growth (x)": held.growth})
+
+    with evidence.of(before) as claim:
+        claim(
+            held.lag_over_middle >= 1.3,
+            "lag grows while memory is compared",
+            kind="control",
+            source="its own rates: 1,280,000 after two thirds of the time, 1,920,000 at its end",
+        )
+        claim(
+            held.late_growth < 1.1,
+            "memory does not see a backlog that is larger than the client's queue",
+            source=f"Kubernetes' docs: tolerance 10 %; {SYMPTOM}: memory is at 28 %",
+        )
