@@ -67,8 +67,11 @@ class Profile:
         return int(np.floor(self._due[-1] + ROUNDING))
 
     def due(self, seconds: float) -> int:
-        """How many events are due ``seconds`` after the start."""
-        return min(self.total, int(np.floor(np.interp(seconds, self._edges, self._due) + ROUNDING)))
+        """How many events are due ``seconds`` after the start: those whose time, by :meth:`times`, is then or before."""
+        count = int(np.floor(np.interp(seconds, self._edges, self._due) + ROUNDING))
+        if count < self.total and self.times(count, count + 1)[0] <= seconds:
+            count += 1
+        return min(self.total, count)
 
     def times(self, first: int, last: int) -> npt.NDArray[np.float64]:
         """When events ``first`` to ``last`` (exclusive) are due, in seconds after the start."""

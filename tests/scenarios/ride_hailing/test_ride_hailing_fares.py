@@ -45,7 +45,8 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
         claim(
             waiting == 1, "the event is there at the end, and nobody comes for it", source="KEDA's docs: activationLagThreshold"
         )
-        claim(intervals_showing(single, 1) >= 10, "KEDA has shown the lag of one for ten polling intervals", kind="control")
+        shown = intervals_showing(single, 1)
+        claim(shown >= 10, "KEDA has shown the lag of one for ten intervals", kind="control", source="the experiment's design")
         claim(
             scale_events(single).most_replicas == 0,
             "activationLagThreshold 1 asks for more than one event",

@@ -31,8 +31,15 @@ def test_times_and_counts_are_inverse(profile):
     chosen = sorted({0, profile.total // 2, profile.total - 1} & set(range(profile.total)))
     for index in chosen:
         when = float(profile.times(index, index + 1)[0])
-        assert profile.due(when + 1e-6 / min(step.rate for step in profile.steps)) >= index
-        assert profile.due(max(0.0, when - 2 / min(step.rate for step in profile.steps))) <= index
+        little = 2e-6 / min(step.rate for step in profile.steps)
+        assert profile.due(when + little) > index
+        assert when < little or profile.due(when - little) <= index
+
+
+def test_a_single_event_is_due_when_its_step_begins():
+    """One event a second is not due a second later: the producer would send it late by as much."""
+    single = Profile((Step(0, 0, "baseline"), Step(5, 1, "spike"), Step(6, 0, "drain")), 40)
+    assert [single.due(at) for at in (0, 4.99, 5, 5.5, 6, 40)] == [0, 0, 1, 1, 1, 1]
 
 
 @given(profiles(rate=st.one_of(st.just(0.0), rates)))
