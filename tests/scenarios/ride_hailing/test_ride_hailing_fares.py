@@ -18,7 +18,7 @@ from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.integrity import integrity
-from lab.measure.reaction import reaction
+from lab.measure.reaction import PARTS, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.signal import intervals_showing
 from lab.spec.inputs import REPLAYED
@@ -71,5 +71,6 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
                 "first event to any receipt (s)": found.total_s,
                 "the same at real time (s)": found.real_s,
             }
-            figures |= found.parts | {"first event to its own receipt (s)": age.first(record)}
-            evidence.report(name, figures | {"last step": last_step_to_zero(record)})
+            figures |= {part: found.part(part) for part in PARTS}
+            figures |= {"first event to its own receipt (s)": age.first(record), "last step": last_step_to_zero(record)}
+            evidence.report(name, figures)
