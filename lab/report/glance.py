@@ -20,6 +20,7 @@ from lab.report.tables import number
 
 WIDTH, HEIGHTS = 400, {"lag": 92, "replicas": 60}
 TITLES = {"lag": "Lag (messages)", "replicas": "Desired pods"}
+WHOLE = "datum.value % 1 ? '' : format(datum.value, '~s')"  # there is no half of a pod, nor of a message
 BUCKETS = 100
 MOMENTS = 100  # of the median of several runs, and of their band
 MOST_BANDS = 4  # more of them lie upon each other, and none can be told
@@ -67,9 +68,7 @@ def _panel(part: pd.DataFrame, panel: str, names: list[str], domain: list[float]
         columns = 1 if max(map(len, names)) > 26 else 2
         legend = alt.Legend(title=None, orient="top", offset=4, columns=columns, labelLimit=WIDTH, symbolSize=500, rowPadding=0)
     axis = alt.Axis(labels=last, ticks=last, tickCount=6, format=",~f", labelFontSize=10, titleFontSize=10)
-    side = alt.Axis(
-        labelExpr="format(datum.value, '~s')", tickCount=3, minExtent=30, maxExtent=30, labelFontSize=10, titleFontSize=10
-    )
+    side = alt.Axis(labelExpr=WHOLE, tickCount=3, minExtent=30, maxExtent=30, labelFontSize=10, titleFontSize=10)
     top = max([1.0, *part["value"].dropna()]) * 1.05
     line = alt.Chart(drawing.records(pd.concat(rows), t=1, value=0)).mark_line(
         strokeWidth=1.5, clip=True, interpolate="step-after" if panel == "replicas" else "linear"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,3 +87,10 @@ def test_a_small_chart_has_a_band_for_repeats_too(trials: int, areas: int) -> No
     panel = glance._panel(part, "lag", [f"trial {n}" for n in range(trials)], [0.0, 50.0]).to_dict()
     assert [layer["mark"]["type"] for layer in panel["layer"]] == ["line", *["area"] * areas]
     assert max(map(len, panel["datasets"].values())) == trials * glance.MOMENTS
+
+
+def test_an_axis_of_pods_has_whole_numbers() -> None:
+    """Two pods all the time once had a mark at "500m"."""
+    part = curves(1)
+    part = part[part["panel"] == "replicas"].assign(run=0, end=50.0, value=2.0)
+    assert ">500m<" not in drawing.svg(alt.vconcat(glance._panel(part, "replicas", ["trial 0"], [0.0, 50.0])))
