@@ -88,7 +88,11 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
             kind="invariant",
             source="the pinned Go code of the HPA/KEDA (tests/oracles)",
         )
-        claim(replicas(record, "rider-api").most > 1, "the plain HPA of the riders' API works beside KEDA's")
+        claim(
+            replicas(record, "rider-api").most > 1,
+            "the plain HPA of the riders' API works beside KEDA's",
+            source="text 4: Combining HPA and KEDA",
+        )
         claim(
             ambiguous(record, HPAS) == 2,
             "both HPAs of one Deployment report that they don't decide",
