@@ -18,6 +18,7 @@ for.
 """
 
 import copy
+import itertools
 import uuid
 
 import allure
@@ -28,6 +29,7 @@ from kubernetes.dynamic import DynamicClient
 from lab import yamlfile
 from lab.cluster import apply, keda
 from lab.errors import LabFault
+from lab.judge.runs import every
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.integrity import integrity
 from lab.spec.inputs import REPLAYED
@@ -111,8 +113,8 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
         )
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(load(record).failures == 0, "every request succeeds, quotes too", source="text 4: every request")
-        for hpa in HPAS:
-            for kind, status, reason, text in conditions(record, hpa):
+        for hpa, run in itertools.product(HPAS, every(record)):
+            for kind, status, reason, text in conditions(run, hpa):
                 evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
 
 
