@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from statistics import median
 from threading import Event
 from typing import Any
@@ -19,7 +20,7 @@ from kubernetes.client.exceptions import ApiException
 from benchmarks import growth, ledger, starts
 from benchmarks.growth import Growth, Part
 from lab.cluster import apply, binary, broker, keda
-from lab.host import processes, runs
+from lab.host import identity, processes, runs
 from lab.kafka.lag import LagReader
 from lab.model import hpa_log
 from lab.spec import scale
@@ -202,10 +203,10 @@ def messages() -> Iterator[Part]:
         Growth("memory of Python at most", "MB", {}),
         Growth("the record, an event", "B", {}),
     )
-    with _broker() as bootstrap:
+    with _broker() as (bootstrap, run):
         for count in MESSAGES:
-            # A JVM keeps the options that it was started with, and a process keeps its JVM.
-            with ProcessPoolExecutor(1, get_context("spawn")) as fresh:
+            # A JVM keeps the options that it was started with, and a process keeps its JVM. The run's guard ends both.
+            with identity.inherited(run), ProcessPoolExecutor(1, get_context("spawn")) as fresh:
                 one = fresh.submit(ledger.settled, bootstrap, count).result()
             wall = (one.whole_s, one.bare_s, one.whole_s / one.bare_s)
             cpu = (one.whole_cpu, one.bare_cpu, one.whole_cpu / one.bare_cpu)
@@ -247,18 +248,18 @@ def _on_a_cluster() -> Iterator[tuple[binary.Binary, str]]:
     """A cluster at real time, and the address of a broker that takes any client; both end with the block."""
     cluster = binary.up(scale.load("real"))
     try:
-        with _broker() as bootstrap:
+        with _broker() as (bootstrap, _):
             yield cluster, bootstrap
     finally:
         cluster.down()
 
 
 @contextmanager
-def _broker() -> Iterator[str]:
-    """The address of a broker that takes any client; it ends with the block."""
+def _broker() -> Iterator[tuple[str, Path]]:
+    """The address of a broker that takes any client, and its run's folder; it ends with the block."""
     started, run, guard = runs.start(broker.start)
     try:
-        yield started.bootstrap
+        yield started.bootstrap, run
     finally:
         started.stop()
         processes.clear(run)
