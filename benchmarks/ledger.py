@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,27 +103,34 @@ class Settled:
     record_b: float
 
 
-def settled(bootstrap: str, count: int, master: str = "local[*]") -> Settled:
-    """Fill a topic with ``count`` events, count it, settle it, and delete it."""
-    events, receipts = f"ledger-{count}-events", f"ledger-{count}-receipts"
-    fill(bootstrap, events, receipts, count)
+@contextmanager
+def filled(bootstrap: str, count: int) -> Iterator[Topics]:
+    """Topics of ``count`` events and of their receipts; they are deleted at the end."""
+    made = Topics(f"ledger-{count}-events", f"ledger-{count}-receipts")
+    fill(bootstrap, str(made.events), made.receipts, count)
+    yield made
+    topics.delete(bootstrap, [str(made.events), made.receipts])
+
+
+def settled(bootstrap: str, made: Topics, count: int, master: str = "local[*]") -> Settled:
+    """Count the events of ``made``, and settle them. Memory is this process's at its highest, so it should be a new one."""
     spark = session.spark(master, long=count >= LONG)
-    _table(spark, bootstrap, events).limit(WARM).count()  # of each partition: it warms the JVM for both
-    bare_s, bare_cpu = spent(lambda: counted(spark, bootstrap, events, count))
+    _table(spark, bootstrap, str(made.events)).limit(WARM).count()  # of each partition: it warms the JVM for both
+    bare_s, bare_cpu = spent(lambda: counted(spark, bootstrap, str(made.events), count))
     with tempfile.TemporaryDirectory() as folder:
         verdict = []
-        whole_s, whole_cpu = spent(lambda: verdict.append(settle(spark, bootstrap, Topics(events, receipts), Path(folder))))
+        whole_s, whole_cpu = spent(lambda: verdict.append(settle(spark, bootstrap, made, Path(folder))))
         assert verdict[0].processed == count, verdict
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     jvm, own = most_memory()
     session.stop()
-    topics.delete(bootstrap, [events, receipts])
     return Settled(whole_s, whole_cpu, bare_s, bare_cpu, jvm, own, size / count)
 
 
 def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") -> bool:
     """Print three lines: the ratio by wall clock, the ratio by CPU, and the memory; returns whether one is at most CACHED_S."""
-    found = settled(bootstrap, count, master)
+    with filled(bootstrap, count) as made:
+        found = settled(bootstrap, made, count, master)
     show(f"ledger of {count:,} events", found.whole_s, found.bare_s, "s", "a bare Spark count of the topic")
     show(f"ledger of {count:,} events, CPU", found.whole_cpu, found.bare_cpu, "s", "a bare Spark count of the topic")
     most = f"JVM {found.jvm_mb:,} MB, Python {found.python_mb:,} MB"
@@ -147,7 +155,11 @@ def spent(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def _cpu_s() -> float:
-    return sum(sum(one.cpu_times()[:4]) for one in _processes())
+    spent_s = 0.0
+    for one in _processes():
+        with suppress(psutil.NoSuchProcess):  # a worker that has just ended: its parent has its time
+            spent_s += sum(one.cpu_times()[:4])
+    return spent_s
 
 
 def _processes() -> list[psutil.Process]:
@@ -157,7 +169,10 @@ def _processes() -> list[psutil.Process]:
 
 
 def _is_spark(process: psutil.Process) -> bool:
-    words = " ".join(process.cmdline())
+    try:
+        words = " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # a worker that has just ended
+        return False
     return "org.apache.spark" in words or "pyspark" in words
 
 

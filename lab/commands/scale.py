@@ -33,7 +33,10 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     parser.flag("reference", str, scales.REAL, "the scale that the others are held to", "a name in profiles/scales.yaml")
     text = "take invalid trials too, to look at them: such an outcome can't be published"
     parser.add_argument("--with-invalid", action="store_true", help=text)
-    text = "write where the project has its own, so that claims know it; without it into RESULTS/scale"
+    text = (
+        "write where the project has its own, so that claims know it, in the place of what is there of the same profiles; "
+        "without it into RESULTS/scale"
+    )
     parser.add_argument("--publish", action="store_true", help=text)
     options = parser.parse_args(arguments)
     reference = scales.load(options.reference)
@@ -46,7 +49,8 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     files = (outcomes.FILE, paths.PROJECT / "docs" / PAGE) if options.publish else (into / "similarity.yaml", into / PAGE)
     pictures = files[1].parent / "img"
     pictures.mkdir(parents=True, exist_ok=True)
-    outcome.write(files[0])
+    written = outcome.beside(outcomes.read(files[0])) if options.publish else outcome
+    written.write(files[0])
     page = scalepage.page(outcomes.read(files[0]))  # of the numbers as they are written, which have six digits
     files[1].write_text(page)
     for profile in dict.fromkeys(one.profile for one in outcome.runs):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -45,6 +45,9 @@ class Runs:
     rate: float
 
 
+_Of = TypeVar("_Of", Runs, Row)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The outcome against the scale ``reference``: the ``runs`` that it stands on, and a row for each number and scale."""
@@ -57,6 +60,19 @@ class Outcome:
         """Whether ``measure`` is shown to be faithful at ``scale``, on each profile that has data and on one at least."""
         found = {row.verdict for row in self.rows if (row.measure, row.scale) == (measure, scale)} - {NO_DATA}
         return found == {FAITHFUL}
+
+    def beside(self, earlier: Outcome) -> Outcome:
+        """This one's profiles that have rows, and those of ``earlier`` that have none here, in order of their names.
+
+        A profile's own rows are never mixed: an error is of the runs of one profile at two scales.
+        """
+        new = {one.profile for one in self.rows}
+
+        def chosen(ours: Sequence[_Of], others: Sequence[_Of]) -> tuple[_Of, ...]:
+            kept = [one for one in ours if one.profile in new] + [one for one in others if one.profile not in new]
+            return tuple(sorted(kept, key=lambda one: one.profile))
+
+        return Outcome(self.reference, chosen(self.runs, earlier.runs), chosen(self.rows, earlier.rows))
 
     def write(self, file: Path) -> None:
         """Write it as YAML, one line a row."""

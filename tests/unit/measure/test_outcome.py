@@ -42,6 +42,28 @@ def test_the_committed_one_can_be_read():
     assert committed().reference == scales.REAL
 
 
+def test_a_profile_takes_the_place_of_its_earlier_runs():
+    """All of them, at other scales and of other measures too; the other profiles stay as they are."""
+    bursty = Outcome("real", (replace(RUNS, profile="bursty"),), (replace(ROW, profile="bursty"),))
+    earlier = Outcome(
+        "real",
+        (replace(RUNS, scale="medium"), replace(RUNS, profile="transient")),
+        (replace(ROW, scale="medium"), replace(ROW, profile="transient")),
+    )
+    both = OUTCOME.beside(bursty)
+    assert [one.profile for one in both.runs] == ["bursty", "plateau"]
+    again = OUTCOME.beside(earlier)
+    assert [(one.profile, one.scale) for one in again.runs] == [("plateau", "quick"), ("transient", "quick")]
+    assert [one.profile for one in again.rows if one.scale == "medium"] == []
+    assert {one.profile for one in again.rows} == {"bursty", "plateau", "transient"}
+
+
+def test_runs_without_a_reference_take_no_place():
+    """They say nothing of an error, so what was published of their profile stays."""
+    alone = Outcome("real", (replace(RUNS, scale="medium"),), ())
+    assert alone.beside(OUTCOME) == replace(OUTCOME, rows=tuple(sorted(OUTCOME.rows, key=lambda one: one.profile)))
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
