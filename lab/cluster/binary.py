@@ -6,7 +6,7 @@ import logging
 import platform
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,8 +118,10 @@ class _Parts:
     prometheus_url: str
 
 
-def up(scale: Scale) -> Binary:
+def up(scale: Scale, keda_flags: Sequence[str] = ()) -> Binary:
     """Build what is missing, clear leftovers, start everything, and return when every API answers.
+
+    ``keda_flags`` are further flags of KEDA's operator, for those who measure KEDA itself.
 
     Raises :class:`lab.errors.LabFault`, with nothing left running, when a component does not come up.
     """
@@ -128,7 +130,7 @@ def up(scale: Scale) -> Binary:
     begun = time.monotonic()
     pods = resources.claim_pod_network()
     try:
-        parts, run, watcher = runs.start(lambda run: _start(run, built, scale, pods))
+        parts, run, watcher = runs.start(lambda run: _start(run, built, scale, pods, keda_flags))
     except BaseException:
         pods.close()
         raise
@@ -139,14 +141,14 @@ def up(scale: Scale) -> Binary:
     return cluster
 
 
-def _start(run: Path, built: build.Built, scale: Scale, pods: resources.PodNetwork) -> _Parts:
+def _start(run: Path, built: build.Built, scale: Scale, pods: resources.PodNetwork, keda_flags: Sequence[str]) -> _Parts:
     """Start every component in ``run``; returns when all answer."""
     phase = "control plane"
     with ThreadPoolExecutor(1) as pool, reporting(lambda: f"cluster: waiting for {phase}", every_s=10):
         kafka = pool.submit(broker.start, run, login.new())
         plane = controlplane.start(run, built, scale, pods)
         phase = "KEDA"
-        keda_port = keda.start(plane, built)
+        keda_port = keda.start(plane, built, keda_flags)
         metrics.start_metrics_server(plane, built)
         phase = "Prometheus"
         url = metrics.start_prometheus(plane, built, keda_port)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,10 @@ EXTERNAL_METRICS = "v1beta1.external.metrics.k8s.io"
 _REFUSED = 'admission webhook "vscaledobject.kb.io" denied the request: '
 
 
-def start(plane: ControlPlane, built: Built) -> int:
+def start(plane: ControlPlane, built: Built, flags: Sequence[str] = ()) -> int:
     """Apply KEDA's CRDs, start its three processes, and register the external metrics API and the webhooks.
 
+    ``flags`` are further ones of the operator, which runs as shipped without them.
     Returns the operator's metrics port; :func:`admitting` waits for the webhooks.
     """
     api = plane.api()
@@ -80,6 +81,7 @@ def start(plane: ControlPlane, built: Built) -> int:
             f"--metrics-bind-address=127.0.0.1:{metrics}",
             f"--health-probe-bind-address=127.0.0.1:{health}",
             f"--metrics-service-bind-address=127.0.0.1:{service}",
+            *flags,
         ],
         env,
     )

@@ -144,6 +144,12 @@ class Target:
         found = PrometheusConnect(url=self._cluster.prometheus_url).custom_query(query)
         return float(found[0]["value"][1]) if found else 0.0
 
+    def requests(self) -> float:
+        """The requests a second that KEDA's operator made of kube-apiserver in the last 10 s."""
+        query = 'sum(rate(rest_client_requests_total{job="keda"}[10s]))'
+        found = PrometheusConnect(url=self._cluster.prometheus_url).custom_query(query)
+        return float(found[0]["value"][1]) if found else 0.0
+
     def syncs(self) -> list[hpa_log.Logged]:
         """Every sync of the HPA so far, by the controller's log."""
         lines = [line for line in self._cluster.controller_log().splitlines() if self.namespace in line]
