@@ -43,9 +43,7 @@ _PATIENCE = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms"
 # The connector asks for the log's end on the connection that a fetch is waiting on: with the stock 500 ms every partition
 # idles that long, with 10 ms 24 partitions take 3 s instead of 9. Polls of 500 records cost a round trip each.
 MOST_OFFSETS = 5_000_000  # in a batch: what an interruption costs, and what a restart does again
-# With Zipf keys a core would wait for the one whose 12 partitions hold 60 % of the events: pieces of them can be shared out.
-_PIECE = {"maxRecordsPerPartition": "200000"}
-_FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_PATIENCE, **_PIECE}
+_FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_PATIENCE}
 
 
 @dataclass(frozen=True)
