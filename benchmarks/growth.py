@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from statistics import linear_regression
+from typing import Any
 
 import altair as alt
 
@@ -22,6 +23,7 @@ from lab.report import drawing
 
 NUMBERS = paths.PROJECT / "docs" / "growth.json"
 PAGE = paths.PROJECT / "docs" / "growth.md"
+COLOURS = 10  # that a panel tells apart
 PICTURE = paths.PROJECT / "docs" / "img" / "growth.svg"
 HEAD = """# How cost grows
 
@@ -31,6 +33,9 @@ A test holds page and numbers together.
 Each cost is measured at several sizes, once each, on two cores that do nothing else. The exponent is the slope of a straight
 line through the logarithms: 1 is in proportion, 0 is a cost that stays. *Last step* is the exponent between the two largest
 sizes alone, which says more about what comes next. One run has no interval: read a difference of 0.1 in an exponent as none.
+
+[Decision 68](decisions/68-600-active-scaledobjects-use-up-kedas-requests.md) says what limits ScaledObjects, and
+[46](decisions/46-twenty-million-fit-two-cores.md) what the ledger's objectives are.
 
 ![costs by size, both axes logarithmic](img/growth.svg)
 """
@@ -127,21 +132,8 @@ def _power(value: float | None) -> str:
 
 
 def chart(parts: Iterable[Part]) -> str:
-    """A panel for each part, both axes logarithmic, each cost relative to that at the smallest size: as SVG."""
-    panels = []
-    for shown in parts:
-        rows = [
-            {"size": size, "times": cost / cost_of_least, "cost": one.what}
-            for one in shown.costs
-            for cost_of_least in [one.values[min(one.values)]]
-            for size, cost in sorted(one.values.items())
-            if cost_of_least > 0 and cost > 0
-        ]
-        line = alt.Chart(drawing.inline(rows), title=shown.of).mark_line(point=True)
-        x = alt.X("size:Q", title=shown.of, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=4))
-        y = alt.Y("times:Q", title="times the smallest", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5))
-        colour = alt.Color("cost:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=400))
-        panels.append(line.encode(x=x, y=y, color=colour).properties(width=330, height=230))
+    """Panels for each part, both axes logarithmic, each cost relative to that at the smallest size: as SVG."""
+    panels = [_panel(shown.of, title, costs) for shown in parts for title, costs in _panels(shown)]
     pairs = [
         alt.hconcat(*panels[at : at + 2], spacing=40).resolve_scale(color="independent") for at in range(0, len(panels), 2)
     ]
@@ -150,6 +142,30 @@ def chart(parts: Iterable[Part]) -> str:
         "How cost grows", subtitle="both axes logarithmic; each cost over that at its smallest size", anchor="start"
     )
     return drawing.svg(drawing.styled(whole))
+
+
+def _panels(shown: Part) -> list[tuple[str, list[Growth]]]:
+    """(title, costs) of the panels of a part: memory has its own where one panel would have more costs than colours."""
+    memory = [one for one in shown.costs if one.unit == "MB"]
+    rest = [one for one in shown.costs if one.unit != "MB"]
+    if len(shown.costs) <= COLOURS or not memory:
+        return [(shown.of, list(shown.costs))]
+    return [(shown.of, rest), (f"{shown.of}: memory", memory)]
+
+
+def _panel(of: str, title: str, costs: Iterable[Growth]) -> Any:
+    rows = [
+        {"size": size, "times": cost / cost_of_least, "cost": one.what}
+        for one in costs
+        for cost_of_least in [one.values[min(one.values)]]
+        for size, cost in sorted(one.values.items())
+        if cost_of_least > 0 and cost > 0
+    ]
+    line = alt.Chart(drawing.inline(rows), title=title).mark_line(point=True)
+    x = alt.X("size:Q", title=of, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=4))
+    y = alt.Y("times:Q", title="times the smallest", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5))
+    colour = alt.Color("cost:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=400))
+    return line.encode(x=x, y=y, color=colour).properties(width=330, height=230)
 
 
 def _slope(points: list[tuple[int, float]]) -> float | None:

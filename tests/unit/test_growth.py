@@ -62,6 +62,15 @@ def test_the_picture_has_a_panel_for_each_part():
         assert text in drawn
 
 
+def test_memory_has_a_panel_of_its_own_where_colours_would_come_twice():
+    """Ten costs share a panel; of eleven those in MB are apart."""
+    ten = [Growth(f"cost {number}", "s", {1: 1.0, 10: 2.0}) for number in range(10)]
+    memory = Growth("memory", "MB", {1: 1.0, 10: 2.0})
+    few, many = replace(PART, costs=(*ten[:9], memory)), replace(PART, costs=(*ten, memory))
+    assert "pods: memory" not in growth.chart([few])
+    assert "pods: memory" in growth.chart([many])
+
+
 def test_the_page_shows_the_numbers_that_are_kept():
     """Neither is changed by hand alone."""
     assert growth.PAGE.read_text() == growth.page(growth.read())
