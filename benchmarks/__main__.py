@@ -160,8 +160,7 @@ def reconciliation(bootstrap: str) -> None:
 
     def count() -> float:
         begun = time.monotonic()
-        table = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic).load()
-        assert table.count() == LARGE
+        ledger.counted(spark, bootstrap, topic, LARGE)
         return time.monotonic() - begun
 
     count()  # warms the JVM for both
