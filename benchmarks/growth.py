@@ -23,7 +23,7 @@ from lab.report import drawing
 
 NUMBERS = paths.PROJECT / "docs" / "growth.json"
 PAGE = paths.PROJECT / "docs" / "growth.md"
-COLOURS = 10  # that a panel tells apart
+COLOURS = 10  # of the palette: an eleventh cost of a panel has the colour of the first
 PICTURE = paths.PROJECT / "docs" / "img" / "growth.svg"
 HEAD = """# How cost grows
 

@@ -31,7 +31,7 @@ EVENTS = 3_000_000
 LONG = 2_000_000  # events, from which on a session is one of many millions
 BATCH = 40  # events a receipt, as trials have them
 TICK = 50_000
-WARM = 100_000
+WARM = 100_000  # events of each partition that warm the JVM
 CACHED_S = 1.2  # the objective: times a bare count
 Show = Callable[[str, float, float, str, str], None]
 
@@ -104,7 +104,7 @@ class Settled:
 
 
 @contextmanager
-def filled(bootstrap: str, count: int) -> Iterator[Topics]:
+def topics_of(bootstrap: str, count: int) -> Iterator[Topics]:
     """Topics of ``count`` events and of their receipts; they are deleted at the end."""
     made = Topics(f"ledger-{count}-events", f"ledger-{count}-receipts")
     fill(bootstrap, str(made.events), made.receipts, count)
@@ -115,7 +115,7 @@ def filled(bootstrap: str, count: int) -> Iterator[Topics]:
 def settled(bootstrap: str, made: Topics, count: int, master: str = "local[*]") -> Settled:
     """Count the events of ``made``, and settle them. Memory is this process's at its highest, so it should be a new one."""
     spark = session.spark(master, long=count >= LONG)
-    _table(spark, bootstrap, str(made.events)).limit(WARM).count()  # of each partition: it warms the JVM for both
+    _table(spark, bootstrap, str(made.events)).limit(WARM).count()  # for both
     bare_s, bare_cpu = spent(lambda: counted(spark, bootstrap, str(made.events), count))
     with tempfile.TemporaryDirectory() as folder:
         verdict = []
@@ -129,7 +129,7 @@ def settled(bootstrap: str, made: Topics, count: int, master: str = "local[*]") 
 
 def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") -> bool:
     """Print three lines: the ratio by wall clock, the ratio by CPU, and the memory; returns whether one is at most CACHED_S."""
-    with filled(bootstrap, count) as made:
+    with topics_of(bootstrap, count) as made:
         found = settled(bootstrap, made, count, master)
     show(f"ledger of {count:,} events", found.whole_s, found.bare_s, "s", "a bare Spark count of the topic")
     show(f"ledger of {count:,} events, CPU", found.whole_cpu, found.bare_cpu, "s", "a bare Spark count of the topic")

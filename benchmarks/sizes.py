@@ -106,16 +106,16 @@ def pods() -> Iterator[Part]:
 
 def scaled_objects() -> Iterator[Part]:
     """What ScaledObjects cost at rest, with KEDA as it is shipped: 20 requests a second."""
-    return _held("ScaledObjects", SCALED_OBJECTS, (), "KEDA's own limits of requests, 20 a second: as shipped.")
+    return _measure_fleet("ScaledObjects", SCALED_OBJECTS, (), "KEDA's own limits of requests, 20 a second: as shipped.")
 
 
 def more_scaled_objects() -> Iterator[Part]:
     """The same with the limit that a closed pull request of KEDA's proposed, and more of them."""
     how = f"KEDA's operator has {' and '.join(RAISED)}, where 20 and 30 are shipped; the rest is as shipped."
-    return _held("ScaledObjects, KEDA's limit raised", MORE_SCALED_OBJECTS, RAISED, how)
+    return _measure_fleet("ScaledObjects, KEDA's limit raised", MORE_SCALED_OBJECTS, RAISED, how)
 
 
-def _held(of: str, sizes: Iterable[int], keda_flags: Sequence[str], limits: str) -> Iterator[Part]:
+def _measure_fleet(of: str, sizes: Iterable[int], keda_flags: Sequence[str], limits: str) -> Iterator[Part]:
     """What KEDA and the control plane pay for so many ScaledObjects at rest, and how often each HPA is synced then."""
     how = (
         "Each ScaledObject has a Deployment of one pod that is not scheduled and a kafka trigger, which is active, on a topic "
@@ -140,10 +140,10 @@ def _held(of: str, sizes: Iterable[int], keda_flags: Sequence[str], limits: str)
         fleet, there = _Fleet(cluster, group), 0
         asked = PrometheusConnect(url=cluster.prometheus_url)
         for count in sizes:
-            begun, busy = time.monotonic(), _busy()
+            begun, busy = time.monotonic(), starts.busy()
             fleet.add(there, count)
             ready_s, there = time.monotonic() - begun, count
-            cores = (_busy() - busy) / ready_s
+            cores = (starts.busy() - busy) / ready_s
             known = [processes.remembered(cluster.run, name)[0] for name in COMPONENTS]
             before, since = [_cpu(one) for one in known], time.time()
             Event().wait(OBSERVED_S)
@@ -226,7 +226,7 @@ def messages() -> Iterator[Part]:
         for count in MESSAGES:
             # A JVM keeps the options that it was started with, and a process keeps its JVM. The run's guard ends both.
             with (
-                ledger.filled(bootstrap, count) as made,
+                ledger.topics_of(bootstrap, count) as made,
                 identity.inherited(run),
                 ProcessPoolExecutor(1, get_context("spawn")) as fresh,
             ):
@@ -258,12 +258,6 @@ def _asked(question: Callable[[], object], process: psutil.Process) -> tuple[flo
 def _cpu(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
-
-
-def _busy() -> float:
-    """CPU seconds that this machine's cores have worked."""
-    times = psutil.cpu_times()
-    return float(times.user + times.nice + times.system + times.irq + times.softirq)
 
 
 @contextmanager

@@ -86,12 +86,12 @@ def start(cluster: binary.Binary, kind: str, count: int, partitions: int, number
     """Scale a new Deployment of this ``kind`` from 0 to ``count`` on a topic of ``partitions``, look, and take it down."""
     zygote = processes.remembered(cluster.run, forking.NAME)[0]
     with _deployment(cluster, f"{kind}-{count}-{number}", COMMANDS[kind], partitions) as (reports, step):
-        before, busy = _cpu([zygote]), _busy()
+        before, worked = _cpu([zygote]), busy()
         begun = clock.now()
         step(count)
         until(lambda: len(_times(reports, "subscribed")) == count, DEADLINE_S, "the pods' subscribing", cluster.check, 0.02)
         pods = processes.remembered(cluster.run, "pod/")
-        cpu, busy = _cpu([*pods, zygote]) - before, _busy() - busy
+        cpu, worked = _cpu([*pods, zygote]) - before, busy() - worked
         until(lambda: len(_times(reports, "assigned")) == count, DEADLINE_S, "a partition for each", cluster.check)
         assert len(pods) == count
         made = {row["pod"]: float(row["created"]) for row in _rows(reports) if row["event"] == "started"}
@@ -101,7 +101,7 @@ def start(cluster: binary.Binary, kind: str, count: int, partitions: int, number
             owning_s=max(_times(reports, "assigned").values()) - begun,
             own_s=median(subscribed[pod] - made[pod] for pod in made),
             cpu_s=cpu,
-            busy_s=busy,
+            busy_s=worked,
             memory_mb=sum(one.memory_full_info().pss for one in [*pods, *([zygote] if kind == "forked" else [])]) / 1e6,
         )
 
@@ -125,7 +125,8 @@ def _cpu(of: list[psutil.Process]) -> float:
     return sum(sum(one.cpu_times()[:4]) for one in of)
 
 
-def _busy() -> float:
+def busy() -> float:
+    """CPU seconds that this machine's cores have worked."""
     times = psutil.cpu_times()
     return float(times.user + times.system + times.nice + times.irq + times.softirq)
 
