@@ -201,7 +201,7 @@ def main() -> int:
             if "lagscaler" in which:
                 held = lagscaler.measure(started.bootstrap, show)
             if "ledger" in which:
-                held &= ledger.measure(started.bootstrap, show, chosen.events, chosen.spark_master)
+                held &= ledger.measure(started.bootstrap, show, chosen.events, run, chosen.spark_master)
             if set(which) & {"producer", "consumer", "reconcile"}:
                 producer(started.bootstrap)  # the others read what it wrote
             if set(which) & {"consumer", "reconcile"}:

@@ -1,7 +1,8 @@
 """``python -m benchmarks ledger``: settling a topic of N events against a bare Spark count of it: wall clock, CPU and memory.
 
-The topic is filled here, with the receipts of a group that processed every event once. Both figures are of one Spark session
-whose JVM is warm. The CPU is of this process and its JVM, which a busy machine leaves nearly alone; the wall clock it does not.
+The topic is filled here, with the receipts of a group that processed every event once. Each of both is done once, in a process
+and a JVM of its own, as a trial's ledger is: what came second in one JVM would find the connector's code compiled. The CPU is
+of that process and its JVM, which a busy machine leaves nearly alone; the wall clock it does not.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +22,13 @@ import psutil
 from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 
+from lab.host import identity
 from lab.kafka import event, topics
 from lab.programs.producer.send import configuration, encode
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
+from lab.record.reconciliation import Reconciliation
 from lab.spec.keys import Entities, partitions_of
 from lab.spec.workload import PARTITIONS
 
@@ -31,7 +36,6 @@ EVENTS = 3_000_000
 LONG = 2_000_000  # events, from which on a session is one of many millions
 BATCH = 40  # events a receipt, as trials have them
 TICK = 50_000
-WARM = 100_000  # events of each partition that warm the JVM
 CACHED_S = 1.2  # the objective: times a bare count
 Show = Callable[[str, float, float, str, str], None]
 
@@ -112,25 +116,43 @@ def topics_of(bootstrap: str, count: int) -> Iterator[Topics]:
     topics.delete(bootstrap, [str(made.events), made.receipts])
 
 
-def settled(bootstrap: str, made: Topics, count: int, master: str = "local[*]") -> Settled:
-    """Count the events of ``made``, and settle them. Memory is this process's at its highest, so it should be a new one."""
+def settled(bootstrap: str, made: Topics, count: int, run: Path, master: str = "local[*]") -> Settled:
+    """Count the events of ``made``, and settle them: each in a new process, which ends with ``run`` at the latest."""
+    bare_s, bare_cpu = _in_new_process(_count, run, bootstrap, made, count, master)
+    whole_s, whole_cpu, jvm_mb, python_mb, size_b = _in_new_process(_settle, run, bootstrap, made, count, master)
+    return Settled(whole_s, whole_cpu, bare_s, bare_cpu, round(jvm_mb), round(python_mb), size_b / count)
+
+
+def _in_new_process(work: Callable[..., tuple[float, ...]], run: Path, *given: object) -> tuple[float, ...]:
+    """A JVM keeps the options that it was started with, and a process keeps its JVM."""
+    with identity.inherited(run), ProcessPoolExecutor(1, get_context("spawn")) as fresh:
+        return fresh.submit(work, *given).result()
+
+
+def _count(bootstrap: str, made: Topics, count: int, master: str) -> tuple[float, ...]:
     spark = session.spark(master, long=count >= LONG)
-    _table(spark, bootstrap, str(made.events)).limit(WARM).count()  # for both
-    bare_s, bare_cpu = spent(lambda: counted(spark, bootstrap, str(made.events), count))
+    found = spent(lambda: counted(spark, bootstrap, str(made.events), count))
+    session.stop()
+    return found
+
+
+def _settle(bootstrap: str, made: Topics, count: int, master: str) -> tuple[float, ...]:
+    """(s of wall clock, s of CPU, MB of the JVM, MB of this process, bytes of the record)."""
+    spark = session.spark(master, long=count >= LONG)
     with tempfile.TemporaryDirectory() as folder:
-        verdict = []
-        whole_s, whole_cpu = spent(lambda: verdict.append(settle(spark, bootstrap, made, Path(folder))))
+        verdict: list[Reconciliation] = []
+        found = spent(lambda: verdict.append(settle(spark, bootstrap, made, Path(folder))))
         assert verdict[0].processed == count, verdict
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    jvm, own = most_memory()
+    memory = most_memory()
     session.stop()
-    return Settled(whole_s, whole_cpu, bare_s, bare_cpu, jvm, own, size / count)
+    return (*found, *memory, size)
 
 
-def measure(bootstrap: str, show: Show, count: int, master: str = "local[*]") -> bool:
+def measure(bootstrap: str, show: Show, count: int, run: Path, master: str = "local[*]") -> bool:
     """Print three lines: the ratio by wall clock, the ratio by CPU, and the memory; returns whether one is at most CACHED_S."""
     with topics_of(bootstrap, count) as made:
-        found = settled(bootstrap, made, count, master)
+        found = settled(bootstrap, made, count, run, master)
     show(f"ledger of {count:,} events", found.whole_s, found.bare_s, "s", "a bare Spark count of the topic")
     show(f"ledger of {count:,} events, CPU", found.whole_cpu, found.bare_cpu, "s", "a bare Spark count of the topic")
     most = f"JVM {found.jvm_mb:,} MB, Python {found.python_mb:,} MB"

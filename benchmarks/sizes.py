@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from threading import Event
@@ -21,7 +19,7 @@ from prometheus_api_client import PrometheusConnect
 from benchmarks import growth, ledger, starts
 from benchmarks.growth import Growth, Part
 from lab.cluster import apply, binary, broker, keda
-from lab.host import identity, processes, runs
+from lab.host import processes, runs
 from lab.kafka.lag import LagReader
 from lab.model import hpa_log
 from lab.spec import scale
@@ -209,6 +207,7 @@ def messages() -> Iterator[Part]:
     how = (
         "Events of 256 B on 24 partitions, each processed once by its receipts: ingested, reconciled and rolled up by Spark "
         f"on two cores. From {ledger.LONG:,} events on the JVM has its second compiler too, as in a trial of so many. "
+        "Each of both has a new process and a new JVM. "
         "The bare count has the connector's own settings: it waits for half a second at the end of each partition."
     )
     costs = (
@@ -224,13 +223,8 @@ def messages() -> Iterator[Part]:
     )
     with _broker() as (bootstrap, run):
         for count in MESSAGES:
-            # A JVM keeps the options that it was started with, and a process keeps its JVM. The run's guard ends both.
-            with (
-                ledger.topics_of(bootstrap, count) as made,
-                identity.inherited(run),
-                ProcessPoolExecutor(1, get_context("spawn")) as fresh,
-            ):
-                one = fresh.submit(ledger.settled, bootstrap, made, count).result()
+            with ledger.topics_of(bootstrap, count) as made:
+                one = ledger.settled(bootstrap, made, count, run)
             wall = (one.whole_s, one.bare_s, one.whole_s / one.bare_s)
             cpu = (one.whole_cpu, one.bare_cpu, one.whole_cpu / one.bare_cpu)
             _put(costs, count, *wall, *cpu, one.jvm_mb, one.python_mb, one.record_b)

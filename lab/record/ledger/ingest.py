@@ -42,7 +42,7 @@ TABLES = {"events": EVENTS, "receipts": RECEIPTS, "dead_letters": DEAD_LETTERS}
 _PATIENCE = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
 # The connector asks for the log's end on the connection that a fetch is waiting on: with the stock 500 ms every partition
 # idles that long, with 10 ms 24 partitions take 3 s instead of 9. Polls of 500 records cost a round trip each.
-MOST_OFFSETS = 5_000_000  # in a batch: what an interruption costs, and what a restart does again
+MOST_OFFSETS = 25_000_000  # in a batch: what an interruption costs, some 20 s, and what a restart does again
 _FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_PATIENCE}
 
 
