@@ -1,8 +1,8 @@
 """``python -m benchmarks ledger``: settling a topic of N events against a bare Spark count of it: wall clock, CPU and memory.
 
-The topic is filled here, with the receipts of a group that processed every event once. Each of both is done once, in a process
-and a JVM of its own, as a trial's ledger is: what came second in one JVM would find the connector's code compiled. The CPU is
-of that process and its JVM, which a busy machine leaves nearly alone; the wall clock it does not.
+The topic is filled here, with the receipts of a group that processed every event once. The count and the settling run once
+each, in a process and a JVM of their own, as a trial's ledger does. In a shared JVM the second one would find the connector's
+code compiled. The CPU is of that process and its JVM, which a busy machine leaves nearly alone; the wall clock it does not.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def settled(bootstrap: str, made: Topics, count: int, run: Path, master: str = "
 
 
 def _in_new_process(work: Callable[..., tuple[float, ...]], run: Path, *given: object) -> tuple[float, ...]:
-    """A JVM keeps the options that it was started with, and a process keeps its JVM."""
+    """The result of ``work`` in a new process, which starts a JVM of its own and ends with ``run`` at the latest."""
     with identity.inherited(run), ProcessPoolExecutor(1, get_context("spawn")) as fresh:
         return fresh.submit(work, *given).result()
 

@@ -207,7 +207,7 @@ def messages() -> Iterator[Part]:
     how = (
         "Events of 256 B on 24 partitions, each processed once by its receipts: ingested, reconciled and rolled up by Spark "
         f"on two cores. From {ledger.LONG:,} events on the JVM has its second compiler too, as in a trial of so many. "
-        "Each of both has a new process and a new JVM. "
+        "The count and the ledger have a new process and a new JVM each. "
         "The bare count has the connector's own settings: it waits for half a second at the end of each partition."
     )
     costs = (

@@ -9,8 +9,8 @@ come at ten points of the period. Two equal groups run beside each other on the 
 the profile is replayed: 20 reactions. Policy ``lag-4500-hasty`` has a scale-down window of 30 s, so each burst finds 4 pods.
 They take 45 s to start, as an image that is pulled and a JVM that warms up. The test is run at ``--scale=real``. In a pilot
 at quick the sides had 4 pods again before seven and eight of the ten bursts, because a pod's start is long beside bursts that
-are 8.7 s apart. With ``--hpa-sync-s=5`` the same bursts show what a shorter sync period gives. The control plane's CPU shows
-what it costs.
+are 8.7 s apart. With ``--hpa-sync-s=5`` the same bursts, each 2 s later in the period, show what a shorter one gives.
+The control plane's CPU shows what it costs.
 
 Asserted, and what would refute it. 4 pods may hold 18,000 events and a tenth more, and 1,600 events/s are too many for them.
 So lag asks for pods 12.4 s after a burst begins. A sync comes within 15 s, and a pod is at work 46 to 47 s after the step up.
@@ -44,7 +44,7 @@ def test_reactions_at_any_point_of_a_sync(trials, evidence):
     for name, one in met.items():
         figures = {"bursts met at the floor": one.bursts, "fastest (s)": one.fastest_s, "median (s)": one.median_s}
         evidence.report(name, figures | {"slowest (s)": one.slowest_s, "points of the sync span (s)": one.span_s})
-    evidence.report("the cluster's", {"CPU of the control plane (cores)": control_plane_cpu(found["one"])})
+    evidence.report("the cluster", {"CPU of the control plane (cores)": control_plane_cpu(found["one"])})
 
     with evidence.of(found) as claim:
         for one in met.values():

@@ -38,11 +38,11 @@ DEAD_LETTERS = (
 )
 TABLES = {"events": EVENTS, "receipts": RECEIPTS, "dead_letters": DEAD_LETTERS}
 
+MOST_OFFSETS = 25_000_000  # in a batch, which a restart reads again after an interruption: some 20 s
 # A broker that is gone is told within the minute, after three tries.
 _PATIENCE = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
 # The connector asks for the log's end on the connection that a fetch is waiting on: with the stock 500 ms every partition
 # idles that long, with 10 ms 24 partitions take 3 s instead of 9. Polls of 500 records cost a round trip each.
-MOST_OFFSETS = 25_000_000  # in a batch: what an interruption costs, some 20 s, and what a restart does again
 _FETCH = {"kafka.fetch.max.wait.ms": "10", "kafka.max.poll.records": "5000", **_PATIENCE}
 
 
