@@ -10,13 +10,11 @@ from pathlib import Path
 from lab.host import processes
 from lab.kubelet.addresses import Addresses
 from lab.kubelet.api import Changed, Deleted, Listed
-from lab.kubelet.pod import FORCED_GRACE_S, Pod, Tools
+from lab.kubelet.pod import Pod, Tools
 from lab.kubelet.podspec import Json
-from lab.kubelet.process import kill_session
+from lab.kubelet.process import LEAST_GRACE_S, kill_session
 
 log = logging.getLogger("lab.node")
-
-STOP_GRACE_S = 2.0
 
 
 class Agent:
@@ -50,9 +48,9 @@ class Agent:
     async def stop(self) -> None:
         """End every pod's processes: SIGTERM, two seconds, SIGKILL. Nothing is written to the API."""
         for pod in self._tasks.values():
-            pod.abandon(STOP_GRACE_S)
+            pod.abandon()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=STOP_GRACE_S + 5)
+            await asyncio.wait(self._tasks, timeout=LEAST_GRACE_S + 5)
 
     def _change(self, obj: Json) -> None:
         uid = obj["metadata"]["uid"]
@@ -75,7 +73,7 @@ class Agent:
     def _drop(self, uid: str) -> None:
         pod = self._pods.pop(uid, None)
         if pod:
-            pod.abandon(FORCED_GRACE_S)
+            pod.abandon()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._addresses.give_back(self._tasks.pop(task).ip)
@@ -86,7 +84,7 @@ class Agent:
 def end_leftovers(run: Path) -> int:
     """End the pods' processes that an earlier node process has left in ``run``, and return how many there were."""
     left = processes.remembered(run, "pod/")
-    processes.end(left, STOP_GRACE_S)
+    processes.end(left, LEAST_GRACE_S)
     for process in left:
         kill_session(process.pid)
         processes.forget(run, process.pid)

@@ -19,13 +19,12 @@ from lab.kubelet.events import Recorder
 from lab.kubelet.forking import Zygote
 from lab.kubelet.podspec import ContainerSpec, Images, Json, parse
 from lab.kubelet.probe import Prober
+from lab.kubelet.process import LEAST_GRACE_S
 from lab.kubelet.refusal import refusals
 from lab.kubelet.sources import Sources
 from lab.kubelet.status import Terminated, pod_status, read_time, refused_status
 
 log = logging.getLogger("lab.node")
-
-FORCED_GRACE_S = 1.0  # a kubelet's least grace, also for a pod deleted with grace 0
 
 
 class PodApi(Protocol):
@@ -94,7 +93,7 @@ class Pod:
         self.obj = obj
         metadata = obj["metadata"]
         if metadata.get("deletionTimestamp"):
-            grace_s = max(FORCED_GRACE_S, float(metadata.get("deletionGracePeriodSeconds") or 0))
+            grace_s = float(metadata.get("deletionGracePeriodSeconds") or 0)
             for container in self.containers:
                 container.stop(grace_s)
             self._deleted.set()
@@ -102,14 +101,14 @@ class Pod:
             words = [str(refusal) for refusal in refusals(obj, self._tools.images)]
             self._tools.events.record(obj, "Warning", "Unsupported", "; ".join(words))
 
-    def abandon(self, grace_s: float) -> None:
-        """The pod's object is gone, or the node is ending: stop the processes and write nothing more."""
+    def abandon(self) -> None:
+        """The pod's object is gone, or the node is ending: stop the processes with the least grace and write nothing more."""
         self._gone.set()
         self._deleted.set()
         for write in self._writes:
             write.cancel()
         for container in self.containers:
-            container.stop(grace_s)
+            container.stop(LEAST_GRACE_S)
 
     async def run(self) -> None:
         """The pod's whole life. It returns once the processes have ended and the object is removed or was gone."""

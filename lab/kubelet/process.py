@@ -15,6 +15,8 @@ import psutil
 from lab.host import identity, processes
 from lab.kubelet.forking import ForkedProcess, ForkError, Zygote
 
+# However short its grace is, a kubelet waits that long before SIGKILL: minimumGracePeriodInSeconds of its kuberuntime.
+LEAST_GRACE_S = 2.0
 OUTPUT_KEPT = 1024
 GONE_S = 1.0
 
@@ -87,9 +89,12 @@ class Process:
         return code
 
     def terminate(self, grace_s: float) -> None:
-        """Send SIGTERM now, SIGKILL to the session after ``grace_s``. A later call can only bring the SIGKILL forward."""
+        """Send SIGTERM now, SIGKILL to the session after ``grace_s``, and after LEAST_GRACE_S at the earliest.
+
+        A later call can only bring the SIGKILL forward.
+        """
         loop = asyncio.get_running_loop()
-        kill_at = loop.time() + grace_s
+        kill_at = loop.time() + max(grace_s, LEAST_GRACE_S)
         if self._kill is None:
             # Not the child's send_signal: it polls, and would take the exit code of a process that has just ended from asyncio.
             if self._child.returncode is None:

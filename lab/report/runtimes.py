@@ -17,6 +17,7 @@ from typing import Any
 from zlib import crc32
 
 from lab.errors import InputError, NoData
+from lab.measure.cores import control_plane_cpu, machine_cpu, pod_runtime_cpu
 from lab.measure.dip import dips, median_step, worst_step
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, cold_start, reaction
@@ -255,6 +256,11 @@ def _dip(kind: str) -> Measure:
     return figures
 
 
+def _cores(record: Record, _: Overview) -> Figures:
+    found = {"machine": machine_cpu, "control plane": control_plane_cpu, "what runs the pods": pod_runtime_cpu}
+    return {f"{name} (cores)": measure(record).number for name, measure in found.items()}
+
+
 def _of_overview(*names: str) -> Measure:
     return lambda _, row: {name: row[name] for name in names}
 
@@ -276,6 +282,7 @@ MEASURED: dict[str, Measure] = {
     "Dip, control": _dip("control"),
     "Integrity (messages)": _of_overview("produced", "processed", LOST, "processed more than once"),
     "Cost": _of_overview("pod-minutes", "idle share of pod time"),
+    "CPU while the trial was driven": _cores,
 }
 # Figures that a trial of decreed steps is given.
 GIVEN = {

@@ -26,7 +26,7 @@ import pytest
 
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import REACTION_S
-from lab.measure.controlplane import control_plane_cpu
+from lab.measure.cores import control_plane_cpu
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.reactions import reactions
 from lab.spec.inputs import REPLAYED

@@ -23,7 +23,7 @@ import allure
 import pytest
 
 from lab.judge.quantity import Bound
-from lab.measure.controlplane import control_plane_cpu
+from lab.measure.cores import control_plane_cpu
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.descent import descent

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lab.host import processes
-from lab.kubelet.agent import STOP_GRACE_S, end_leftovers
-from lab.kubelet.process import Process
+from lab.kubelet.agent import end_leftovers
+from lab.kubelet.process import LEAST_GRACE_S, Process
 
 from .harness import alone, container, node, pod, shell
 
@@ -82,9 +82,9 @@ def test_a_process_deaf_to_sigterm_is_killed_after_its_grace(tmp_path: Path) -> 
             obj = pod(shell(DEAF))
             await n.said(n.apply(obj), "up")
             began = time.monotonic()
-            n.delete(obj, 1)
+            n.delete(obj, 3)
             last = await n.removed(obj)
-            assert 1.0 <= time.monotonic() - began < SOON_S
+            assert 3.0 <= time.monotonic() - began < SOON_S
             ended = last["containerStatuses"][0]["state"]["terminated"]
             assert (ended["exitCode"], ended["signal"], ended["reason"], last["phase"]) == (137, 9, "Error", "Failed")
 
@@ -100,10 +100,26 @@ def test_a_shortened_grace_is_honoured(tmp_path: Path) -> None:
             await n.said(n.apply(obj), "up")
             began = time.monotonic()
             n.delete(obj, 60)
-            n.delete(obj, 1)
+            n.delete(obj, 3)
             n.delete(obj, 30)
             await n.removed(obj)
-            assert 1.0 <= time.monotonic() - began < SOON_S
+            assert 3.0 <= time.monotonic() - began < SOON_S
+
+    alone(body())
+
+
+@pytest.mark.parametrize("grace_s", [0, 1])
+def test_no_grace_is_shorter_than_a_kubelets_least(tmp_path: Path, grace_s: int) -> None:
+    """A kubelet gives every container two seconds between SIGTERM and SIGKILL."""
+
+    async def body() -> None:
+        async with node(tmp_path) as n:
+            obj = pod(shell(DEAF))
+            await n.said(n.apply(obj), "up")
+            began = time.monotonic()
+            n.delete(obj, grace_s)
+            await n.removed(obj)
+            assert LEAST_GRACE_S == 2.0 <= time.monotonic() - began < SOON_S
 
     alone(body())
 
@@ -291,7 +307,7 @@ def test_an_outage_does_not_hold_up_the_nodes_end(tmp_path: Path, outage: str) -
             await asyncio.sleep(0.1)  # its last status is being written now
             began = time.monotonic()
             await n.agent.stop()
-            assert time.monotonic() - began < STOP_GRACE_S + 4  # a second less than it waits for one that does not end
+            assert time.monotonic() - began < LEAST_GRACE_S + 4  # a second less than it waits for one that does not end
 
     alone(body())
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lab.measure.controlplane import CONTROL_PLANE, control_plane_cpu
+from lab.measure.cores import CONTROL_PLANE, control_plane_cpu
 from lab.measure.lag import swing
 from lab.measure.tuning import missing, one_graph
 
