@@ -14,8 +14,8 @@ message at all. So the short grace is also run where work is surely in hand: a b
 of which eight pods hold up to 20 s each, and four of them are taken at once (``half-taken``). The others process what was not
 committed, and the trial ends when all is drained: only then is a repetition on record.
 
-A kubelet gives a container 2 s, also where its grace is 1 s. Until 2026-11-26 pods held 3 s, and the process node gave them 1 s.
-On kind the same pods had 1.3 to 1.6 s of work left, ended it within the 2 s, and repeated nothing: that claim fell there.
+A kubelet gives a container 2 s, also where its grace is 1 s. Until 2026-11-26 pods held 3 s, and the process node gave them
+1 s. On kind the same pods had 1.3 to 1.6 s of work left, ended it within the 2 s, and repeated nothing: that claim fell there.
 
 Asserted. With drain on processed == produced and every offset is committed. Without a drain messages are repeated, with
 auto-commit they are lost. With the short grace under a backlog at least one message of each taken pod is repeated: refuted by

@@ -1,9 +1,7 @@
-"""What one graph answers, lag between commits, and the control plane's CPU, on records in which they are known."""
+"""What one graph answers, and lag between commits, on records in which they are known."""
 
 import pandas as pd
-import pytest
 
-from lab.measure.cores import CONTROL_PLANE, control_plane_cpu
 from lab.measure.lag import swing
 from lab.measure.tuning import missing, one_graph
 
@@ -52,26 +50,3 @@ def test_lag_swings_by_what_comes_between_two_commits(tmp_path):
     curve = {1: 30, 21: 2, 24: 5, 26: 7, 27: 2, 31: 6, 50: 900}
     found = swing(record(tmp_path, inputs=inputs, times={"ended": 60}, group_events=told, samples=lags(curve)))
     assert found.number == 5
-
-
-def read(folder, *, processes=CONTROL_PLANE, times=(0, 10, 20)):
-    """A record in which each of ``processes`` takes 0.1 cores, and the broker one."""
-    rows = [(float(t), name, 1, 1, 0.1 * t) for t in times for name in processes]
-    rows += [(float(t), "broker", 1, 1, 1.0 * t) for t in times]
-    pd.DataFrame(rows, columns=["t", "process", "count", "rss_bytes", "cpu_s"]).to_parquet(folder / "memory.parquet")
-    return record(folder, times={"settling": 0, "driving": 0, "ended": 20})
-
-
-def test_the_control_planes_cpu_is_that_of_its_four_processes(tmp_path):
-    """0.1 cores each, and not the broker's."""
-    assert control_plane_cpu(read(tmp_path)).number == pytest.approx(0.4)
-
-
-def test_a_process_that_was_not_read_is_no_data(tmp_path):
-    """Three of four would be too little."""
-    assert "no reading of kube-scheduler" in control_plane_cpu(read(tmp_path, processes=CONTROL_PLANE[:3])).why
-
-
-def test_two_readings_are_too_few(tmp_path):
-    """A share of ten seconds is not known."""
-    assert "fewer than 3" in control_plane_cpu(read(tmp_path, times=(0, 10))).why
