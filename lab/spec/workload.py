@@ -27,7 +27,13 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
     The fields declared here are the pod's, no program's; the limit of its CPU is one core.
     """
 
-    grace_s: int = setting(30, whole(1, 86_400), "terminationGracePeriodSeconds of the pod; a kubelet waits for 2 s at least", "s", hashed_at_default=True)
+    grace_s: int = setting(
+        30,
+        whole(1, 86_400),
+        "terminationGracePeriodSeconds of the pod; a kubelet waits for 2 s at least",
+        "s",
+        hashed_at_default=True,
+    )
     cpu_request_m: int = setting(25, whole(1, 1000), "CPU that the pod requests", "millicores", hashed_at_default=True)
     pod_owner: str = setting(
         DEPLOYMENT, choice(DEPLOYMENT, STATEFUL_SET), "kind of the object that makes the pods; a StatefulSet's keep their names"
