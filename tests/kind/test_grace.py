@@ -1,5 +1,7 @@
 """A kubelet gives a container two seconds between SIGTERM and SIGKILL, however short its grace is. So does the process node."""
 
+from typing import Any
+
 import allure
 import pytest
 from kubernetes import client
@@ -28,7 +30,7 @@ def test_no_grace_is_shorter_than_two_seconds(ours):
     with one_pod(ours, "graced", ["python", "-c", DEAF], grace_s=1) as stage:
         ((name, _),) = signals.running(stage).items()
         core = client.CoreV1Api(ours.api())
-        log = core.read_namespaced_pod_log(name, "graced", container="consumer", follow=True, _preload_content=False)
+        log: Any = core.read_namespaced_pod_log(name, "graced", container="consumer", follow=True, _preload_content=False)
         core.delete_namespaced_pod(name, "graced")
         lived = [float(line) for line in log.data.decode().split()]
     assert LEAST_GRACE_S - 0.2 <= max(lived) <= LEAST_GRACE_S + 1
