@@ -7,6 +7,9 @@ from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
@@ -86,7 +89,8 @@ def retries(record: Record) -> Retries:
         raise NoData("no message was retried to its end")
     counts = record.group_events["event"].value_counts()
     lengths = [stall.end - stall.start for stall in found]
-    beside = [stall for stall in found if _steady(record, stall)]
+    holdings = _holdings(record)
+    beside = [stall for stall in found if stall.pod in holdings and _steady(*holdings[stall.pod], stall)]
     if len(beside) < LEAST_STALLS:
         raise NoData(f"{len(beside)} stalls of pods that held other partitions all the while: fewer than {LEAST_STALLS}")
     return Retries(
@@ -101,14 +105,17 @@ def retries(record: Record) -> Retries:
     )
 
 
-def _steady(record: Record, stall: Stall) -> bool:
+def _holdings(record: Record) -> dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    """By pod: when it said how many partitions it owns, and how many, in order of time."""
+    events = record.group_events[["pod", "t", "owned"]].dropna().sort_values("t", kind="stable")
+    return {str(pod): (own["t"].to_numpy(float), own["owned"].to_numpy(float)) for pod, own in events.groupby("pod")}
+
+
+def _steady(times: npt.NDArray[np.float64], owned: npt.NDArray[np.float64], stall: Stall) -> bool:
     """Whether the pod held the same two partitions or more from a second before the stall to its end."""
-    events = record.group_events
-    told = events[(events["pod"] == stall.pod) & events["owned"].notna()]
-    begin = stall.start - BEFORE_S
-    before = told[told["t"] < begin]
-    during = told[told["t"].between(begin, stall.end)]
-    return during.empty and not before.empty and before["owned"].iloc[-1] >= 2
+    begin = int(np.searchsorted(times, stall.start - BEFORE_S, "left"))
+    end = int(np.searchsorted(times, stall.end, "right"))
+    return 0 < begin == end and bool(owned[begin - 1] >= 2)
 
 
 def _others(record: Record, beside: list[Stall]) -> float:

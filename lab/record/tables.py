@@ -135,16 +135,18 @@ class Tables:
 
     @cached_property
     def _objects(self) -> dict[str, list[Watched]]:
-        """The watch events by kind, each parsed once, in order of arrival."""
-        found: dict[str, list[Watched]] = {}
-        columns = self.transitions[["t", "kind", "name", "event", "object"]]
-        for t, kind, name, event, text in columns.itertuples(index=False, name=None):
-            found.setdefault(str(kind), []).append(Watched(float(t), str(name), str(event), json.loads(text)))
-        return found
+        """The watch events of each kind that was asked for. Most are of pods, which few measures ask for."""
+        return {}
 
     def watched(self, kind: str, name: str | None = None) -> list[Watched]:
-        """The watch events of ``kind`` (and ``name``), in order of arrival."""
-        return [one for one in self._objects.get(kind, ()) if name in (None, one.name)]
+        """The watch events of ``kind`` (and ``name``), in order of arrival. Each kind is parsed once."""
+        if kind not in self._objects:
+            rows = self.transitions.loc[self.transitions["kind"] == kind, ["t", "name", "event", "object"]]
+            self._objects[kind] = [
+                Watched(float(t), str(of), str(event), json.loads(text))
+                for t, of, event, text in rows.itertuples(index=False, name=None)
+            ]
+        return [one for one in self._objects[kind] if name in (None, one.name)]
 
     def file(self, name: str) -> Path:
         """The file ``name`` of the record."""
