@@ -140,7 +140,7 @@ class Views(Tables):
             raise NoData(f"the producer ended in phase {last[0][1]!r}" if last else "the producer began no phase")
         return last[0][0]
 
-    @property
+    @cached_property
     def profile_start(self) -> float:
         """When the producer began its profile."""
         for one in self.reports("profile"):
