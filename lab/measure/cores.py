@@ -9,6 +9,7 @@ import pandas as pd
 from lab.errors import NoData
 from lab.judge.measure import quantity
 from lab.judge.origin import UNSCALED
+from lab.measure.validity import grown
 from lab.record.store import Record
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -43,11 +44,8 @@ def pod_runtime_cpu(record: Record) -> float:
 @quantity("cores", "mean CPU of the machine while the trial was driven", UNSCALED)
 def machine_cpu(record: Record) -> float:
     """How many cores were busy with anything at all, by the kernel's count. No data for fewer than two readings."""
-    seen = record.load[record.load["t"].between(record.driven, record.end)]
-    if len(seen) < 2:
-        raise NoData(f"{len(seen)} readings of the load while the trial was driven")
-    first, last = seen.iloc[0], seen.iloc[-1]
-    return float((last["busy_s"] - first["busy_s"]) / (last["t"] - first["t"]))
+    busy_s, lasted_s = grown(record, "busy_s", "t")
+    return busy_s / lasted_s
 
 
 def _readings(record: Record) -> pd.DataFrame:

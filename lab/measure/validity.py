@@ -89,12 +89,12 @@ def _allowed_s(record: Record) -> float:
 
 
 def _steal(record: Record) -> float:
-    stolen_s, lasted_s = _grown(record, "steal_s", "t")
+    stolen_s, lasted_s = grown(record, "steal_s", "t")
     return stolen_s / (lasted_s * record.trial.machine.cores)
 
 
 def _share(record: Record, column: str) -> float:
-    waiting_s, lasted_s = _grown(record, column, "t")
+    waiting_s, lasted_s = grown(record, column, "t")
     return waiting_s / lasted_s
 
 
@@ -108,15 +108,18 @@ def _foreign_load(record: Record) -> float:
     was 4 % below what the trial's own processes took by themselves, so it hid a foreign load of as much.
     """
     of_others = "others_s" in record.load
-    own_s, other_s, lasted_s = _grown(record, "own_s", "others_s" if of_others else "busy_s", "t")
+    own_s, other_s, lasted_s = grown(record, "own_s", "others_s" if of_others else "busy_s", "t")
     if own_s <= 0:
         raise NoData("the trial's own processes took no CPU time")
     others_s = other_s if of_others else max(0.0, other_s - own_s)
     return others_s / max(own_s, IDLE * lasted_s * record.trial.machine.cores)
 
 
-def _grown(record: Record, *columns: str) -> list[float]:
-    """By how much these columns of the load grew while the trial was driven. No data where one has none."""
+def grown(record: Record, *columns: str) -> list[float]:
+    """By how much these columns of the load grew while the trial was driven.
+
+    No data for fewer than two readings, and where a column has none.
+    """
     seen = record.load[record.load["t"].between(record.driven, record.end)]
     if len(seen) < 2:
         raise NoData(f"{len(seen)} readings of the load while the trial was driven")

@@ -256,9 +256,9 @@ def _dip(kind: str) -> Measure:
     return figures
 
 
-def _cores(record: Record, _: Overview) -> Figures:
+def _cores(record: Record, _: Overview) -> dict[str, float | None]:
     found = {"machine": machine_cpu, "control plane": control_plane_cpu, "what runs the pods": pod_runtime_cpu}
-    return {f"{name} (cores)": measure(record).number for name, measure in found.items()}
+    return {f"{name} (cores)": measure(record).value for name, measure in found.items()}
 
 
 def _of_overview(*names: str) -> Measure:

@@ -32,8 +32,10 @@ def one_pod(cluster: Any, namespace: str, command: Sequence[str], grace_s: int) 
         return [api.sanitize_for_serialization(pod) for pod in found.items]
 
     stage: Any = SimpleNamespace(cluster=cluster, namespace=namespace, transitions=SimpleNamespace(pods=pods))
-    until(lambda: bool(signals.running(stage)), STARTS_S, "the container running", cluster.check)
-    yield stage
-    core.delete_namespace(namespace)
     named = f"metadata.name={namespace}"
-    until(lambda: not core.list_namespace(field_selector=named).items, STARTS_S, "the namespace gone", cluster.check)
+    try:
+        until(lambda: bool(signals.running(stage)), STARTS_S, "the container running", cluster.check)
+        yield stage
+    finally:
+        core.delete_namespace(namespace)
+        until(lambda: not core.list_namespace(field_selector=named).items, STARTS_S, "the namespace gone", cluster.check)
