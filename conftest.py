@@ -100,14 +100,22 @@ SHARING = {
     "charts": ("tests/unit/report/", "tests/unit/test_commands"),
 }
 
+# Tests that share nothing, each of which judges a session in a process of its own: each is a group, so every worker takes some.
+APART = tuple(
+    f"tests/records/test_judged_again.py::test_{name}"
+    for name in ("committed_records_give_the_same_verdicts", "a_test_reads_the_same_for_two_runs_as_for_one")
+)
+
 # Tests that show a rate, for which they need the machine to themselves: they run last, when every other worker has ended.
 ALONE = ("tests/faults/test_decreed.py::test_a_group_is_taken_through_its_steps",)
 
 
 def group(nodeid: str) -> str:
-    """The name of the group of a test: "alone", one of SHARING, or its file."""
+    """The name of the group of a test: "alone", the test itself, one of SHARING, or its file."""
     if nodeid.startswith(ALONE):
         return "alone"
+    if nodeid.startswith(APART):
+        return nodeid
     return next((name for name, starts in SHARING.items() if nodeid.startswith(starts)), nodeid.partition("::")[0])
 
 

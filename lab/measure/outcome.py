@@ -57,9 +57,18 @@ class Outcome:
     rows: tuple[Row, ...]
 
     def faithful(self, measure: str, scale: str) -> bool:
-        """Whether ``measure`` is shown to be faithful at ``scale``, on each profile that has data and on one at least."""
+        """Whether ``measure`` is shown to be faithful at ``scale``, on each profile that has data and on one at least.
+
+        A scale shows nothing while a profile that ran at the reference has not run at it: the mildest profile may come first.
+        """
+        if self._profiles(self.reference) - self._profiles(scale):
+            return False
         found = {row.verdict for row in self.rows if (row.measure, row.scale) == (measure, scale)} - {NO_DATA}
         return found == {FAITHFUL}
+
+    def _profiles(self, scale: str) -> set[str]:
+        """The profiles that ran at ``scale``."""
+        return {one.profile for one in self.runs if one.scale == scale}
 
     def beside(self, earlier: Outcome) -> Outcome:
         """This one's profiles that have rows, and those of ``earlier`` that have none here, in order of their names.

@@ -92,6 +92,14 @@ def test_faithful_is_what_all_profiles_with_data_show():
     assert not Outcome("real", (), (replace(ROW, verdict=UNFAITHFUL),)).faithful("peak", "quick")
 
 
+def test_a_scale_shows_nothing_until_every_profile_ran_at_it():
+    """Two profiles ran at real time, and one of them at quick: the other one may be less faithful there."""
+    at_real = (replace(RUNS, scale="real"), replace(RUNS, profile="bursty", scale="real"))
+    both = Outcome("real", (*at_real, RUNS, replace(RUNS, profile="bursty")), (ROW,))
+    assert both.faithful("peak", "quick")
+    assert not replace(both, runs=(*at_real, RUNS)).faithful("peak", "quick")
+
+
 @pytest.mark.parametrize(
     ("origin", "words"),
     [
