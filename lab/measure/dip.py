@@ -16,9 +16,9 @@ from lab.judge.origin import UNSCALED
 from lab.measure.throughput import GRID_S, Array, Throughput
 from lab.record.reports import Handover
 from lab.record.store import Record
+from lab.record.trial import Step
 
 BEFORE_S, AFTER_S = 2.0, 1.5  # the times over which the rates before and after a step are means
-WATCHED_S = 10.0  # the longest time for which a step that the lab did not decree is observed
 COARSE_S, FINE_S = 1.0, 0.2
 RECOVERED = 0.95
 COMPARED = ("depth_1s", "depth_200ms", "recovery_s", "forgone", "cleared", "moved")  # the figures that are combined over steps
@@ -87,7 +87,10 @@ class WorstStep(Measure):
 
 
 def dips(record: Record) -> tuple[Dip, ...]:
-    """Measure every decreed step. Without any, measure every change of the desired replicas, for 10 s or until the next.
+    """Measure every decreed step; none in a trial whose steps are an autoscaler's.
+
+    An autoscaler's pods join when they have started, long after its step. So its dips are read around each rebalance, by
+    :mod:`lab.measure.scaling_cost`.
 
     A smaller group is meant to process less. So the baseline of a "down" step is the smaller of the rate before it and the
     rate at its end. It is never less than the remaining pods' share of the rate before. Without that floor, a group that
@@ -97,7 +100,7 @@ def dips(record: Record) -> tuple[Dip, ...]:
     changes = record.handovers
     lags = record.partition_lag
     partitions = record.inputs.partitions
-    return tuple(_dip(step, done, changes, lags, partitions) for step in _steps(record))
+    return tuple(_dip(step, done, changes, lags, partitions) for step in record.trial.steps)
 
 
 @measure
@@ -152,7 +155,7 @@ def rate_traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
     """The rate around each step: columns kind, step (its number), t (s since it), share (of the baseline, over 200 ms)."""
     done = Throughput(record.receipts)
     frames = []
-    for count, (step, dip) in enumerate(zip(_steps(record), dips(record), strict=True), 1):
+    for count, (step, dip) in enumerate(zip(record.trial.steps, dips(record), strict=True), 1):
         starts, rates = done.rolling(dip.t - before_s, step.until, FINE_S)
         middle = starts + FINE_S / 2 - dip.t
         frames.append(pd.DataFrame({"kind": dip.kind, "step": count, "t": middle, "share": rates / dip.baseline}))
@@ -161,27 +164,7 @@ def rate_traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-@dataclass(frozen=True)
-class _Step:
-    t: float
-    kind: str
-    before: int
-    after: int
-    until: float
-
-
-def _steps(record: Record) -> list[_Step]:
-    if decreed := record.trial.steps:
-        return [_Step(one.t, one.kind, one.before, one.after, one.until) for one in decreed]
-    changes = record.scalings
-    ends = [*(change.t for change in changes[1:]), math.inf]
-    return [
-        _Step(one.t, "up" if one.after > one.before else "down", one.before, one.after, min(end, one.t + WATCHED_S))
-        for one, end in zip(changes, ends, strict=True)
-    ]
-
-
-def _dip(step: _Step, done: Throughput, changes: Sequence[Handover], lags: pd.DataFrame, partitions: int) -> Dip:
+def _dip(step: Step, done: Throughput, changes: Sequence[Handover], lags: pd.DataFrame, partitions: int) -> Dip:
     baseline, after_rate = done.rate(step.t - BEFORE_S, step.t), done.rate(max(step.t, step.until - AFTER_S), step.until)
     if step.kind == "down":
         working_before, working_after = min(step.before, partitions), min(step.after, partitions)

@@ -30,9 +30,11 @@ class RebalanceCost:
 
     A cause is a member that subscribes or leaves. ``before`` and ``after`` are the Ready pods at either end. ``baseline``
     is the group's rate in the second before ``t``, messages/s; a smaller group's is at most the remaining pods' share of
-    it. ``depth_1s`` is the share of the baseline (0 to 1) that the worst rolling second lost. ``recovery_s`` is that of a
+    it. ``depth_1s`` is the share of the baseline (0 to 1) that the worst rolling second lost. Only seconds in all of which a
+    backlog waited count: a group without one does less because there is less to do. ``recovery_s`` is that of a
     :class:`lab.measure.dip.Dip`, watched for 5 s after ``until``. ``forgone`` messages fell short of what the Ready pods
-    could do while a backlog waited. Depth and recovery are None where the group did nothing before. ``unowned_s`` are the
+    could do while a backlog waited. Depth and recovery are None where the group did nothing before. So is a depth without
+    such a second. ``unowned_s`` are the
     partition-seconds without an owner.
     """
 
@@ -116,10 +118,15 @@ def rebalance_costs(record: Record, start: float, end: float | None = None) -> l
 
 
 def backlog_spans(record: Record) -> list[Span]:
-    """The times in which more than one lagThreshold waits, from each such sample of the total lag to the next sample."""
+    """The times in which more than one lagThreshold waits: a sample of the total lag holds until the next one."""
     lag, threshold = record.lag, record.lag_threshold
     times, above = lag["t"].to_numpy(dtype=float), lag["lag"].to_numpy() > threshold
-    return [(float(a), float(b)) for a, b, some in zip(times[:-1], times[1:], above[:-1], strict=True) if some]
+    found: list[Span] = []
+    for start, end, some in zip(times[:-1], times[1:], above[:-1], strict=True):
+        if some:
+            begun = found.pop()[0] if found and found[-1][1] == start else float(start)
+            found.append((begun, float(end)))
+    return found
 
 
 class ForcedRebalance(Measure):
@@ -211,7 +218,8 @@ def _cost(record: Record, span: Span, done: Throughput, waiting: Sequence[Span])
     baseline = done.rate(start - BEFORE_S, start)
     if after < before:
         baseline *= min(after, partitions) / min(before, partitions)
-    _, coarse = done.rolling(start, max(until, start + COARSE_S), COARSE_S)
+    begins, coarse = done.rolling(start, max(until, start + COARSE_S), COARSE_S)
+    loaded = coarse[[any(first <= t and t + COARSE_S <= last for first, last in waiting) for t in begins]]
     watched, longer = done.rolling(start, min(until + WATCHED_S, record.end), COARSE_S)
     known = baseline > 0 and len(longer) > 0
     starts, fine = done.rolling(start, until, FINE_S)
@@ -224,7 +232,7 @@ def _cost(record: Record, span: Span, done: Throughput, waiting: Sequence[Span])
         before=before,
         after=after,
         baseline=baseline,
-        depth_1s=depth(coarse, baseline) if known else None,
+        depth_1s=depth(loaded, baseline) if known and len(loaded) else None,
         recovery_s=recovery(watched, longer, baseline) if known else None,
         forgone=float((np.maximum(0.0, able - fine) * behind).sum() * GRID_S),
         unowned_s=_unowned_s(record.handovers, start, until),

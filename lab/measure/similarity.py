@@ -17,13 +17,13 @@ from lab.judge.measure import Measure, Number
 from lab.judge.quantity import Quantity
 from lab.measure.age import oldest
 from lab.measure.cost import cost
-from lab.measure.dip import dips, median_step, worst_step
 from lab.measure.drain import best_drain, drain, drain_time
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import time_behind
 from lab.measure.reaction import cold_start, reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import plateau, scale_events
+from lab.measure.scaling_cost import scaling_cost
 from lab.measure.signal import signal
 from lab.measure.timelag import timelag
 from lab.record.store import Record
@@ -34,28 +34,25 @@ TOLERANCE = 0.1  # as much as rounding may change a time
 MOST_NOISE = 0.5  # noise beyond half of the number is no yardstick
 WORTH = 0.9  # the least confidence of an interval by which anything is said
 
-# What is compared of each record; a word tells figures of one measure apart.
-COMPARED: tuple[tuple[str, Callable[[Record], Measure | Quantity]], ...] = (
-    ("", reaction),
-    ("", peak_lag),
-    ("", hold),
-    ("", time_behind),
-    ("", timelag),
-    ("", oldest),
-    ("", drain_time),
-    ("", best_drain),
-    ("", drain),
-    ("", scale_events),
-    ("", plateau),
-    ("", cost),
-    ("", signal),
-    ("", cold_start),
-    ("", rebalances),
-    ("", round_count),
-    ("up", lambda record: median_step(dips(record), "up")),
-    ("down", lambda record: median_step(dips(record), "down")),
-    ("up", lambda record: worst_step(dips(record), "up")),
-    ("down", lambda record: worst_step(dips(record), "down")),
+# What is compared of each record.
+COMPARED: tuple[Callable[[Record], Measure | Quantity], ...] = (
+    reaction,
+    peak_lag,
+    hold,
+    time_behind,
+    timelag,
+    oldest,
+    drain_time,
+    best_drain,
+    drain,
+    scale_events,
+    plateau,
+    cost,
+    signal,
+    cold_start,
+    rebalances,
+    round_count,
+    scaling_cost,
 )
 
 
@@ -71,26 +68,26 @@ class Figure:
 
 def figures(record: Record) -> list[Figure]:
     """Every number of COMPARED, stretched to real time by its dimension and the record's scale."""
-    return [at_real_time(one, record.scale, word) for word, one in _quantities(record)]
+    return [at_real_time(one, record.scale) for one in _quantities(record)]
 
 
-def _quantities(record: Record) -> Iterable[tuple[str, Quantity]]:
-    for word, compute in COMPARED:
+def _quantities(record: Record) -> Iterable[Quantity]:
+    for compute in COMPARED:
         found = compute(record)
         if isinstance(found, Quantity):
-            yield word, found
+            yield found
         else:
-            yield from ((word, getattr(found, name)) for name, one in found.declared().items() if isinstance(one, Number))
+            yield from (getattr(found, name) for name, one in found.declared().items() if isinstance(one, Number))
 
 
-def at_real_time(quantity: Quantity, scale: Scale, word: str = "") -> Figure:
+def at_real_time(quantity: Quantity, scale: Scale) -> Figure:
     """``quantity`` of a trial at ``scale`` as it would be at real time."""
     (measure,) = quantity.origin.measures
     value = quantity.value
     if value is not None:
         value = quantity.origin.dimension.at_real_time(float(value), scale.time, scale.rate)
     known = value if value is not None and math.isfinite(value) else None
-    return Figure(measure, f"{quantity.name}, {word}" if word else quantity.name, quantity.unit, known)
+    return Figure(measure, quantity.name, quantity.unit, known)
 
 
 @dataclass(frozen=True)

@@ -121,17 +121,12 @@ def test_saturation_is_not_told_without_a_sample(tmp_path):
     assert "no step" in dry_partitions([]).why
 
 
-def test_without_decreed_steps_every_scaling_is_one(tmp_path):
-    """Up for 10 s at most, down until the next change."""
-    moves = built.replicas((T - 5, 2, 2), (T, 4, 2), (T + 20, 3, 4), (T + 22, 2, 3))
-    receipts = [receipt("a", T - 5, T + 10, 1500), receipt("a", T + 18, T + 22, 400), receipt("a", T + 22, T + 40, 900)]
+def test_an_autoscalers_steps_have_no_dip_of_this_kind(tmp_path):
+    """Its pods join when they have started: a window after its decision would end before."""
     times = {"settling": T - 10, "ended": T + 50}
-    record = built.record(tmp_path, times=times, transitions=moves, receipts=receipts, group_events=OWNED, samples=LAGGED)
-    found = dips(record)
-    assert [(one.kind, one.before, one.after) for one in found] == [("up", 2, 4), ("down", 4, 3), ("down", 3, 2)]
-    assert found[0].recovery_s == 0  # the silence from 10 s on is not the step's
-    assert [one.baseline for one in found[:2]] == pytest.approx([100, 100])
-    assert [one.after_rate for one in found] == pytest.approx([100, 100, 50])
+    moves = built.replicas((T - 5, 2, 2), (T, 4, 2))
+    record = built.record(tmp_path, times=times, transitions=moves, receipts=HOLE, group_events=OWNED, samples=LAGGED)
+    assert dips(record) == ()
 
 
 @pytest.mark.parametrize(

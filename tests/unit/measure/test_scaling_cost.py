@@ -57,6 +57,15 @@ def test_a_group_that_stood_still_before_has_no_dip(tmp_path):
     assert only.forgone > 400
 
 
+@pytest.mark.parametrize(("empty", "dip"), [(23.5, 0.25), (22.5, None)])
+def test_a_second_without_a_backlog_is_no_dip(tmp_path, empty, dip):
+    """A group that has worked off its backlog does less because there is less to do; before that a quarter is lost."""
+    done = [receipt("a", 0, 22, 4400), receipt("a", 22, 23.5, 225), receipt("a", 23.5, 40, 165)]
+    lag = lags({0: 0, 10: 1000, 20: 3000, empty: 0})
+    (only,) = rebalance_costs(group(tmp_path, done, lag=lag), 20)
+    assert only.depth_1s == (None if dip is None else pytest.approx(dip))
+
+
 def test_a_rebalance_without_a_backlog_costs_nothing(tmp_path):
     """Pods that have no work go without nothing; and what came before the first step up is none of its cost."""
     later = [*JOINED, given_up(45, "a", 0), assigned(46, "b", 0), given_up(12, "a", 0), assigned(13, "b", 0)]

@@ -23,7 +23,7 @@ from . import similar
 FACTORS = st.sampled_from([3, 5, 15, 30])
 # A similar record also starts its pods in a thirtieth of the time, and ends its dips. What these measures look at takes a time
 # of its own, or is read in windows of seconds as seen, so a record that is similar in everything is not similar in them.
-PHYSICAL = ("reaction.ColdStart.", "reaction.Reaction.real_s", "dip.", "drain.BestDrain.best_s")
+PHYSICAL = ("reaction.ColdStart.", "reaction.Reaction.real_s", "scaling_cost.", "drain.BestDrain.best_s")
 
 
 @cache
