@@ -102,9 +102,8 @@ def test_an_experiment_of_ones_own_is_judged(installed, tmp_path):
     assert list((folder / "left" / "allure-results").glob("*-result.json"))
 
 
-@pytest.mark.spike
 def test_an_experiment_of_ones_own_runs_on_a_cluster(installed, tmp_path):
-    """The whole way, in some two minutes: the pods' programs are the wheel's too."""
+    """The whole way, in a minute: the pods' programs are the wheel's too."""
     folder = project.write(tmp_path / "ours")
     ran = project.session(installed / "python", folder, "-m", "spike", "--results=left")
     assert ran.code == 1, ran.printed
