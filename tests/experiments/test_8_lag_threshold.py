@@ -13,12 +13,16 @@ Between those are 1,500, 3,000, 6,000 and 9,000 (50, 100, 200 and 300 at quick):
 twice. Lateness, drain, churn and noise are reported for every value. The last duet has keys of the field's usual skew (Zipf
 1.1, profile ``plateau-skewed``): its hottest partition gets 252 of 1,800 events/s, and one pod takes 100 of them.
 
+In a duet two groups scale out at one moment on two cores. So 1,500, 2,250, 3,000, 4,500, 6,000, 7,500 and 9,000 (50, 75, 100,
+150, 200, 250 and 300 at quick) also run each by itself, at the whole rate (`tox -e stretch`).
+
 Asserted. 4,500 holds the objective and is the largest of the sweep that does; refuted by each run that is later than that, and
 the runs that held are the formula's rate of success. Ten times as much breaches it, and 150 scales pods at baseline, on noise.
 With 4,500 lag is back at one lagThreshold as soon as the policy's bounds and skew allow, by a half: the drain's objective. Of
 the values between, those up to 4,500 hold the objective and 9,000 does not, since it comes to rest 3 s behind by the formula.
-At Zipf 1.1 none does, and a lagThreshold of a third makes no difference of more than a quarter: refuted by a group that is
-within 2 s.
+By themselves those below 4,500 hold it, and 7,500 and 9,000 do not: they come to rest 2.5 and 3 s behind. 6,000 comes to rest
+at the objective itself, 2 s, and is reported alone. At Zipf 1.1 none does, and a lagThreshold of a third makes no difference of
+more than a quarter: refuted by a group that is within 2 s.
 """
 
 import allure
@@ -37,12 +41,13 @@ from lab.measure.scaling import scale_events
 from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light, slim
 
-pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]
+pytestmark = [allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]
 
 RATE = light().rate
 OBJECTIVE_S = 60.0  # at real time; TIME_BEHIND_S is this at quick, as it is seen
 SWEEP = {150: "lag-noise", 4500: "lag-4500", 15_000: "lag-15000", 45_000: "lag-45000"}  # policy by lagThreshold at real time
 BETWEEN = ((1500, 6000), (3000, 9000))  # duets
+ALONE = (1500, 2250, 3000, 4500, 6000, 7500, 9000)
 
 
 @quantity("messages", "largest lagThreshold of the sweep that holds the objective")
@@ -60,6 +65,7 @@ def row(runs):
     return figures | {"above the floor at baseline": events.above_floor_at_baseline}
 
 
+@pytest.mark.spike
 @allure.story("lagThreshold follows from the rate of a pod and the objective")
 def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
     """The computed value holds the objective and is the largest that does; the low end scales on noise."""
@@ -107,6 +113,7 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
     )
 
 
+@pytest.mark.spike
 @allure.story("Between the decades: where the objective is lost")
 def test_the_objective_is_lost_between_the_decades(trials, evidence):
     """Four lagThresholds around the computed one, two by two on the same events."""
@@ -133,6 +140,32 @@ def test_the_objective_is_lost_between_the_decades(trials, evidence):
         claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
+@pytest.mark.stretch
+@allure.story("Each value between by itself: where the objective is lost without a second group")
+def test_each_value_between_by_itself(trials, evidence):
+    """Seven lagThresholds around the computed one, each with the cores to itself."""
+    plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
+    found = trials.blocks({f"{one}": plan | {"policy": f"lag-{one}"} for one in ALONE})
+    for threshold, runs in found.items():
+        evidence.report(threshold, row(runs))
+
+    with evidence.of(found) as claim:
+        for below in ("1500", "2250", "3000"):
+            claim(
+                time_behind(found[below]) <= TIME_BEHIND_S,
+                f"by itself a lagThreshold below the computed one holds the objective: {below}",
+                source="formula lagThreshold / rate: 0.5 to 1 s",
+            )
+        for above in ("7500", "9000"):
+            claim(
+                time_behind(found[above]) > TIME_BEHIND_S,
+                f"by itself a lagThreshold above the objective times the rate breaches it: {above}",
+                source="formula lagThreshold / rate: 2.5 and 3 s",
+            )
+        claim(unaccounted(*found.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+
+
+@pytest.mark.spike
 @allure.story("Under skew no lagThreshold holds the objective")
 def test_skew_is_beyond_any_lag_threshold(trials, evidence):
     """The hottest partition has one pod at most, and gets more than a pod's rate, whatever the replicas."""
