@@ -11,7 +11,7 @@ from lab.spec import scale as scales
 WRITTEN = {
     "lag": (45_000, 1500),
     "lag-noise": (150, 5),
-    **{f"lag-{written}": (written, written // 30) for written in (1500, 3000, 6000, 9000)},
+    **{f"lag-{written}": (written, written // 30) for written in (1500, 2250, 3000, 6000, 7500, 9000)},
     **{f"lag-{written}-tolerant": (written, written // 30) for written in (1500, 3000)},
     **dict.fromkeys(("halves-2250", "topics-2250"), (2250, 75)),
     "lag-15000": (15_000, 500),
