@@ -132,7 +132,7 @@ def _of_kind(dips: Iterable[Dip], kind: str) -> list[Dip]:
     """The steps of ``kind``. Raises :class:`NoData` when there is none, and when one of them has no dip."""
     chosen = [dip for dip in dips if dip.kind == kind]
     if not chosen:
-        raise NoData(f"no {kind} step was taken")
+        raise NoData(f"no {kind} step was decreed")
     for dip in chosen:
         if any(map(math.isnan, (dip.depth_1s, dip.depth_200ms))):
             raise NoData(f"the {kind} step at {dip.t:.1f} has no dip: nothing was consumed before it, or it is too short")

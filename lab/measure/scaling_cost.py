@@ -30,12 +30,11 @@ class RebalanceCost:
 
     A cause is a member that subscribes or leaves. ``before`` and ``after`` are the Ready pods at either end. ``baseline``
     is the group's rate in the second before ``t``, messages/s; a smaller group's is at most the remaining pods' share of
-    it. ``depth_1s`` is the share of the baseline (0 to 1) that the worst rolling second lost. Only seconds in all of which a
-    backlog waited count: a group without one does less because there is less to do. ``recovery_s`` is that of a
+    it. ``depth_1s`` is the share of the baseline (0 to 1) that the worst rolling second lost. A second counts only if a
+    backlog waited throughout it: a group without one does less because there is less to do. ``recovery_s`` is that of a
     :class:`lab.measure.dip.Dip`, watched for 5 s after ``until``. ``forgone`` messages fell short of what the Ready pods
-    could do while a backlog waited. Depth and recovery are None where the group did nothing before. So is a depth without
-    such a second. ``unowned_s`` are the
-    partition-seconds without an owner.
+    could do while a backlog waited. Depth and recovery are None where the group did nothing before. Depth is also None when
+    no second counts. ``unowned_s`` are the partition-seconds without an owner.
     """
 
     t: float

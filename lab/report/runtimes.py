@@ -241,8 +241,6 @@ def _cold_start(record: Record, _: Overview) -> Figures:
 
 def _dip(kind: str) -> Measure:
     def figures(record: Record, _: Overview) -> Figures:
-        if not record.trial.steps:
-            raise NoData("no step was decreed")
         steps = dips(record)
         middle, worst = median_step(steps, kind), worst_step(steps, kind)
         return {

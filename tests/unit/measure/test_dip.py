@@ -153,7 +153,7 @@ def test_steps_of_a_kind_have_a_median_and_a_worst(tmp_path):
     assert (worst.cleared.value, worst.moved.value, middle.settle_s.value) == pytest.approx((0, 1, 1.2), abs=1e-3)
     assert middle.after_rate.value == pytest.approx(125)
     assert (median_step([hole], "up").settle_s.value, worst_step([hole], "up").settle_s.value) == (None, None)
-    assert median_step([hole], "down").depth_1s.why == worst_step([hole], "down").depth_1s.why == "no down step was taken"
+    assert median_step([hole], "down").depth_1s.why == worst_step([hole], "down").depth_1s.why == "no down step was decreed"
 
 
 def table(rows):

@@ -101,7 +101,7 @@ def test_a_missing_part_is_not_zero(tmp_path: Path) -> None:
 
 def test_steps_nobody_decreed_have_no_dip(comparison: Comparison) -> None:
     """Under an autoscaler the load changes with the replicas: there is no dip; in a trial of decreed steps there is."""
-    assert comparison.pairs[-1].lacking["Dip, scale-up"] == dict.fromkeys(("binary", "kind"), "no step was decreed")
+    assert comparison.pairs[-1].lacking["Dip, scale-up"] == dict.fromkeys(("binary", "kind"), "no up step was decreed")
     assert any(one.part == "Dip, scale-up" for one in comparison.pairs[3].rows)
 
 
