@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 from lab import paths
 from lab.errors import InputError, NoData
 from lab.flags import Flags
+from lab.host.machine import name_machines
 from lab.judge.claim import INVALID
 from lab.judge.gates import word
 from lab.measure import outcome as outcomes
 from lab.measure.outcome import Outcome, Runs
-from lab.measure.similarity import Figure, Row, compare, figures
+from lab.measure.similarity import TOLERANCE, Figure, Row, compare, figures
 from lab.measure.validity import judge_validity
 from lab.record import store
 from lab.record.store import Record
 from lab.report import drawing, scalepage
 from lab.spec import scale as scales
+
+log = logging.getLogger("lab")
 
 PAGE = "scale-measured.md"
 
@@ -113,6 +118,7 @@ def analyse(chosen: Mapping[Place, Blocks], left_out: Mapping[Place, int], refer
         _check_alike(profile, own)
         if reference not in own:
             continue
+        _warn_of_speeds(profile, own)
         runs += [_runs(profile, scale, blocks, left_out.get((profile, scale), 0)) for scale, blocks in own.items()]
         found: dict[str, list[list[list[Figure]]]] = {
             scale: [[figures(side) for side in sides] for sides in blocks] for scale, blocks in own.items()
@@ -144,6 +150,18 @@ def _check_alike(profile: str, found: Mapping[str, Blocks]) -> None:
             raise InputError(profile, name, sorted(values), "one: the runs may differ in scale alone")
 
 
+def _warn_of_speeds(profile: str, found: Mapping[str, Blocks]) -> None:
+    """Say so where the machine's speed differs between scales: then an error is the machine's too (docs/decisions/70)."""
+    speeds: dict[str, float] = {}
+    for scale, blocks in found.items():
+        measured = [side.trial.machine.speed for sides in blocks for side in sides if side.trial.machine.speed is not None]
+        if measured:
+            speeds[scale] = median(measured)
+    if speeds and max(speeds.values()) > (1 + TOLERANCE) * min(speeds.values()):
+        words = ", ".join(f"{scale} {speed / 1000:.0f}" for scale, speed in speeds.items())
+        log.warning("%s: the machine's speed was not one: %s thousand events/s; the errors contain that", profile, words)
+
+
 def _rate(record: Record) -> float:
     return record.inputs.side.rate if record.inputs.side else 1.0
 
@@ -151,7 +169,6 @@ def _rate(record: Record) -> float:
 def _runs(profile: str, scale: str, blocks: Blocks, left_out: int) -> Runs:
     records = [side for sides in blocks for side in sides]
     days = sorted({datetime.fromtimestamp(record.trial.begun, UTC).date().isoformat() for record in records})
-    machines = sorted({f"{record.trial.machine.cores} cores, {record.trial.machine.cpu}" for record in records})
     commits = sorted({record.trial.versions.get("commit", "")[:12] for record in records})
     dates = " to ".join(dict.fromkeys((days[0], days[-1])))
     first = records[0]
@@ -161,7 +178,7 @@ def _runs(profile: str, scale: str, blocks: Blocks, left_out: int) -> Runs:
         len(blocks),
         left_out,
         dates,
-        "; ".join(machines),
+        name_machines(record.trial.machine for record in records),
         ", ".join(commits),
         first.inputs.policy_name,
         _rate(first),

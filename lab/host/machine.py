@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from statistics import median
 
 from lab import paths
+from lab.host.speed import measure_speed
+
+log = logging.getLogger("lab")
 
 _PACKAGES = ("confluent-kafka", "pyspark", "kubernetes", "prometheus-api-client", "pytest", "allure-pytest", "altair")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine; ``load`` is its load average over 1, 5 and 15 minutes at one moment."""
+    """A machine; ``load`` is its load average over 1, 5 and 15 minutes at one moment.
+
+    ``speed`` is what :func:`lab.host.speed.measure_speed` said then, events/s; None where it was not measured.
+    """
 
     cpu: str
     cores: int
     memory_gib: float
     kernel: str
     load: tuple[float, float, float]
+    speed: float | None = None
 
 
 def describe() -> Machine:
@@ -43,7 +53,33 @@ def describe() -> Machine:
         memory_gib=round(psutil.virtual_memory().total / 2**30, 1),
         kernel=platform.release(),
         load=os.getloadavg(),
+        speed=_speed(),
     )
+
+
+def _speed() -> float | None:
+    try:
+        return round(measure_speed())
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        log.warning("the machine's speed is not known: %s", error)
+        return None
+
+
+def name_machines(machines: Iterable[Machine]) -> str:
+    """Each different machine in words, with its speed where that is known."""
+    found: dict[str, list[Machine]] = {}
+    for one in machines:
+        found.setdefault(f"{one.cores} cores, {one.cpu}", []).append(one)
+    return "; ".join(", ".join(filter(None, (name, speed_in_words(same)))) for name, same in found.items())
+
+
+def speed_in_words(machines: Iterable[Machine]) -> str:
+    """The median of the machines' speeds with the least and the most; "" where none is known."""
+    speeds = [one.speed / 1000 for one in machines if one.speed is not None]
+    if not speeds:
+        return ""
+    least, most = f"{min(speeds):.0f}", f"{max(speeds):.0f}"
+    return f"speed {median(speeds):.0f}{'' if least == most else f' ({least} to {most})'} thousand events/s"
 
 
 def available_bytes() -> int:

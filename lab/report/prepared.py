@@ -15,7 +15,7 @@ from typing import Any
 from lab.report.answers import called, natural, title
 from lab.report.cases import ID
 from lab.report.extent import Extent
-from lab.report.trend import main_numbers
+from lab.report.trend import main_numbers, speed_metric
 
 LEAST_MS = 100  # a fixture that takes less is no news
 NOISE = ("host", "thread", "framework", "language", "package", "parentSuite", "suite", "subSuite", "story", "tag")
@@ -79,10 +79,13 @@ def unrun(content: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> l
 
 
 def metrics(content: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The main number of each test of the session that has a result, as Allure keeps it in its history."""
+    """The speed of the machine, and the main number of each test that has a result, as Allure keeps them in its history."""
     times = {identity: (one.get("start", 0), one.get("stop", 0)) for one in results for identity in _ids(one)}
     mains = [main for main in main_numbers(content) if main.test["id"] in times]
-    return [main.metric(place, *times[main.test["id"]]) for place, main in enumerate(mains)]
+    found = [main.metric(place, *times[main.test["id"]]) for place, main in enumerate(mains)]
+    if not times:
+        return found
+    return [*speed_metric(content, min(begin for begin, _ in times.values()), max(end for _, end in times.values())), *found]
 
 
 def _is_cut_off(made: Mapping[str, Any], content: Mapping[str, Any] | None) -> bool:

@@ -8,11 +8,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from lab.host.machine import speed_in_words
 from lab.report.build import closed
 from lab.report.runtimes import Comparison, Pair, ratio
 from lab.report.tables import Table, number, render
 
-NOT_HARDWARE = ("load",)
+NOT_HARDWARE = ("load", "speed")
 
 
 def write(comparison: Comparison, page: Path) -> tuple[Path, Path]:
@@ -83,8 +84,11 @@ def _environment(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
 def _facts(comparison: Comparison, runtime: str) -> Mapping[str, str]:
     """Every value that the records of a runtime have for each name, in order."""
     found: dict[str, dict[str, None]] = {}
-    for record in (record for pair in comparison.pairs for record in pair.runs[runtime]):
+    records = [record for pair in comparison.pairs for record in pair.runs[runtime]]
+    for record in records:
         machine = {name: value for name, value in asdict(record.trial.machine).items() if name not in NOT_HARDWARE}
         for name, value in (record.trial.versions | machine).items():
             found.setdefault(name, {})[str(value)] = None
-    return {name: "; ".join(values) for name, values in found.items()}
+    facts = {name: "; ".join(values) for name, values in found.items()}
+    speed = speed_in_words(record.trial.machine for record in records)
+    return facts | ({"speed": speed} if speed else {})

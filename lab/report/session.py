@@ -11,9 +11,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import BAD_INPUT, FAULT, InputError
+from lab.host.machine import name_machines
 from lab.judge.claim import Verdict
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
@@ -168,6 +170,7 @@ class Session:
         return {
             "schema": SCHEMA,
             "head": self._head(len(store.identities(results) - set(self.asked))),
+            "speed": self._speed(),
             "versions": {name: version for record in self.readable() for name, version in record.trial.versions.items()},
             "tests": [asdict(test) for test in self.tests.values()],
             "conclusions": self.conclusions,
@@ -189,6 +192,11 @@ class Session:
             ],
         }
 
+    def _speed(self) -> float | None:
+        """The median of the machine's speed over the trials, events/s (:mod:`lab.host.speed`); None where none has it."""
+        speeds = [record.trial.machine.speed for record in self.readable() if record.trial.machine.speed is not None]
+        return median(speeds) if speeds else None
+
     def readable(self) -> list[Record]:
         """The records that are still there, in the order in which they were judged."""
         return [record for record in self.records if (record.folder / "trial.json").is_file()]
@@ -208,7 +216,7 @@ class Session:
             "scale": _each(trial.scale for trial in trials),
             "fidelity": _each(_fidelity(trial) for trial in trials),
             "runtime": _each(trial.inputs.runtime for trial in trials),
-            "machine": _each(f"{trial.machine.cores} cores, {trial.machine.cpu}" for trial in trials),
+            "machine": name_machines(trial.machine for trial in trials),
             "trials": str(len({record.name for record in self.records})),
             **({"not judged": f"{others} more trial{'s' * (others > 1)} in this folder, {NOT_SELECTED}"} if others else {}),
             "seeds of the traffic": _each(sorted({trial.inputs.seed for trial in trials})),

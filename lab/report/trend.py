@@ -18,6 +18,7 @@ from lab.report.tables import Table, kind, number
 LOWER = ("<", "<=")
 NUMBER = re.compile(r"[0-9]+")
 SHOWN = 6  # sessions beside each other
+SPEED, SPEED_UNIT = "000 speed of the machine", "events/s"  # Allure orders by it: it comes before the experiments
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,14 @@ def main_numbers(content: Mapping[str, Any]) -> list[Main]:
     return found
 
 
+def speed_metric(content: Mapping[str, Any], start: int, stop: int) -> list[dict[str, Any]]:
+    """The machine's speed as Allure reads a number, of a session from ``start`` to ``stop``; none where it is not known."""
+    if content.get("speed") is None:
+        return []
+    named = {"title": f"speed of the machine ({SPEED_UNIT})", "better": "higher", "group": "The machine"}
+    return [{"id": "machine-speed", "key": SPEED, "value": content["speed"], "start": start, "stop": stop, **named}]
+
+
 def trend(content: Mapping[str, Any], history: Sequence[str]) -> Table | None:
     """The main numbers of the session and of earlier ones, the newest last; None where no earlier session has any of them.
 
@@ -67,7 +76,9 @@ def trend(content: Mapping[str, Any], history: Sequence[str]) -> Table | None:
     if not known:
         return None
     head = ["experiment", "number", "unit", *(_when(one["timestamp"]) for one in known), "now"]
-    rows = [
+    speeds = [*(one.get("metrics", {}).get(SPEED) for one in known), content.get("speed")]
+    rows = [["The machine", "speed of the machine", SPEED_UNIT, *map(number, speeds)]] if any(speeds) else []
+    rows += [
         [
             called(main.test),
             f"{title(main.test)}: {main.row['objective']}",

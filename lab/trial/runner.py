@@ -58,7 +58,7 @@ def run(
     measurement (docs/decisions).
     """
     folders, wanted = store.begin(results, [side.id for side in sides]), sides[0].brokers
-    heads = []
+    heads, here = [], machine.describe()
     for inputs, folder, other in zip(sides, folders, reversed(folders), strict=True):
         head = Trial(
             id=inputs.id,
@@ -66,7 +66,7 @@ def run(
             baseline=baseline(inputs.policy, inputs.partitions, inputs.workload.topics),
             scale=str(inputs.scale),
             versions={**cluster.versions, **machine.packages()},
-            machine=machine.describe(),
+            machine=here,
             begun=clock.now(),
             policy_times=inputs.policy_times,
             policy_lags=inputs.policy_lags,

@@ -72,7 +72,7 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
     content = read.to_json()
     assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
     added = {"events": [], "topic_ids": [], "policy_times": [], "policy_lags": [], "turn": None}
-    added |= {"duet": None, "anchor": None}
+    added |= {"duet": None, "anchor": None, "machine": written["machine"] | {"speed": None}}
     assert content == written | added
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lab.report.trend import main_numbers, trend
+from lab.report.trend import SPEED, main_numbers, speed_metric, trend
 from tests.unit.report.sessions import BREACHED, HEAD, HELD, INVARIANT, NO_DATA, content
 
 KEY = f"002 reaction: {HELD['objective']} (standard)"
@@ -40,3 +40,19 @@ def test_a_trend_has_a_column_for_each_session_that_has_the_number() -> None:
 def test_the_first_session_has_no_trend() -> None:
     """There is nothing to compare it with."""
     assert trend(content([HELD], [], HEAD), [line(0, **{KEY: 71.2})]) is None
+
+
+def test_the_speed_of_the_machine_stands_beside_the_numbers() -> None:
+    """Above them, with nothing for a session of before; a session without it says nothing of it."""
+    history = [line(0, **{KEY: 80.0}), line(1, **{KEY: 75.5, SPEED: 200_000.0}), line(2, **{KEY: 71.2, SPEED: 310_000.0})]
+    made = content([HELD], [], HEAD) | {"speed": 310_000.0}
+    table = trend(made, history)
+    assert table is not None
+    assert [cell.text for cell in table.cells[0]] == [
+        "The machine", "speed of the machine", "events/s", "n/a", "200,000", "310,000"
+    ]  # fmt: skip
+    assert [one["value"] for one in speed_metric(made, 1, 2)] == [310_000.0]
+    assert speed_metric(content([HELD], [], HEAD), 1, 2) == []
+    unknown = trend(content([HELD], [], HEAD), history[:1] + history[:1])
+    assert unknown is not None
+    assert [row[0].text for row in unknown.cells] == ["2 reaction"]

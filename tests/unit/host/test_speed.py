@@ -1,0 +1,62 @@
+"""The machine's speed: all cores count, the best round counts, and what is not known is not made up."""
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from lab.host import machine, speed
+from lab.host.machine import name_machines, speed_in_words
+from tests.unit.measure.whole import MACHINE
+
+
+def test_the_best_round_of_all_cores_together_counts():
+    """A process that is late in one round, or disturbed in one, has done less there."""
+    assert speed.best([[10, 40, 50], [30, 45, 20]]) == pytest.approx(85 / speed.ROUND_S)
+
+
+def test_this_machine_has_a_speed():
+    """A core that does less than 500 events in a second is none that a test runs on."""
+    assert speed.measure_speed() > 500
+
+
+@pytest.mark.parametrize("program", ["import sys; sys.exit(3)", "print('up'); input(); print('no count')"])
+def test_a_worker_that_does_not_end_well_leaves_no_speed(tmp_path, monkeypatch, caplog, program):
+    """The trial goes on: its machine has no speed, and a line says so."""
+    broken = tmp_path / "worker.py"
+    broken.write_text(program)
+    monkeypatch.setattr(speed, "__file__", str(broken))
+    assert machine.describe().speed is None
+    assert "the machine's speed is not known" in caplog.text
+
+
+def test_a_worker_that_hangs_is_ended(tmp_path, monkeypatch, caplog):
+    """No process is left behind."""
+    hung, left = tmp_path / "worker.py", []
+    hung.write_text("print('up', flush=True); import signal; signal.pause()")
+    start = subprocess.Popen
+
+    def popen(*arguments, **named):
+        left.append(start(*arguments, **named))
+        return left[-1]
+
+    monkeypatch.setattr(speed, "__file__", str(hung))
+    monkeypatch.setattr(speed, "DEADLINE_S", 0.5)
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    assert machine.describe().speed is None
+    assert left
+    assert all(one.poll() is not None for one in left)
+    assert "timed out" in caplog.text
+
+
+def test_machines_of_one_name_are_told_apart_by_their_speed():
+    """The median, the least and the most; a record of before has none, and a machine of another name is another."""
+    fast, slow, before = (replace(MACHINE, speed=one) for one in (310_000.0, 200_400.0, None))
+    assert name_machines([before]) == "2 cores, AMD EPYC"
+    assert name_machines([fast]) == "2 cores, AMD EPYC, speed 310 thousand events/s"
+    other = replace(fast, cores=4)
+    named = name_machines([fast, before, slow, other, fast])
+    assert named == (
+        "2 cores, AMD EPYC, speed 310 (200 to 310) thousand events/s; 4 cores, AMD EPYC, speed 310 thousand events/s"
+    )
+    assert speed_in_words([before]) == ""
