@@ -6,12 +6,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 
 from lab import paths
 from lab.errors import InputError, NoData
 from lab.flags import Flags
-from lab.host.machine import name_machines
+from lab.host.machine import median_speed, name_machines
 from lab.judge.claim import INVALID
 from lab.judge.gates import word
 from lab.measure import outcome as outcomes
@@ -152,14 +151,13 @@ def _check_alike(profile: str, found: Mapping[str, Blocks]) -> None:
 
 def _warn_of_speeds(profile: str, found: Mapping[str, Blocks]) -> None:
     """Say so where the machine's speed differs between scales: then an error is the machine's too (docs/decisions/70)."""
-    speeds: dict[str, float] = {}
-    for scale, blocks in found.items():
-        measured = [side.trial.machine.speed for sides in blocks for side in sides if side.trial.machine.speed is not None]
-        if measured:
-            speeds[scale] = median(measured)
+    measured = {
+        scale: median_speed(side.trial.machine for sides in blocks for side in sides) for scale, blocks in found.items()
+    }
+    speeds = {scale: speed for scale, speed in measured.items() if speed is not None}
     if speeds and max(speeds.values()) > (1 + TOLERANCE) * min(speeds.values()):
         words = ", ".join(f"{scale} {speed / 1000:.0f}" for scale, speed in speeds.items())
-        log.warning("%s: the machine's speed was not one: %s thousand events/s; the errors contain that", profile, words)
+        log.warning("%s: the machine's speed differed: %s thousand events/s; the errors contain that", profile, words)
 
 
 def _rate(record: Record) -> float:

@@ -6,7 +6,7 @@ import logging
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -24,7 +24,7 @@ _PACKAGES = ("confluent-kafka", "pyspark", "kubernetes", "prometheus-api-client"
 class Machine:
     """A machine; ``load`` is its load average over 1, 5 and 15 minutes at one moment.
 
-    ``speed`` is what :func:`lab.host.speed.measure_speed` said then, events/s; None where it was not measured.
+    ``speed`` is what :func:`lab.host.speed.measure_speed` returned then, events/s; None where it was not measured.
     """
 
     cpu: str
@@ -70,16 +70,24 @@ def name_machines(machines: Iterable[Machine]) -> str:
     found: dict[str, list[Machine]] = {}
     for one in machines:
         found.setdefault(f"{one.cores} cores, {one.cpu}", []).append(one)
-    return "; ".join(", ".join(filter(None, (name, speed_in_words(same)))) for name, same in found.items())
+    speeds = {name: speed_in_words(same) for name, same in found.items()}
+    return "; ".join(f"{name}, speed {speed}" if speed else name for name, speed in speeds.items())
 
 
-def speed_in_words(machines: Iterable[Machine]) -> str:
+def median_speed(machines: Iterable[Machine]) -> float | None:
+    """The median of the machines' speeds, events/s; None where none is known."""
+    speeds = [one.speed for one in machines if one.speed is not None]
+    return median(speeds) if speeds else None
+
+
+def speed_in_words(machines: Sequence[Machine]) -> str:
     """The median of the machines' speeds with the least and the most; "" where none is known."""
-    speeds = [one.speed / 1000 for one in machines if one.speed is not None]
-    if not speeds:
+    middle = median_speed(machines)
+    if middle is None:
         return ""
-    least, most = f"{min(speeds):.0f}", f"{max(speeds):.0f}"
-    return f"speed {median(speeds):.0f}{'' if least == most else f' ({least} to {most})'} thousand events/s"
+    speeds = [one.speed for one in machines if one.speed is not None]
+    least, most = (f"{speed / 1000:.0f}" for speed in (min(speeds), max(speeds)))
+    return f"{middle / 1000:.0f}{'' if least == most else f' ({least} to {most})'} thousand events/s"
 
 
 def available_bytes() -> int:

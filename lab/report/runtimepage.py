@@ -90,5 +90,5 @@ def _facts(comparison: Comparison, runtime: str) -> Mapping[str, str]:
         for name, value in (record.trial.versions | machine).items():
             found.setdefault(name, {})[str(value)] = None
     facts = {name: "; ".join(values) for name, values in found.items()}
-    speed = speed_in_words(record.trial.machine for record in records)
+    speed = speed_in_words([record.trial.machine for record in records])
     return facts | ({"speed": speed} if speed else {})

@@ -11,11 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from lab.errors import BAD_INPUT, FAULT, InputError
-from lab.host.machine import name_machines
+from lab.host.machine import median_speed, name_machines
 from lab.judge.claim import Verdict
 
 if TYPE_CHECKING:  # a session without experiments, of a project that has the plugin installed, reads no tables
@@ -170,7 +169,7 @@ class Session:
         return {
             "schema": SCHEMA,
             "head": self._head(len(store.identities(results) - set(self.asked))),
-            "speed": self._speed(),
+            "speed": median_speed(record.trial.machine for record in self.readable()),
             "versions": {name: version for record in self.readable() for name, version in record.trial.versions.items()},
             "tests": [asdict(test) for test in self.tests.values()],
             "conclusions": self.conclusions,
@@ -191,11 +190,6 @@ class Session:
                 {"title": title, "note": note, "table": table.stored} for title, (note, table) in self.sections.items()
             ],
         }
-
-    def _speed(self) -> float | None:
-        """The median of the machine's speed over the trials, events/s (:mod:`lab.host.speed`); None where none has it."""
-        speeds = [record.trial.machine.speed for record in self.readable() if record.trial.machine.speed is not None]
-        return median(speeds) if speeds else None
 
     def readable(self) -> list[Record]:
         """The records that are still there, in the order in which they were judged."""

@@ -57,8 +57,8 @@ def run(
     asked for a session only once the last message is processed: on the trial's own two cores a JVM at work would be in the
     measurement (docs/decisions).
     """
-    folders, wanted = store.begin(results, [side.id for side in sides]), sides[0].brokers
-    heads, here = [], machine.describe()
+    here = machine.describe()  # takes a second: an interruption in it leaves no folder without a trial.json
+    folders, wanted, heads = store.begin(results, [side.id for side in sides]), sides[0].brokers, []
     for inputs, folder, other in zip(sides, folders, reversed(folders), strict=True):
         head = Trial(
             id=inputs.id,

@@ -1,5 +1,6 @@
 """A session only adds records: an attempt at a trial that has one gets a folder of its own, and none is touched."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -62,6 +63,21 @@ def test_trials_that_a_session_did_not_ask_for_are_counted(tmp_path):
     head = Session(records=kept, asked={A}).content(tmp_path)["head"]
     assert head["not judged"] == "1 more trial in this folder, of tests that were not selected"
     assert "not judged" not in Session(records=kept, asked={A, B}).content(tmp_path)["head"]
+
+
+def test_a_session_has_the_median_of_its_trials_speeds(tmp_path):
+    """A record of before has none, and does not count."""
+    kept = [Record(folder) for _ in range(4) for folder in attempt(tmp_path, A)]
+    for record, speed in zip(kept, (None, 300_000, 200_000, 310_000), strict=True):
+        file = record.folder / "trial.json"
+        content = json.loads(file.read_text())
+        content["machine"]["speed"] = speed
+        file.write_text(json.dumps(content))
+    kept = [Record(record.folder) for record in kept]
+    content = Session(records=kept, asked={A}).content(tmp_path)
+    assert content["speed"] == 300_000
+    assert content["head"]["machine"].endswith("speed 300 (200 to 310) thousand events/s")
+    assert Session(records=kept[:1], asked={A}).content(tmp_path)["speed"] is None
 
 
 def test_the_sides_of_a_duet_keep_one_number(tmp_path):

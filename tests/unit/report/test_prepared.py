@@ -8,6 +8,7 @@ from typing import Any
 
 from lab.report.prepared import container, metrics, prepare, result, unrun
 from lab.report.session import INTERRUPTED, NOT_RUN
+from lab.report.trend import SPEED
 from tests.unit.report.sessions import HEAD, HELD, content
 
 MADE: dict[str, Any] = {
@@ -83,6 +84,15 @@ def test_the_main_number_of_a_test_goes_into_the_history() -> None:
     assert made["key"] == f"002 reaction: {HELD['objective']} (standard)"
     assert (made["value"], made["title"], made["better"]) == (HELD["measured"], f"2 reaction: {HELD['objective']} (s)", "lower")
     assert (made["start"], made["stop"]) == (1_000, 3_000)
+
+
+def test_the_speed_of_the_machine_goes_into_the_history_with_them() -> None:
+    """It comes first, and it lasts as long as the tests together."""
+    later = {"start": 5_000, "stop": 9_000, "labels": [{"name": "test", "value": "6 last"}]}
+    first, *others = metrics(interrupted() | {"speed": 310_000.0}, [MADE, later])
+    assert (first["key"], first["value"], first["start"], first["stop"]) == (SPEED, 310_000.0, 1_000, 9_000)
+    assert [one["value"] for one in others] == [HELD["measured"]]
+    assert metrics(interrupted() | {"speed": 310_000.0}, []) == []
 
 
 def test_results_are_read_in_the_natural_order_of_experiments(tmp_path: Path) -> None:
