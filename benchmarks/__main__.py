@@ -20,13 +20,13 @@ from benchmarks import lagscaler, ledger, simulate, sizes, starts
 from lab.cluster import binary, broker, controlplane
 from lab.components import build, jars
 from lab.host import processes, resources, runs
+from lab.inputs import scale
+from lab.inputs.workload import PARTITIONS
 from lab.kafka import topics
 from lab.kafka.lag import LagReader
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
-from lab.spec import scale
-from lab.spec.workload import PARTITIONS
 from lab.wait import until
 
 FETCH_MS = 50  # a fetch of the consumer whose receipts the ledger reads

@@ -23,14 +23,14 @@ from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.host import identity
+from lab.inputs.keys import Entities, partitions_of
+from lab.inputs.workload import PARTITIONS
 from lab.kafka import event, topics
 from lab.programs.producer.send import configuration, encode
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
 from lab.record.reconciliation import Reconciliation
-from lab.spec.keys import Entities, partitions_of
-from lab.spec.workload import PARTITIONS
 
 EVENTS = 3_000_000
 LONG = 2_000_000  # events, from which on a session is one of many millions

@@ -20,10 +20,10 @@ from lab.foresee.curve import Curve
 from lab.foresee.group import NOBODY, Consumers, Group
 from lab.foresee.simulate import simulate, simulate_many
 from lab.foresee.situation import Situation
+from lab.inputs import policy
+from lab.inputs.profile import Profile, Step, load
+from lab.inputs.scaledobject import ScaledObject
 from lab.report import drawing
-from lab.spec import policy
-from lab.spec.profile import Profile, Step, load
-from lab.spec.scaledobject import ScaledObject
 
 DAY, HOUR = 86_400.0, 3600.0
 RATE = 100.0  # messages/s of a pod

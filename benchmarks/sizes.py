@@ -20,9 +20,9 @@ from benchmarks import growth, ledger, starts
 from benchmarks.growth import Growth, Part
 from lab.cluster import apply, binary, broker, keda
 from lab.host import processes, runs
+from lab.inputs import scale
 from lab.kafka.lag import LagReader
 from lab.model import hpa_log
-from lab.spec import scale
 from lab.wait import reporting, until
 from tests.defects.target import OUTCOMES, Target, deployment
 from tests.defects.topic import Topic

@@ -22,10 +22,10 @@ from benchmarks.simulate import Show
 from lab import clock, paths, yamlfile
 from lab.cluster import apply, binary
 from lab.host import processes
+from lab.inputs import scale
+from lab.inputs.workload import Workload
 from lab.kafka import topics
 from lab.kubelet import forking
-from lab.spec import scale
-from lab.spec.workload import Workload
 from lab.trial import login
 from lab.trial.listen import Listener
 from lab.wait import until

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lab.errors import InputError
-from lab.spec import scale as scales
-from lab.spec.manifests import Library
-from lab.spec.scale import Scale
+from lab.inputs import scale as scales
+from lab.inputs.manifests import Library
+from lab.inputs.scale import Scale
 
 if TYPE_CHECKING:
     from lab.cluster.existing import Access
-    from lab.spec.inputs import Inputs
+    from lab.inputs.inputs import Inputs
     from lab.trial.own import Own
 
 EXISTING = "existing"  # the runtime of a cluster that someone already runs
@@ -178,7 +178,7 @@ def own_inputs(options: Options, root: Path) -> Inputs:
 
     Raises :class:`InputError` for a file that can't be used.
     """
-    from lab.spec import inputs
+    from lab.inputs import inputs
 
     chosen = own(options).plan()
     traffic, policy, work = (chosen.pop(name) for name in ("profile", "policy", "workload"))

@@ -18,11 +18,11 @@ import pytest
 
 from lab import extras, options
 from lab.errors import BAD_INPUT, Breach, InputError, NoData
+from lab.inputs.scale import Scale
 from lab.judge.claim import absent
 from lab.report import cases
 from lab.report.answers import natural
 from lab.report.session import BROKEN, FAILED, FILE, INTERRUPTED, Session
-from lab.spec.scale import Scale
 
 pytest_plugins = [f"lab.fixtures.{name}" for name in ("cluster", "evidence", "kafka", "keda", "prometheus", "spark", "trials")]
 

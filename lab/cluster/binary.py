@@ -18,8 +18,8 @@ from lab.cluster import apply, broker, controlplane, fit, keda, metrics, quorum
 from lab.cluster.fit import Fit
 from lab.components import build, jars
 from lab.host import processes, resources, runs
+from lab.inputs.scale import Scale
 from lab.kafka import login
-from lab.spec.scale import Scale
 from lab.wait import reporting
 
 log = logging.getLogger("lab.cluster")

@@ -16,7 +16,7 @@ from lab.cluster import apply
 from lab.cluster.certs import Authority, Pair
 from lab.components.build import Built
 from lab.host import processes, resources
-from lab.spec.scale import Scale
+from lab.inputs.scale import Scale
 
 NODE = "lab-node"
 LAB_IMAGE = "elastic-lab"

@@ -15,7 +15,7 @@ from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating,
 from lab.cluster.keda import register
 from lab.components.build import Built
 from lab.host import processes
-from lab.spec.scale import METRIC_RESOLUTION_S
+from lab.inputs.scale import METRIC_RESOLUTION_S
 from lab.wait import until
 
 NAMESPACE = "monitoring"

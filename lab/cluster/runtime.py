@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lab.cluster import Cluster, binary, existing, kind
 from lab.cluster.existing import Access
-from lab.spec.scale import Scale
+from lab.inputs.scale import Scale
 
 _PYTEST_KINDS_OWN = "pytest-kind"
 

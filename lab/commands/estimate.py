@@ -15,11 +15,11 @@ from lab.flags import SEED, Flags
 from lab.foresee.estimate import SPARE, Estimate, estimate, shortage
 from lab.foresee.usage import MIB
 from lab.host.machine import available_bytes
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec import workload as workloads
-from lab.spec.inputs import Inputs
-from lab.spec.workload import PARTITIONS, Workload
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs import workload as workloads
+from lab.inputs.inputs import Inputs
+from lab.inputs.workload import PARTITIONS, Workload
 
 GB = 1e9
 

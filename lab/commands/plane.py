@@ -15,7 +15,7 @@ from lab.flags import number as number_of
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, outcome
 from lab.foresee.variants import DOWN_TOLERANCE, DOWN_WINDOW, THRESHOLD
-from lab.spec import scale as scales
+from lab.inputs import scale as scales
 
 FACTORS = (1 / 3, 2 / 3, 1.0, 2.0, 4.0)  # of the given lagThreshold
 WINDOWS = "60,120,300,600,900"

@@ -11,6 +11,7 @@ from lab import paths
 from lab.errors import InputError, NoData
 from lab.flags import Flags
 from lab.host.machine import median_speed, name_machines
+from lab.inputs import scale as scales
 from lab.judge.claim import INVALID
 from lab.judge.gates import word
 from lab.measure import outcome as outcomes
@@ -20,7 +21,6 @@ from lab.measure.validity import judge_validity
 from lab.record import store
 from lab.record.store import Record
 from lab.report import drawing, scalepage
-from lab.spec import scale as scales
 
 log = logging.getLogger("lab")
 

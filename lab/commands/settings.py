@@ -6,19 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lab.flags import Flags
+from lab.inputs import consumer, producer
+from lab.inputs.settings import Setting, declared
+from lab.inputs.workload import MOST_PARTITIONS, PARTITIONS, Workload
 from lab.report.tables import Cell, Table
-from lab.spec import consumer, producer
-from lab.spec.settings import Setting, declared
-from lab.spec.workload import MOST_PARTITIONS, PARTITIONS, Workload
 
 HEAD = """# The settings of a workload
 
 `python -m lab settings > docs/workload.md` writes this page from the declarations, and a test holds it against them.
 
-A setting is one field of a dataclass, in [lab/spec/consumer.py](../lab/spec/consumer.py),
-[lab/spec/producer.py](../lab/spec/producer.py), [lab/spec/store.py](../lab/spec/store.py),
-[lab/spec/topics.py](../lab/spec/topics.py) or
-[lab/spec/workload.py](../lab/spec/workload.py). The field
+A setting is one field of a dataclass, in [lab/inputs/consumer.py](../lab/inputs/consumer.py),
+[lab/inputs/producer.py](../lab/inputs/producer.py), [lab/inputs/store.py](../lab/inputs/store.py),
+[lab/inputs/topics.py](../lab/inputs/topics.py) or
+[lab/inputs/workload.py](../lab/inputs/workload.py). The field
 `commit_interval_ms` is also the flag `--commit-interval-ms` of its program, the environment variable `COMMIT_INTERVAL_MS` of
 its pod, a field of a [Workload](bring-your-own.md#the-workload-your-consumer), an argument of `Workload(...)` in an experiment,
 and part of the trial's identity. A setting that is added later is left out of the identity at its default, so that stored ids

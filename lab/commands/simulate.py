@@ -15,13 +15,13 @@ from lab.commands.text import as_json, number, table
 from lab.errors import NoData, known
 from lab.foresee.curve import Arrivals, Curve, late, worst_age
 from lab.foresee.scaler import lag_triggers
+from lab.inputs.profile import BASELINE, RELIEF
+from lab.inputs.triggers.external import PersistentLag
 from lab.judge.bounds import REACTION_S
 from lab.judge.claim import Verdict, judge
 from lab.judge.measure import quantity
 from lab.judge.quantity import Bound, Quantity
 from lab.report.tables import MARKS
-from lab.spec.profile import BASELINE, RELIEF
-from lab.spec.triggers.external import PersistentLag
 
 
 def forecast(question: Question, curve: Curve) -> dict[str, Quantity]:

@@ -17,16 +17,16 @@ from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
 from lab.foresee.usage import Footprint
 from lab.foresee.variants import LONGEST_WINDOW
+from lab.inputs import anchor, profile, scaledobject, topics
+from lab.inputs import scale as scales
+from lab.inputs import workload as workloads
+from lab.inputs.consumer import BALANCERS
+from lab.inputs.keys import ENTITIES, shares
+from lab.inputs.profile import Profile
+from lab.inputs.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.workload import PARTITIONS
 from lab.judge.bounds import TIME_BEHIND_S
-from lab.spec import anchor, profile, scaledobject, topics
-from lab.spec import scale as scales
-from lab.spec import workload as workloads
-from lab.spec.consumer import BALANCERS
-from lab.spec.keys import ENTITIES, shares
-from lab.spec.profile import Profile
-from lab.spec.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
-from lab.spec.scaledobject import ScaledObject
-from lab.spec.workload import PARTITIONS
 
 if TYPE_CHECKING:  # pandas and pyarrow are most of what a command imports, and only a record needs them
     from lab.measure.calibration import Calibration

@@ -19,7 +19,7 @@ from lab.foresee import variants
 from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
 from lab.foresee.situation import Situation
 from lab.foresee.variants import Variant
-from lab.spec import scale as scales
+from lab.inputs import scale as scales
 
 CHUNK = 50  # policies in one pass: a larger pass shares more steps and takes more memory
 COLUMNS = ("", "pod-minutes", "behind (s)", "oldest (s)", "flips", "most pods", "changes")

@@ -15,7 +15,7 @@ from lab.foresee.curve import Arrivals, Curve, late, worst_age
 from lab.foresee.simulate import simulate, simulate_many
 from lab.foresee.situation import Situation
 from lab.foresee.variants import HEADROOM, Variant, computed_threshold
-from lab.spec.scaledobject import ScaledObject
+from lab.inputs.scaledobject import ScaledObject
 
 
 @dataclass(frozen=True)

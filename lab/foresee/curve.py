@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from lab.foresee.group import Floats, Ints
-from lab.spec.profile import Profile
-from lab.spec.scale import Scale
+from lab.inputs.profile import Profile
+from lab.inputs.scale import Scale
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
 from lab.foresee.usage import AT_WORK, CONSUMED, MIB, POD_MEMORY, Footprint
 from lab.host.resources import LOG_BYTES, needed_bytes
-from lab.spec import anchor
-from lab.spec.inputs import DRAINED, Inputs
-from lab.spec.keys import shares
-from lab.spec.profile import Step
-from lab.spec.scale import METRIC_RESOLUTION_S
-from lab.spec.scaledobject import ScaledObject
+from lab.inputs import anchor
+from lab.inputs.inputs import DRAINED, Inputs
+from lab.inputs.keys import shares
+from lab.inputs.profile import Step
+from lab.inputs.scale import METRIC_RESOLUTION_S
+from lab.inputs.scaledobject import ScaledObject
 
 START_S = 2.0  # from a decision until a pod on binary has joined, beside the start that the workload declares
 SETTLE_S, CLOSE_S = 30.0, 60.0  # the baseline settles; a record is closed but for its ledger

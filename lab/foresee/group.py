@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lab.foresee.usage import LONG_AGO, Footprint
-from lab.spec.consumer import EAGER
+from lab.inputs.consumer import EAGER
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -11,19 +11,19 @@ from lab.foresee.part import Part
 from lab.foresee.situation import Situation
 from lab.foresee.sources import Instant, Lasting, Queried, Scheduled, Source
 from lab.foresee.usage import MetricsServer
+from lab.inputs.anchor import NEEDED
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.topics import MOST
+from lab.inputs.triggers.common import Reading, ScalerError
+from lab.inputs.triggers.cron import Cron
+from lab.inputs.triggers.external import External, PersistentLag
+from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.parsing import Trigger
+from lab.inputs.triggers.prometheus import Prometheus
+from lab.inputs.triggers.resource import Resource
+from lab.inputs.triggers.topics import check, places
 from lab.model import hpa, keda
 from lab.model.keda import Observation
-from lab.spec.anchor import NEEDED
-from lab.spec.scaledobject import ScaledObject
-from lab.spec.topics import MOST
-from lab.spec.triggers.common import Reading, ScalerError
-from lab.spec.triggers.cron import Cron
-from lab.spec.triggers.external import External, PersistentLag
-from lab.spec.triggers.kafka import Kafka
-from lab.spec.triggers.parsing import Trigger
-from lab.spec.triggers.prometheus import Prometheus
-from lab.spec.triggers.resource import Resource
-from lab.spec.triggers.topics import check, places
 
 SIMULATED = (
     "at most one trigger of type kafka or apache-kafka, or external with the persistent-lag scaler's sustainSeconds, beside "

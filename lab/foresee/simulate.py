@@ -19,7 +19,7 @@ from lab.foresee.curve import Change, Curve
 from lab.foresee.group import Floats, Group, Ints, Rebalance, Seen
 from lab.foresee.scaler import Scaler
 from lab.foresee.situation import Situation
-from lab.spec.scaledobject import ScaledObject
+from lab.inputs.scaledobject import ScaledObject
 
 BY_TOPIC = "range"  # the balancer
 PARTS_OF_A_SYNC = 30  # where many policies share steps, each event moves to the nearest such part of a sync period

@@ -7,9 +7,9 @@ from functools import cached_property
 
 from lab.foresee.curve import Arrivals
 from lab.foresee.group import Consumers, Floats
+from lab.inputs.profile import Profile
+from lab.inputs.scale import HPA_SYNC_S, Scale
 from lab.model.hpa import DEFAULTS, Controller
-from lab.spec.profile import Profile
-from lab.spec.scale import HPA_SYNC_S, Scale
 
 METRICS_S = 15.0  # --metric-resolution in metrics-server's own manifest
 

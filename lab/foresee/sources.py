@@ -19,14 +19,14 @@ from lab.errors import InputError
 from lab.foresee.curve import Arrivals
 from lab.foresee.group import Floats, Seen
 from lab.foresee.part import Part
+from lab.inputs.triggers import cron, prometheus
+from lab.inputs.triggers.common import Reading, exposed
+from lab.inputs.triggers.cron import Cron
+from lab.inputs.triggers.external import PersistentLag
+from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.prometheus import Prometheus
 from lab.model import lag
 from lab.model.window import Ends, Window
-from lab.spec.triggers import cron, prometheus
-from lab.spec.triggers.common import Reading, exposed
-from lab.spec.triggers.cron import Cron
-from lab.spec.triggers.external import PersistentLag
-from lab.spec.triggers.kafka import Kafka
-from lab.spec.triggers.prometheus import Prometheus
 
 
 class Source(Protocol):
@@ -44,7 +44,7 @@ class Source(Protocol):
         """Take the sample that is due."""
 
     def read(self, seen: Seen) -> Reading:
-        """The answer. Raises :class:`~lab.spec.triggers.common.ScalerError` where there is none."""
+        """The answer. Raises :class:`~lab.inputs.triggers.common.ScalerError` where there is none."""
 
 
 class Asked:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from lab.inputs.triggers.resource import CPU, MEMORY
+from lab.inputs.workload import Workload
 from lab.model import hpa
-from lab.spec.triggers.resource import CPU, MEMORY
-from lab.spec.workload import Workload
 
 MIB = 2**20
 # CPU of a message in the consumer, s, and of a consumer at work, cores, whatever its rate (docs/decisions/41 and 46).

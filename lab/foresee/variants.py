@@ -17,15 +17,15 @@ from typing import Any
 
 from lab.foresee.scaler import lag_trigger
 from lab.foresee.situation import Situation
+from lab.inputs import anchor, hpa_spec, scaledobject
+from lab.inputs.hpa_spec import Policy, Rules
+from lab.inputs.profile import Profile
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.cron import Cron
+from lab.inputs.triggers.external import PersistentLag
+from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.persistent_lag import SHORTEST_S
 from lab.model import hpa
-from lab.spec import anchor, hpa_spec, scaledobject
-from lab.spec.hpa_spec import Policy, Rules
-from lab.spec.profile import Profile
-from lab.spec.scaledobject import ScaledObject
-from lab.spec.triggers.cron import Cron
-from lab.spec.triggers.external import PersistentLag
-from lab.spec.triggers.kafka import Kafka
-from lab.spec.triggers.persistent_lag import SHORTEST_S
 
 THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
 DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"

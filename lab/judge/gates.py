@@ -76,7 +76,7 @@ GATES = (
     ),
     Gate(
         "rounding",
-        Bound(0.1, "lab.spec.fidelity: a scale may change a time or a lag by a tenth"),
+        Bound(0.1, "lab.inputs.fidelity: a scale may change a time or a lag by a tenth"),
         "the policy that ran is the one that is written",
     ),
     Gate(

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
+from lab.inputs.consumer import SLACK_S
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.measure.rebalance import rebalance_spans
 from lab.measure.throughput import LEAST_S, Span, Throughput, clip, lagging_spans, mean_rate
 from lab.record.store import Record
-from lab.spec.consumer import SLACK_S
 
 
 class Cost(Measure):

@@ -6,12 +6,12 @@ import pandas as pd
 import yaml
 
 from lab.errors import NoData
+from lab.inputs.failures import Backoff, Failures, Place
+from lab.inputs.topics import numbering
 from lab.judge.measure import Measure, detail, measure, number
 from lab.kafka.numbering import Numbering
 from lab.measure.integrity import integrity
 from lab.record.store import Record
-from lab.spec.failures import Backoff, Failures, Place
-from lab.spec.topics import numbering
 
 NAMED = 20  # messages named of each kind; totals count all
 

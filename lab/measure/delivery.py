@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from lab.errors import NoData
+from lab.inputs.inputs import DRAINED, PRODUCER
 from lab.judge.aggregate import total
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Quantity
 from lab.judge.runs import every
 from lab.record.store import Record
-from lab.spec.inputs import DRAINED, PRODUCER
 
 DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
 CONTRACT = "text 1, section 5: processed == produced; docs/decisions/38"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from lab.errors import NoData
+from lab.inputs.brokers import KillBroker, StartBrokers
+from lab.inputs.inputs import DRAINED
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.measure.delivery import delivery
 from lab.record.store import Record
-from lab.spec.brokers import KillBroker, StartBrokers
-from lab.spec.inputs import DRAINED
 
 
 class Acknowledged(Measure):

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lab.errors import NoData
+from lab.inputs.failures import Backoff, Place
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.measure.cost import cost
 from lab.measure.throughput import Throughput
 from lab.record.store import Record
-from lab.spec.failures import Backoff, Place
 
 OVER = ("recovered", "dead_lettered")
 LEAST_STALLS = 30  # a ratio over fewer says little: a stall is as long as a batch or two

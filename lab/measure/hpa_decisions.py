@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.errors import NoData, known
+from lab.inputs import hpa_spec
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.model import hpa, hpa_log
 from lab.model.hpa import Controller, Observed
 from lab.model.hpa_log import Disagreement, Sync, replay
 from lab.record.hpas import Status
 from lab.record.store import Record
-from lab.spec import hpa_spec
 
 STABILIZED = "ScaleUpStabilized"
 CPU, LAG = "cpu", "lag"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lab.errors import NoData
+from lab.inputs.events import Restart
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.measure.dip import BEFORE_S, COARSE_S, depth
@@ -16,7 +17,6 @@ from lab.measure.rebalance import GAP_S
 from lab.measure.throughput import Throughput
 from lab.record.reports import GIVEN, Handover
 from lab.record.store import Record
-from lab.spec.events import Restart
 
 AFTER_S = 5.0  # after the restart: the time that an objective gives a group to recover
 _LEAVING, _JOINING = "draining", "subscribed"

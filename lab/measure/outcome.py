@@ -16,9 +16,9 @@ import yaml
 
 from lab import wholefile, yamlfile
 from lab.errors import InputError
+from lab.inputs.scale import REAL, Scale
 from lab.judge.origin import Origin
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
-from lab.spec.scale import REAL, Scale
 
 FILE = Path(__file__).with_name("similarity.yaml")
 HEAD = (

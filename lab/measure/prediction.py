@@ -12,15 +12,15 @@ from lab.foresee.group import Floats, Ints
 from lab.foresee.scaler import lag_triggers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
+from lab.inputs import anchor
+from lab.inputs.events import hashed
+from lab.inputs.inputs import DRAINED
+from lab.inputs.keys import shares
+from lab.inputs.scale import METRIC_RESOLUTION_S
+from lab.inputs.scaledobject import ScaledObject
 from lab.judge.measure import Measure, detail, measure, number
 from lab.measure.calibration import Calibration
 from lab.record.store import Record
-from lab.spec import anchor
-from lab.spec.events import hashed
-from lab.spec.inputs import DRAINED
-from lab.spec.keys import shares
-from lab.spec.scale import METRIC_RESOLUTION_S
-from lab.spec.scaledobject import ScaledObject
 from lab.trial.deadlines import deadlines
 
 STEP_S = 0.05  # replicas are compared at points so far apart

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lab.errors import NoData
+from lab.inputs.inputs import PRODUCER
 from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
 from lab.record.store import Record
-from lab.spec.inputs import PRODUCER
 
 
 class Punctuality(Measure):

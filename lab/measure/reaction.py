@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from lab.errors import NoData
+from lab.inputs.policy import behavior
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity
 from lab.model.hpa import DEFAULTS
 from lab.record.store import Record
-from lab.spec.policy import behavior
 
 # In order. Each part ends with the event in its name. POLICY waits for KEDA and the HPA, and a scale compresses it.
 PARTS = (

@@ -9,13 +9,13 @@ from statistics import median
 import pandas as pd
 
 from lab.errors import NoData
+from lab.inputs.hpa_spec import HpaSpec
 from lab.judge.measure import Measure, measure
 from lab.judge.measure import number as number_of
 from lab.judge.origin import UNSCALED
 from lab.model.hpa import DEFAULTS
 from lab.model.hpa_log import Sync
 from lab.record.store import Record
-from lab.spec.hpa_spec import HpaSpec
 
 BURST = "burst"
 SETTLED = 1 / 4  # of a burst: then the backlog of its beginning is worked off

@@ -7,11 +7,11 @@ from itertools import accumulate, pairwise
 from statistics import median
 
 from lab.errors import NoData
+from lab.inputs.scaledobject import ScaledObject
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.model import hpa_log
 from lab.record.hpas import EXTERNAL, RESOURCE
 from lab.record.store import Record
-from lab.spec.scaledobject import ScaledObject
 
 Seen = tuple[float, dict[str, float]]
 

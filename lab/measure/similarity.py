@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lab.inputs.scale import Scale
 from lab.judge import samples
 from lab.judge.measure import Measure, Number
 from lab.judge.quantity import Quantity
@@ -27,7 +28,6 @@ from lab.measure.scaling_cost import scaling_cost
 from lab.measure.signal import signal
 from lab.measure.timelag import timelag
 from lab.record.store import Record
-from lab.spec.scale import Scale
 
 FAITHFUL, UNFAITHFUL, UNDECIDED, NO_DATA = "faithful", "not faithful", "undecided", "no data"
 TOLERANCE = 0.1  # as much as rounding may change a time

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 
 from lab.errors import NoData
+from lab.inputs import fidelity
 from lab.judge import gates
 from lab.judge.claim import Verdict
 from lab.judge.measure import Measure, measure, number
 from lab.record.store import Record
 from lab.record.views import FEWEST
-from lab.spec import fidelity
 
 LATE_S = 0.1  # at real time
 PART = 0.1  # of the trial's shortest time

@@ -9,17 +9,17 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, replace
 
+from lab.inputs import scaledobject
+from lab.inputs.policy import PlainHpa, Policy
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.topics import variables
+from lab.inputs.triggers.common import Reading, ScalerError
+from lab.inputs.triggers.external import PersistentLag
+from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.parsing import Trigger
 from lab.model import hpa, keda, lag
 from lab.model.lag import Partition
 from lab.model.window import UNCOMMITTED, UNCOMMITTED_S, Window
-from lab.spec import scaledobject
-from lab.spec.policy import PlainHpa, Policy
-from lab.spec.scaledobject import ScaledObject
-from lab.spec.topics import variables
-from lab.spec.triggers.common import Reading, ScalerError
-from lab.spec.triggers.external import PersistentLag
-from lab.spec.triggers.kafka import Kafka
-from lab.spec.triggers.parsing import Trigger
 
 LATER_S = 10_000.0  # more than any window, policy's period or cooldown, so every wait of one decision is over at the next
 MOST_DECISIONS = 1_000

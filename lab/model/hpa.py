@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lab.inputs.controller import LagController
+from lab.inputs.hpa_spec import Behavior, HpaSpec, Metric, Policy, Rules, parse
 from lab.model import hpa_limits, hpa_replicas
 from lab.model.hpa_limits import State
 from lab.model.hpa_replicas import Controller, External, MetricFailed, Observed, Pod, PodUsage, Usage, external
-from lab.spec.controller import LagController
-from lab.spec.hpa_spec import Behavior, HpaSpec, Metric, Policy, Rules, parse
 
 __all__ = [
     "DEFAULTS",

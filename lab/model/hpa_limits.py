@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from lab.spec.hpa_spec import Behavior, Policy, Rules
+from lab.inputs.hpa_spec import Behavior, Policy, Rules
 
 Entry = TypeVar("Entry")
 

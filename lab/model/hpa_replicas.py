@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lab.inputs.hpa_spec import DOWNSCALE_STABILIZATION_S, MAX_INT64, Metric
 from lab.model.hpa_limits import nanoseconds
-from lab.spec.hpa_spec import DOWNSCALE_STABILIZATION_S, MAX_INT64, Metric
 
 MAX_INT32 = 2**31 - 1
 MIN_INT32 = -(2**31)

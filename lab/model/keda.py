@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lab.spec.scaledobject import ScaledObject
-from lab.spec.triggers.common import Reading, ScalerError
-from lab.spec.triggers.external import External
-from lab.spec.triggers.resource import Resource
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.common import Reading, ScalerError
+from lab.inputs.triggers.external import External
+from lab.inputs.triggers.resource import Resource
 
 OWNER = "scaledobject.keda.sh/name"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lab.spec.triggers.common import Reading, ScalerError, exposed
-from lab.spec.triggers.kafka import Kafka
+from lab.inputs.triggers.common import Reading, ScalerError, exposed
+from lab.inputs.triggers.kafka import Kafka
 
 Offsets = Mapping[tuple[str, int], int]
 

@@ -19,9 +19,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
+from lab.inputs.triggers.common import Reading, ScalerError, exposed
+from lab.inputs.triggers.persistent_lag import Rule
 from lab.model.signal import Signal
-from lab.spec.triggers.common import Reading, ScalerError, exposed
-from lab.spec.triggers.persistent_lag import Rule
 
 
 class Ends:

@@ -22,11 +22,11 @@ from prometheus_client.registry import Collector
 
 from lab.errors import InputError
 from lab.flags import Flags
+from lab.inputs import settings as declarations
+from lab.inputs import topics
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.kafka.login import kafka_flags
 from lab.kafka.numbering import Numbering
-from lab.spec import settings as declarations
-from lab.spec import topics
 
 
 class Reader(Protocol):

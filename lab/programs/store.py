@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 
 from prometheus_client import Counter, Gauge
 
+from lab.inputs.consumer import SLACK_S
+from lab.inputs.store import PORT, Settings, flags, settings
 from lab.programs.telemetry import serve
-from lab.spec.consumer import SLACK_S
-from lab.spec.store import PORT, Settings, flags, settings
 
 log = logging.getLogger("lab.programs.store")
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from lab.inputs import hpa_spec
 from lab.model import hpa, hpa_log
 from lab.model.hpa import HpaSpec
 from lab.model.hpa_log import Logged, Seen, Sync, may_exist
 from lab.record.tables import Watched
-from lab.spec import hpa_spec
 
 EXTERNAL, RESOURCE = "external", "resource"
 

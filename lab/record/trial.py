@@ -19,11 +19,11 @@ from pydantic import WithJsonSchema as Documented
 from lab import wholefile
 from lab.errors import InputError
 from lab.host.machine import Machine
+from lab.inputs.anchor import Schedule
+from lab.inputs.fidelity import Compressed, CompressedLag
+from lab.inputs.inputs import Inputs
 from lab.model.baseline import Baseline
 from lab.record.seal import FILE, checksums
-from lab.spec.anchor import Schedule
-from lab.spec.fidelity import Compressed, CompressedLag
-from lab.spec.inputs import Inputs
 
 SCHEMA = 1
 RUNNING = "running"  # how a trial ended that no session has said the end of

@@ -15,6 +15,11 @@ from functools import cached_property
 import pandas as pd
 
 from lab.errors import NoData
+from lab.inputs.inputs import Inputs
+from lab.inputs.policy import Policy
+from lab.inputs.profile import BASELINE, RELIEF, Profile
+from lab.inputs.scale import Scale
+from lab.inputs.workload import DEPLOYMENT
 from lab.model import hpa_log
 from lab.model.hpa_log import Sync
 from lab.record import ages, hpas, pods, reports
@@ -23,11 +28,6 @@ from lab.record.hpas import Status
 from lab.record.pods import Change, Pod
 from lab.record.reports import Handover, Report
 from lab.record.tables import Tables
-from lab.spec.inputs import Inputs
-from lab.spec.policy import Policy
-from lab.spec.profile import BASELINE, RELIEF, Profile
-from lab.spec.scale import Scale
-from lab.spec.workload import DEPLOYMENT
 
 CONSUMER = "consumer"
 ENDED, CLOSING = "ended", "closing the record"

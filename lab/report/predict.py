@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from lab.foresee.curve import Arrivals, Curve, ages
+from lab.inputs.profile import Profile
 from lab.report import drawing
 from lab.report.drawing import ASKED, DELIVERED, DOWN, INK, QUIET, UP, WIDTH, Layer, records, styled
-from lab.spec.profile import Profile
 
 PANELS = {
     "lag": ("Lag (messages)", 190),

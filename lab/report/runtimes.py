@@ -17,13 +17,13 @@ from typing import Any
 from zlib import crc32
 
 from lab.errors import InputError, NoData
+from lab.inputs.inputs import REPLAYED, Inputs
+from lab.inputs.steps import ReplicaSteps
 from lab.measure.cores import control_plane_cpu, machine_cpu, pod_runtime_cpu
 from lab.measure.dip import dips, median_step, worst_step
 from lab.measure.overview import overview
 from lab.measure.reaction import PARTS, cold_start, reaction
 from lab.record.store import Record, opened, stored
-from lab.spec.inputs import REPLAYED, Inputs
-from lab.spec.steps import ReplicaSteps
 
 BASE = "binary"  # ratios are of the other runtime to this one
 LOST = "lost or unseen"

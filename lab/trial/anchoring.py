@@ -1,7 +1,7 @@
 """Puts the profile of a trial whose policy has a time of day on the wall clock: when, and what KEDA is told.
 
 The ScaledObject is applied last, once the group is up, because only then it is known when the profile can begin. All that is
-decided is decided by :mod:`lab.spec.anchor`.
+decided is decided by :mod:`lab.inputs.anchor`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 from lab import clock
 from lab.errors import LabFault
+from lab.inputs import anchor as anchors
+from lab.inputs.inputs import Inputs
+from lab.inputs.scaledobject import ScaledObject
 from lab.record.trial import Anchor
-from lab.spec import anchor as anchors
-from lab.spec.inputs import Inputs
-from lab.spec.scaledobject import ScaledObject
 from lab.trial.located import asks_scaler
 from lab.trial.stage import CONSUMER, Stage
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from lab.inputs import hpa_spec
+from lab.inputs.controller import LagController
+from lab.inputs.failures import Backoff
+from lab.inputs.inputs import Inputs
+from lab.inputs.policy import PlainHpa, Policy, behavior
+from lab.inputs.producer import DELIVERY_S
+from lab.inputs.scale import Scale
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers.external import PersistentLag
+from lab.inputs.triggers.parsing import Trigger
+from lab.inputs.triggers.prometheus import Prometheus
 from lab.model.hpa_replicas import Controller
 from lab.record.trial import Deadlines
-from lab.spec import hpa_spec
-from lab.spec.controller import LagController
-from lab.spec.failures import Backoff
-from lab.spec.inputs import Inputs
-from lab.spec.policy import PlainHpa, Policy, behavior
-from lab.spec.producer import DELIVERY_S
-from lab.spec.scale import Scale
-from lab.spec.scaledobject import ScaledObject
-from lab.spec.triggers.external import PersistentLag
-from lab.spec.triggers.parsing import Trigger
-from lab.spec.triggers.prometheus import Prometheus
 
 SETTLE_S = 90.0  # 10 s on a quiet machine
 END_S = 90.0  # the last pods leave, the group's last rebalances

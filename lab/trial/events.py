@@ -11,9 +11,9 @@ from kubernetes.dynamic import DynamicClient
 
 from lab import clock
 from lab.errors import LabFault
-from lab.spec.brokers import KillBroker, StartBrokers
-from lab.spec.events import Delete, Event, Grow, Kill, Pause, PauseScaling, Restart, Resume, ScaleTo
-from lab.spec.steps import Decree
+from lab.inputs.brokers import KillBroker, StartBrokers
+from lab.inputs.events import Delete, Event, Grow, Kill, Pause, PauseScaling, Restart, Resume, ScaleTo
+from lab.inputs.steps import Decree
 from lab.trial import failover, rollout, signals, stepping
 from lab.trial.stage import CONSUMER, Stage
 

@@ -11,9 +11,9 @@ from lab import paths
 from lab.cluster import Cluster
 from lab.foresee.estimate import log_bytes
 from lab.host import resources
+from lab.inputs.inputs import Inputs
 from lab.record.store import Record
 from lab.record.trial import Turn
-from lab.spec.inputs import Inputs
 from lab.trial import runner
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab.errors import InputError
-from lab.spec import store
-from lab.spec.triggers.kafka import APACHE, KAFKA
+from lab.inputs import store
+from lab.inputs.triggers.kafka import APACHE, KAFKA
 
 SCALER_PORT = 6000
 _NAMESPACE = re.compile(r'\bnamespace="[^"]*"')

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from lab import paths
+from lab.inputs import anchor, fidelity, workload
+from lab.inputs import policy as policies
+from lab.inputs import profile as profiles
+from lab.inputs import scale as scales
+from lab.inputs.inputs import Inputs
+from lab.inputs.profile import BASELINE, RELIEF
+from lab.inputs.scale import Scale
+from lab.inputs.workload import PARTITIONS, Workload
 from lab.model.baseline import baseline
-from lab.spec import anchor, fidelity, workload
-from lab.spec import policy as policies
-from lab.spec import profile as profiles
-from lab.spec import scale as scales
-from lab.spec.inputs import Inputs
-from lab.spec.profile import BASELINE, RELIEF
-from lab.spec.scale import Scale
-from lab.spec.workload import PARTITIONS, Workload
 
 PROFILE, POLICY = "step-10x", "lag"
 

@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 
 from lab import clock
 from lab.errors import LabFault
+from lab.inputs import lag_metric, objects
+from lab.inputs.topics import numbering
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
 from lab.record.store import GROUP_COLUMNS, TRANSITIONS, lines_to_parquet
-from lab.spec import lag_metric, objects
-from lab.spec.topics import numbering
 from lab.trial import samples
 from lab.trial.closing import Part
 from lab.trial.stage import GONE_S, OFFSETS_S, Stage

@@ -8,7 +8,7 @@ from typing import Any
 from kubernetes.dynamic import DynamicClient
 
 from lab import clock
-from lab.spec.events import Restart
+from lab.inputs.events import Restart
 from lab.trial.stage import CONSUMER, Stage
 
 DEADLINE_S = 120  # a StatefulSet restarts one pod after another, each some seconds

@@ -22,13 +22,13 @@ from lab import clock
 from lab.cluster import Cluster
 from lab.errors import LabFault
 from lab.host import machine
+from lab.inputs import objects
+from lab.inputs.inputs import DRAINED, Inputs
+from lab.inputs.scaledobject import ScaledObject
 from lab.model.baseline import baseline
 from lab.record import rescue, store
 from lab.record.store import Record
 from lab.record.trial import Duet, Fault, Offsets, Step, Trial, Turn
-from lab.spec import objects
-from lab.spec.inputs import DRAINED, Inputs
-from lab.spec.scaledobject import ScaledObject
 from lab.trial import anchoring, closing, syncphase
 from lab.trial.closing import Closing
 from lab.trial.events import happen

@@ -22,16 +22,16 @@ from lab.cluster import Cluster, apply
 from lab.cluster.broker import COPIES
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
+from lab.inputs import objects
+from lab.inputs.events import SIGKILL, Kill
+from lab.inputs.inputs import Inputs
+from lab.inputs.steps import Decree
+from lab.inputs.topics import numbering, variables
+from lab.inputs.workload import DEPLOYMENT
 from lab.kafka import topics
 from lab.kafka.lag import LagReader, PartitionLag
 from lab.model.baseline import baseline
 from lab.record.trial import Anchor, Offsets
-from lab.spec import objects
-from lab.spec.events import SIGKILL, Kill
-from lab.spec.inputs import Inputs
-from lab.spec.steps import Decree
-from lab.spec.topics import numbering, variables
-from lab.spec.workload import DEPLOYMENT
 from lab.trial import login
 from lab.trial.deadlines import deadlines
 from lab.trial.listen import Listener

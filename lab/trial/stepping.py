@@ -8,8 +8,8 @@ from typing import Any
 from kubernetes import client
 
 from lab import clock
-from lab.spec.steps import Decree
-from lab.spec.workload import STATEFUL_SET
+from lab.inputs.steps import Decree
+from lab.inputs.workload import STATEFUL_SET
 from lab.trial.stage import CONSUMER, Stage
 from lab.wait import until
 

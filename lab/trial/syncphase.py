@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 
 from lab import clock
-from lab.spec.inputs import Inputs
+from lab.inputs.inputs import Inputs
 from lab.trial.stage import Stage
 from lab.wait import until
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lab.errors import InputError, NoData
+from lab.inputs import duet, inputs
+from lab.inputs.inputs import Inputs
+from lab.inputs.manifests import COMMITTED, Library
+from lab.inputs.scale import Scale
+from lab.inputs.workload import Workload
 from lab.judge.runs import Runs
 from lab.record import store
 from lab.record.store import Record
 from lab.record.trial import Turn
-from lab.spec import duet, inputs
-from lab.spec.inputs import Inputs
-from lab.spec.manifests import COMMITTED, Library
-from lab.spec.scale import Scale
-from lab.spec.workload import Workload
 
 log = logging.getLogger("lab.trial")
 
@@ -66,7 +66,7 @@ class Trials:
     ) -> Record | Runs[Record]:
         """The record of this trial, which is executed at most once a session; of a repeated one all runs.
 
-        A path is a user's file. ``how`` is that of :func:`lab.spec.inputs.read`.
+        A path is a user's file. ``how`` is that of :func:`lab.inputs.inputs.read`.
         """
         plan = {"profile": profile, "policy": policy, "workload": workload, "seed": seed} | how
         runs = self.blocks({"": plan})[""]

@@ -14,8 +14,8 @@ from prometheus_api_client import PrometheusConnect
 
 from lab.cluster import Cluster, apply, keda
 from lab.errors import LabFault
+from lab.inputs import hpa_spec
 from lab.model import hpa_log
-from lab.spec import hpa_spec
 from lab.wait import until
 
 Trigger = dict[str, Any]

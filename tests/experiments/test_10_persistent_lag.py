@@ -32,6 +32,7 @@ import itertools
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, smallest, spread
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
 from lab.judge.pairs import discern, paired
@@ -45,7 +46,6 @@ from lab.measure.reasons import reasons
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from lab.measure.signal import syncs_without_metric
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light, slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("10 Persistent lag")]

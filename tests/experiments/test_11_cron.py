@@ -28,6 +28,7 @@ import allure
 import pytest
 
 from lab.errors import NoData
+from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
 from lab.judge.runs import first
@@ -36,7 +37,6 @@ from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("11 Cron")]

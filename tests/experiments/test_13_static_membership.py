@@ -27,15 +27,15 @@ import itertools
 import allure
 import pytest
 
+from lab.inputs.consumer import DYNAMIC, STATIC
+from lab.inputs.events import Kill, Restart, ScaleTo
+from lab.inputs.inputs import REPLAYED
+from lab.inputs.workload import STATEFUL_SET, Workload
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import RECOVERY_S
 from lab.judge.pairs import discern, paired
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, unaccounted, undelivered
 from lab.measure.membership import RollingRestart, rolling_restart, standstill
-from lab.spec.consumer import DYNAMIC, STATIC
-from lab.spec.events import Kill, Restart, ScaleTo
-from lab.spec.inputs import REPLAYED
-from lab.spec.workload import STATEFUL_SET, Workload
 from tests.experiments.workloads import busy
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("13 Static membership")]

@@ -39,6 +39,7 @@ import itertools
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
@@ -49,7 +50,6 @@ from lab.measure.hpa_decisions import agreement
 from lab.measure.lag import LAST, hold, peak_lag
 from lab.measure.lateness import time_behind
 from lab.measure.scaling import scale_events
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("16 Several triggers")]

@@ -42,11 +42,11 @@ import itertools
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import REACTION_S
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.reactions import reactions
 from lab.measure.scaling import scale_events
-from lab.spec.inputs import REPLAYED
 from tests.experiments.flapping import SLOW_START, report_price
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("17 Arrivals beside lag")]

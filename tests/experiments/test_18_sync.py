@@ -24,12 +24,12 @@ import itertools
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import REACTION_S
 from lab.measure.cores import control_plane_cpu
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.reactions import reactions
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.real_time, allure.epic("Scaling on lag"), allure.feature("18 Point of the sync")]

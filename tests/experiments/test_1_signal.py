@@ -34,13 +34,13 @@ import itertools
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.pairs import discern, paired
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import hold, peak_lag
 from lab.measure.pod_memory import pod_memory
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light, slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("1 Signal")]

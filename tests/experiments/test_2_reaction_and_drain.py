@@ -31,6 +31,7 @@ import itertools
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, median, smallest, spread
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
 from lab.judge.pairs import discern, paired
@@ -42,7 +43,6 @@ from lab.measure.reaction import PARTS, POLICY, cold_start, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
 from lab.report.breakdown import reaction_breakdown
-from lab.spec.inputs import REPLAYED
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.test_3_rebalance_dip import KIP_848, OTHERS, OURS
 from tests.experiments.workloads import light

@@ -35,6 +35,7 @@ import allure
 import pandas as pd
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, spread, total
 from lab.judge.bounds import DIP, RECOVERY_S, TIME_BEHIND_S
 from lab.judge.pairs import discern, paired
@@ -46,7 +47,6 @@ from lab.measure.lateness import behind
 from lab.measure.scaling_cost import ScalingCost, scaling_cost
 from lab.measure.stall import Stalls, stalls
 from lab.report.dips import dip_bars, dip_traces
-from lab.spec.inputs import REPLAYED
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import busy, slim
 

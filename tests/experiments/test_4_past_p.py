@@ -21,12 +21,12 @@ refuted by less. They are over as soon as any step: the group has its throughput
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.cost import surplus_replicas
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.scaling import plateau, scale_events
 from lab.measure.scaling_cost import SurplusRebalances, surplus_rebalances
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
 TEXT = "text 1, section 5"

@@ -44,13 +44,13 @@ import math
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import median
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.drain import drain_time
 from lab.measure.scaling import scale_events
 from lab.model.hpa import DEFAULTS
-from lab.spec.inputs import REPLAYED
 from tests.experiments.flapping import SLOW_START, TEN_BURSTS, report_price
 from tests.experiments.workloads import light, slim
 

@@ -22,12 +22,12 @@ of before the change is reached again within the trial is not claimed: 30 pods' 
 import allure
 import pytest
 
+from lab.inputs.events import Grow
+from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.rebalance import repartition
 from lab.measure.scaling_cost import ForcedRebalance, forced_rebalance
-from lab.spec.events import Grow
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("7 Repartition")]

@@ -28,6 +28,7 @@ more than a quarter: refuted by a group that is within 2 s.
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import DRAIN_OVER_BEST, TIME_BEHIND_S
 from lab.judge.measure import quantity
@@ -38,7 +39,6 @@ from lab.measure.lag import hold
 from lab.measure.lateness import time_behind
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light, slim
 
 pytestmark = [allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]

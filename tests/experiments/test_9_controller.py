@@ -22,6 +22,7 @@ import itertools
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, median
 from lab.judge.bounds import REACTION_S
 from lab.measure.cost import cost
@@ -30,7 +31,6 @@ from lab.measure.drain import drain_time
 from lab.measure.lag import hold
 from lab.measure.reaction import POLICY, reaction
 from lab.measure.scaling import scale_events
-from lab.spec.inputs import REPLAYED
 from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 from tests.experiments.workloads import light, slim
 

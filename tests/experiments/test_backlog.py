@@ -20,6 +20,7 @@ from pathlib import Path
 import allure
 import pytest
 
+from lab.inputs import workload
 from lab.judge.bounds import DRAIN_OVER_BEST, MEMORY_AN_HOUR, REACTION_S
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.drain import best_drain, drain
@@ -29,7 +30,6 @@ from lab.measure.reaction import reaction
 from lab.measure.scaling import policy_excess, scale_events
 from lab.report.breakdown import reaction_breakdown
 from lab.report.memory import memory_chart
-from lab.spec import workload
 
 PODS = Path(__file__).parents[2] / "docs" / "examples" / "backlog-pods.yaml"
 TEXT = "text 1, section 5"

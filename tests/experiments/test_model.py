@@ -22,6 +22,7 @@ is behind by more than 2 s for less time than the one it was made of. Each trial
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import median, smallest, total
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import measure
@@ -31,7 +32,6 @@ from lab.measure.hpa_decisions import agreement
 from lab.measure.lateness import behind
 from lab.measure.prediction import Comparison, compare, compare_runs
 from lab.measure.scaling import scale_events
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("The model")]

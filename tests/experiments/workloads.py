@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lab.spec.workload import Workload
+from lab.inputs.workload import Workload
 
 # 100 events/s a pod: 24 of them make 2,400 events/s. At work one uses some 20 millicores: a third of what it requests.
 LIGHT: dict[str, Any] = {"process_ms": "5-15", "concurrency": 1, "cpu_request_m": 70}

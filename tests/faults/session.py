@@ -18,9 +18,9 @@ from lab.cluster import binary
 from lab.components import build
 from lab.errors import LabFault
 from lab.host import processes, resources
+from lab.inputs import inputs, scale
+from lab.inputs.workload import Workload
 from lab.record.ledger import session
-from lab.spec import inputs, scale
-from lab.spec.workload import Workload
 from lab.trial import runner
 
 PROFILE = "{kind: steady, rate: 300, duration: 30}"  # 1 s at quick scale

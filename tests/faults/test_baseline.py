@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.inputs import REPLAYED
 from lab.measure.integrity import integrity
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.inputs import REPLAYED
 from lab.trial import runner
 from tests.experiments.workloads import slim
 

@@ -17,11 +17,11 @@ from lab.board.figures import SLACK_S
 from lab.board.panels import MARKS, PANELS
 from lab.board.source import Source, Window
 from lab.cluster.kind import install
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.inputs import REPLAYED
-from lab.spec.profile import Step
-from lab.spec.workload import Workload
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.inputs import REPLAYED
+from lab.inputs.profile import Step
+from lab.inputs.workload import Workload
 from lab.trial import runner
 
 pytestmark = pytest.mark.services

@@ -7,14 +7,14 @@ import pytest
 
 from lab import yamlfile
 from lab.errors import NoData
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.events import Delete, Pause, PauseScaling, Resume, ScaleTo
+from lab.inputs.workload import Workload
 from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.measure.scaling import scale_events
 from lab.record.ledger.reconcile import reconcile
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.events import Delete, Pause, PauseScaling, Resume, ScaleTo
-from lab.spec.workload import Workload
 from lab.trial import login, runner
 
 pytestmark = pytest.mark.services

@@ -6,12 +6,12 @@ import itertools
 import pandas as pd
 import pytest
 
+from lab.inputs import inputs, steps
+from lab.inputs import scale as scales
+from lab.inputs.duet import sides
+from lab.inputs.inputs import REPLAYED
 from lab.measure.integrity import integrity
 from lab.record.store import opened
-from lab.spec import inputs, steps
-from lab.spec import scale as scales
-from lab.spec.duet import sides
-from lab.spec.inputs import REPLAYED
 from lab.trial import runner
 from tests.experiments.workloads import slim
 

@@ -18,10 +18,10 @@ from lab import yamlfile
 from lab.cluster import apply, existing
 from lab.errors import LabFault
 from lab.host import processes, runs
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.inputs import REPLAYED
 from lab.kafka import forms
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.inputs import REPLAYED
 from lab.trial import login, runner
 from lab.wait import until
 from tests.experiments.workloads import slim

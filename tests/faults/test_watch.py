@@ -11,7 +11,7 @@ from kubernetes.client.exceptions import ApiException
 from lab.cluster import apply, controlplane
 from lab.components import build
 from lab.host import processes, resources, runs
-from lab.spec import scale as scales
+from lab.inputs import scale as scales
 from lab.trial.watch import Transitions
 
 pytestmark = pytest.mark.services

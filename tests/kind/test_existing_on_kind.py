@@ -9,9 +9,9 @@ import yaml
 
 from lab import yamlfile
 from lab.cluster import existing
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.inputs import REPLAYED
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.inputs import REPLAYED
 from lab.trial import runner
 from tests.experiments.workloads import slim
 from tests.faults.test_existing import ORDERS, TRAFFIC, context, settled, standing

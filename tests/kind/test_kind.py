@@ -16,7 +16,7 @@ from lab.cluster.images import catalog
 from lab.cluster.kind import network, state
 from lab.errors import LabFault
 from lab.host import runs
-from lab.spec import scale as scales
+from lab.inputs import scale as scales
 from lab.wait import until
 
 pytestmark = [pytest.mark.kind, allure.epic("Runtimes"), allure.feature("kind")]
@@ -31,7 +31,7 @@ sys.exit(sender.connect_ex(("{ELSEWHERE}", 9)))
 """
 SESSION = f"""
 import sys
-from lab.spec import scale
+from lab.inputs import scale
 from lab.cluster import kind
 kind.up(scale.load("quick"), name="{OTHER}")
 """

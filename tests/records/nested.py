@@ -16,7 +16,7 @@ import pytest
 
 from lab import paths
 from lab.errors import LabFault
-from lab.spec import scale as scales
+from lab.inputs import scale as scales
 from tests.records.plugin import ONE_RECORD
 
 TIMEOUT_S = 1800  # a minute or two on a quiet machine

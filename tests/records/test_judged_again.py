@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from lab import paths
+from lab.inputs import scale as scales
 from lab.record.store import Record, write_json
 from lab.report import evidenceindex, findings
-from lab.spec import scale as scales
 from tests.experiments.test_summary import EXPERIMENTS
 from tests.records import EVIDENCE, FOLDER, INDEX, VERDICTS, folders
 from tests.records import __main__ as command

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lab.inputs.inputs import Inputs
+from lab.inputs.workload import Workload
 from lab.record import store
 from lab.record.seal import FILE
-from lab.spec.inputs import Inputs
-from lab.spec.workload import Workload
 
 NAMES = {
     "lag-1500": "lag-45000",

@@ -16,8 +16,8 @@ Asserted. The invariant of delivery. The other numbers are compared and not judg
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
-from lab.spec.inputs import REPLAYED
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.scale, allure.epic("The lab itself"), allure.feature("Scale")]

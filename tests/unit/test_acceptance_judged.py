@@ -7,9 +7,9 @@ from dataclasses import astuple
 import pytest
 
 from lab import paths
+from lab.inputs import inputs
+from lab.inputs import scale as scales
 from lab.options import OWN
-from lab.spec import inputs
-from lab.spec import scale as scales
 from lab.trial.own import Own
 from tests.suite import NESTED_S, experiments
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.clock import PROCESS, Clock
+from lab.inputs.consumer import flags, settings
 from lab.programs.consumer.__main__ import Program
-from lab.spec.consumer import flags, settings
 from tests.unit.programs.consumer.messages import Message
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from lab import paths
 from lab.__main__ import COMMANDS, main
-from lab.spec import scaledobject
+from lab.inputs import scaledobject
 from tests.suite import NESTED_S, PROGRAM_S
 from tests.unit.measure.built import lags, profile, record, replicas
 

@@ -17,10 +17,10 @@ from lab.foresee.group import Consumers
 from lab.foresee.scaler import Scaler
 from lab.foresee.situation import Situation
 from lab.foresee.usage import Footprint
-from lab.spec import hpa_spec, inputs, policy, profile, scaledobject, workload
-from lab.spec import scale as scales
-from lab.spec.scale import Scale
-from lab.spec.triggers import persistent_lag as lag_scaler
+from lab.inputs import hpa_spec, inputs, policy, profile, scaledobject, workload
+from lab.inputs import scale as scales
+from lab.inputs.scale import Scale
+from lab.inputs.triggers import persistent_lag as lag_scaler
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 FILE = Path("my.yaml")

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from lab import paths
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.workload import Workload
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
 from tests.suite import NESTED_S, experiments
 
 from .measure.built import sealed

@@ -24,7 +24,7 @@ from lab.errors import InputError, LabFault
 from lab.errors import NoData
 from lab.judge.measure import quantity
 from lab.record.store import Record
-from lab.spec.scale import Scale
+from lab.inputs.scale import Scale
 
 
 class Empty(Record):

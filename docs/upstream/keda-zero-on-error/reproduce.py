@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from kubernetes import client
 
 from lab.cluster import apply, binary
-from lab.spec.scale import HPA_SYNC_S, Scale
+from lab.inputs.scale import HPA_SYNC_S, Scale
 from lab.wait import until
 
 NAMESPACE, SILENT_S = "zero-on-error", 20  # longer than KEDA waits for an answer

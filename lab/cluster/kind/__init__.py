@@ -30,7 +30,7 @@ from lab.cluster.quorum import Quorum
 from lab.components import build
 from lab.errors import LabFault
 from lab.host import processes, runs
-from lab.spec.scale import Scale
+from lab.inputs.scale import Scale
 from lab.wait import reporting
 
 log = logging.getLogger("lab.cluster")

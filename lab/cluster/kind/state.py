@@ -25,7 +25,7 @@ from lab.cluster.kind import network
 from lab.components import build, jars
 from lab.errors import LabFault
 from lab.host import identity, processes
-from lab.spec.scale import Scale
+from lab.inputs.scale import Scale
 
 MADE_HERE, PULLED = "made here", "pulled"
 POD_BOOTSTRAP = "kafka-0.kafka.kafka.svc.cluster.local:9092"

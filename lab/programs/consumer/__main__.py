@@ -18,6 +18,7 @@ from confluent_kafka import Producer
 
 from lab import clock
 from lab.errors import InputError
+from lab.inputs.consumer import FAIL, Settings, flags, settings
 from lab.kafka import deadletter
 from lab.kafka.deadletter import Reason
 from lab.programs.consumer.deaths import Deaths, Unit
@@ -27,7 +28,6 @@ from lab.programs.consumer.metrics import Metrics
 from lab.programs.consumer.poison import strike
 from lab.programs.consumer.retries import Consumed, Retries, seq_of
 from lab.programs.telemetry import Reports, process_started, serve
-from lab.spec.consumer import FAIL, Settings, flags, settings
 
 log = logging.getLogger("lab.programs.consumer")
 

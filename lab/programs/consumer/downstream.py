@@ -18,10 +18,10 @@ from operator import methodcaller
 
 from confluent_kafka import KafkaError, Producer
 
+from lab.inputs.consumer import SLACK_S, Cost
 from lab.kafka import deadletter, emitted, event
 from lab.kafka.deadletter import Reason
 from lab.programs.consumer.retries import Consumed
-from lab.spec.consumer import SLACK_S, Cost
 
 STORE_S = 10.0  # until the shared store takes a connection
 LOOK_S = 0.2  # how often a wait for the shared store looks whether it is given up
@@ -72,7 +72,7 @@ class Slots:
     """``concurrency`` slots that are busy for the batch's processing time.
 
     A pod with work to do keeps its slots busy while receipts are acknowledged and the next batch is fetched. So the time of
-    a batch that comes within :data:`lab.spec.consumer.SLACK_S` is counted from the end of the batch before it. A saturated
+    a batch that comes within :data:`lab.inputs.consumer.SLACK_S` is counted from the end of the batch before it. A saturated
     pod then processes concurrency / process-ms messages. Of the time, ``burn_percent`` is spent computing on one core, and
     the rest waits for the store.
     """

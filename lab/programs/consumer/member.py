@@ -10,9 +10,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from lab.inputs.consumer import EAGER, STATIC, STOCK, Settings
+from lab.inputs.settings import client
 from lab.programs.consumer.retries import Consumed, Numbered
-from lab.spec.consumer import EAGER, STATIC, STOCK, Settings
-from lab.spec.settings import client
 
 log = logging.getLogger("lab.programs.consumer")
 

@@ -7,9 +7,9 @@ import threading
 import zlib
 from collections.abc import Callable, Sequence
 
+from lab.inputs.consumer import CRASH, HANG, SPIN
+from lab.inputs.failures import Failures
 from lab.programs.consumer.retries import Consumed, seq_of
-from lab.spec.consumer import CRASH, HANG, SPIN
-from lab.spec.failures import Failures
 
 CODE = 70  # of a process that ends by its poison: EX_SOFTWARE of sysexits.h
 _BLOCK = bytes(65_536)  # zlib lets other threads run while it works on so many bytes: probes are still answered

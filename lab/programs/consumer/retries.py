@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from lab.inputs.failures import Backoff, Failures
 from lab.kafka import event
-from lab.spec.failures import Backoff, Failures
 
 
 class Consumed(Protocol):

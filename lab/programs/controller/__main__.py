@@ -14,13 +14,13 @@ from typing import Any
 from lab import yamlfile
 from lab.errors import InputError
 from lab.flags import Flags, whole
+from lab.inputs import controller, topics
+from lab.inputs import settings as declarations
+from lab.inputs.controller import LagController
 from lab.kafka.lag import LagReader
 from lab.kafka.login import kafka_flags
 from lab.programs.controller.loop import DeploymentScale, Loop, Metrics, Outside
 from lab.programs.telemetry import Reports, reporter, serve
-from lab.spec import controller, topics
-from lab.spec import settings as declarations
-from lab.spec.controller import LagController
 
 
 def flags() -> Flags:

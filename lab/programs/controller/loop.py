@@ -21,9 +21,9 @@ from confluent_kafka import KafkaException
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
 
 from lab.errors import LabFault
+from lab.inputs.controller import LagController
 from lab.kafka.lag import PartitionLag
 from lab.model.hpa import Decision, State, decide_on_lag
-from lab.spec.controller import LagController
 
 PATCH = "application/merge-patch+json"
 TIMEOUT_S = 5.0  # 5 ms on a quiet machine

@@ -17,6 +17,7 @@ from prometheus_client import REGISTRY
 
 from lab.errors import InputError
 from lab.flags import Flags, number, whole
+from lab.inputs.triggers.persistent_lag import cluster
 from lab.kafka.lag import GroupsReader
 from lab.kafka.login import client_settings
 from lab.programs.lagscaler import service
@@ -24,7 +25,6 @@ from lab.programs.lagscaler.metrics import Metrics, Triggers
 from lab.programs.lagscaler.registry import Registry
 from lab.programs.lagscaler.sampler import Sampler
 from lab.programs.telemetry import serve
-from lab.spec.triggers.persistent_lag import cluster
 
 log = logging.getLogger("lab.programs.lagscaler")
 HEALTH_S = 1.0  # how often gRPC's health service is updated

@@ -8,8 +8,8 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from lab.inputs.triggers.common import ScalerError
 from lab.programs.lagscaler.registry import Registry, State
-from lab.spec.triggers.common import ScalerError
 
 
 class Metrics:

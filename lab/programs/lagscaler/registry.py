@@ -13,10 +13,10 @@ from typing import Protocol, TypeVar
 from confluent_kafka import KafkaException
 
 from lab.errors import InputError
+from lab.inputs.triggers.common import ScalerError
+from lab.inputs.triggers.persistent_lag import Settings, parse
 from lab.kafka.lag import Answer, PartitionLag
 from lab.model.window import UNCOMMITTED, UNCOMMITTED_S, Ends, Lasting, Window
-from lab.spec.triggers.common import ScalerError
-from lab.spec.triggers.persistent_lag import Settings, parse
 
 Value = TypeVar("Value")
 

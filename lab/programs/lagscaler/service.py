@@ -20,11 +20,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from lab.errors import InputError
+from lab.inputs.triggers.common import ScalerError
+from lab.inputs.triggers.persistent_lag import Settings
 from lab.programs.lagscaler import externalscaler_pb2 as pb
 from lab.programs.lagscaler.metrics import Metrics
 from lab.programs.lagscaler.registry import Full, Registry, State
-from lab.spec.triggers.common import ScalerError
-from lab.spec.triggers.persistent_lag import Settings
 
 log = logging.getLogger("lab.programs.lagscaler")
 

@@ -15,12 +15,12 @@ from confluent_kafka import Producer
 from prometheus_client import start_http_server
 
 from lab.errors import InputError
+from lab.inputs import settings as declarations
+from lab.inputs.keys import Entities
+from lab.inputs.producer import Settings, flags, settings
+from lab.inputs.profile import Profile
 from lab.programs.producer.send import Contents, Ids, Payloads, Tally, configuration, replay
 from lab.programs.telemetry import Reports, process_started, reporter
-from lab.spec import settings as declarations
-from lab.spec.keys import Entities
-from lab.spec.producer import Settings, flags, settings
-from lab.spec.profile import Profile
 
 log = logging.getLogger("lab.programs.producer")
 

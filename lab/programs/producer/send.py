@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from confluent_kafka import KafkaError, Producer
 
+from lab.inputs.keys import partitions_of
+from lab.inputs.producer import DELIVERY_S
+from lab.inputs.profile import Profile
 from lab.kafka import event
 from lab.kafka.numbering import Numbering, numbering
-from lab.spec.keys import partitions_of
-from lab.spec.producer import DELIVERY_S
-from lab.spec.profile import Profile
 
 log = logging.getLogger("lab.programs.producer")
 

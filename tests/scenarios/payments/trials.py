@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lab import paths
-from lab.spec.inputs import REPLAYED
-from lab.spec.workload import Workload
+from lab.inputs.inputs import REPLAYED
+from lab.inputs.workload import Workload
 from lab.trial.trials import Trials
 
 FOLDER = paths.MANIFESTS / "payments"

@@ -10,12 +10,12 @@ from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation
+from lab.inputs import profile, scaledobject
+from lab.inputs.keys import shares
+from lab.inputs.profile import Profile
 from lab.measure.lag import Moment, moments, simulated_moments
 from lab.record.store import Record
 from lab.report.evidence import Evidence
-from lab.spec import profile, scaledobject
-from lab.spec.keys import shares
-from lab.spec.profile import Profile
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.programs.shape import rate_at
 from tests.scenarios.ride_hailing.trials import TRIPS, policy

@@ -14,7 +14,7 @@ import pytest
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.spec import scaledobject
+from lab.inputs import scaledobject
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.trials import policy
 

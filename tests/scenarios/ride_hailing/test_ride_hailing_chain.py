@@ -18,9 +18,9 @@ from dataclasses import replace
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.measure import age
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
-from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.pipeline import (
     BY_WATERMARK,

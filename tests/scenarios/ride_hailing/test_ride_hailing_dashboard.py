@@ -14,12 +14,12 @@ two cores made shorter batches.
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.measure import measure
 from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.integrity import integrity
-from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.dashboard import accuracy, staleness, uncounted
 from tests.scenarios.ride_hailing.measure.load import load, off_weight, share_of

@@ -14,6 +14,7 @@ policy. Nothing is lost or processed twice.
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
@@ -21,7 +22,6 @@ from lab.measure.integrity import integrity
 from lab.measure.reaction import PARTS, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.signal import intervals_showing
-from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.evening import last_step_to_zero
 from tests.scenarios.ride_hailing.trials import FARES, policy

@@ -20,13 +20,13 @@ until its client's queue of 4 MB is full, and by less than a tenth from then on.
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.measure import age
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import growth, moment, peak_lag
 from lab.measure.pod_memory import pod_memory
 from lab.measure.scaling import scale_events
-from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import SLOW, TABLE, foretold, report_timeline
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor, off_rows

@@ -15,12 +15,12 @@ Foretold: some 900 to 1,100 files of rows and as many others again in both phase
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import MEMORY_AN_HOUR
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.memory import memory_growth
 from lab.measure.scaling import scale_events
 from lab.report.memory import memory_chart
-from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.pipeline import (
     BY_WATERMARK,

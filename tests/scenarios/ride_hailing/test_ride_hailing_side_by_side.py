@@ -29,10 +29,10 @@ from kubernetes.dynamic import DynamicClient
 from lab import yamlfile
 from lab.cluster import apply, keda
 from lab.errors import LabFault
+from lab.inputs.inputs import REPLAYED
 from lab.judge.runs import every
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.integrity import integrity
-from lab.spec.inputs import REPLAYED
 from lab.wait import until
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.fleet import ambiguous, at_rest, conditions, pod_minutes, replicas

@@ -14,13 +14,13 @@ number. Nothing is lost or processed twice.
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
 from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import growth
 from lab.measure.scaling import scale_events
-from lab.spec.inputs import REPLAYED
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import TABLE, foretold, report_timeline, simulated
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor

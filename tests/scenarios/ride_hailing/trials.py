@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab import paths
-from lab.spec.workload import Workload
+from lab.inputs.workload import Workload
 
 MANIFESTS = paths.MANIFESTS / "ridehailing"
 # 50 ms a message and 200 messages/s a pod: ten at a time. With Kafka's own 5 s between commits such a pod would have 1,000

@@ -18,6 +18,8 @@ import allure
 import pytest
 
 from lab import paths
+from lab.inputs.events import Kill
+from lab.inputs.workload import PARTITIONS, Workload
 from lab.judge.measure import quantity
 from lab.measure.cost import cost, surplus_replicas
 from lab.measure.deadletters import dead_letters
@@ -28,8 +30,6 @@ from lab.measure.killed import killed
 from lab.measure.lag import peak_lag
 from lab.measure.membership import spread
 from lab.measure.scaling import plateau, scale_events
-from lab.spec.events import Kill
-from lab.spec.workload import PARTITIONS, Workload
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
 

@@ -16,12 +16,12 @@ apart. The control with one copy breaks just that.
 import allure
 import pytest
 
+from lab.inputs.brokers import COORDINATOR, LEADER, LOST, Brokers, KillBroker, StartBrokers
+from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import total
 from lab.measure.failover import acknowledged, failover
 from lab.measure.integrity import integrity
 from lab.measure.scaling import scale_events
-from lab.spec.brokers import COORDINATOR, LEADER, LOST, Brokers, KillBroker, StartBrokers
-from lab.spec.inputs import REPLAYED
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, WORKLOAD
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Zero loss")]

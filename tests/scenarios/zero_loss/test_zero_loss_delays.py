@@ -15,12 +15,12 @@ from dataclasses import replace
 import allure
 import pytest
 
+from lab.inputs.inputs import REPLAYED
+from lab.inputs.workload import PARTITIONS
 from lab.judge.measure import quantity
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.failures import partition_rate, retry_waits
 from lab.measure.throughput import Throughput
-from lab.spec.inputs import REPLAYED
-from lab.spec.workload import PARTITIONS
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, SHARES, WORKLOAD
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Zero loss")]

@@ -7,7 +7,7 @@ import pytest
 from lab.cluster import docker, kind
 from lab.cluster.images import debian
 from lab.errors import LabFault
-from lab.spec.scale import Scale
+from lab.inputs.scale import Scale
 
 QUICK = Scale("quick", 30, 1)
 

@@ -9,7 +9,7 @@ from kubernetes import client
 from lab import paths, yamlfile
 from lab.cluster import apply, keda
 from lab.errors import InputError, LabFault
-from lab.spec import scaledobject
+from lab.inputs import scaledobject
 from lab.wait import until
 
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}

@@ -11,9 +11,9 @@ from lab.cluster.controlplane import CLIENT_RATE, FEATURE_GATES, hpa_flags
 from lab.cluster.images import catalog, make
 from lab.cluster.kind import state
 from lab.components import build
-from lab.spec import inputs, manifests, objects
-from lab.spec import scale as scales
-from lab.spec.workload import Workload
+from lab.inputs import inputs, manifests, objects
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
 
 PINS = {
     "keda": build.KEDA,

@@ -10,10 +10,10 @@ from kubernetes import client
 from kubernetes.dynamic import DynamicClient
 
 from lab.cluster import apply
+from lab.inputs import scaledobject
+from lab.inputs.adopt import adopt
 from lab.kafka import topics
 from lab.model.keda import hpa
-from lab.spec import scaledobject
-from lab.spec.adopt import adopt
 from lab.wait import until
 from tests.unit.cluster.test_keda_admission import deployment
 

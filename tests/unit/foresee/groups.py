@@ -4,8 +4,8 @@ import numpy as np
 
 from lab import paths
 from lab.foresee.usage import Footprint
-from lab.spec import policy, scaledobject
-from lab.spec.profile import Profile, Step
+from lab.inputs import policy, scaledobject
+from lab.inputs.profile import Profile, Step
 
 P = 24
 EVEN = np.full(P, 1 / P)

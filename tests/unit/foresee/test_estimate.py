@@ -11,9 +11,9 @@ import pytest
 from lab import paths
 from lab.foresee.estimate import Estimate, estimate, log_bytes, shortage
 from lab.host.resources import LOG_BYTES
-from lab.spec import inputs, scale, workload
-from lab.spec.inputs import Inputs
-from lab.spec.workload import Workload
+from lab.inputs import inputs, scale, workload
+from lab.inputs.inputs import Inputs
+from lab.inputs.workload import Workload
 
 PODS = Path(paths.PROJECT) / "docs" / "examples" / "backlog-pods.yaml"
 

@@ -17,10 +17,10 @@ from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, Seen, assigne
 from lab.foresee.scaler import Scaler
 from lab.foresee.simulate import simulate, simulate_many
 from lab.foresee.situation import Situation
-from lab.spec import anchor, policy, scaledobject
-from lab.spec import scale as scales
-from lab.spec.profile import Profile, Step
-from lab.spec.triggers import cron
+from lab.inputs import anchor, policy, scaledobject
+from lab.inputs import scale as scales
+from lab.inputs.profile import Profile, Step
+from lab.inputs.triggers import cron
 from tests.thoroughness import examples
 from tests.unit.foresee.groups import BUSY, CPU, EVEN, P, asking, lag_150, lag_150_with, step
 

@@ -16,9 +16,9 @@ from lab.foresee.curve import Arrivals, Curve, ages, late, worst_age
 from lab.foresee.group import Consumers
 from lab.foresee.situation import Situation
 from lab.foresee.variants import Variant, with_changes
-from lab.spec import scaledobject
-from lab.spec.hpa_spec import Policy
-from lab.spec.profile import Profile, Step
+from lab.inputs import scaledobject
+from lab.inputs.hpa_spec import Policy
+from lab.inputs.profile import Profile, Step
 from tests.thoroughness import examples
 
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"

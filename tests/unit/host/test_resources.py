@@ -11,8 +11,8 @@ from lab import paths
 from lab.components import build
 from lab.errors import LabFault
 from lab.host import resources
-from lab.spec import profile
-from lab.spec import scale as scales
+from lab.inputs import profile
+from lab.inputs import scale as scales
 from lab.wait import until
 
 

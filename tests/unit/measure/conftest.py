@@ -5,11 +5,11 @@ import json
 import pandas as pd
 import pytest
 
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
 from lab.record.store import Record
 from lab.record.trial import Offsets
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.workload import Workload
 
 from . import whole
 

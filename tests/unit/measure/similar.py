@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from lab.inputs.duet import Side
 from lab.record.store import Record
 from lab.record.trial import Duet, Turn
-from lab.spec.duet import Side
 
 from . import built, whole
 from .conftest import deployment, report

@@ -5,13 +5,13 @@ import json
 import pandas as pd
 import pytest
 
+from lab.inputs.failures import Failures
 from lab.measure.deadletters import dead_letters
 from lab.measure.failures import partition_rate, retries, stalls
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.record.store import Record
 from lab.record.trial import Fault
-from lab.spec.failures import Failures
 
 from . import whole
 from .built import assigned, given_up, receipt, record

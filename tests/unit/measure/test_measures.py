@@ -6,13 +6,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from lab.inputs import policy
 from lab.measure.cost import busy_seconds, cost
 from lab.measure.drain import drain
 from lab.measure.overview import all_measures
 from lab.measure.reaction import PARTS, cold_start, reaction
 from lab.measure.scaling import scale_events
 from lab.record.store import write_json
-from lab.spec import policy
 
 from . import whole
 from .built import sealed

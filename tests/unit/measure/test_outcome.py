@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from lab.errors import InputError
+from lab.inputs import scale as scales
 from lab.judge.origin import MESSAGES, UNKNOWN, UNSCALED, Origin
 from lab.measure.outcome import FILE, Outcome, Runs, committed, read, remark
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
-from lab.spec import scale as scales
 
 QUICK, REAL = scales.load("quick"), scales.load("real")
 ROW = Row("plateau", "quick", "peak", "peak lag", "messages", 6, 2, 9e4, True, 0.02, -0.01, 0.05, 0.93, 0.1, FAITHFUL)

@@ -10,13 +10,13 @@ from lab.errors import NoData
 from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
+from lab.inputs import policy, scale, scaledobject
+from lab.inputs.profile import Profile, Step
+from lab.inputs.workload import Workload
 from lab.measure import calibration, prediction
 from lab.measure.calibration import Calibration
 from lab.measure.prediction import compare
 from lab.record.store import Record
-from lab.spec import policy, scale, scaledobject
-from lab.spec.profile import Profile, Step
-from lab.spec.workload import Workload
 
 from .built import lags, record, replicas, sealed
 from .conftest import report

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from lab.inputs.profile import Step
 from lab.measure.reading import bursts, readings
 from lab.model.hpa_log import Seen, Sync
-from lab.spec.profile import Step
 
 from .test_up_window import SPEC
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lab.inputs.scale import Scale
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity
 from lab.judge.samples import Offset
@@ -16,7 +17,6 @@ from lab.measure import similarity
 from lab.measure.lag import hold, peak_lag
 from lab.measure.reaction import Reaction
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Block, at_real_time, compare, error, figures, judge
-from lab.spec.scale import Scale
 
 from . import similar
 

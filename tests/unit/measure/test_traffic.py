@@ -5,16 +5,16 @@ import json
 import pandas as pd
 import pytest
 
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.events import Grow
+from lab.inputs.workload import Workload
 from lab.measure.drain import drain_time
 from lab.measure.lag import hold
 from lab.measure.rebalance import repartition
 from lab.measure.scaling import plateau
 from lab.record.store import Record
 from lab.record.trial import Offsets
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.events import Grow
-from lab.spec.workload import Workload
 
 from . import whole
 from .built import sealed

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
+from lab.inputs.fidelity import Compressed
 from lab.judge import gates
 from lab.judge.claim import INVALID, NO_DATA
 from lab.judge.gates import GATES, VALID
 from lab.measure.validity import Validity, judge_validity, validity
 from lab.record.trial import Deadlines
-from lab.spec.fidelity import Compressed
 from lab.trial.load import COLUMNS
 
 from .built import record, sealed

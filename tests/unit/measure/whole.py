@@ -3,10 +3,10 @@
 from dataclasses import asdict, replace
 
 from lab.host.machine import Machine
+from lab.inputs.inputs import Inputs
+from lab.inputs.workload import Workload
 from lab.model.baseline import FLOOR, Baseline
 from lab.record.trial import Offsets, Trial
-from lab.spec.inputs import Inputs
-from lab.spec.workload import Workload
 
 MACHINE = Machine("AMD EPYC", 2, 23.5, "6.1", (0.4, 0.5, 0.6))
 NAMES = {"bootstrapServersFromEnv": "BOOTSTRAP_SERVERS", "consumerGroupFromEnv": "GROUP", "topicFromEnv": "TOPIC"}

@@ -4,12 +4,12 @@ import logging
 from datetime import UTC, datetime
 
 from lab.errors import InputError
+from lab.inputs import scaledobject
+from lab.inputs.triggers import cron, parsing, prometheus
+from lab.inputs.triggers.common import Reading, ScalerError, exposed
 from lab.model import keda, lag
 from lab.model.keda import State
 from lab.model.lag import Partition
-from lab.spec import scaledobject
-from lab.spec.triggers import cron, parsing, prometheus
-from lab.spec.triggers.common import Reading, ScalerError, exposed
 from tests.thoroughness import examples
 
 log = logging.getLogger("lab.oracle")

@@ -4,9 +4,9 @@ import pytest
 import yaml
 
 from lab import paths, yamlfile
+from lab.inputs import policy, scaledobject
+from lab.inputs.scale import Scale
 from lab.model.baseline import FLOOR, baseline
-from lab.spec import policy, scaledobject
-from lab.spec.scale import Scale
 
 LASTING = {"sustainSeconds": "60", "scalerAddress": "s:6000", "lagThreshold": "4"}
 FILES = [

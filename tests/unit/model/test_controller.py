@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from lab import paths, yamlfile
 from lab.errors import InputError
+from lab.inputs import controller, policy
+from lab.inputs import scale as scales
+from lab.inputs.controller import LagController
 from lab.model import hpa, keda
 from lab.model.hpa import State, decide_on_lag
-from lab.spec import controller, policy
-from lab.spec import scale as scales
-from lab.spec.controller import LagController
 
 FOLDER = paths.MANIFESTS / "controllers"
 EVEN = yamlfile.read(FOLDER / "controller-4500.yaml")

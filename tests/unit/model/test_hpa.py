@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import InputError
+from lab.inputs import hpa_spec
 from lab.model import hpa
-from lab.spec import hpa_spec
 
 T = 100  # lagThreshold
 LAG = {"type": "External", "external": {"metric": {"name": "lag"}, "target": {"type": "AverageValue", "averageValue": str(T)}}}

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import paths
+from lab.inputs.policy import load
+from lab.inputs.scaledobject import parse
+from lab.inputs.triggers.common import Reading, ScalerError
 from lab.model import keda
 from lab.model.keda import Observation, State
-from lab.spec.policy import load
-from lab.spec.scaledobject import parse
-from lab.spec.triggers.common import Reading, ScalerError
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topicFromEnv": "TOPIC"}}
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "75"}}

@@ -142,7 +142,7 @@ def test_what_keda_refuses_is_refused_and_what_is_accepted_makes_the_same_metric
     [
         ("kafka", "lab.model.lag.capped", lambda trigger, total, partitions, lagging: (total, "")),
         ("kafka", "lab.model.lag.even_factor", lambda total, partitions, threshold: partitions),
-        ("cron", "lab.spec.triggers.cron._midnight", lambda at, zone: at + 3600),
+        ("cron", "lab.inputs.triggers.cron._midnight", lambda at, zone: at + 3600),
         ("scale", "lab.model.keda._deactivate", lambda scaled, replicas, *times: keda.Decision(0, times[-1], ("",))),
     ],
 )

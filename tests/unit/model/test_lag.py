@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.inputs.triggers.common import ScalerError
 from lab.model import lag
 from lab.model.lag import Partition
-from lab.spec.triggers.common import ScalerError
-from tests.unit.spec.written import KAFKA, one
+from tests.unit.inputs.written import KAFKA, one
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import subprocess
 from types import SimpleNamespace
 
 from lab import paths
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.manifests import Library
-from lab.spec.workload import Workload
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.manifests import Library
+from lab.inputs.workload import Workload
 from tests.records import FOLDER
 
 COMMITTED = FOLDER / "records" / "plateau-lag-150-aefb63be"
@@ -31,7 +31,7 @@ Hypothesis. The record is read.
 import pytest
 
 from lab.judge.quantity import Quantity
-from lab.spec.workload import Workload
+from lab.inputs.workload import Workload
 
 
 @pytest.mark.spike

@@ -7,11 +7,11 @@ import pytest
 
 from lab import paths
 from lab.errors import InputError
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.manifests import Library
+from lab.inputs.workload import Workload
 from lab.plugin import MARKERS
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.manifests import Library
-from lab.spec.workload import Workload
 
 from . import project
 

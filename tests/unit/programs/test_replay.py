@@ -6,11 +6,11 @@ import time
 import pytest
 from confluent_kafka import Producer
 
+from lab.inputs.keys import Entities, partitions_of
+from lab.inputs.profile import build
 from lab.kafka import event
 from lab.kafka.numbering import Numbering
 from lab.programs.producer.send import Payloads, Tally, configuration, replay
-from lab.spec.keys import Entities, partitions_of
-from lab.spec.profile import build
 
 ONE = {
     "kind": "steps",

@@ -8,10 +8,10 @@ import pytest
 
 from lab import paths
 from lab.errors import InputError
+from lab.inputs.anchor import Schedule
+from lab.inputs.inputs import Inputs
 from lab.record import seal, trial
 from lab.record.trial import Anchor, Deadlines, Duet, Fault, Offsets, Step, Turn, WatchGap
-from lab.spec.anchor import Schedule
-from lab.spec.inputs import Inputs
 from tests.unit.measure import whole
 
 SCHEMA = paths.PROJECT / "lab" / "record" / "trial.schema.json"

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from lab.inputs import inputs
+from lab.inputs import scale as scales
 from lab.report.durations import PARTS, duration_table, runs
-from lab.spec import inputs
-from lab.spec import scale as scales
 from tests.experiments.workloads import slim
 from tests.unit.measure import whole
 

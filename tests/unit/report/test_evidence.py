@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from lab.errors import Breach
+from lab.inputs.scale import Scale
 from lab.judge.quantity import Quantity, Undecided
 from lab.judge.runs import Runs
 from lab.report import evidence
 from lab.report.evidence import Evidence
 from lab.report.session import Session
-from lab.spec.scale import Scale
 
 FEW = Undecided("difference", "s", None, "1 pair: a difference is claimed from 6 on")
 

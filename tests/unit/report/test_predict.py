@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from lab.foresee.curve import Curve
+from lab.inputs.profile import Profile, Step
 from lab.report import drawing, predict
-from lab.spec.profile import Profile, Step
 
 PROFILE = Profile((Step(0, 10, "baseline"), Step(60, 100, "spike"), Step(120, 10, "drain")), 180)
 

@@ -7,10 +7,10 @@ import pytest
 
 from lab import clock
 from lab.errors import LabFault
+from lab.inputs import duet, inputs
+from lab.inputs import scale as scales
+from lab.inputs.anchor import MINUTE_S, PRODUCER_S, lead_s
 from lab.record.trial import Deadlines
-from lab.spec import duet, inputs
-from lab.spec import scale as scales
-from lab.spec.anchor import MINUTE_S, PRODUCER_S, lead_s
 from lab.trial import anchoring, runner
 from lab.trial.deadlines import deadlines
 from lab.trial.stage import Stage

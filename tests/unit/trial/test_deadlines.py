@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from lab import paths
+from lab.inputs import inputs
+from lab.inputs import policy as policies
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
 from lab.programs.producer.send import configuration
-from lab.spec import inputs
-from lab.spec import policy as policies
-from lab.spec import scale as scales
-from lab.spec.workload import Workload
 from lab.trial.deadlines import END_S, deadlines
 
 QUICK, FULL = scales.load("quick"), scales.load("full")

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from lab.errors import LabFault
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.duet import sides
 from lab.record.store import opened
 from lab.record.trial import Deadlines, Turn
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.duet import sides
 from lab.trial import runner
 from lab.trial.closing import Closing, Part, close
 from lab.trial.parts import _concerns

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from lab.errors import LabFault
-from lab.spec.events import Event, Kill, Pause, Resume
+from lab.inputs.events import Event, Kill, Pause, Resume
 from lab.trial.events import happen, perform
 from lab.trial.stage import Stage
 from lab.wait import until

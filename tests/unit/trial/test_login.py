@@ -6,11 +6,11 @@ import pytest
 
 from lab import paths, yamlfile
 from lab.cluster.images import catalog
+from lab.inputs import inputs, objects
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
 from lab.kafka import forms
 from lab.kafka import login as logins
-from lab.spec import inputs, objects
-from lab.spec import scale as scales
-from lab.spec.workload import Workload
 from lab.trial import login
 
 SETTINGS = logins.new()

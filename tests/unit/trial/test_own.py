@@ -10,9 +10,9 @@ import yaml
 
 from lab import paths
 from lab.errors import InputError
-from lab.spec import inputs, workload
-from lab.spec import scale as scales
-from lab.spec.workload import Workload
+from lab.inputs import inputs, workload
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
 from lab.trial import own
 from lab.trial.own import Own
 from tests.suite import experiments

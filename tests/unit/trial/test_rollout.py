@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab.spec.events import Restart
-from lab.spec.workload import DEPLOYMENT, STATEFUL_SET
+from lab.inputs.events import Restart
+from lab.inputs.workload import DEPLOYMENT, STATEFUL_SET
 from lab.trial import rollout
 from lab.trial.events import perform
 

@@ -8,14 +8,14 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from lab.errors import LabFault, NoData
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.events import Context, Grow, Kill, schedule
+from lab.inputs.profile import Profile, Step
+from lab.inputs.workload import Workload
 from lab.kafka.lag import PartitionLag
 from lab.record.store import opened
 from lab.record.trial import Deadlines, Offsets
-from lab.spec import inputs
-from lab.spec import scale as scales
-from lab.spec.events import Context, Grow, Kill, schedule
-from lab.spec.profile import Profile, Step
-from lab.spec.workload import Workload
 from lab.trial import runner, syncphase
 from lab.trial.deadlines import deadlines
 from lab.trial.stage import Stage

@@ -3,8 +3,8 @@
 import pytest
 
 from lab.errors import LabFault
+from lab.inputs import scale as scales
 from lab.record import store
-from lab.spec import scale as scales
 from lab.trial.trials import Trials, resumed
 from tests.scale.test_scale import PROFILES, plan
 

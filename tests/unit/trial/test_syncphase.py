@@ -7,8 +7,8 @@ import pytest
 
 from lab import clock
 from lab.errors import LabFault
-from lab.spec import duet, inputs
-from lab.spec import scale as scales
+from lab.inputs import duet, inputs
+from lab.inputs import scale as scales
 from lab.trial import syncphase
 from tests.experiments.workloads import light
 

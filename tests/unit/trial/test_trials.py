@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from lab.errors import InputError, LabFault
+from lab.inputs import duet
+from lab.inputs import scale as scales
 from lab.judge.runs import Runs
 from lab.record import store
 from lab.record.store import Record
-from lab.spec import duet
-from lab.spec import scale as scales
 from lab.trial.trials import Trials, resumed, stored, stored_rate
 from tests.experiments.workloads import slim
 from tests.unit.measure import whole

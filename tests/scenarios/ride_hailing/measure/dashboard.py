@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from lab.errors import NoData
+from lab.inputs.profile import BASELINE
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.record.store import Record
-from lab.spec.profile import BASELINE
 
 EVERY_S = 0.25  # accuracy is looked at so often
 LAST_S = 5.0  # a trial may end before the events of its last seconds are in the table: they are not judged

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from statistics import mean
 
 from lab.errors import NoData, known
+from lab.inputs import hpa_spec
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.model import hpa
 from lab.record.hpas import Condition
 from lab.record.store import Record
-from lab.spec import hpa_spec
 
 AMBIGUOUS = "AmbiguousSelector"  # two HPAs claim the same pods
 

@@ -18,8 +18,8 @@ import gevent
 from locust import FastHttpUser, LoadTestShape, between, constant, events, task
 from locust.exception import StopUser
 
+from lab.inputs.profile import build
 from lab.programs.producer.send import Tally
-from lab.spec.profile import build
 from tests.scenarios.ride_hailing.programs.addresses import LOOK_S, Follower
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, WEIGHTS, City
 from tests.scenarios.ride_hailing.programs.message import SEQ

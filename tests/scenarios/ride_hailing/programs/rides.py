@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lab.inputs.producer import Settings
+from lab.inputs.profile import Profile
 from lab.programs.producer.__main__ import main
 from lab.programs.producer.send import Contents, Ids
-from lab.spec.producer import Settings
-from lab.spec.profile import Profile
 from tests.scenarios.ride_hailing.programs.surge import Rides
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
-from lab.spec.profile import Profile
+from lab.inputs.profile import Profile
 
 THINK_S = (0.05, 0.2)  # the text's wait_time
 CYCLE_S = sum(THINK_S) / 2  # of a user whose answers take no time

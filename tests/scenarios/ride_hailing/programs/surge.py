@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lab.inputs.profile import Profile
 from lab.kafka import event
-from lab.spec.profile import Profile
 
 REQUEST, DRIVER, TRIP = KINDS = ("ride-request", "driver-location", "trip-complete")
 DEMANDS = (0.1, 0.5, 0.9)  # the share of a zone's requests

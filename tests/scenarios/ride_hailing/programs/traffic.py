@@ -24,9 +24,9 @@ from confluent_kafka import Producer
 from lab import yamlfile
 from lab.errors import InputError, LabFault
 from lab.flags import Flags, choice, number, whole
+from lab.inputs.profile import Profile, build
 from lab.kafka.login import kafka_flags
 from lab.programs.telemetry import Reports, process_started, reporter
-from lab.spec.profile import Profile, build
 from tests.scenarios.ride_hailing.programs.addresses import Follower
 from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, users_at
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.inputs.consumer import Cost
 from lab.programs.consumer.downstream import Slots, summarize
-from lab.spec.consumer import Cost
 
 from .messages import Message
 

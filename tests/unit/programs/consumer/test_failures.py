@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.spec.failures import Failures, Place, mixed
+from lab.inputs.failures import Failures, Place, mixed
 
 MANY = 200_000
 SEQS = np.arange(MANY, dtype=np.uint64)

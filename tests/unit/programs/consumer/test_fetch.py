@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from lab.inputs.consumer import flags, settings
 from lab.kafka import topics
 from lab.programs.consumer.member import LEAN, configuration
-from lab.spec.consumer import flags, settings
 
 pytestmark = pytest.mark.services
 PARTITIONS, EACH, BYTES = 8, 300, 10_000  # 24 MB, of which the queue holds 4

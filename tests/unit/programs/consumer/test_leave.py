@@ -8,9 +8,9 @@ import uuid
 import pytest
 from confluent_kafka import Consumer
 
+from lab.inputs.consumer import flags, settings
 from lab.kafka import topics
 from lab.programs.consumer.member import Member
-from lab.spec.consumer import flags, settings
 from lab.wait import until
 
 pytestmark = pytest.mark.services

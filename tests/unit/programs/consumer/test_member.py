@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import TopicPartition
 
+from lab.inputs.consumer import flags, settings
 from lab.programs.consumer import member as members
 from lab.programs.consumer.member import Member, configuration
-from lab.spec.consumer import flags, settings
 
 CLIENT = SimpleNamespace(incremental_assign=lambda parts: None, incremental_unassign=lambda parts: None)
 PARTS = [TopicPartition("events", 0), TopicPartition("events", 1)]

@@ -12,12 +12,12 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from lab.inputs import topics as spec_topics
+from lab.inputs.failures import Failures
 from lab.kafka import deadletter, emitted, event, topics
 from lab.kafka.lag import LagReader
 from lab.kafka.numbering import Numbering
 from lab.programs.deadletters import COPY, WAITING, DeadLetters, states
-from lab.spec import topics as spec_topics
-from lab.spec.failures import Failures
 from lab.wait import until
 
 pytestmark = pytest.mark.services

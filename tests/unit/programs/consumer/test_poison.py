@@ -8,9 +8,9 @@ import sys
 import psutil
 import pytest
 
+from lab.inputs.consumer import FAIL, POISON_MODES
+from lab.inputs.failures import Failures, Place
 from lab.programs.consumer.poison import CODE, MODES, strike
-from lab.spec.consumer import FAIL, POISON_MODES
-from lab.spec.failures import Failures, Place
 from lab.wait import until
 
 from .messages import Message

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.inputs.failures import Backoff, Failures, Place
 from lab.programs.consumer.retries import Retries
-from lab.spec.failures import Backoff, Failures, Place
 
 from .messages import Message
 

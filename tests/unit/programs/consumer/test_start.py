@@ -6,8 +6,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from lab import clock
+from lab.inputs.consumer import flags, settings
 from lab.programs.consumer import __main__ as main
-from lab.spec.consumer import flags, settings
 
 
 @pytest.fixture

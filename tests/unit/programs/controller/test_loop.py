@@ -20,9 +20,9 @@ from lab import paths
 from lab.cluster.certs import Authority
 from lab.errors import LabFault
 from lab.host import processes
+from lab.inputs import policy
 from lab.kafka.lag import PartitionLag
 from lab.programs.controller.loop import PATCH, DeploymentScale, Loop, Metrics, Outside
-from lab.spec import policy
 
 POLICY = policy.load(paths.MANIFESTS / "controllers" / "controller-4500.yaml")
 KAFKA_DOWN, NO_SCALE, NO_PATCH, FINE = "kafka", "scale", "patch", "fine"

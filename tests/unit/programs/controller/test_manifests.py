@@ -11,12 +11,12 @@ import yaml
 from lab import paths, yamlfile
 from lab.cluster import fit
 from lab.cluster.images import catalog, make
+from lab.inputs import controller, inputs, objects
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.record.store import Record
-from lab.spec import controller, inputs, objects
-from lab.spec import scale as scales
-from lab.spec.workload import Workload
 from tests.unit.measure import whole
 
 COMMITTED = sorted(file.stem for file in (paths.MANIFESTS / "controllers").glob("*.yaml"))

@@ -1,12 +1,12 @@
 """The committed manifests: a pod the process node takes, and a ScaledObject that both the lab and the scaler read."""
 
 from lab import paths, yamlfile
+from lab.inputs import scaledobject
+from lab.inputs.triggers import persistent_lag
+from lab.inputs.triggers.external import External
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.programs.lagscaler.__main__ import flags
-from lab.spec import scaledobject
-from lab.spec.triggers import persistent_lag
-from lab.spec.triggers.external import External
 
 FOLDER = paths.MANIFESTS / "lagscaler"
 OBJECTS = {item["kind"]: item for item in yamlfile.documents(FOLDER / "lag-scaler.yaml")}

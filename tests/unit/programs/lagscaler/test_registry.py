@@ -3,8 +3,8 @@
 import pytest
 
 from lab.errors import InputError
+from lab.inputs.triggers.common import ScalerError
 from lab.programs.lagscaler.registry import Full
-from lab.spec.triggers.common import ScalerError
 from tests.unit.programs.lagscaler.fakes import Scaled
 
 

@@ -3,9 +3,9 @@
 import pytest
 from confluent_kafka import KafkaError
 
+from lab.inputs.triggers.common import ScalerError
 from lab.kafka.lag import PartitionLag
 from lab.programs.lagscaler.sampler import Sampler
-from lab.spec.triggers.common import ScalerError
 from tests.unit.programs.lagscaler.fakes import METADATA, Scaled, error
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.inputs.triggers.persistent_lag import Rule
 from lab.model.window import Window
-from lab.spec.triggers.persistent_lag import Rule
 
 INTERVAL, SUSTAIN, THRESHOLD = 10, 120, 100
 

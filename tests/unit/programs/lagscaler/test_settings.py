@@ -3,8 +3,8 @@
 import pytest
 
 from lab.errors import InputError
-from lab.spec.triggers import external
-from lab.spec.triggers.persistent_lag import Rule, Source, parse
+from lab.inputs.triggers import external
+from lab.inputs.triggers.persistent_lag import Rule, Source, parse
 
 GIVEN = {
     "scalerAddress": "lag-scaler:6000",

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from lab.inputs.triggers.common import ScalerError
+from lab.inputs.triggers.persistent_lag import Rule
 from lab.model.signal import Signal
 from lab.model.window import Window
-from lab.spec.triggers.common import ScalerError
-from lab.spec.triggers.persistent_lag import Rule
 
 INTERVAL, SIZE, SUSTAIN = 10, 30, 120
 

@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from lab.cluster import apply, keda
 from lab.cluster.certs import Authority
 from lab.errors import LabFault
+from lab.inputs import hpa_spec
 from lab.kafka import topics
-from lab.spec import hpa_spec
 from lab.wait import until
 from tests.unit.programs.lagscaler.client import Client
 from tests.unit.programs.lagscaler.names import named

@@ -7,13 +7,13 @@ import pytest
 
 from lab import paths, yamlfile
 from lab.errors import InputError
+from lab.inputs import inputs, manifests, objects, scaledobject
+from lab.inputs import scale as scales
+from lab.inputs.adopt import adopt
+from lab.inputs.workload import Workload
 from lab.kubelet.podspec import Images
 from lab.kubelet.refusal import refusals
 from lab.model import lag
-from lab.spec import inputs, manifests, objects, scaledobject
-from lab.spec import scale as scales
-from lab.spec.adopt import adopt
-from lab.spec.workload import Workload
 from tests.scenarios.ride_hailing.programs import service
 
 FOLDER = paths.MANIFESTS / "ridehailing"

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import paths
+from lab.inputs import profile
+from lab.inputs.profile import Profile, Step
 from lab.model import hpa
 from lab.model.hpa import HpaSpec, Metric
-from lab.spec import profile
-from lab.spec.profile import Profile, Step
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import foretold, simulated
 from tests.scenarios.ride_hailing.programs import traffic

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import paths
+from lab.inputs import profile
 from lab.kafka import event
-from lab.spec import profile
 from tests.scenarios.ride_hailing.programs import surge
 from tests.scenarios.ride_hailing.programs.dashboard import Board
 from tests.scenarios.ride_hailing.programs.rides import Taken

@@ -1,0 +1,150 @@
+"""A user's own ScaledObject in a trial: what ties it to their cluster is replaced by what ties it to the lab's.
+
+Replaced are the scale target, the triggers' servers, group and topic as far as they name them (plain or FromEnv), how they log
+in (authenticationRef and :mod:`lab.inputs.triggers.common`), the namespace, and what only an API server, kubectl or KEDA
+writes. Everything else stays as it was written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches
+are what is on trial. Where a scaler or a Prometheus is, and the login to Kafka, a trial says when it applies the object
+(:mod:`lab.trial.located`).
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from lab.errors import InputError
+from lab.inputs import scaledobject
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.topics import variables
+from lab.inputs.triggers import common, topics
+from lab.inputs.triggers.common import without_login
+from lab.inputs.triggers.external import External, PersistentLag
+from lab.inputs.triggers.kafka import Kafka
+
+TARGET = {"name": "consumer"}
+LOGIN = "a TriggerAuthentication of its own, where the brokers of the trial ask for a login"
+_PAUSES = ("autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused")
+_NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP"}
+_ONE = {"bootstrapServers": "Kafka cluster", "consumerGroup": "consumer group"}
+LAG = ("kafka", "apache-kafka", "external")
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object again, as it was
+_OWNER = "scaledobject.keda.sh/name"  # KEDA's own label
+_WRITTEN = (  # as `kubectl get -o yaml` prints them; an owner that is not there would have the object collected
+    "creationTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A field of the user's file, what stood there, and what a trial has instead (None: nothing)."""
+
+    field: str
+    theirs: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.theirs!r} -> {'(nothing)' if self.ours is None else repr(self.ours)}"
+
+
+def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Replaced, ...]]:
+    """The ScaledObject as the lab can run it with ``count`` topics, and what was replaced in it; ``theirs`` is left alone.
+
+    The group's topics become the lab's, as :mod:`lab.inputs.triggers.topics` says. Raises :class:`InputError` for one that no
+    trial can begin with: no trigger on a group's lag, no name, more topics than there are, or paused.
+    """
+    _check(theirs, count)
+    content = copy.deepcopy(theirs.content)
+    found: list[Replaced] = []
+
+    def take(place: dict[str, Any], field: str, prefix: str, ours: Any = None) -> None:
+        if field in place:
+            found.append(Replaced(f"{prefix}{field}", common.printable(field, place.pop(field)), ours))
+
+    metadata = content["metadata"]
+    take(metadata, "namespace", "metadata.")
+    for place, field, prefix in (*((metadata, field, "metadata.") for field in _WRITTEN), (content, "status", "")):
+        if place.pop(field, None) is not None:
+            found.append(Replaced(f"{prefix}{field}", "what an API server wrote", None))
+    for block, field in (("annotations", _APPLIED), ("labels", _OWNER)):
+        if (metadata.get(block) or {}).pop(field, None) is not None:
+            found.append(Replaced(f"metadata.{block}.{field}", "what kubectl or KEDA wrote", None))
+            if not metadata[block]:
+                del metadata[block]
+    spec = content["spec"]
+    (spec.get("advanced") or {}).pop("scalingModifiers", None)  # it is empty, and KEDA writes it again
+    if spec["scaleTargetRef"] != TARGET:
+        take(spec, "scaleTargetRef", "spec.", TARGET)
+        spec["scaleTargetRef"] = dict(TARGET)
+    topic_places = topics.places(theirs.triggers)
+    for index, (trigger, read, topic) in enumerate(zip(spec["triggers"], theirs.triggers, topic_places, strict=True)):
+        prefix = f"spec.triggers[{index}]."
+        take(trigger, "authenticationRef", prefix, LOGIN if isinstance(read, Kafka) else None)
+        metadata, prefix = trigger["metadata"], f"{prefix}metadata."
+        for field in common.LOGIN_FIELDS:
+            take(metadata, field, prefix, LOGIN if isinstance(read, Kafka) else None)
+        address = metadata.get("serverAddress", "")
+        if (bare := without_login(address)) != address:  # it may hold a password, which no record may keep
+            take(metadata | {"serverAddress": "an address with a login"}, "serverAddress", prefix, bare)
+            metadata["serverAddress"] = bare
+        if not isinstance(read, Kafka | External):
+            continue
+        names = _NAMES if topic is None else _NAMES | {"topic": variables(count)[topic]}
+        for field, variable in names.items():
+            literal, named = metadata.get(field, ""), metadata.get(f"{field}FromEnv", "")
+            if (literal or named) and (literal, named) != ("", variable):
+                take(metadata, field, prefix, f"{field}FromEnv: {variable}")
+                take(metadata, f"{field}FromEnv", prefix, variable)
+                metadata[f"{field}FromEnv"] = variable
+    return scaledobject.parse(content, theirs.where), tuple(found)
+
+
+def _check(theirs: ScaledObject, count: int) -> None:
+    where = theirs.where
+    name = theirs.content["metadata"].get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(where, "metadata.name", name, "a name as Kubernetes takes it")
+    if theirs.switches.paused:
+        annotations = theirs.content["metadata"]["annotations"]
+        field = next(key for key in _PAUSES if key in annotations)
+        allowed = "none: a paused ScaledObject decides nothing"
+        raise InputError(where, f"metadata.annotations.{field}", annotations[field], allowed)
+    if theirs.idle_replicas is not None:
+        raise InputError(where, "spec.idleReplicaCount", theirs.idle_replicas, "none: a trial begins at a floor of consumers")
+    written = theirs.content["spec"]["triggers"]
+    for index, trigger in enumerate(theirs.triggers):
+        if isinstance(trigger, External) and not isinstance(trigger, PersistentLag):
+            allowed = "the persistent-lag scaler's metadata, with sustainSeconds: the lab runs no other service"
+            raise InputError(where, f"spec.triggers[{index}].metadata", "another service's", allowed)
+    if not any(isinstance(trigger, Kafka | External) for trigger in theirs.triggers):
+        types = [trigger["type"] for trigger in written]
+        raise InputError(where, "spec.triggers", types, f"one at least on a group's lag: {', '.join(LAG)}")
+    for field in _ONE:
+        _same(theirs, field)
+    topics.check(theirs.triggers, count, where)
+
+
+def _same(theirs: ScaledObject, field: str) -> None:
+    """Refuse a second cluster or group: a trial has one of each, so both triggers would read the same lag."""
+    first: tuple[int, frozenset[str]] | None = None
+    for index, trigger in enumerate(theirs.content["spec"]["triggers"]):
+        metadata = trigger["metadata"]
+        literal, variable = (metadata.get(key, "").strip() for key in (field, f"{field}FromEnv"))
+        names = frozenset(part.strip() for part in literal.split(",")) if literal else frozenset({f"${variable}"})
+        if trigger["type"] not in LAG or not (literal or variable):
+            continue
+        if first is None:
+            first = index, names
+        elif names.isdisjoint(first[1]):
+            written = field if literal else f"{field}FromEnv"
+            allowed = f"the one of spec.triggers[{first[0]}], {', '.join(sorted(first[1]))}: a trial has one {_ONE[field]}"
+            raise InputError(theirs.where, f"spec.triggers[{index}].metadata.{written}", literal or variable, allowed)

@@ -1,0 +1,221 @@
+"""The anchor of a trial whose policy has a time of day: KEDA's cron beside times that a scale divides. Pure.
+
+KEDA opens and closes a cron window at a full minute of the wall clock, and no trial moves that clock. The profile says at which
+time of day it begins (``begins_at``). A trial starts it at such a moment that the first window opens at a full minute, as far
+into the profile as the scale makes of it. The schedules that are written to the cluster are the minutes of that day, in UTC.
+The distance of every other start and end from the first start is divided too, and must come to whole minutes.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from lab.errors import InputError
+from lab.inputs import scaledobject
+from lab.inputs.fidelity import TOLERANCE, Compressed
+from lab.inputs.policy import Policy
+from lab.inputs.profile import Profile
+from lab.inputs.scale import Scale
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.triggers import cron
+from lab.inputs.triggers.cron import Cron
+
+MINUTE_S = 60
+TAKEN_S = 20.0  # until KEDA has taken a new ScaledObject and its HPA has synced, over two syncs; 5 s on a quiet machine
+PRODUCER_S = 10.0  # until the producer's pod is up
+ZONE = "Etc/UTC"
+NEEDED = 'the time of day at which the profile begins, such as "2026-01-15T07:50:00+01:00": the policy has a cron trigger'
+
+
+@dataclass(frozen=True)
+class Window:
+    """The window of the cron trigger at ``index``, from ``start_s`` to ``end_s``, s after the profile's start."""
+
+    index: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A ``field`` of a cron trigger as the policy's file has it, and as a trial applied it."""
+
+    field: str
+    written: str
+    applied: str
+
+
+def crons(policy: Policy) -> tuple[tuple[int, Cron], ...]:
+    """The cron triggers of ``policy``, each with its index."""
+    if not isinstance(policy, ScaledObject):
+        return ()
+    return tuple((index, one) for index, one in enumerate(policy.triggers) if isinstance(one, Cron))
+
+
+def lead_s(scale: Scale) -> float:
+    """The least time from where the group is up until the profile may begin, s."""
+    return TAKEN_S + 2 * scale.hpa_sync_s + PRODUCER_S
+
+
+def require_begin(policy: Policy, profile: Profile, where: object) -> None:
+    """Raise :class:`InputError` where ``policy`` has a time of day and ``profile``, whose file is ``where``, has none."""
+    if crons(policy) and profile.begins_at is None:
+        raise InputError(where, "begins_at", None, NEEDED)
+
+
+def windows(policy: Policy, begins_at: datetime | None) -> tuple[Window, ...]:
+    """The window of each cron trigger that opens first after ``begins_at``, at real time; none without a cron trigger.
+
+    Raises :class:`InputError` for a schedule that never comes due, a window that is open at the start, and for a second start
+    before the end, of which KEDA would take the last alone.
+    """
+    if begins_at is None:
+        return ()
+    return tuple(_window(policy, index, trigger, begins_at)[0] for index, trigger in crons(policy))
+
+
+def at_scale(written: Sequence[Window], time: float) -> tuple[Window, ...]:
+    """The windows in a trial that divides times by ``time``: each start and end comes whole minutes after the first start."""
+    if not written:
+        return ()
+    first = min(one.start_s for one in written)
+
+    def applied(seconds: float) -> float:
+        return first / time + MINUTE_S * round((seconds - first) / time / MINUTE_S)
+
+    return tuple(Window(one.index, applied(one.start_s), applied(one.end_s)) for one in written)
+
+
+def check(
+    policy: Policy, profile: Profile, scale: Scale, file: object, profile_file: object, others: Iterable[Scale] = ()
+) -> tuple[Compressed, ...]:
+    """Each start and end of a cron window of ``policy``, in s after the start of ``profile``, as written and as applied.
+
+    ``profile`` is at real time. Raises :class:`InputError` for windows that a trial can't hold or that ``scale`` changes by too
+    much; the error names those of the ``others`` at which they fit.
+    """
+    if not crons(policy):
+        return ()
+    require_begin(policy, profile, profile_file)
+    if profile.real_time and scale.time != 1:
+        raise InputError(profile_file, "real_time", True, "false beside a cron trigger, or --scale real")
+    assert profile.begins_at is not None
+    for index, trigger in crons(policy):
+        again = _window(policy, index, trigger, profile.begins_at)[1]
+        if again < profile.duration:
+            allowed = f"a window that opens once in the {profile.duration:g} s of the profile: it opens again after {again:g} s"
+            raise InputError(file, f"spec.triggers[{index}].metadata.start", trigger.start, allowed)
+    written = windows(policy, profile.begins_at)
+    for field, value, allowed in _wrong(policy, written, scale):
+        names = [other.name for other in others if not any(True for _ in _wrong(policy, written, other))]
+        instead = f"; or --scale {' or '.join(names)}" if names else ""
+        raise InputError(file, field, value, allowed + instead)
+    return times(written, scale)
+
+
+def times(written: Sequence[Window], scale: Scale) -> tuple[Compressed, ...]:
+    """Each start and end of ``written`` beside what ``scale`` makes of it, s after the profile's start."""
+    return tuple(
+        Compressed(f"spec.triggers[{one.index}].metadata.{name}", getattr(one, f"{name}_s"), getattr(other, f"{name}_s"))
+        for one, other in zip(written, at_scale(written, scale.time), strict=True)
+        for name in ("start", "end")
+    )
+
+
+def is_faithful(policy: Policy, profile: Profile, scale: Scale) -> bool:
+    """Whether ``scale`` keeps the windows of ``policy``. Raises :class:`InputError` for those that no trial can hold."""
+    return not any(True for _ in _wrong(policy, windows(policy, profile.begins_at), scale))
+
+
+def start_after(earliest: float, applied: Sequence[Window]) -> float:
+    """The first moment from ``earliest`` on (epoch s) from which a profile has its first window open at a full minute."""
+    first = min(one.start_s for one in applied)
+    return math.ceil((earliest + first) / MINUTE_S) * MINUTE_S - first
+
+
+def with_schedules(policy: ScaledObject, applied: Sequence[Window], start: float) -> ScaledObject:
+    """``policy`` with the schedules of its cron triggers as they are for a profile that begins at ``start`` (epoch s)."""
+    content = copy.deepcopy(policy.content)
+    for one in applied:
+        opens, closes = _expression(start + one.start_s, opens=True), _expression(start + one.end_s)
+        content["spec"]["triggers"][one.index]["metadata"] |= {"timezone": ZONE, "start": opens, "end": closes}
+    return scaledobject.parse(content, policy.where)
+
+
+def schedules(policy: ScaledObject, applied: ScaledObject) -> tuple[Schedule, ...]:
+    """What the cron triggers of ``policy`` say, beside what they say in ``applied``."""
+    pairs = ((index, policy.triggers[index], other) for index, other in crons(applied))
+    return tuple(
+        Schedule(
+            f"spec.triggers[{index}].metadata.{name}", f"{getattr(one, name)} {one.zone}", f"{getattr(other, name)} {ZONE}"
+        )
+        for index, one, other in pairs
+        if isinstance(one, Cron)
+        for name in ("start", "end")
+    )
+
+
+def as_trial(policy: ScaledObject, profile: Profile, time: float) -> tuple[ScaledObject, Profile]:
+    """``policy`` and ``profile`` as a trial has them on its wall clock, for a simulation of it; as they are without a cron.
+
+    Only ``begins_at`` is changed in ``profile``. Raises :class:`InputError` like :func:`windows`.
+    """
+    applied = at_scale(windows(policy, profile.begins_at), time)
+    if not applied or profile.begins_at is None:
+        return policy, profile
+    start = start_after(profile.begins_at.timestamp(), applied)
+    return with_schedules(policy, applied, start), replace(profile, begins_at=datetime.fromtimestamp(start, UTC))
+
+
+def _window(policy: Policy, index: int, trigger: Cron, begins_at: datetime) -> tuple[Window, float]:
+    """The first window of ``trigger`` after ``begins_at``, and when it opens again: s after ``begins_at``, at real time."""
+    where, place = getattr(policy, "where", ""), f"spec.triggers[{index}].metadata."
+    start, end = cron.due(trigger, begins_at)
+    for field, when in (("start", start), ("end", end)):
+        if when is None:
+            raise InputError(where, f"{place}{field}", getattr(trigger, field), "a schedule that comes due within five years")
+    assert start is not None
+    assert end is not None
+    if end <= start:
+        allowed = f"a window that opens after the profile begins: it is open at {begins_at.isoformat()}"
+        raise InputError(where, f"{place}start", trigger.start, allowed)
+    again = cron.due(trigger, start)[0]
+    if again is not None and again < end:
+        allowed = "one start before each end: KEDA's window would open at the last of them"
+        raise InputError(where, f"{place}start", trigger.start, allowed)
+    found = Window(index, (start - begins_at).total_seconds(), (end - begins_at).total_seconds())
+    return found, math.inf if again is None else (again - begins_at).total_seconds()
+
+
+def _wrong(policy: Policy, written: Sequence[Window], scale: Scale) -> Iterator[tuple[str, str, str]]:
+    """The starts and ends that ``scale`` moves by too much: field, value, and what is allowed."""
+    first = min((one.start_s for one in written), default=0.0)
+    values = {
+        f"spec.triggers[{index}].metadata.{name}": str(getattr(trigger, name))
+        for index, trigger in crons(policy)
+        for name in ("start", "end")
+    }
+    for one in times(written, scale):
+        after, applied = one.written_s - first, one.applied_s * scale.time - first
+        if abs(applied - after) > TOLERANCE * after + 1e-6:  # a float's last digit
+            yield (
+                one.field,
+                values[one.field],
+                f"at scale {scale.name} (time / {scale.time:g}) within {TOLERANCE:.0%} of a multiple of "
+                f"{MINUTE_S * scale.time:g} s after the first start: whole minutes make these {after:g} s {applied:g} s",
+            )
+
+
+def _expression(at: float, opens: bool = False) -> str:
+    """The schedule that is due in the minute of ``at`` (epoch s), UTC; ``opens`` for that of a window's start.
+
+    A window that opens on 29 February may do so in any month. To KEDA it would else be open from its end on: the next end is
+    a year away, and the next start four.
+    """
+    wall = datetime.fromtimestamp(round(at), UTC)
+    month = "*" if opens and (wall.month, wall.day) == (2, 29) else wall.month
+    return f"{wall.minute} {wall.hour} {wall.day} {month} *"

@@ -1,0 +1,237 @@
+"""Events of a trial: what the lab does to a running group when a phase of the profile begins.
+
+An event is data and a part of the trial's identity; :mod:`lab.trial.events` executes it. A new one is a dataclass that derives
+from :class:`Event`, and a function registered with :func:`lab.trial.events.perform`; both may stand in the same file. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lab.errors import InputError
+from lab.inputs.workload import MOST_PARTITIONS
+
+if TYPE_CHECKING:  # a policy of decreed steps is made of events
+    from lab.inputs.brokers import Brokers
+    from lab.inputs.policy import Policy
+    from lab.inputs.profile import Profile
+
+REPARTITION, SIGKILL = "repartition", "sigkill"  # the phases whose events were hashed before there was a list of events
+MOST_PODS = 200
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an event is checked against: the trial's ``runtime`` and ``policy``, and what holds before the event begins.
+
+    ``brokers`` are the trial's own, None where it runs on the cluster's. Its ``partitions`` are on so many ``topics``.
+    """
+
+    runtime: str
+    policy: Policy
+    partitions: int
+    earlier: tuple[Event, ...] = ()
+    brokers: Brokers | None = None
+    topics: int = 1
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event. Its phase is not a part of it: the same event may come in any phase."""
+
+    name: ClassVar[str]  # in the record and in the identity: ``scale_to`` of ``ScaleTo``
+    signals: ClassVar[bool] = False  # it signals the process of a consumer
+
+    def __init_subclass__(cls) -> None:
+        cls.name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    def refusal(self, context: Context) -> str:
+        """What would be allowed, where ``context`` doesn't allow the event; "" where it does."""
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as plain data: its name and its fields."""
+        return {"event": self.name, **asdict(self)}
+
+
+During = tuple[tuple[str, Event], ...]  # (phase, event) in the order in which they happen
+
+
+@dataclass(frozen=True)
+class Grow(Event):
+    """Add partitions to the topic, until it has ``partitions`` in all."""
+
+    partitions: int
+
+    def refusal(self, context: Context) -> str:
+        """Kafka takes no partition away, and a broker of the lab has only so many. Those of several topics are numbered."""
+        if context.topics > 1:
+            return f"none with topics {context.topics}: the number of a partition tells its topic by the size of each"
+        if _whole(self.partitions, context.partitions + 1, MOST_PARTITIONS):
+            return ""
+        return f"more than {context.partitions}, since Kafka can't take any away, and at most {MOST_PARTITIONS}"
+
+
+@dataclass(frozen=True)
+class Kill(Event):
+    """SIGKILL the process of the consumer that owns most partitions: it can't drain, commit or leave the group."""
+
+    signals = True
+
+
+@dataclass(frozen=True)
+class Pause(Event):
+    """SIGSTOP the process of the consumer that owns most partitions: a pause, as a garbage collector or a host makes one."""
+
+    signals = True
+
+
+@dataclass(frozen=True)
+class Resume(Event):
+    """SIGCONT every process that was paused: it goes on where it stood, as a member that the group may have given up."""
+
+    signals = True
+
+    def refusal(self, context: Context) -> str:
+        """There must be something to resume."""
+        paused = sum(isinstance(one, Pause) - isinstance(one, Resume) for one in context.earlier)
+        return "" if paused > 0 else "a Pause in an earlier phase"
+
+
+@dataclass(frozen=True)
+class Delete(Event):
+    """Delete the pod of the consumer that owns most partitions: SIGTERM, and SIGKILL when its grace is over."""
+
+
+@dataclass(frozen=True)
+class Restart(Event):
+    """Restart every pod of the consumer, as ``kubectl rollout restart`` does; it is through when all new pods are Ready."""
+
+    def refusal(self, context: Context) -> str:
+        """There must be pods to restart."""
+        return "" if context.policy.min_replicas > 0 else "a policy whose floor is at least 1 pod"
+
+
+@dataclass(frozen=True)
+class ScaleTo(Event):
+    """Set the consumer's replicas, as ``kubectl scale`` does; what decides them may change them again."""
+
+    replicas: int
+
+    def refusal(self, context: Context) -> str:
+        """Replicas that this machine runs."""
+        return "" if _whole(self.replicas, 0, MOST_PODS) else f"0 to {MOST_PODS}"
+
+
+@dataclass(frozen=True)
+class PauseScaling(Event):
+    """Pause KEDA by the ScaledObject's annotation, as an operator might and forget."""
+
+    def refusal(self, context: Context) -> str:
+        """Only KEDA reads the annotation."""
+        return "" if context.policy.content.get("kind") == "ScaledObject" else "a policy that is a ScaledObject"
+
+
+def schedule(
+    during: Mapping[str, Event | Sequence[Event]], profile: Profile, context: Context, where: object = "trial"
+) -> During:
+    """The events by the phases in ``during``, in the order in which the profile comes to the phases.
+
+    A phase that comes more than once has its events the first time. Raises :class:`InputError` for a phase that the profile
+    does not have, and for the first event that is not allowed.
+    """
+    phases = list(dict.fromkeys(phase for _, _, phase in profile.phases()))
+    for phase in during:
+        if phase not in phases:
+            raise InputError(where, "during", phase, f"a phase of the profile: {', '.join(phases)}")
+    found: list[tuple[str, Event]] = []
+    for phase in (phase for phase in phases if phase in during):
+        for event in _events(phase, during[phase], where):
+            _check(phase, event, context, where)
+            found.append((phase, event))
+            grown = event.partitions if isinstance(event, Grow) else context.partitions
+            context = replace(context, partitions=grown, earlier=(*context.earlier, event))
+    return tuple(found)
+
+
+def _events(phase: str, given: object, where: object) -> list[Event]:
+    listed: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    for one in listed:
+        if not isinstance(one, Event):
+            raise InputError(where, f"during.{phase}", one, "an event of lab.inputs.events, or a list of them")
+    return listed
+
+
+def _check(phase: str, event: Event, context: Context, where: object) -> None:
+    field = f"during.{phase}"
+    if event.signals and context.runtime == "existing":
+        raise InputError(
+            where, field, event, "none on an existing cluster, where no right to run programs in pods is asked for"
+        )
+    if allowed := event.refusal(context):
+        raise InputError(where, field, event, allowed)
+
+
+def partitions_after(during: During) -> int | None:
+    """How many partitions the topic has after all events; None where none adds any."""
+    return next((event.partitions for _, event in reversed(during) if isinstance(event, Grow)), None)
+
+
+def hashed(during: During) -> dict[str, Any]:
+    """The events as a trial's identity has them; :func:`stored` reads them again.
+
+    The first trials could grow their topic in phase "repartition" and kill in phase "sigkill". These two stay the fields that
+    they were, ``partitions_after`` and ``fault``, so that stored ids stay valid. All others are in the list ``events``.
+    """
+    phases = dict.fromkeys(phase for phase, _ in during)
+    given = {phase: [event for one, event in during if one == phase] for phase in phases}
+    content: dict[str, Any] = {"partitions_after": partitions_after(during)}
+    if given.get(SIGKILL) == [Kill()]:
+        content["fault"] = SIGKILL
+        del given[SIGKILL]
+    grows = [event for _, event in during if isinstance(event, Grow)]
+    if grows and given.get(REPARTITION) == grows[:1] == grows:
+        del given[REPARTITION]
+    others = [{"phase": phase, **event.to_dict()} for phase, events in given.items() for event in events]
+    return content | ({"events": others} if others else {})
+
+
+def stored(content: Mapping[str, Any], profile: Profile, where: object) -> During:
+    """The events in the plain inputs ``content``, as :func:`hashed` wrote them, in the order of ``profile``.
+
+    Raises :class:`InputError`, naming ``where``, for an event that can't be read or whose phase ``profile`` does not have.
+    """
+    given: dict[str, list[Event]] = {}
+    for row in content.get("events", ()):
+        kinds = {kind.name: kind for kind in _kinds(Event)}
+        try:
+            fields = dict(row)
+            phase, name = str(fields.pop("phase", "")), fields.pop("event", None)
+            given.setdefault(phase, []).append(kinds[name](**fields))
+        except (KeyError, TypeError, ValueError):
+            raise InputError(where, "inputs.events", row, f"one of {', '.join(sorted(kinds))} with its fields") from None
+    after = content.get("partitions_after")
+    if after is not None and not any(isinstance(event, Grow) for events in given.values() for event in events):
+        given[REPARTITION] = [Grow(int(after))]
+    if (fault := content.get("fault")) is not None:
+        if fault != SIGKILL:
+            raise InputError(where, "inputs.fault", fault, SIGKILL)
+        given[SIGKILL] = [Kill()]
+    phases = dict.fromkeys(phase for _, _, phase in profile.phases())
+    for phase in given:
+        if phase not in phases:
+            raise InputError(where, "inputs: phase of an event", phase, f"a phase of the profile: {', '.join(phases)}")
+    return tuple((phase, event) for phase in phases for event in given.get(phase, ()))
+
+
+def _kinds(base: type[Event]) -> Iterator[type[Event]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds(kind)
+
+
+def _whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -1,0 +1,290 @@
+"""What a trial is a function of: profile, workload, policy, partitions, seed, scale and runtime. Its identity is their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab import yamlfile
+from lab.errors import InputError
+from lab.inputs import anchor, events, fidelity, manifests, objects, profile, scaledobject, several, topics
+from lab.inputs import policy as policies
+from lab.inputs import scale as scales
+from lab.inputs.adopt import Replaced, adopt
+from lab.inputs.anchor import Window
+from lab.inputs.brokers import Brokers
+from lab.inputs.controller import LagController
+from lab.inputs.duet import Side
+from lab.inputs.events import Context, During, Event
+from lab.inputs.fidelity import Compressed, CompressedLag
+from lab.inputs.manifests import COMMITTED, Library
+from lab.inputs.policy import Policy
+from lab.inputs.profile import Profile
+from lab.inputs.scale import Scale
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.steps import ReplicaSteps
+from lab.inputs.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
+
+log = logging.getLogger("lab.inputs")
+
+DRAINED, REPLAYED = "drained", "replayed"
+PRODUCER = "producer/job"
+_LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
+# What plain inputs hold: a field that came later may be absent, and None where it is not used.
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("profile_name", "policy_name", "runtime"), str),
+    **dict.fromkeys(("profile", "policy", "workload", "scale"), dict),
+    **dict.fromkeys(("seed", "partitions"), int),
+}
+_EVENTS: dict[str, type] = {"fault": str, "partitions_after": int, "events": list}
+_OPTIONAL: dict[str, type] = {
+    **dict.fromkeys(("until", "driver"), str),
+    "repetition": int,
+    **dict.fromkeys(("replaced", "beside"), list),
+    **dict.fromkeys(("side", "brokers"), dict),
+}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A trial's inputs as they are applied, that is after the scale's compression.
+
+    ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's
+    steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
+    ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
+    and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
+    ``side`` says which side of a duet it is, None of a trial by itself. ``brokers`` are the trial's own, None where it runs on
+    the cluster's one.
+    ``library`` is where the manifests are looked up; ``policy_times`` and ``policy_lags`` have the policy's times and lags as
+    they are written and as they are applied. None of the three is part of the identity.
+    """
+
+    profile_name: str
+    policy_name: str
+    profile: Profile
+    policy: Policy
+    workload: Workload
+    seed: int
+    scale: Scale
+    runtime: str
+    partitions: int = PARTITIONS
+    until: str = DRAINED
+    during: During = ()
+    repetition: int = 1
+    replaced: tuple[Replaced, ...] = ()
+    beside: tuple[str, ...] = ()
+    driver: str = PRODUCER
+    side: Side | None = None
+    brokers: Brokers | None = None
+    library: Library = field(default=COMMITTED, compare=False)
+    policy_times: tuple[Compressed, ...] = field(default=(), compare=False)
+    policy_lags: tuple[CompressedLag, ...] = field(default=(), compare=False)
+
+    @property
+    def partitions_after(self) -> int | None:
+        """How many partitions the topic has after all events; None where none adds any."""
+        return events.partitions_after(self.during)
+
+    @property
+    def schedule(self) -> tuple[tuple[str | None, Event], ...]:
+        """All events in order, each with its phase; the steps of a policy come after the profile, which is phase None."""
+        decrees = self.policy.decrees if isinstance(self.policy, ReplicaSteps) else ()
+        return (*self.during, *((None, one) for one in decrees))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The inputs as plain data: what is hashed, and what trial.json keeps."""
+        content = {
+            "profile_name": self.profile_name,
+            "policy_name": self.policy_name,
+            "profile": self.profile.to_dict(),
+            "policy": self.policy.content,
+            "workload": self.workload.to_dict(),
+            "seed": self.seed,
+            "scale": self.scale.to_dict(),
+            "runtime": self.runtime,
+            "partitions": self.partitions,
+            "until": self.until,
+            "repetition": self.repetition,
+            **events.hashed(self.during),
+        }
+        if self.replaced:
+            content["replaced"] = [asdict(one) for one in self.replaced]
+        if self.beside:
+            content["beside"] = list(self.beside)
+        if self.driver != PRODUCER:
+            content["driver"] = self.driver
+        if self.side is not None:
+            content["side"] = asdict(self.side)
+        if self.brokers is not None:
+            content["brokers"] = self.brokers.to_dict()
+        return content
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], where: object) -> Inputs:
+        """The inputs that :meth:`to_dict` wrote, with the same id. Raises :class:`InputError`, which names ``where``."""
+        yamlfile.known(content, (*_KINDS, *_OPTIONAL, *_EVENTS), where, "inputs.")
+        for name, kind in _EVENTS.items():
+            if content.get(name) is not None:
+                yamlfile.field_value(content, name, kind, where, "inputs.")
+        given = {name: kind for name, kind in _OPTIONAL.items() if content.get(name) is not None}
+        read: dict[str, Any] = {
+            name: yamlfile.field_value(content, name, kind, where, "inputs.") for name, kind in (_KINDS | given).items()
+        }
+        read["profile"] = profile.build(read["profile"], where)
+        read["policy"] = policies.parse(read["policy"], where)
+        read["workload"] = Workload.of(read["workload"], where)
+        read["scale"] = Scale.of(read["scale"], where, "inputs.scale")
+        replaced = read.get("replaced", ())
+        read["replaced"] = tuple(Replaced(**yamlfile.exact_fields(Replaced, one, where, "inputs.replaced")) for one in replaced)
+        read["beside"] = tuple(read.get("beside", ()))
+        if "side" in read:
+            read["side"] = Side(**yamlfile.exact_fields(Side, read["side"], where, "inputs.side"))
+        if "brokers" in read:
+            read["brokers"] = Brokers(**yamlfile.exact_fields(Brokers, read["brokers"], where, "inputs.brokers"))
+            read["brokers"].check(where)
+        read["during"] = events.stored(content, read["profile"], where)
+        return cls(**read)
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of the policy's cron triggers as applied, s after the profile's start; none without a time of day."""
+        return anchor.at_scale(anchor.windows(self.policy, self.profile.begins_at), self.scale.time)
+
+    @property
+    def pod_rate(self) -> float:
+        """Messages/s that one pod processes at most at the trial's scale."""
+        return self.workload.rate * self.scale.rate
+
+    def settings(self) -> dict[str, Any]:
+        """Every input by its name as plain data, the workload's settings one by one."""
+        own = {name: value for name, value in self.to_dict().items() if name != "workload"}
+        return own | self.workload.to_dict()
+
+    @cached_property
+    def id(self) -> str:
+        """Names and the hash of everything: equal inputs, equal id."""
+        digest = hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+        return f"{self.profile_name}-{self.policy_name}-{digest}"
+
+    def environment(self, bootstrap: str, run: str) -> dict[str, str]:
+        """The ConfigMap "trial" that the pods and the ScaledObject read; ``run`` makes its names unique."""
+        policy = {}
+        if isinstance(self.policy, LagController):
+            policy = {"POLICY_YAML": yaml.safe_dump(self.policy.content, sort_keys=False)}
+        return {
+            "BOOTSTRAP_SERVERS": bootstrap,
+            **topics.environment(f"events-{run}", self.workload.topics, self.partitions),
+            "GROUP": f"enrich-{run}",
+            "RECEIPTS_TOPIC": f"receipts-{run}",
+            "REPORTS_TOPIC": f"reports-{run}",
+            "DLQ_TOPIC": f"dead-letters-{run}",
+            "OUTPUT_TOPIC": f"output-{run}",
+            "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
+            "SEED": str(self.seed),
+            **policy,
+            **self.workload.environment(self.scale),
+        }
+
+
+def read(
+    profile_name: str | Path,
+    policy_name: str | Path,
+    workload: Workload,
+    seed: int,
+    scale: Scale,
+    runtime: str,
+    *,
+    partitions: int = PARTITIONS,
+    until: str = DRAINED,
+    during: Mapping[str, Event | Sequence[Event]] | None = None,
+    repetition: int = 1,
+    beside: Sequence[str] = (),
+    driver: str = PRODUCER,
+    brokers: Brokers | None = None,
+    library: Library = COMMITTED,
+) -> Inputs:
+    """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
+
+    ``during`` has events by the phase of the profile at whose beginning they happen. With ``brokers`` the trial has its own.
+    A name is that of a file in ``library``. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
+    """
+    workload.check()
+    profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
+    given = profile.load(profile_file)
+    policy: Policy
+    if isinstance(policy_name, Path):
+        policy, replaced = _adopted(policy_name, partitions, workload.topics)
+    else:
+        policy, replaced = policies.load(library.policy(policy_name)), ()
+    policy_file = policy_name if isinstance(policy_name, Path) else library.policy(policy_name)
+    if workload.pod_owner != DEPLOYMENT and not isinstance(policy, ReplicaSteps):
+        allowed = f"{DEPLOYMENT}, which is what the policy scales; {STATEFUL_SET} with steps by decree"
+        raise InputError("trial", "pod_owner", workload.pod_owner, allowed)
+    policy_times = fidelity.check(policy, scale, policy_file, scales.declared())
+    policy_times += anchor.check(policy, given, scale, policy_file, profile_file, scales.declared())
+    for note in fidelity.notes(policy, scale, workload):
+        log.warning("%s: %s", policy_file, note)
+    library.manifest(driver)
+    for name in beside:
+        objects.beside(library.manifest(name), scale)
+    for what, name in (("driver", driver), *(("beside", name) for name in beside)):
+        if any(one.programs for one in manifests.declarations(library.manifest(name))) and runtime != "binary":
+            words = f"none with programs of its own ({manifests.PYTHONPATH}) but on binary: the image of pods lacks them"
+            raise InputError("trial", what, name, words)
+    if until not in (DRAINED, REPLAYED):
+        raise InputError("trial", "until", until, f"{DRAINED} or {REPLAYED}")
+    if brokers is not None:
+        brokers.check()
+        if runtime != "binary":
+            raise InputError("trial", "brokers", brokers, "none but on binary, whose brokers are the lab's")
+    several.check(workload.topics, partitions, policy, policy_file, driver, PRODUCER)
+    context = Context(runtime, policy, partitions, brokers=brokers, topics=workload.topics)
+    return Inputs(
+        profile_name=_label(profile_name),
+        policy_name=_label(policy_name),
+        profile=given.compressed(scale.time, scale.rate),
+        policy=policy.compressed(scale),
+        workload=workload,
+        seed=seed,
+        scale=scale,
+        runtime=runtime,
+        partitions=partitions,
+        until=until,
+        during=events.schedule(during or {}, given, context),
+        repetition=repetition,
+        replaced=replaced,
+        beside=tuple(beside),
+        driver=driver,
+        brokers=brokers,
+        library=library,
+        policy_times=policy_times,
+        policy_lags=fidelity.lags(policy, scale),
+    )
+
+
+def _adopted(file: Path, partitions: int, count: int) -> tuple[ScaledObject, tuple[Replaced, ...]]:
+    content = yamlfile.read(file)
+    try:
+        json.dumps(content)
+    except (TypeError, ValueError) as error:
+        raise InputError(file, "(whole file)", str(error), "text, numbers, true and false: quote a date") from None
+    policy, replaced = adopt(scaledobject.parse(content, file), count)
+    if policy.min_replicas > partitions:
+        raise InputError(file, "spec.minReplicaCount", policy.min_replicas, f"at most the {partitions} partitions")
+    return policy, replaced
+
+
+def _label(name: str | Path) -> str:
+    """A committed file's name, or what a trial's identity takes of a user's: small letters, digits and hyphens."""
+    if isinstance(name, str):
+        return name
+    return re.sub(r"[^a-z0-9]+", "-", name.stem.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "own"

@@ -1,0 +1,138 @@
+"""What a trial applies in its namespace: the objects as the API server gets them, with the scale's compression.
+
+They are the ConfigMap "trial", the lag exporter, what stands beside the group, the group's pods, and what decides their number.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab import paths, yamlfile
+from lab.errors import InputError
+from lab.inputs import anchor, fidelity, lag_metric, manifests, store
+from lab.inputs import policy as policies
+from lab.inputs import scale as scales
+from lab.inputs.controller import LagController
+from lab.inputs.policy import PlainHpa, Policy
+from lab.inputs.scale import Scale
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.steps import ReplicaSteps
+from lab.inputs.triggers.external import External
+from lab.inputs.workload import STATEFUL_SET
+
+STORE = "store/store"
+
+if TYPE_CHECKING:
+    from lab.inputs.inputs import Inputs
+
+
+def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]:
+    """Every object that a trial of ``inputs`` applies before its producer starts, in order.
+
+    ``environment`` is :meth:`lab.inputs.inputs.Inputs.environment`.
+    """
+    work = inputs.workload
+    consumer = yamlfile.read(paths.MANIFESTS / "consumer" / "deployment.yaml")
+    consumer["spec"]["replicas"] = inputs.policy.start
+    pod = consumer["spec"]["template"]["spec"]
+    pod["terminationGracePeriodSeconds"] = work.grace_s
+    pod["containers"][0]["resources"]["requests"]["cpu"] = f"{work.cpu_request_m}m"
+    pod["containers"][0]["livenessProbe"]["periodSeconds"] = work.liveness_s // 12  # it fails six times
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trial"}, "data": environment}
+    exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
+    others = [item for name in inputs.beside for item in beside(inputs.library.manifest(name), inputs.scale)]
+    if work.store_slots:
+        others += beside(inputs.library.manifest(STORE), inputs.scale)
+        pod["containers"][0]["env"].append({"name": store.ADDRESS, "value": ""})  # known when the store is there
+    owner = stateful_set(consumer) if work.pod_owner == STATEFUL_SET else consumer
+    return [settings, exporter, *others, owner, *_deciding(inputs, consumer, environment)]
+
+
+def _deciding(inputs: Inputs, consumer: dict[str, Any], environment: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What decides the replicas of ``consumer``, or stands beside it where no one does."""
+    policy = inputs.policy
+    if isinstance(policy, ReplicaSteps):
+        return [bystander(consumer)]
+    if isinstance(policy, LagController):
+        return yamlfile.documents(paths.MANIFESTS / "controller" / "controller.yaml")
+    if isinstance(policy, ScaledObject) and any(isinstance(one, External) for one in policy.triggers):
+        return [lag_scaler(), policy.content]
+    if isinstance(policy, PlainHpa) and policy.lag_threshold is not None:
+        return [*lag_metric.objects(inputs.scale), lag_metric.with_topic(policy.content, environment)]
+    return [policy.content]
+
+
+def producer(inputs: Inputs) -> dict[str, Any]:
+    """The Job that replays the profile."""
+    file = inputs.library.manifest(inputs.driver)
+    return manifests.with_programs(yamlfile.read(file), file)
+
+
+def metrics(inputs: Inputs) -> tuple[str, ...]:
+    """The metrics to record beside those of every trial: what the manifests of what else runs in it declare."""
+    store = (STORE,) if inputs.workload.store_slots else ()
+    names = (
+        name
+        for manifest in (*inputs.beside, *store, inputs.driver)
+        for one in manifests.declarations(inputs.library.manifest(manifest))
+        for name in one.metrics
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
+    """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own.
+
+    Raises :class:`InputError` for one that can't be used.
+    """
+    return [
+        _compressed(policies.parse(item, file), scale, file)
+        if item.get("kind") in policies.KINDS
+        else manifests.with_programs(item, file)
+        for item in yamlfile.documents(file)
+    ]
+
+
+def _compressed(policy: Policy, scale: Scale, file: Path) -> dict[str, Any]:
+    if anchor.crons(policy):
+        raise InputError(
+            file, "spec.triggers", "cron", "any other trigger beside a trial: only the trial's own policy is anchored"
+        )
+    fidelity.check(policy, scale, file, scales.declared())
+    return policy.compressed(scale).content
+
+
+def lag_scaler() -> dict[str, Any]:
+    """The persistent-lag scaler's Deployment as a trial has it: of its own, one replica, so that its record is all there is."""
+    file = paths.MANIFESTS / "lagscaler" / "lag-scaler.yaml"
+    deployment = next(item for item in yamlfile.documents(file) if item["kind"] == "Deployment")
+    del deployment["metadata"]["namespace"]
+    deployment["spec"] |= {"replicas": 1, "minReadySeconds": 0}
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["resources"]["requests"]["cpu"] = "50m"  # beside 24 consumers on two cores
+    return deployment
+
+
+def stateful_set(deployment: dict[str, Any]) -> dict[str, Any]:
+    """The ``deployment`` as a StatefulSet: its pods are NAME-0, NAME-1 and so on, and a pod's successor has its name.
+
+    It starts and stops pods at the same time, as a Deployment does. It restarts them one after another.
+    """
+    made = copy.deepcopy(deployment)
+    made["kind"] = "StatefulSet"
+    made["spec"] |= {"podManagementPolicy": "Parallel", "updateStrategy": made["spec"].pop("strategy")}
+    return made
+
+
+def bystander(consumer: dict[str, Any]) -> dict[str, Any]:
+    """The Deployment ``consumer`` again, without replicas yet, whose pods start alike but never join the group."""
+    twin = copy.deepcopy(consumer)
+    twin["metadata"] = {"name": "bystander", "labels": {"app": "bystander"}}
+    twin["spec"]["replicas"] = 0
+    twin["spec"]["selector"]["matchLabels"] = {"app": "bystander"}
+    twin["spec"]["template"]["metadata"]["labels"] = {"app": "bystander"}
+    twin["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": "JOIN", "value": "off"})
+    return twin

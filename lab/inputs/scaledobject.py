@@ -1,0 +1,271 @@
+"""A typed, strict view of a ScaledObject's YAML. What KEDA or the HPA would refuse or ignore is refused here, by name.
+
+Field names, defaults and refused pairs are those of KEDA 2.21 (``apis/keda/v1alpha1/scaledobject_types.go`` and
+``scaledobject_webhook.go``); the behavior block is autoscaling/v2's, and each trigger has its own module in
+:mod:`lab.inputs.triggers`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab import yamlfile
+from lab.errors import InputError
+from lab.inputs import hpa_spec
+from lab.inputs.scale import Scale
+from lab.inputs.triggers import parsing
+from lab.inputs.triggers.external import External
+from lab.inputs.triggers.kafka import Kafka
+from lab.inputs.triggers.parsing import Trigger, compressed
+from lab.inputs.triggers.resource import Resource
+
+_SPEC = (
+    "scaleTargetRef",
+    "pollingInterval",
+    "cooldownPeriod",
+    "initialCooldownPeriod",
+    "idleReplicaCount",
+    "minReplicaCount",
+    "maxReplicaCount",
+    "fallback",
+    "advanced",
+    "triggers",
+)
+_ADVANCED = ("restoreToOriginalReplicaCount", "horizontalPodAutoscalerConfig", "scalingModifiers")
+_TARGET = ("name", "kind", "apiVersion", "envSourceContainerName")
+_MISTAKEN = {"minReplicas": "minReplicaCount", "maxReplicas": "maxReplicaCount"}
+_FALLBACKS = ("static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower")
+_ANNOTATIONS = "autoscaling.keda.sh/"
+_SWITCHES = ("paused", "paused-scale-in", "paused-scale-out", "force-activation")
+_NEVER_ZERO = "from 1, where every trigger is cpu or memory: they can't scale from 0"
+_LONGEST_NAME = 63
+_MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """Replicas while a trigger's source fails: after more than ``threshold`` failed queries in a row, as ``behavior`` says."""
+
+    threshold: int
+    replicas: int
+    behavior: str
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What annotations override: a pause (at ``replicas``, None as it stands) or one of one direction, forced activation."""
+
+    paused: bool
+    replicas: int | None
+    scale_in_paused: bool
+    scale_out_paused: bool
+    forced: bool
+
+
+@dataclass(frozen=True)
+class ScaledObject:
+    """What model, measures and runner need to know, and the object as it is applied. Times in s, lag in messages."""
+
+    name: str
+    target: str
+    hpa: str
+    min_replicas: int
+    max_replicas: int
+    idle_replicas: int | None
+    polling_s: int
+    cooldown_s: int
+    initial_cooldown_s: int
+    fallback: Fallback | None
+    switches: Switches
+    triggers: tuple[Trigger, ...]
+    where: str
+    content: dict[str, Any]
+
+    @property
+    def start(self) -> int:
+        """Replicas a trial begins with: a baseline begins at the floor."""
+        return self.min_replicas
+
+    @property
+    def lag_threshold(self) -> int | None:
+        """The lag the HPA wants per replica, messages, of the first trigger that scales on it; None where none does."""
+        for trigger in self.triggers:
+            if isinstance(trigger, Kafka):
+                return trigger.lag_threshold
+            if isinstance(trigger, External) and trigger.metadata.get("lagThreshold"):
+                return int(trigger.metadata["lagThreshold"])
+        return None
+
+    def compressed(self, scale: Scale) -> ScaledObject:
+        """The same policy with its times and its thresholds of lag compressed as ``scale`` declares.
+
+        KEDA's defaults are written out with them: or those would stay at real time. A cron trigger stays as it is, as
+        :func:`lab.inputs.triggers.parsing.compressed` says.
+        """
+        content = copy.deepcopy(self.content)
+        spec = content["spec"]
+        spec |= {"pollingInterval": scale.seconds(self.polling_s), "cooldownPeriod": scale.seconds(self.cooldown_s)}
+        if self.initial_cooldown_s:
+            spec["initialCooldownPeriod"] = scale.seconds(self.initial_cooldown_s)
+        advanced = spec["advanced"] = dict(spec.get("advanced") or {})
+        settings = advanced["horizontalPodAutoscalerConfig"] = dict(advanced.get("horizontalPodAutoscalerConfig") or {})
+        settings["behavior"] = hpa_spec.compressed_behavior(settings.get("behavior"), scale)
+        pairs = zip(spec["triggers"], self.triggers, strict=True)
+        spec["triggers"] = [compressed(written, trigger, scale) for written, trigger in pairs]
+        return parse(content, f"{self.name} at scale {scale.name}")
+
+
+def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
+    """The ScaledObject in ``content``, whose source ``where`` names. Raises :class:`InputError` for a field it can't use.
+
+    As ``kubectl get -o yaml`` prints it: a List of one is that one, and an empty block counts as absent.
+    """
+    content = _one(content, where)
+    for field, wanted in (("apiVersion", "keda.sh/v1alpha1"), ("kind", "ScaledObject")):
+        if content.get(field) != wanted:
+            raise InputError(where, field, content.get(field), wanted)
+    spec = hpa_spec.present(yamlfile.mapping(content, "spec", where))
+    for wrong, right in _MISTAKEN.items():
+        if wrong in spec:
+            raise InputError(where, f"spec.{wrong}", spec[wrong], f"{right}: KEDA ignores {wrong}")
+    yamlfile.known(spec, _SPEC, where, "spec.")
+    least = yamlfile.whole(spec, "minReplicaCount", where, 0, _MOST, 0, "spec.")
+    most = yamlfile.whole(spec, "maxReplicaCount", where, 1, _MOST, 100, "spec.")
+    if least > most:
+        raise InputError(where, "spec.minReplicaCount", least, f"at most maxReplicaCount, {most}")
+    metadata = yamlfile.mapping(content, "metadata", where)
+    name = str(metadata.get("name", ""))
+    parsed = parsing.parse(spec.get("triggers"), where)
+    if not least and all(isinstance(trigger, Resource) for trigger in parsed):
+        raise InputError(where, "spec.minReplicaCount", least, _NEVER_ZERO)
+    return ScaledObject(
+        name=name,
+        target=_target(spec, where),
+        hpa=_advanced(spec, name, where),
+        min_replicas=least,
+        max_replicas=most,
+        idle_replicas=_idle(spec, where),
+        polling_s=yamlfile.whole(spec, "pollingInterval", where, 1, 86_400, 30, "spec."),
+        cooldown_s=yamlfile.whole(spec, "cooldownPeriod", where, 0, 86_400, 300, "spec."),
+        initial_cooldown_s=yamlfile.whole(spec, "initialCooldownPeriod", where, 0, 86_400, 0, "spec."),
+        fallback=_fallback(spec, parsed, where),
+        switches=_switches(metadata, where),
+        triggers=parsed,
+        where=str(where),
+        content=copy.deepcopy(dict(content)),
+    )
+
+
+def _one(content: Mapping[str, Any], where: object) -> Mapping[str, Any]:
+    """``content``, or the one item of the List that it is: kubectl prints one where no name is asked for."""
+    if (content.get("apiVersion"), content.get("kind")) != ("v1", "List"):
+        return content
+    items = content.get("items")
+    if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], dict):
+        value = f"{len(items)} items" if isinstance(items, list) else items
+        raise InputError(where, "items", value, "one ScaledObject: ask kubectl for it by name")
+    return items[0]
+
+
+def _target(spec: Mapping[str, Any], where: object) -> str:
+    reference = yamlfile.mapping(spec, "scaleTargetRef", where)
+    yamlfile.known(reference, _TARGET, where, "spec.scaleTargetRef.")
+    if not reference.get("name"):
+        raise InputError(where, "spec.scaleTargetRef.name", reference.get("name"), "the name of what is scaled")
+    return str(reference["name"])
+
+
+def _idle(spec: Mapping[str, Any], where: object) -> int | None:
+    """The idleReplicaCount. Source: ``CheckReplicaCountBoundsAreValid``."""
+    if spec.get("idleReplicaCount") is None:
+        return None
+    allowed = "0: the HPA raises any other to minReplicaCount again"
+    if spec.get("minReplicaCount") is None:
+        allowed = "none without a minReplicaCount above it"
+    if allowed[0] != "0" or spec["idleReplicaCount"] != 0 or isinstance(spec["idleReplicaCount"], bool):
+        raise InputError(where, "spec.idleReplicaCount", spec["idleReplicaCount"], allowed)
+    return 0
+
+
+def _fallback(spec: Mapping[str, Any], parsed: tuple[Trigger, ...], where: object) -> Fallback | None:
+    """The fallback. Source: ``CheckFallbackValid``."""
+    if spec.get("fallback") is None:
+        return None
+    fallback = yamlfile.mapping(spec, "fallback", where)
+    yamlfile.known(fallback, ("failureThreshold", "replicas", "behavior"), where, "spec.fallback.")
+    chosen = fallback.get("behavior", "static")
+    if chosen not in _FALLBACKS:
+        others = "; scalingModifiers are not modelled" if chosen == "scalingModifiers" else ""
+        raise InputError(where, "spec.fallback.behavior", chosen, f"one of {', '.join(_FALLBACKS)}{others}")
+    if all(isinstance(trigger, Resource) for trigger in parsed):
+        raise InputError(where, "spec.fallback", dict(fallback), "none, where every trigger is cpu or memory: KEDA refuses it")
+    return Fallback(
+        yamlfile.whole(fallback, "failureThreshold", where, 0, _MOST, prefix="spec.fallback."),
+        yamlfile.whole(fallback, "replicas", where, 0, _MOST, prefix="spec.fallback."),
+        chosen,
+    )
+
+
+def _advanced(spec: Mapping[str, Any], name: str, where: object) -> str:
+    """Check the advanced block; the name of the HPA that KEDA makes. Source: ``getHPAName`` and ``verifyName``."""
+    advanced = _optional(spec, "advanced", where, "spec.")
+    modifiers = _optional(advanced, "scalingModifiers", where, "spec.advanced.")
+    if any(modifiers.values()):  # KEDA's own updates write an empty block where there is none
+        field = "spec.advanced.scalingModifiers"
+        raise InputError(where, field, dict(modifiers), "nothing: a formula over triggers is not modelled")
+    yamlfile.known(advanced, _ADVANCED, where, "spec.advanced.")
+    restore = advanced.get("restoreToOriginalReplicaCount")
+    if not isinstance(restore, bool | None):
+        raise InputError(where, "spec.advanced.restoreToOriginalReplicaCount", restore, "true or false")
+    settings = _optional(advanced, "horizontalPodAutoscalerConfig", where, "spec.advanced.")
+    base = "spec.advanced.horizontalPodAutoscalerConfig."
+    yamlfile.known(settings, ("name", "behavior"), where, base)
+    hpa_spec.behavior_of(settings, where, base)
+    made = str(settings.get("name") or f"keda-hpa-{name}")
+    if len(made) > _LONGEST_NAME:
+        raise InputError(where, f"{base}name", made, f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
+    return made
+
+
+def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
+    """The annotations KEDA acts on. Source: ``NeedToBePausedByAnnotation`` and the like in ``scaledobject_types.go``."""
+    annotations = _strings(metadata, "annotations", where)
+    _strings(metadata, "labels", where)
+    known = (*_SWITCHES, "paused-replicas")
+    own = {key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)}
+    prefix = f"metadata.annotations.{_ANNOTATIONS}"
+    yamlfile.known(own, known, where, prefix)
+    for field in _SWITCHES:
+        if own.get(field, "false") not in ("true", "false"):
+            raise InputError(where, f"{prefix}{field}", own[field], '"true" or "false"')
+    count = own.get("paused-replicas")
+    if count is not None and not (isinstance(count, str) and count.isdecimal() and int(count) <= _MOST):
+        raise InputError(where, f"{prefix}paused-replicas", count, f"a whole number from 0 to {_MOST}, as a string")
+    on = {field: own.get(field) == "true" for field in _SWITCHES}
+    return Switches(
+        paused=on["paused"] or count is not None,
+        replicas=None if count is None else int(count),
+        scale_in_paused=on["paused-scale-in"],
+        scale_out_paused=on["paused-scale-out"],
+        forced=on["force-activation"],
+    )
+
+
+def _strings(metadata: Mapping[str, Any], field: str, where: object) -> Mapping[str, Any]:
+    """The labels or annotations in ``field``."""
+    words = _optional(metadata, field, where, "metadata.")
+    for key, value in words.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InputError(where, f"metadata.{field}.{key}", value, "a string: quote it")
+    return words
+
+
+def _optional(content: Mapping[str, Any], field: str, where: object, prefix: str) -> Mapping[str, Any]:
+    """The mapping in ``field``, empty where it is null or not written."""
+    value = content.get(field)
+    if value is not None and not isinstance(value, dict):
+        raise InputError(where, f"{prefix}{field}", value, "a mapping")
+    return value or {}

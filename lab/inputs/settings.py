@@ -1,0 +1,129 @@
+"""Settings of the lab's programs: each is declared once, as a field of a dataclass, and everything else follows from that.
+
+Field ``commit_interval_ms`` is flag ``--commit-interval-ms``, environment variable ``COMMIT_INTERVAL_MS``, a field of a
+Workload, a part of the trial's identity and a line of docs/workload.md. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from lab.errors import InputError
+from lab.flags import SWITCH, Flags, Kind
+
+if TYPE_CHECKING:  # a consumer's pod starts with this module, and needs no YAML
+    from lab.inputs.scale import Scale
+
+_KEY = "setting"
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How a trial's scale changes a setting: ``apply`` to its value, and the same in words."""
+
+    text: str
+    apply: Callable[[Any, Scale], Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One declared setting; :func:`setting` says what its parts are."""
+
+    name: str
+    default: Any
+    kind: Kind
+    text: str
+    unit: str
+    scaling: Scaling | None
+    client: str
+    hashed_at_default: bool
+
+    @property
+    def flag(self) -> str:
+        """The flag's name, without its two hyphens."""
+        return self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable's name."""
+        return self.name.upper()
+
+    @property
+    def help(self) -> str:
+        """The sentence with its unit."""
+        return f"{self.text}, {self.unit}" if self.unit else self.text
+
+    def convert(self, text: str) -> Any:
+        """``text`` as plain data of the default's type. Raises ``ValueError`` when it is not allowed."""
+        self.kind(text)
+        return type(self.default)(text)
+
+    def read(self, value: object, where: object) -> Any:
+        """``value``, which a person wrote in YAML, as plain data. Raises :class:`InputError` when it is not allowed."""
+        if self.kind is SWITCH and isinstance(value, bool):  # to YAML an unquoted on is true
+            value = ("off", "on")[value]
+        try:
+            return self.convert(str(value))
+        except ValueError:
+            raise InputError(where, self.name, value, self.kind.allowed) from None
+
+    def scaled(self, value: Any, scale: Scale) -> Any:
+        """``value`` at ``scale``."""
+        return self.scaling.apply(value, scale) if self.scaling else value
+
+
+def setting(
+    default: str | int | float,
+    kind: Kind,
+    text: str,
+    unit: str = "",
+    *,
+    scaling: Scaling | None = None,
+    client: str = "",
+    hashed_at_default: bool = False,
+) -> Any:
+    """Declare a dataclass field as a setting; its type is that of ``default``, which is plain data.
+
+    ``kind`` checks it and says what is allowed; ``text`` says what it is, ``unit`` in what it is counted. ``client`` is the
+    property of librdkafka that takes the value as it is. A trial's id is made without a setting that is at its default, so
+    that a new one changes no stored id; ``hashed_at_default`` is for those that the ids of the first records contain.
+    """
+    made = Setting("", default, kind, text, unit, scaling, client, hashed_at_default)
+    return field(default=default, metadata={_KEY: made})
+
+
+def declared(owner: Any) -> Iterator[Setting]:
+    """The settings of a dataclass, or of an instance of one, in the order of their declaration."""
+    for one in fields(owner):
+        if _KEY in one.metadata:
+            yield replace(one.metadata[_KEY], name=one.name)
+
+
+def add_flags(parser: Flags, owner: Any) -> None:
+    """Give ``parser`` a flag, which may come from the environment, for each setting of ``owner``."""
+    for one in declared(owner):
+        parser.flag(one.flag, one.convert, one.default, one.help, one.kind.allowed)
+
+
+def read(owner: Any, content: Mapping[str, Any], where: object) -> dict[str, Any]:
+    """The settings in ``content`` as plain data. Raises :class:`InputError` for the first that is not allowed."""
+    known = {one.name: one for one in declared(owner)}
+    return {name: known[name].read(value, where) for name, value in content.items()}
+
+
+def hashed(given: Any) -> dict[str, Any]:
+    """What of the settings of ``given`` belongs to a trial's identity: see :func:`setting`."""
+    values = {one: getattr(given, one.name) for one in declared(given)}
+    return {one.name: value for one, value in values.items() if one.hashed_at_default or value != one.default}
+
+
+def environment(given: Any, owner: Any, scale: Scale) -> dict[str, str]:
+    """The settings that ``owner`` declares, with the values of ``given`` at ``scale``, as environment variables."""
+    return {one.variable: str(one.scaled(getattr(given, one.name), scale)) for one in declared(owner)}
+
+
+def client(given: Any) -> dict[str, Any]:
+    """The properties of librdkafka that are settings of ``given``."""
+    return {one.client: getattr(given, one.name) for one in declared(given) if one.client}

@@ -1,0 +1,62 @@
+"""The external trigger: a gRPC service names the metric, its target and its value (``pkg/scalers/external_scaler.go``).
+
+What such a service does with its metadata is its own; of one service it is known: the lab's persistent-lag scaler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab.inputs.triggers import common, persistent_lag
+from lab.inputs.triggers.common import Common
+from lab.inputs.triggers.metadata import Metadata
+from lab.inputs.triggers.persistent_lag import Settings
+
+MARK = "sustainSeconds"
+FIELDS = ("scalerAddress", *common.GRPC_LOGIN)  # KEDA's own; whatever else is written is for the service
+REFUSALS = common.only_by_reference("caCert", "tlsClientCert", "tlsClientKey")
+_SCHEME = re.compile(r"[a-z]+://")
+_GRPC_SCHEMES = ("dns:///", "passthrough:///", "unix://")
+
+
+@dataclass(frozen=True)
+class External:
+    """A scaler at ``address``, and the metadata it is sent with each call."""
+
+    common: Common
+    address: str
+    metadata: Mapping[str, str]
+
+    def metric(self, index: int, name: str, target: float) -> dict[str, Any]:
+        """The HPA's metric for what the scaler answered to GetMetricSpec. Source: ``externalScaler.buildMetricSpecs``."""
+        return common.external(index, name, self.common.metric_type, target)
+
+
+@dataclass(frozen=True)
+class PersistentLag(External):
+    """The lab's persistent-lag scaler, and what it makes of the metadata. A variable's name stands there for its value."""
+
+    settings: Settings
+
+
+def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
+    """The trigger at ``place``, a :class:`PersistentLag` where it says what only that scaler knows: sustainSeconds.
+
+    Raises :class:`InputError` naming the field. Source: ``parseExternalScalerMetadata``. KEDA accepts an http URL for an
+    address, and gRPC then resolves no such host: it is refused here.
+    """
+    shared = common.read(trigger, where, place)
+    metadata = Metadata.read(trigger, where, place)
+    metadata.known((*FIELDS, *metadata.content), REFUSALS)
+    address = metadata.text("scalerAddress", "HOST:PORT of a gRPC service")
+    if _SCHEME.match(address) and not address.startswith(_GRPC_SCHEMES):
+        raise metadata.error("scalerAddress", "HOST:PORT of a gRPC service, without http://")
+    for field in common.GRPC_LOGIN:
+        metadata.flag(field)
+    sent = dict(metadata.content)
+    if MARK in sent:
+        return PersistentLag(shared, address, sent, persistent_lag.parse(sent, where, place))
+    return External(shared, address, sent)

@@ -1,0 +1,195 @@
+"""What a trigger's metadata tells the scaler. Pure.
+
+Words shared with KEDA's kafka trigger mean what they mean there and are checked by the same code. KEDA sends an external scaler
+the metadata alone: a ``...FromEnv`` field keeps its name and carries the variable's *value* (``parseExternalScalerMetadata`` in
+``pkg/scalers/external_scaler.go`` of KEDA 2.21), and is left out where the container has no such variable. Secrets of an
+authenticationRef are for the connection to the scaler and never sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from lab.inputs.triggers import kafka
+from lab.inputs.triggers.common import normalized
+from lab.inputs.triggers.metadata import Metadata
+
+_NAMED = ("bootstrapServers", "consumerGroup", "topic")
+_SHARED = ("lagThreshold", "activationLagThreshold", "offsetResetPolicy", "partitionLimitation", "allowIdleConsumers")
+_OWN = (
+    "lagSeconds",
+    "activationLagSeconds",
+    "sustainSeconds",
+    "scaleUpStabilization",
+    "scaleDownStabilization",
+    "samplingInterval",
+    "windowSize",
+)
+_CONNECTION = ("scalerAddress", "enableTLS", "unsafeSsl")  # KEDA's own, for the connection; it sends them along
+FIELDS = (*_NAMED, *(f"{name}FromEnv" for name in _NAMED), *_SHARED, *_OWN, *_CONNECTION)
+LONGEST_S = 3_600
+SHORTEST_S = 0.1
+MOST_INTERVALS = 3_600  # that a stabilization may span: each is a sample to keep, and to look at with every question
+_TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+_SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+LONGEST_GROUP = 255  # Kafka has no such limit, but a group's name is in every metric of it
+LONGEST_INTERVAL_S = 300
+BRIDGED = 3  # sampling intervals without a sample that a straight line still stands for
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a window goes by: times in s, ``target`` and ``activation`` in messages or, for ages, in s.
+
+    ``size`` is the length of the window in intervals, ``ages`` whether the samples are ages, ``allow_idle`` whether the metric
+    may ask for more replicas than there are partitions.
+    """
+
+    target: float
+    sustain_s: float
+    up_s: float
+    down_s: float
+    interval_s: float
+    size: int
+    activation: float
+    ages: bool
+    allow_idle: bool
+
+    @property
+    def longest_gap_s(self) -> float:
+        """How old the last sample may be, and how far apart two may be, before what came earlier no longer counts."""
+        return BRIDGED * self.interval_s
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is read: a group's offsets on a topic of the cluster at ``servers``; ``partitions`` are the only ones, None is all.
+
+    ``offset_reset`` says where a group begins that has never committed, ``ages`` whether time or messages are counted.
+    """
+
+    servers: str
+    group: str
+    topic: str
+    offset_reset: str
+    partitions: frozenset[int] | None
+    ages: bool
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One trigger's settings: what is read, and the rule it is judged by."""
+
+    source: Source
+    rule: Rule
+
+    @property
+    def metric(self) -> str:
+        """The metric's name; KEDA puts the trigger's index before it."""
+        return normalized(f"persistent-lag{'-seconds' if self.rule.ages else ''}-{self.source.topic}")
+
+
+def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved: bool = False) -> Settings:
+    """The settings in metadata as KEDA sends it. Raises :class:`InputError` naming ``where`` and the field, after ``place``.
+
+    ``resolved`` says that ``...FromEnv`` fields hold their variables' values; in a manifest they hold the variables' names.
+    """
+    metadata = Metadata.read({"metadata": dict(given)}, where, place)
+    metadata.known(FIELDS)
+    names = {field: _name(metadata, field, resolved) for field in _NAMED}
+    ages = _in_seconds(metadata)
+    shared = {field: metadata.content[field] for field in _SHARED if field in metadata.content}
+    trigger = kafka.parse({"type": "kafka", "metadata": names | shared}, where, place)
+    interval = _interval(metadata)
+    size = metadata.whole("windowSize", 1, 30, 720)
+    return Settings(
+        Source(
+            cluster(names["bootstrapServers"]),
+            names["consumerGroup"],
+            names["topic"],
+            trigger.offset_reset,
+            trigger.partitions,
+            ages,
+        ),
+        Rule(
+            target=metadata.number("lagSeconds", SHORTEST_S) if ages else float(trigger.lag_threshold),
+            sustain_s=_sustain(metadata, interval * size),
+            up_s=_stabilization(metadata, "scaleUpStabilization", interval),
+            down_s=_stabilization(metadata, "scaleDownStabilization", interval),
+            interval_s=interval,
+            size=size,
+            activation=metadata.number("activationLagSeconds", 0, 0) if ages else float(trigger.activation),
+            ages=ages,
+            allow_idle=trigger.allow_idle,
+        ),
+    )
+
+
+def cluster(servers: str) -> str:
+    """The one way of writing the addresses ``servers``, whatever their order: what stands for the cluster."""
+    return ",".join(sorted(part.strip() for part in servers.split(",")))
+
+
+def _name(metadata: Metadata, field: str, resolved: bool) -> str:
+    """What ``field`` names. One that Kafka's client can't take would end the reading of all others on the cluster."""
+    named = metadata.named(field)
+    if not named.given:
+        raise metadata.error(field, f"a value, here or by {field}FromEnv from a variable that the target's container has")
+    value = named.literal or named.variable
+    allows, allowed = _NAMES[field]
+    if (named.literal or resolved) and not allows(value):
+        raise metadata.error(field if named.literal else f"{field}FromEnv", allowed)
+    return value
+
+
+def _servers(value: str) -> bool:
+    found = [_SERVER.fullmatch(part.strip()) for part in value.split(",")]
+    return all(server is not None and 0 < int(server[2]) < 65_536 for server in found)
+
+
+def _printable(value: str) -> bool:
+    return value.isprintable() and len(value) <= LONGEST_GROUP
+
+
+_NAMES: dict[str, tuple[Callable[[str], object], str]] = {
+    "bootstrapServers": (_servers, "HOST:PORT, with a comma between two"),
+    "consumerGroup": (_printable, f"{LONGEST_GROUP} printable characters at most"),
+    "topic": (_TOPIC.fullmatch, "a topic's name: up to 249 of A-Z a-z 0-9 . _ -"),
+}
+
+
+def _in_seconds(metadata: Metadata) -> bool:
+    """Whether the threshold is an age."""
+    ages = bool(metadata.content.get("lagSeconds"))
+    if ages == bool(metadata.content.get("lagThreshold")):
+        raise metadata.error("lagThreshold", "either lagThreshold (messages) or lagSeconds (age of the oldest), and not both")
+    other = "activationLagThreshold" if ages else "activationLagSeconds"
+    if metadata.content.get(other):
+        threshold = "lagSeconds" if ages else "lagThreshold"
+        raise metadata.error(other, f"nothing beside {threshold}, whose unit is another")
+    return ages
+
+
+def _interval(metadata: Metadata) -> float:
+    interval = metadata.number("samplingInterval", default=10)
+    if not SHORTEST_S <= interval <= LONGEST_INTERVAL_S:
+        raise metadata.error("samplingInterval", f"a number from {SHORTEST_S:g} to {LONGEST_INTERVAL_S}, as a string")
+    return interval
+
+
+def _stabilization(metadata: Metadata, field: str, interval: float) -> int:
+    span = metadata.whole(field, 0, 0, LONGEST_S)
+    if span > MOST_INTERVALS * interval:
+        raise metadata.error(field, f"at most {MOST_INTERVALS} times samplingInterval, {MOST_INTERVALS * interval:g}")
+    return span
+
+
+def _sustain(metadata: Metadata, reach_s: float) -> int:
+    sustain = metadata.whole("sustainSeconds", 0, most=LONGEST_S)
+    if sustain > reach_s:
+        raise metadata.error(
+            "sustainSeconds", f"at most samplingInterval * windowSize, {reach_s:g}: older samples are not kept"
+        )
+    return sustain

@@ -1,0 +1,103 @@
+"""A trial's workload: how fast and in what way its consumers work, and what their pods are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from lab import yamlfile
+from lab.errors import InputError
+from lab.flags import choice, whole
+from lab.inputs import consumer, producer, settings, topics
+from lab.inputs.scale import Scale
+from lab.inputs.settings import setting
+
+PARTITIONS = 24  # of a trial, on all its topics
+MOST_PARTITIONS = 200  # of one broker, on one machine
+DEPLOYMENT, STATEFUL_SET = "Deployment", "StatefulSet"
+PROGRAMS = (consumer.TrialSettings, producer.TrialSettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload(consumer.TrialSettings, producer.TrialSettings):
+    """What a trial sets of its programs and of the consumer's pods; docs/workload.md has every field.
+
+    The fields declared here are the pod's, no program's; the limit of its CPU is one core.
+    """
+
+    grace_s: int = setting(
+        30,
+        whole(1, 86_400),
+        "terminationGracePeriodSeconds of the pod; a kubelet waits for 2 s at least",
+        "s",
+        hashed_at_default=True,
+    )
+    cpu_request_m: int = setting(25, whole(1, 1000), "CPU that the pod requests", "millicores", hashed_at_default=True)
+    pod_owner: str = setting(
+        DEPLOYMENT, choice(DEPLOYMENT, STATEFUL_SET), "kind of the object that makes the pods; a StatefulSet's keep their names"
+    )
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any], where: object) -> Self:
+        """The workload with these settings, the others by default. Raises :class:`InputError` like :meth:`check`."""
+        yamlfile.known(content, (one.name for one in settings.declared(cls)), where)
+        made = cls(**settings.read(cls, content, where))
+        made.check_together(where)
+        return made
+
+    def check(self, where: object = "workload") -> None:
+        """Raise :class:`InputError` for the first setting that its program, or its pod, would refuse."""
+        settings.read(self, {one.name: getattr(self, one.name) for one in settings.declared(self)}, where)
+        self.check_together(where)
+
+    def check_together(self, where: object) -> None:
+        """Raise :class:`InputError` for settings that are each allowed, but not together."""
+        super().check_together(where)
+        if self.store_contention and not self.store_slots:
+            raise InputError(where, "store_contention", self.store_contention, "0, unless store_slots is 1 or more")
+        if self.membership == consumer.STATIC and self.pod_owner != STATEFUL_SET:
+            allowed = f"{consumer.DYNAMIC}, unless pod_owner is {STATEFUL_SET}: the next pod of a {DEPLOYMENT} has another name"
+            raise InputError(where, "membership", self.membership, allowed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain data, as they are hashed: without most of those that are at their default."""
+        return settings.hashed(self)
+
+    def environment(self, scale: Scale) -> dict[str, str]:
+        """The programs' settings at ``scale``, as their environment."""
+        return {name: value for one in PROGRAMS for name, value in settings.environment(self, one, scale).items()}
+
+    @property
+    def dead_letters(self) -> bool:
+        """Whether any of its messages may become a dead letter."""
+        return self.dlq == "on" and bool(self.fail_rate or self.poison_rate or self.poison)
+
+    @property
+    def rate(self) -> float:
+        """Messages/s a pod processes at most: concurrency / mean processing time."""
+        return self.concurrency * 1000 / self.cost.mean
+
+    def group_rate(self, pods: int) -> float:
+        """Messages/s that so many ``pods`` process together at most, which a store that they share may limit."""
+        if not self.store_slots:
+            return self.rate * pods
+        waiting = max(0, pods - self.store_slots)
+        stretch = 1 + self.store_contention / 100 * waiting / self.store_slots
+        return self.rate * min(pods, self.store_slots) / stretch
+
+
+def load(file: Path) -> tuple[Workload, int]:
+    """The workload in ``file`` (kind Workload: its settings, flat) and the trial's ``partitions``.
+
+    Raises :class:`InputError` naming the field that can't be used.
+    """
+    content = yamlfile.read(file)
+    if content.pop("kind", None) != "Workload":
+        raise InputError(file, "kind", yamlfile.read(file).get("kind"), "Workload")
+    partitions = yamlfile.whole(content, "partitions", file, 1, MOST_PARTITIONS, PARTITIONS)
+    content.pop("partitions", None)
+    workload = Workload.of(content, file)
+    topics.check(workload.topics, partitions, file)
+    return workload, partitions

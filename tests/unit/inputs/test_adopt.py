@@ -1,0 +1,267 @@
+"""A user's ScaledObject in a trial: what is replaced, what stays theirs, and what no trial can begin with."""
+
+import copy
+import json
+
+import pytest
+import yaml
+
+from lab import paths, yamlfile
+from lab.errors import InputError
+from lab.inputs import inputs, topics
+from lab.inputs import scale as scales
+from lab.inputs.adopt import LOGIN, Replaced, adopt
+from lab.inputs.scaledobject import parse
+from lab.inputs.triggers.common import without_login
+from lab.inputs.workload import Workload
+from lab.trial import own
+
+ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
+KAFKA = ("spec", "triggers", 0, "metadata")
+OURS = {"bootstrapServersFromEnv": "BOOTSTRAP_SERVERS", "consumerGroupFromEnv": "GROUP", "topicFromEnv": "TOPIC"}
+
+
+def theirs(*changes):
+    """The example with (path, value) set; None removes."""
+    content = yamlfile.load(ORDERS.read_text())
+    for path, value in changes:
+        place = content
+        for part in path[:-1]:
+            place = place[part]
+        place[path[-1]] = value
+        if value is None:
+            del place[path[-1]]
+    return content
+
+
+def test_exactly_what_ties_it_to_their_cluster_is_replaced():
+    """Target, servers, group, topic, login and namespace; every other byte is theirs."""
+    adopted, replaced = adopt(parse(theirs(), "orders.yaml"))
+    wanted = theirs()
+    del wanted["metadata"]["namespace"], wanted["spec"]["triggers"][0]["authenticationRef"]
+    wanted["spec"]["scaleTargetRef"] = {"name": "consumer"}
+    kept = {field: wanted["spec"]["triggers"][0]["metadata"][field] for field in ("lagThreshold", "offsetResetPolicy")}
+    wanted["spec"]["triggers"][0]["metadata"] = kept | {"allowIdleConsumers": "true"} | OURS
+    assert adopted.content == wanted
+    assert {one.field for one in replaced} == {
+        "metadata.namespace",
+        "spec.scaleTargetRef",
+        "spec.triggers[0].authenticationRef",
+        *(f"spec.triggers[0].metadata.{field}" for field in ("bootstrapServers", "consumerGroup", "topic", "sasl", "tls")),
+    }
+    assert Replaced("spec.triggers[0].metadata.topic", "orders", "topicFromEnv: TOPIC") in replaced
+    assert str(Replaced("metadata.namespace", "orders", None)) == "metadata.namespace: 'orders' -> (nothing)"
+
+
+def test_what_was_read_is_left_alone():
+    """The user's object is not changed by being adopted."""
+    given = parse(theirs(), "orders.yaml")
+    before = copy.deepcopy(given.content)
+    adopt(given)
+    assert given.content == before
+
+
+ON_ARRIVALS = paths.MANIFESTS / "scaledobjects" / "arrivals-170.yaml"  # a user's file has a trigger on lag
+OWN = sorted(set((paths.MANIFESTS / "scaledobjects").glob("*.yaml")) - {ON_ARRIVALS})
+
+
+@pytest.mark.parametrize("file", OWN, ids=lambda file: file.stem)
+def test_nothing_is_replaced_in_the_labs_own(file):
+    """Its policies already name what the lab has."""
+    given = parse(yamlfile.load(file.read_text()), file)
+    adopted, replaced = adopt(given, topics.MOST)  # as many as any of them names
+    assert (adopted.content, replaced) == (given.content, ())
+
+
+def test_names_out_of_their_environment_become_ours():
+    """Their variables are not in the lab's Deployment; a variable beside a name is replaced with it."""
+    given = theirs(
+        ((*KAFKA, "topic"), None), ((*KAFKA, "topicFromEnv"), "ORDERS_TOPIC"), ((*KAFKA, "consumerGroupFromEnv"), "G")
+    )
+    adopted, replaced = adopt(parse(given, "orders.yaml"))
+    metadata = adopted.content["spec"]["triggers"][0]["metadata"]
+    assert OURS.items() <= metadata.items()
+    assert not {"topic", "consumerGroup", "bootstrapServers"} & metadata.keys()
+    assert Replaced("spec.triggers[0].metadata.topicFromEnv", "ORDERS_TOPIC", "TOPIC") in replaced
+    assert Replaced("spec.triggers[0].metadata.consumerGroupFromEnv", "G", "GROUP") in replaced
+
+
+def test_a_trigger_without_a_topic_stays_without():
+    """To KEDA that means all topics of the group, which is theirs to say."""
+    adopted, _ = adopt(parse(theirs(((*KAFKA, "topic"), None)), "orders.yaml"))
+    assert not {"topic", "topicFromEnv"} & adopted.content["spec"]["triggers"][0]["metadata"].keys()
+
+
+def test_what_kubectl_get_prints_can_be_brought():
+    """What only an API server writes is taken away, and said: with another cluster's owner it would be collected."""
+    printed = theirs(
+        (("metadata", "uid"), "1"),
+        (("metadata", "resourceVersion"), "7"),
+        (("metadata", "ownerReferences"), [{"kind": "App", "uid": "2"}]),
+        (("status",), {"conditions": []}),
+    )
+    adopted, replaced = adopt(parse(printed, "orders.yaml"))
+    assert adopted.content["metadata"] == {"name": "orders-enricher", "labels": {"team": "orders"}}
+    assert "status" not in adopted.content
+    assert Replaced("metadata.ownerReferences", "what an API server wrote", None) in replaced
+
+
+def test_keda_s_and_kubectl_s_own_words_are_no_ones_policy():
+    """Its empty block, its label, and the copy of the object that kubectl keeps: with and without them it is the same trial."""
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{...}"}
+    printed = theirs(
+        (("metadata", "labels"), {"scaledobject.keda.sh/name": "orders-enricher", "team": "orders"}),
+        (("metadata", "annotations"), annotations),
+        (("metadata", "creationTimestamp"), "2026-01-01T00:00:00Z"),
+        (("spec", "advanced", "scalingModifiers"), {}),
+        (("spec", "advanced", "restoreToOriginalReplicaCount"), None),
+    )
+    adopted, _ = adopt(parse(printed, "orders.yaml"))
+    assert adopted.content == adopt(parse(theirs(), "orders.yaml"))[0].content
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_list_of_one_is_that_one(count):
+    """`kubectl get scaledobject -o yaml` without a name prints a List."""
+    printed = {"apiVersion": "v1", "kind": "List", "items": [theirs()] * count}
+    if count == 1:
+        assert parse(printed, "orders.yaml") == parse(theirs(), "orders.yaml")
+        return
+    with pytest.raises(InputError, match=f"orders.yaml: items: '{count} items' is not allowed; allowed: one ScaledObject"):
+        parse(printed, "orders.yaml")
+
+
+MSK = {"sasl": "oauthbearer", "saslTokenProvider": "aws_msk_iam", "awsRegion": "eu-west-1", "tls": "enable"}
+
+
+def test_msk_s_login_is_replaced_and_said():
+    """IAM means nothing to a broker on loopback; the region is one of theirs."""
+    adopted, replaced = adopt(parse(theirs(*(((*KAFKA, field), value) for field, value in MSK.items())), "orders.yaml"))
+    assert not MSK.keys() & adopted.content["spec"]["triggers"][0]["metadata"].keys()
+    for field, value in MSK.items():
+        assert Replaced(f"spec.triggers[0].metadata.{field}", value, LOGIN) in replaced
+
+
+def test_apache_kafka_stays_apache_kafka():
+    """KEDA has the scaler: the lab's operator runs it."""
+    given = theirs((("spec", "triggers", 0, "type"), "apache-kafka"))
+    adopted, _ = adopt(parse(given, "orders.yaml"))
+    assert adopted.content["spec"]["triggers"][0]["type"] == "apache-kafka"
+    assert adopted.content["spec"]["triggers"][0]["metadata"].items() >= OURS.items()
+
+
+def beside(trigger):
+    """The example with a second trigger."""
+    content = theirs()
+    content["spec"]["triggers"].append(trigger)
+    return content
+
+
+def test_a_prometheus_trigger_loses_its_login_too():
+    """authModes would ask for secrets that a trial has not; what is secret is neither printed nor kept."""
+    metadata = {"serverAddress": "https://p", "query": "sum(x)", "threshold": "1", "authModes": "bearer,apiKey", "apiKey": "s3"}
+    given = beside({"type": "prometheus", "metadata": metadata, "authenticationRef": {"name": "prometheus"}})
+    adopted, replaced = adopt(parse(given, "orders.yaml"))
+    assert adopted.content["spec"]["triggers"][1]["metadata"].keys() == {"serverAddress", "query", "threshold"}
+    assert Replaced("spec.triggers[1].metadata.apiKey", "(not shown)", None) in replaced
+
+
+@pytest.mark.parametrize(
+    ("metadata", "line"),
+    [
+        (
+            {"topic": "payments"},
+            "metadata.topic: 'payments' is not allowed; allowed: orders, or topics: 2 in the workload (at most 8)",
+        ),
+        ({"consumerGroup": "payers"}, "metadata.consumerGroup: 'payers' is not allowed; allowed: the one of spec.triggers[0]"),
+        (
+            {"bootstrapServers": "b:9092"},
+            "metadata.bootstrapServers: 'b:9092' is not allowed; allowed: the one of spec.trigger",
+        ),
+        ({"topic": "", "topicFromEnv": "T"}, "metadata.topicFromEnv: 'T' is not allowed; allowed: orders, or topics: 2 in"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["kafka", "apache-kafka"])
+def test_a_second_topic_group_or_cluster_is_one_clear_line(kind, metadata, line):
+    """Both would be the lab's one: each trigger would read the same lag, and nothing would say so."""
+    same = {"bootstrapServers": "kafka-1.kafka.svc:9093", "consumerGroup": "orders-enricher", "topic": "orders"}
+    adopt(parse(beside({"type": kind, "metadata": same}), "orders.yaml"))
+    with pytest.raises(InputError) as error:
+        adopt(parse(beside({"type": kind, "metadata": same | metadata}), "orders.yaml"))
+    assert str(error.value).startswith(f"orders.yaml: spec.triggers[1].{line}")
+    assert "\n" not in str(error.value)
+
+
+def test_another_service_than_the_labs_is_one_clear_line():
+    """An external trigger asks a service of theirs, which the lab has not."""
+    with pytest.raises(
+        InputError, match=r"spec.triggers\[1\].metadata: \"another service's\" is not allowed; allowed: the persist"
+    ):
+        adopt(parse(beside({"type": "external", "metadata": {"scalerAddress": "jobs:6000", "queue": "jobs"}}), "orders.yaml"))
+
+
+def test_a_scale_compresses_it_like_any_policy():
+    """15 s of polling are half a second, rounded up to the least KEDA takes; 600 s of window are 20."""
+    small = adopt(parse(theirs(), "orders.yaml"))[0].compressed(scales.load("quick"))
+    spec = small.content["spec"]
+    assert (spec["pollingInterval"], spec["cooldownPeriod"]) == (1, 10)
+    behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ((("metadata", "name"), "Orders!"), "metadata.name: 'Orders!' is not allowed; allowed: a name"),
+        ((("metadata", "name"), None), "metadata.name: None is not allowed; allowed: a name"),
+        ((("spec", "idleReplicaCount"), 0), "spec.idleReplicaCount: 0 is not allowed; allowed: none: a trial begins"),
+        (
+            (("metadata", "annotations"), {"autoscaling.keda.sh/paused": "true"}),
+            "metadata.annotations.autoscaling.keda.sh/paused: 'true' is not allowed; allowed: none",
+        ),
+        (
+            (("metadata", "annotations"), {"autoscaling.keda.sh/paused-replicas": "4"}),
+            "metadata.annotations.autoscaling.keda.sh/paused-replicas: '4' is not allowed; allowed: none",
+        ),
+        (
+            (("spec", "triggers"), [{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}]),
+            "spec.triggers: ['cpu'] is not allowed; allowed: one at least on a group's lag",
+        ),
+    ],
+)
+def test_what_no_trial_can_begin_with_is_one_clear_line(change, line):
+    """File, field, value and what is allowed."""
+    with pytest.raises(InputError) as error:
+        adopt(parse(theirs(change), "orders.yaml"))
+    assert str(error.value).startswith(f"orders.yaml: {line}")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("login", ["reader:s3cr%40et@", ""])
+def test_a_password_in_an_address_is_not_kept(login, tmp_path):
+    """Neither in the inputs, which trial.json and the trial's id are made of, nor in what is told of the replacement."""
+    content = theirs()
+    address = f"https://{login}prometheus.shop:9090/api?token=s3cret#s3cret"
+    prometheus = {"type": "prometheus", "metadata": {"serverAddress": address, "query": "sum(x)", "threshold": "5"}}
+    content["spec"]["triggers"].append(prometheus)
+    file = tmp_path / "orders.yaml"
+    file.write_text(yaml.safe_dump(content))
+    chosen = inputs.read("step-10x", file, Workload(), 1, scales.load("medium"), "binary")
+    for kept in (json.dumps(chosen.to_dict()), yaml.safe_dump(chosen.policy.content), "\n".join(own.told(chosen))):
+        assert "s3cr" not in kept
+        assert "reader" not in kept
+    assert "https://prometheus.shop:9090/api" in json.dumps(chosen.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("http://prometheus:9090", "http://prometheus:9090"),
+        ("http://u:p@[::1]:9090/x", "http://[::1]:9090/x"),
+        ("http://u:p@w@h:1", "http://h:1"),
+        ("http://u:p@h:port/?q=secret", "h:port/"),
+    ],
+)
+def test_an_address_without_its_login(given, kept):
+    """Nothing before the last @ is left, also of an address that is none."""
+    assert without_login(given) == kept

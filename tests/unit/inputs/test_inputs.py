@@ -1,0 +1,268 @@
+"""A trial's identity, and what its pods are told."""
+
+import dataclasses
+import json
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab import paths
+from lab.errors import InputError
+from lab.inputs import inputs, lag_metric, objects, profile, scaledobject
+from lab.inputs import scale as scales
+from lab.inputs.events import Grow, Kill, Pause, Resume
+from lab.inputs.inputs import Inputs
+from lab.inputs.workload import Workload
+from lab.model import keda
+from lab.record.store import find
+
+
+def read(size="quick", **changes):
+    """Inputs of experiment 2 with something changed."""
+    given = {"profile_name": "step-10x", "policy_name": "lag", "workload": Workload(), "seed": 1}
+    return inputs.read(**(given | changes), scale=scales.load(size), runtime="binary")
+
+
+def test_equal_inputs_have_equal_ids_and_others_do_not():
+    """The id is a function of the inputs and nothing else."""
+    assert read().id == read().id
+    others = {read(seed=2).id, read(workload=Workload(balancer="range")).id, read(profile_name="short-step").id, read().id}
+    others |= {read(repetition=2).id, read(until="replayed").id, read(policy_name="cpu").id}
+    assert len(others) == 7
+
+
+def test_the_producer_is_given_the_profile_it_was_hashed_with():
+    """What stands in the ConfigMap is the compressed profile, readable by the producer."""
+    chosen = read()
+    environment = chosen.environment("127.0.0.1:1", "run")
+    assert profile.build(yaml.safe_load(environment["PROFILE_YAML"]), "test") == chosen.profile
+    assert all(isinstance(value, str) for value in environment.values())
+
+
+def test_every_committed_trial_is_beyond_what_the_pods_can_take():
+    """10R is more than P pods give, or the experiment would show nothing."""
+    chosen = read()
+    most = max(step.rate for step in chosen.profile.steps)
+    assert most > chosen.partitions * chosen.workload.rate
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of backlog, "),
+        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of arrivals-170, backlog, bystanders, "),
+        ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
+        ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) is not allowed; allowed: more than 24"),
+        (
+            {"during": {"repartition": Grow(48)}},
+            "trial: during: 'repartition' is not allowed; allowed: a phase of the profile: baseline, spike, drain",
+        ),
+        ({"workload": Workload(auto_offset_reset="none")}, "workload: auto_offset_reset: 'none' is not allowed"),
+        ({"workload": Workload(grace_s=0)}, "workload: grace_s: 0 is not allowed"),
+        ({"workload": Workload(balancer="fair")}, "workload: balancer: 'fair' is not allowed; allowed: one of "),
+        ({"workload": Workload(process_ms="0")}, "workload: process_ms: '0' is not allowed"),
+        ({"workload": Workload(concurrency=0)}, "workload: concurrency: 0 is not allowed"),
+        ({"workload": Workload(dlq="maybe")}, "workload: dlq: 'maybe' is not allowed; allowed: on or off"),
+        ({"workload": Workload(poison="3")}, "workload: poison: '3' is not allowed; allowed: PARTITION:OFFSET"),
+        (
+            {"workload": Workload(fail_rate=0.6, poison_rate=0.5)},
+            "poison_rate: 0.5 is not allowed; allowed: at most 1 - fail_rate",
+        ),
+    ],
+)
+def test_bad_inputs_are_one_clear_line(changes, line):
+    """Before anything starts."""
+    with pytest.raises(InputError) as error:
+        read(**changes)
+    assert line in str(error.value)
+
+
+def test_a_scale_that_is_not_declared_is_refused():
+    """The scales are those of scales.yaml."""
+    with pytest.raises(
+        InputError, match="scale: 'huge' is not allowed; allowed: one of quick, medium, standard, close, real, full"
+    ):
+        scales.load("huge")
+
+
+def test_a_record_that_is_not_stored_names_those_that_are(tmp_path):
+    """--from-records says what there is."""
+    (tmp_path / "records" / "other").mkdir(parents=True)
+    (tmp_path / "records" / "other" / "trial.json").write_text("{}")
+    with pytest.raises(InputError, match="a stored trial; there are: other"):
+        find(tmp_path, "mine")
+
+
+def test_manifests_pass_a_real_parser_and_name_the_trial():
+    """Every object has what kubectl needs, and the consumer starts at the policy's floor."""
+    chosen = read()
+    made = objects.applied(chosen, chosen.environment("127.0.0.1:1", "run"))
+    assert [item["kind"] for item in made] == ["ConfigMap", "Deployment", "Deployment", "ScaledObject"]
+    consumer = next(item for item in made if item["metadata"]["name"] == "consumer" and item["kind"] == "Deployment")
+    assert consumer["spec"]["replicas"] == chosen.policy.min_replicas
+    pod = consumer["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] > dataclasses.asdict(chosen.workload)["drain_timeout"]
+    assert (paths.MANIFESTS / "consumer" / "deployment.yaml").exists()
+
+
+def test_the_control_starts_alike_and_never_joins():
+    """A trial by decree applies no autoscaler but the bystanders: the consumer's twin without a group, none of it yet."""
+    chosen = read(profile_name="saturate", policy_name="bystanders", workload=Workload(grace_s=45, cpu_request_m=60))
+    made = objects.applied(chosen, chosen.environment("127.0.0.1:1", "run"))
+    assert [item["metadata"]["name"] for item in made] == ["trial", "lag-exporter", "consumer", "bystander"]
+    consumer, twin = (item["spec"]["template"]["spec"] for item in made[2:])
+    assert (made[2]["spec"]["replicas"], made[3]["spec"]["replicas"]) == (6, 0)
+    assert consumer["containers"][0]["command"] == twin["containers"][0]["command"]
+    assert {"name": "JOIN", "value": "off"} in twin["containers"][0]["env"]
+    assert {"name": "JOIN", "value": "off"} not in consumer["containers"][0]["env"]
+    assert consumer["terminationGracePeriodSeconds"] == 45
+    assert consumer["containers"][0]["resources"]["requests"]["cpu"] == "60m"
+
+
+def test_retries_are_told_at_the_trials_scale():
+    """Delays are settings of time and compressed like them; how often is not. The seed and the topic go with them."""
+    failing = read(workload=Workload(fail_rate=0.01, retry_ms="1000,2000,4000"), seed=7)
+    environment = failing.environment("127.0.0.1:1", "run")
+    assert environment["RETRY_MS"] == "33.3333,66.6667,133.333"
+    assert (environment["SEED"], environment["DLQ_TOPIC"], environment["FAIL_RATE"]) == ("7", "dead-letters-run", "0.01")
+    assert failing.workload.dead_letters
+    assert not Workload(fail_rate=0.01, dlq="off").dead_letters
+    assert not Workload().dead_letters
+
+
+def test_a_trial_of_before_there_were_dead_letters_keeps_its_identity():
+    """What came later and is not used is not in the identity, so stored records are found; what is used is."""
+    assert read().id == "step-10x-lag-d6aa9d5a"
+    plain = {**read().to_dict()["workload"]}
+    assert "dlq" not in plain
+    assert not {"fault", "events"} & read().to_dict().keys()
+    assert len({read(workload=Workload(**changed)).id for changed in ({}, {"poison_rate": 0.1}, {"dlq": "off"})}) == 3
+
+
+NAMES = sorted(path.stem for path in paths.PROFILES.glob("*.yaml") if path.stem != "scales")
+WORKLOADS = st.builds(
+    Workload,
+    process_ms=st.sampled_from(["6", "2-10", "5-15"]),
+    concurrency=st.integers(1, 500),
+    balancer=st.sampled_from(["cooperative-sticky", "range", "consumer"]),
+    wake=st.sampled_from(["on", "off"]),
+    grace_s=st.integers(1, 600),
+    fail_rate=st.sampled_from([0.0, 0.01, 0.25]),
+    poison=st.sampled_from(["", "3:1000"]),
+    dlq=st.sampled_from(["on", "off"]),
+)
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    policy=st.sampled_from(
+        ["lag", "lag-4500", "lasting-4500", "lasting-30s", "cpu", "controller-4500", "up-and-down", "bystanders"]
+    ),
+    workload=WORKLOADS,
+    seed=st.integers(0, 2**63),
+    size=st.sampled_from(["quick", "standard", "full"]),
+    how=st.fixed_dictionaries(
+        {},
+        optional={
+            "partitions": st.integers(1, 200),
+            "until": st.sampled_from(["drained", "replayed"]),
+            "repetition": st.integers(1, 9),
+            "beside": st.sampled_from([(), ("lagscaler/lag-scaler",)]),
+            "driver": st.sampled_from(["producer/job", "kafka/broker"]),
+        },
+    ),
+)
+def test_inputs_come_back_from_plain_data_with_their_id(name, policy, workload, seed, size, how):
+    """As JSON too, in which a record keeps them."""
+    chosen = inputs.read(name, policy, workload, seed, scales.load(size), "binary", **how)
+    again = Inputs.from_dict(json.loads(json.dumps(chosen.to_dict())), "a record")
+    assert again.id == chosen.id
+    assert (again.workload, again.profile, again.scale) == (chosen.workload, chosen.profile, chosen.scale)
+    assert again.policy.content == chosen.policy.content
+
+
+def test_inputs_of_a_users_own_come_back_with_what_was_replaced():
+    """Events too: those with a field of their own, and the others."""
+    orders = paths.PROJECT / "docs" / "examples" / "orders.yaml"
+    struck = read("medium", profile_name="zero-loss", policy_name=orders, during={"sigkill": Kill()})
+    grown = read(profile_name="repartition", during={"repartition": Grow(48)})
+    paused = read(during={"spike": [Pause(), Resume(), Kill()]})
+    for chosen in (struck, grown, paused):
+        again = Inputs.from_dict(json.loads(json.dumps(chosen.to_dict())), "a record")
+        assert (again.id, again.replaced, again.during) == (chosen.id, chosen.replaced, chosen.during)
+        assert again.partitions_after == chosen.partitions_after
+    assert struck.replaced
+
+
+@pytest.mark.parametrize("how", [{"driver": "ridehailing/locust"}, {"beside": ("ridehailing/ingestion",)}])
+def test_what_the_image_of_pods_lacks_is_not_for_kind(how):
+    """Refused before anything starts, where pods would be restarted until a deadline; a process sees this machine's folders."""
+    (field,) = how
+    words = "none with programs of its own .elastic-lab/pythonpath. but on binary: the image of pods lacks them"
+    with pytest.raises(InputError, match=rf"trial: {field}: 'ridehailing/\w+' is not allowed; allowed: {words}"):
+        inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "kind", **how)
+    assert read(**how).runtime == "binary"
+
+
+def test_manifests_declare_what_else_is_recorded():
+    """Of all that stand beside and of the driver, each once; a trial without them records what every trial does."""
+    assert objects.metrics(read()) == ()
+    chosen = read("medium", beside=("ridehailing/ingestion", "ridehailing/driver-matching"), driver="ridehailing/locust")
+    assert objects.metrics(chosen) == ("ingestion_events_total", "matching_pending_requests")
+
+
+def test_a_profile_in_real_time_is_not_compressed():
+    """What a rebalance takes, no scale divides."""
+    assert read(profile_name="saturate", policy_name="up-and-down").profile.duration == 5
+    assert read(profile_name="step-10x").profile.duration == 140
+
+
+def test_what_stands_beside_and_who_drives_are_part_of_the_identity():
+    """A trial without them keeps the id it had before there were any."""
+    plain = read()
+    assert not {"beside", "driver"} & plain.to_dict().keys()
+    assert len({plain.id, read(beside=("lagscaler/lag-scaler",)).id, read(driver="kafka/broker").id}) == 3
+    for change in ({"beside": ("lagscaler/none",)}, {"driver": "lagscaler/none"}):
+        with pytest.raises(
+            InputError, match=r"manifest: 'lagscaler/none' is not allowed; allowed: one of lagscaler/lag-scaler, "
+        ):
+            read(**change)
+
+
+def test_what_decides_beside_is_compressed_like_the_trials_own():
+    """A ScaledObject beside is checked and scaled; a Deployment stays as it is."""
+    made = objects.applied(read("medium", beside=("lagscaler/scaledobject", "kafka/lag-exporter")), {"TOPIC": "t"})
+    (scaled,) = (item for item in made[:-1] if item["kind"] == "ScaledObject")
+    assert scaled["spec"]["pollingInterval"] == 2
+    assert scaled["spec"]["triggers"][0]["metadata"]["sustainSeconds"] == "8"
+    (exporter, again) = (item for item in made if item["metadata"]["name"] == "lag-exporter")
+    assert exporter == again
+
+
+def test_an_external_trigger_brings_its_scaler():
+    """One replica of the committed Deployment, in the trial's namespace; no other policy has it."""
+    (scaler,) = (
+        item for item in objects.applied(read(policy_name="lasting-4500"), {}) if item["metadata"]["name"] == "lag-scaler"
+    )
+    assert (scaler["kind"], scaler["spec"]["replicas"], "namespace" in scaler["metadata"]) == ("Deployment", 1, False)
+    assert all(item["metadata"]["name"] != "lag-scaler" for item in objects.applied(read(), {}))
+
+
+def test_an_hpa_on_lag_brings_what_serves_it():
+    """A ScaledObject that scales nothing, its target without a pod, and the metric under the name that KEDA gives it."""
+    chosen = read(policy_name="zero-4500-hpa")
+    environment = chosen.environment("127.0.0.1:1", "run")
+    target, scaled, own = objects.applied(chosen, environment)[-3:]
+    assert (target["kind"], target["spec"]["replicas"], target["metadata"]["name"]) == ("Deployment", 0, "lag-metric")
+    assert scaled["spec"]["scaleTargetRef"]["name"] == "lag-metric"
+    assert scaled["metadata"]["annotations"] == {"autoscaling.keda.sh/paused-scale-out": "true"}
+    assert scaled["spec"]["pollingInterval"] == 10
+    made = keda.hpa(scaledobject.parse(scaled, "test"), environment)
+    assert own["spec"]["metrics"][0]["external"]["metric"] == made["spec"]["metrics"][0]["external"]["metric"]
+    assert (own["spec"]["minReplicas"], own["spec"]["scaleTargetRef"]["name"]) == (0, "consumer")
+    assert lag_metric.concerns(f'scaleTarget="Deployment/trial/{target["metadata"]["name"]}"')
+    assert lag_metric.concerns(f'HPA="trial/{made["metadata"]["name"]}"')
+    own = f'metric="external metric {lag_metric.METRIC}({lag_metric.SELECTOR})" scaleTarget="Deployment/trial/consumer"'
+    assert not lag_metric.concerns(own)

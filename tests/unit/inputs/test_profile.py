@@ -1,0 +1,143 @@
+"""Profile arithmetic: the schedule is exact, ordered and keeps its shape under compression."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab import paths
+from lab.errors import InputError
+from lab.inputs import scale as scales
+from lab.inputs.profile import Profile, Step, build, load
+
+rates = st.floats(0.5, 5_000)
+lengths = st.floats(0.05, 20)
+
+
+@st.composite
+def profiles(draw, rate=rates):
+    """Profiles of one to six steps."""
+    spans = draw(st.lists(st.tuples(lengths, rate), min_size=1, max_size=6))
+    at, steps = 0.0, []
+    for number, (length, value) in enumerate(spans):
+        steps.append(Step(at, value, f"phase-{number % 3}"))
+        at += length
+    return Profile(tuple(steps), at)
+
+
+@given(profiles())
+def test_times_and_counts_are_inverse(profile):
+    """Event i is not due before its time and is due at it."""
+    chosen = sorted({0, profile.total // 2, profile.total - 1} & set(range(profile.total)))
+    for index in chosen:
+        when = float(profile.times(index, index + 1)[0])
+        little = 2e-6 / min(step.rate for step in profile.steps)
+        assert profile.due(when + little) > index
+        assert when < little or profile.due(when - little) <= index
+
+
+def test_a_single_event_is_due_when_its_step_begins():
+    """One event a second is not due a second later: the producer would send it late by as much."""
+    single = Profile((Step(0, 0, "baseline"), Step(5, 1, "spike"), Step(6, 0, "drain")), 40)
+    assert [single.due(at) for at in (0, 4.99, 5, 5.5, 6, 40)] == [0, 0, 1, 1, 1, 1]
+
+
+@given(profiles(rate=st.one_of(st.just(0.0), rates)))
+def test_times_are_ordered_and_within_the_profile(profile):
+    """The schedule never runs backwards, starts at or after 0 and ends by the profile's end, also across silent steps."""
+    times = profile.times(0, min(profile.total, 50_000))
+    assert np.all(np.diff(times) >= -1e-9)
+    assert np.all((times >= 0) & (times <= profile.duration + 1e-6))
+
+
+@given(profiles(), st.integers(1, 999))
+def test_a_schedule_does_not_depend_on_how_it_is_asked_for(profile, cut):
+    """Two halves are the same as the whole."""
+    total = min(profile.total, 10_000)
+    cut = min(cut, total)
+    whole = profile.times(0, total)
+    assert np.array_equal(whole, np.concatenate((profile.times(0, cut), profile.times(cut, total))))
+
+
+@given(profiles(), st.sampled_from([1.0, 2.0, 6.0, 30.0]))
+def test_compression_keeps_rates_and_divides_times(profile, factor):
+    """Time / f leaves rates alone, so the number of events is divided by f too."""
+    small = profile.compressed(factor, 1)
+    assert small.total == pytest.approx(profile.total / factor, abs=1.01)
+    assert [step.rate for step in small.steps] == [step.rate for step in profile.steps]
+    assert small.duration == pytest.approx(profile.duration / factor)
+
+
+@given(profiles())
+def test_a_profile_survives_its_own_yaml_form(profile):
+    """What a pod is given is the profile that was read."""
+    assert build(profile.to_dict(), "test") == profile
+
+
+def test_a_step_profile_has_three_phases():
+    """The committed 10x step is R, 10R and R again, at the times its file says."""
+    from lab import paths
+
+    profile = load(paths.PROFILES / "step-10x.yaml")
+    assert profile.phases() == [(0, 300, "baseline"), (300, 900, "spike"), (900, 4200, "drain")]
+    assert profile.steps[1].rate == 10 * profile.steps[0].rate
+
+
+@pytest.mark.parametrize("kind", ["bursty", "sawtooth"])
+def test_repeating_profiles_build(kind):
+    """Bursty and sawtooth rise and fall as often as asked."""
+    profile = build({"kind": kind, "rate": 10, "duration": 3600, "baseline": 10, "spike_hold": 20, "bursts": 3}, "test")
+    peaks = [step for step in profile.steps if step.rate == 100]
+    assert len(peaks) == 3
+
+
+GOOD = {"kind": "step", "rate": 100, "baseline": 60, "spike_hold": 60, "duration": 300}
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"spike": 3}, "my.yaml: spike: 3 is not allowed; allowed: one of the fields "),
+        ({"rate": -1}, "my.yaml: rate: -1 is not allowed; allowed: a number from 0 to 1e+06"),
+        ({"rate": float("nan")}, "my.yaml: rate: nan is not allowed"),
+        ({"spike_hold": 400}, "my.yaml: spike_hold: 400 is not allowed; allowed: a profile that fits its duration of 300 s"),
+        ({"kind": "spiky"}, "my.yaml: kind: 'spiky' is not allowed; allowed: one of steady, step, bursty, sawtooth, steps"),
+        ({"rate": "fast"}, "my.yaml: rate: 'fast' is not allowed"),
+        ({"rate": 900_000}, "my.yaml: rate x spike_mult: 9000000.0 is not allowed"),
+    ],
+)
+def test_a_bad_profile_is_one_clear_line(change, line):
+    """File, field, value and what is allowed, on one line."""
+    with pytest.raises(InputError) as error:
+        build(GOOD | change, "my.yaml")
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+
+
+def test_unreadable_yaml_names_the_line(tmp_path):
+    """A file that is not YAML is named with its line."""
+    file = tmp_path / "broken.yaml"
+    file.write_text("kind: step\nrate: [1, 2\n")
+    with pytest.raises(InputError, match=r"broken\.yaml: line 3"):
+        load(file)
+
+
+@pytest.mark.parametrize("scale", scales.declared(), ids=lambda scale: scale.name)
+def test_an_event_after_an_idle_time_is_due_when_that_is_over(scale):
+    """At every scale: a float's last digits once left the first event of a burst behind, at the end of the burst before."""
+    given = load(paths.PROFILES / "idle-times.yaml").compressed(scale.time, scale.rate)
+    times = given.times(0, given.total)
+    begun = {phase: [start for start, _, name in given.phases() if name == phase] for phase in ("arrival", "drip", "surge")}
+    assert {phase: len(starts) for phase, starts in begun.items()} == {"arrival": 22, "drip": 1, "surge": 1}
+    for start in (one for starts in begun.values() for one in starts):
+        assert np.abs(times - start).min() < 1e-6
+
+
+def test_arrivals_are_spread_over_the_poll_and_the_sync():
+    """Whatever the phase of a pollingInterval of 30 s, or of a sync period of 15 s: no gap of an eighth of it."""
+    given = load(paths.PROFILES / "idle-times.yaml")
+    starts = np.array([start for start, _, phase in given.phases() if phase == "arrival"])
+    for period in (30, 15):
+        shares = np.sort(starts % period) / period
+        assert np.diff([*shares, shares[0] + 1]).max() < 1 / 8
+    assert np.diff(starts).min() >= 258

@@ -1,0 +1,96 @@
+"""A trial whose workload declares a shared store has one, and all that counts on its pods' rate knows of it."""
+
+import pytest
+
+from lab import paths
+from lab.commands import simulate
+from lab.errors import InputError
+from lab.foresee.estimate import estimate
+from lab.inputs import inputs, objects
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
+from lab.trial.deadlines import deadlines
+from lab.trial.located import asks_store, located
+
+ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
+
+
+def read(workload):
+    """The inputs of a step on the lag trigger with this workload."""
+    return inputs.read("plateau", "lag-4500", workload, 1, scales.load("quick"), "binary")
+
+
+def applied(workload):
+    """What the trial applies."""
+    chosen = read(workload)
+    return objects.applied(chosen, chosen.environment("127.0.0.1:9092", "x"))
+
+
+def test_the_store_comes_before_the_pods_that_write_to_it():
+    """Its settings are those of the trial's ConfigMap, and its metrics are recorded; other trials have none."""
+    shared = Workload(store_slots=12, store_contention=50)
+    made = applied(shared)
+    names = [item["metadata"]["name"] for item in made]
+    assert names == ["trial", "lag-exporter", "store", "consumer", "consumer"]
+    assert [asks_store(item) for item in made] == [False, False, False, True, False]
+    assert (made[0]["data"]["STORE_SLOTS"], made[0]["data"]["STORE_CONTENTION"]) == ("12", "50")
+    assert "store_open_writes" in objects.metrics(read(shared))
+    assert "store" not in [item["metadata"]["name"] for item in applied(Workload())]
+    assert not any(map(asks_store, applied(Workload())))
+    assert "store_open_writes" not in objects.metrics(read(Workload()))
+
+
+def test_a_pod_is_given_the_stores_address():
+    """The consumer's variable is filled in where the store's IP is known, and the file as it was stays as it was."""
+    (consumer,) = (item for item in applied(Workload(store_slots=1)) if asks_store(item))
+    (container,) = located(consumer, "trial-1", "", "", shared="127.1.2.3")["spec"]["template"]["spec"]["containers"]
+    assert {"name": "STORE_ADDRESS", "value": "127.1.2.3:7092"} in container["env"]
+    assert asks_store(consumer)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"store_contention": 50}, "my.yaml: store_contention: 50 is not allowed; allowed: 0, unless store_slots is 1 or more"),
+        ({"store_slots": 12, "burn": 50}, "my.yaml: burn: 50 is not allowed; allowed: 0 with store_slots"),
+        ({"store_slots": 1001}, "my.yaml: store_slots: 1001 is not allowed; allowed: 0 to 1,000"),
+    ],
+)
+def test_what_a_store_can_t_have_is_refused(content, message):
+    """One line with field, value and range."""
+    with pytest.raises(InputError, match=message):
+        Workload.of(content, "my.yaml")
+
+
+@pytest.mark.parametrize(
+    ("pods", "contention", "rate"), [(4, 100, 800), (12, 100, 2400), (18, 100, 1600), (24, 100, 1200), (24, 0, 2400)]
+)
+def test_what_a_group_processes_by_its_store(pods, contention, rate):
+    """Pods of 200 messages/s and 12 slots: the law of the store's own program."""
+    shared = Workload(process_ms="5-15", concurrency=2, store_slots=12, store_contention=contention)
+    assert shared.group_rate(pods) == rate
+    assert Workload(process_ms="5-15", concurrency=2).group_rate(pods) == 200 * pods
+
+
+def test_a_trial_waits_for_what_a_slow_store_leaves():
+    """24 pods on 12 slots take twice as long for a backlog where waiting costs as much as a write."""
+    plain, slow = (
+        deadlines(read(Workload(process_ms="5-15", concurrency=2, store_slots=12, store_contention=contention))).end_s
+        for contention in (0, 100)
+    )
+    assert slow > plain
+
+
+def test_a_store_is_not_simulated(tmp_path):
+    """No estimate of a backlog is made up, and the command says so in one line."""
+    assert estimate(read(Workload(store_slots=12))).peak_lag is None
+    file = tmp_path / "pods.yaml"
+    file.write_text("kind: Workload\nstore_slots: 12\n")
+    with pytest.raises(InputError, match=r"pods.yaml: store_slots: 12 is not allowed; allowed: 0: a store that pods share"):
+        simulate.run("simulate", "", [f"--scaledobject={ORDERS}", f"--workload={file}", "--profile=plateau"])
+
+
+def test_a_trial_without_a_store_has_the_id_that_it_had():
+    """Both settings are left out of the identity at their default."""
+    assert not {"store_slots", "store_contention"} & Workload().to_dict().keys()
+    assert Workload(store_slots=12).to_dict()["store_slots"] == 12

@@ -1,0 +1,224 @@
+"""Every trigger type is read strictly."""
+
+import pytest
+
+from lab.errors import InputError
+from lab.inputs.scale import Scale
+from lab.inputs.triggers import parsing, persistent_lag
+from lab.inputs.triggers.external import PersistentLag
+from tests.unit.inputs.written import APACHE, CPU, CRON, EACH, EXTERNAL, KAFKA, LASTING, MEMORY, PROMETHEUS, one, scaled
+
+
+@pytest.mark.parametrize("kind", EACH)
+def test_the_triggers_of_the_scenarios_are_read(kind):
+    """One of each type, with a name, beside the others."""
+    read = parsing.parse([trigger | {"name": name} for name, trigger in EACH.items()], "my.yaml")
+    assert dict(zip(EACH, read, strict=True))[kind].common.name == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "line"),
+    [
+        ("kafka", "consumerGroup", None, "consumerGroup: None is not allowed; allowed: an address or name"),
+        (
+            "kafka",
+            "activationLagThreshold",
+            "-1",
+            "'-1' is not allowed; allowed: a whole number from 0, as a string",
+        ),
+        ("kafka", "lagThreshold", "1_000", "lagThreshold: '1_000' is not allowed"),
+        ("kafka", "offsetResetPolicy", "none", "offsetResetPolicy: 'none' is not allowed; allowed: latest or earliest"),
+        ("kafka", "allowIdleConsumers", "yes", """allowIdleConsumers: 'yes' is not allowed; allowed: "true" or "false\""""),
+        ("kafka", "partitionLimitation", "all", "partitionLimitation: 'all' is not allowed; allowed: partitions and ranges"),
+        ("kafka", "partitionLimitation", "5-1", "partitionLimitation: '5-1' is not allowed"),
+        ("kafka", "sasl", "plaintext", "sasl: 'plaintext' is not allowed; allowed: none without an authenticationRef"),
+        ("kafka", "tls", "on", "tls: 'on' is not allowed; allowed: disable or enable"),
+        ("kafka", "version", "4", "version: '4' is not allowed"),
+        ("kafka", "metricName", "lag", "metricName: 'lag' is not allowed; allowed: one of the fields"),
+        ("kafka", "password", "hunter2", "password: '(not shown)' is not allowed; allowed: nothing: KEDA takes it from the Tr"),
+        ("kafka", "saslTokenProvider", "aws", "saslTokenProvider: 'aws' is not allowed; allowed: bearer or aws_msk_iam"),
+        ("apache", "fullMetadata", "true", "fullMetadata: 'true' is not allowed; allowed: one of the fields"),
+        (
+            "apache",
+            "topic",
+            None,
+            "topic: None is not allowed; allowed: a topic, here or by topicFromEnv: without one apache-k",
+        ),
+        ("apache", "topic", "orders,payments", "topic: 'orders,payments' is not allowed; allowed: one topic"),
+        (
+            "apache",
+            "sasl",
+            "gssapi",
+            "sasl: 'gssapi' is not allowed; allowed: none, plaintext, scram_sha256, scram_sha512 or a",
+        ),
+        ("apache", "sasl", "aws_msk_iam", "awsRegion: None is not allowed; allowed: the AWS region of the MSK cluster"),
+        ("memory", "value", "1.5Gi", "value: '1.5Gi' is not allowed; allowed: whole bytes above 0, such as 500Mi or 2G"),
+        ("memory", "value", "0", "value: '0' is not allowed; allowed: whole bytes above 0"),
+        ("external", "caCert", "x", "caCert: '(not shown)' is not allowed; allowed: nothing: KEDA takes it from the Trigger"),
+        ("prometheus", "authModes", "bearer", "authModes: 'bearer' is not allowed; allowed: none without an authenticationRef"),
+        ("prometheus", "authMode", "apiKey", "apiKey: None is not allowed; allowed: a key, here or in the TriggerAuthenticat"),
+        ("prometheus", "serverAddress", "p:9090", "serverAddress: 'p:9090' is not allowed; allowed: a URL"),
+        ("prometheus", "query", " ", "query: '' is not allowed; allowed: a PromQL query"),
+        ("prometheus", "threshold", None, "threshold: None is not allowed; allowed: a number from 0.001"),
+        ("prometheus", "threshold", "0", "threshold: '0' is not allowed; allowed: a number from 0.001"),
+        ("prometheus", "activationThreshold", "ten", "activationThreshold: 'ten' is not allowed; allowed: a number,"),
+        ("prometheus", "ignoreNullValues", "no", "ignoreNullValues: 'no' is not allowed"),
+        ("prometheus", "metricName", "x", "metricName: 'x' is not allowed; allowed: nothing: KEDA ignores metricName"),
+        ("prometheus", "customHeaders", "a", "customHeaders: '(not shown)' is not allowed; allowed: pairs"),
+        ("cron", "timezone", "Berlin", "timezone: 'Berlin' is not allowed; allowed: a time zone such as Europe/Berlin"),
+        ("cron", "start", "0 8 * *", "start: '0 8 * *' is not allowed; allowed: five fields of a crontab"),
+        ("cron", "end", "0 25 * * *", "its hour is '25', and 0 to 23 is the range"),
+        ("cron", "end", "0 8 * * 1-5", "end: '0 8 * * 1-5' is not allowed; allowed: another time than start"),
+        ("cron", "desiredReplicas", "0", "desiredReplicas: '0' is not allowed; allowed: a whole number from 1"),
+        ("cpu", "type", "Utilization", "metadata.type: 'Utilization' is not allowed; allowed: nothing: KEDA 2.18 removed it"),
+        ("cpu", "value", "75%", "value: '75%' is not allowed; allowed: a whole number from 1 to 2147483647"),
+        ("external", "scalerAddress", None, "scalerAddress: None is not allowed; allowed: HOST:PORT of a gRPC service"),
+        ("external", "scalerAddress", "http://lag-scaler", "allowed: HOST:PORT of a gRPC service, without http://"),
+        ("external", "enableTLS", "maybe", "enableTLS: 'maybe' is not allowed"),
+        ("lasting", "sustainSeconds", "301", "sustainSeconds: '301' is not allowed; allowed: at most samplingInterval * windo"),
+        ("lasting", "lagThreshold", "many", "lagThreshold: 'many' is not allowed; allowed: a whole number from 1"),
+        ("lasting", "lagTreshold", "5", "lagTreshold: '5' is not allowed; allowed: one of the fields activationLagSeconds"),
+        ("lasting", "topic", None, "topic: None is not allowed; allowed: a value, here or by topicFromEnv"),
+    ],
+)
+def test_a_bad_trigger_is_one_clear_line(kind, field, value, line):
+    """File, field, value and what is allowed, on one line."""
+    with pytest.raises(InputError) as error:
+        one(EACH[kind], **{field: value})
+    assert str(error.value).startswith("my.yaml: spec.triggers[0].metadata.")
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "line"),
+    [
+        (KAFKA | {"metricType": "Utilization"}, "metricType: 'Utilization' is not allowed; allowed: AverageValue or Value"),
+        (CPU | {"metricType": None}, "metricType: None is not allowed; allowed: Utilization or AverageValue"),
+        (CPU | {"useCachedMetrics": True}, "useCachedMetrics: True is not allowed; allowed: false: KEDA has none for cpu"),
+        (CRON | {"useCachedMetrics": True}, "useCachedMetrics: True is not allowed"),
+        (KAFKA | {"authenticationRef": {"name": "x", "kind": "Secret"}}, "authenticationRef.kind: 'Secret' is not allowed"),
+        (KAFKA | {"metadata": None}, "metadata: None is not allowed; allowed: a mapping of strings"),
+        ({"type": "redis"}, "type: 'redis' is not allowed; allowed: kafka, apache-kafka, prometheus, cron, cpu, memory, exter"),
+        ({"type": "external-push"}, "type: 'external-push' is not allowed; allowed: external: the lab's scaler answers when"),
+        ({"type": ["kafka"]}, "type: ['kafka'] is not allowed; allowed: kafka, apache-kafka"),
+        ({"type": {"kafka": 1}}, "type: {'kafka': 1} is not allowed; allowed: kafka, apache-kafka"),
+    ],
+)
+def test_what_is_beside_the_metadata_is_checked_too(trigger, line):
+    """Target types, cached metrics, references to secrets."""
+    with pytest.raises(InputError) as error:
+        parsing.parse([trigger], "my.yaml")
+    assert line in str(error.value)
+
+
+def test_of_external_scalers_the_labs_own_is_known():
+    """By sustainSeconds; its metadata means what the scaler makes of it, and a variable's name stands for its value."""
+    lasting = one(LASTING, scaleDownStabilization="60")
+    assert isinstance(lasting, PersistentLag)
+    assert lasting.settings == persistent_lag.parse(lasting.metadata, "my.yaml")
+    assert (lasting.settings.rule.target, lasting.settings.rule.sustain_s, lasting.settings.rule.down_s) == (500, 120, 60)
+    assert lasting.settings.source.servers == "SERVERS"
+    assert not isinstance(one(EXTERNAL), PersistentLag)
+
+
+MSK = {"sasl": "oauthbearer", "saslTokenProvider": "aws_msk_iam", "tls": "enable", "awsRegion": "eu-west-1"}
+
+
+@pytest.mark.parametrize("trigger", [KAFKA, APACHE], ids=["kafka", "apache-kafka"])
+def test_msk_iam_is_taken_with_a_region_encryption_and_an_identity(trigger):
+    """Of the operator itself, or of a TriggerAuthentication; each of the three that is missing is named."""
+    login = MSK if trigger is KAFKA else {"sasl": "aws_msk_iam", "tls": "enable", "awsRegion": "eu-west-1"}
+    one(trigger, **login, identityOwner="operator")
+    one(trigger | {"authenticationRef": {"name": "msk"}}, **login | {"tls": None})
+    for missing, field in (("awsRegion", "awsRegion"), ("tls", "tls"), ("identityOwner", "none without an authenticationRef")):
+        with pytest.raises(InputError, match=field):
+            one(trigger, **login | {"identityOwner": "operator"} | {missing: None})
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [("1536Mi", "1536Mi"), ("2048Mi", "2Gi"), ("2000M", "2G"), ("1500000", "1500k"), ("1Ki", "1Ki"), ("1023", "1023")],
+)
+def test_memory_is_written_as_kubernetes_writes_it(written, canonical):
+    """Thousands and 1024s are kept apart."""
+    target = one(MEMORY, value=written).metric(0, {})["resource"]["target"]
+    assert target == {"type": "AverageValue", "averageValue": canonical}
+
+
+def test_triggers_have_names_of_their_own():
+    """KEDA refuses the second of a name; no trigger at all is refused too."""
+    with pytest.raises(InputError, match=r"spec.triggers\[1\].name: 'a' is not allowed"):
+        parsing.parse([KAFKA | {"name": "a"}, CPU | {"name": "a"}], "my.yaml")
+    with pytest.raises(InputError, match=r"spec.triggers: \[\] is not allowed; allowed: a list of at least one trigger"):
+        parsing.parse([], "my.yaml")
+
+
+def test_a_cap_by_topic_needs_a_topic():
+    """limitToPartitionsWithLag and ensureEvenDistributionOfPartitions count one topic's partitions."""
+    for field in ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"):
+        with pytest.raises(InputError, match=f"topic: None is not allowed; allowed: a topic, which {field} needs"):
+            one(KAFKA, topic=None, **{field: "true"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        ({"idleReplicaCount": 0}, "spec.idleReplicaCount: 0 is not allowed; allowed: none without a minReplicaCount"),
+        ({"idleReplicaCount": 2, "minReplicaCount": 4}, "allowed: 0: the HPA raises any other to minReplicaCount again"),
+        ({"fallback": {"replicas": 3}}, "spec.fallback.failureThreshold: None is not allowed"),
+        ({"fallback": {"failureThreshold": 3, "replicas": 3, "behavior": "none"}}, "spec.fallback.behavior: 'none'"),
+        ({"advanced": {"scalingModifiers": {"formula": "a + b"}}}, "allowed: nothing: a formula over triggers is not modelled"),
+        ({"scaleTargetRef": {"kind": "Deployment"}}, "spec.scaleTargetRef.name: None is not allowed"),
+        ({"initialCooldownPeriod": -1}, "spec.initialCooldownPeriod: -1 is not allowed"),
+        ({"advanced": {"horizontalPodAutoscalerConfig": {"name": "x" * 64}}}, "allowed: at most 63 characters"),
+    ],
+)
+def test_a_bad_scaledobject_is_one_clear_line(spec, line):
+    """File, field, value and what is allowed, on one line."""
+    with pytest.raises(InputError) as error:
+        scaled([KAFKA], **spec)
+    assert str(error.value).startswith("my.yaml: ")
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_cpu_alone_can_neither_scale_to_zero_nor_fall_back():
+    """KEDA refuses both."""
+    with pytest.raises(InputError, match="0 is not allowed; allowed: from 1, where every trigger is cpu"):
+        scaled([CPU])
+    with pytest.raises(InputError, match="where every trigger is cpu or memory: KEDA refuses it"):
+        scaled([CPU], minReplicaCount=1, fallback={"failureThreshold": 3, "replicas": 3})
+
+
+def test_annotations_pause():
+    """Each of KEDA's switches, and a misspelt one."""
+    prefix = "autoscaling.keda.sh/"
+    assert scaled([KAFKA], {f"{prefix}paused-replicas": "3"}).switches.paused
+    assert scaled([KAFKA], {f"{prefix}paused-replicas": "3"}).switches.replicas == 3
+    assert scaled([KAFKA], {f"{prefix}paused-scale-in": "true"}).switches.scale_in_paused
+    assert not scaled([KAFKA], {f"{prefix}paused": "false", "team": "x"}).switches.paused
+    with pytest.raises(InputError, match=r"metadata.annotations.autoscaling.keda.sh/pause: 'true' is not allowed"):
+        scaled([KAFKA], {f"{prefix}pause": "true"})
+    with pytest.raises(InputError, match=r"paused-replicas: '-1' is not allowed"):
+        scaled([KAFKA], {f"{prefix}paused-replicas": "-1"})
+
+
+def test_a_scale_does_to_each_trigger_what_is_declared():
+    """A lag is rate x time; percent and a time of day stay, and a query may be of anything."""
+    lasting = LASTING["metadata"] | {"lagThreshold": "1000", "activationLagThreshold": "100", "lagSeconds": ""}
+    policy = scaled([KAFKA, CPU, PROMETHEUS, {"type": "external", "metadata": lasting}, CRON])
+    made = policy.compressed(Scale("test", 30, 4)).content["spec"]["triggers"]
+    assert made[0]["metadata"]["lagThreshold"] == str(round(policy.lag_threshold * 4 / 30))
+    assert made[1] == CPU
+    assert float(made[2]["metadata"]["threshold"]) == 4 * float(PROMETHEUS["metadata"]["threshold"])
+    wanted = {"lagThreshold": "133", "activationLagThreshold": "13", "sustainSeconds": "4", "samplingInterval": "0.334"}
+    assert made[3]["metadata"] == lasting | wanted
+    assert made[4] == CRON
+
+
+def test_a_threshold_of_lag_is_the_first_trigger_that_has_one():
+    """Of the kafka trigger, or of the persistent-lag scaler; None of a policy without one."""
+    lasting = {"type": "external", "metadata": {"scalerAddress": "x:6000", "lagThreshold": "700"}}
+    assert scaled([CPU, lasting, KAFKA]).lag_threshold == 700
+    assert scaled([PROMETHEUS]).lag_threshold is None

@@ -1,0 +1,61 @@
+"""Triggers as people write them in a ScaledObject, for the tests of each type."""
+
+import copy
+
+from lab.inputs.scaledobject import parse
+from lab.inputs.triggers import parsing
+
+KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}}
+PROMETHEUS = {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": "sum(x)", "threshold": "100"}}
+CRON = {
+    "type": "cron",
+    "metadata": {"timezone": "Europe/Berlin", "start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "desiredReplicas": "10"},
+}
+CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "75"}}
+MEMORY = {"type": "memory", "metricType": "AverageValue", "metadata": {"value": "1536Mi"}}
+APACHE = KAFKA | {"type": "apache-kafka"}
+EXTERNAL = {"type": "external", "metadata": {"scalerAddress": "queue-scaler:6000", "queue": "jobs"}}
+LASTING = {
+    "type": "external",
+    "metadata": {
+        "scalerAddress": "lag-scaler:6000",
+        "bootstrapServersFromEnv": "SERVERS",
+        "consumerGroup": "enrich",
+        "topic": "events",
+        "lagThreshold": "500",
+        "sustainSeconds": "120",
+    },
+}
+EACH = {
+    "kafka": KAFKA,
+    "apache": APACHE,
+    "prometheus": PROMETHEUS,
+    "cron": CRON,
+    "cpu": CPU,
+    "memory": MEMORY,
+    "external": EXTERNAL,
+    "lasting": LASTING,
+}
+
+
+def one(trigger, **changed):
+    """The trigger with metadata changed (removed, for None), parsed."""
+    content = copy.deepcopy(trigger)
+    for field, value in changed.items():
+        content["metadata"].pop(field, None)
+        if value is not None:
+            content["metadata"][field] = value
+    return parsing.parse([content], "my.yaml")[0]
+
+
+def scaled(content_triggers, annotations=None, **spec):
+    """A ScaledObject of these triggers."""
+    return parse(
+        {
+            "apiVersion": "keda.sh/v1alpha1",
+            "kind": "ScaledObject",
+            "metadata": {"name": "consumer", "annotations": annotations or {}},
+            "spec": {"scaleTargetRef": {"name": "consumer"}, "triggers": content_triggers} | spec,
+        },
+        "my.yaml",
+    )
