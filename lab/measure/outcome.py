@@ -1,7 +1,7 @@
 """The outcome of the runs at several scales: which measures are faithful at which scale, and what that makes of a claim.
 
-``similarity.yaml`` beside this module has the outcome. ``elastic-lab scale --publish`` writes it. A measure that has no row at
-a scale is not shown to be faithful there.
+``similarity.yaml`` beside this module has the outcome. ``python -m tests.scale`` writes it and shows
+it as tables. A measure that has no row at a scale is not shown to be faithful there.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from lab.judge.origin import Origin
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
 
 FILE = Path(__file__).with_name("similarity.yaml")
-HEAD = (
-    "# Written by `elastic-lab scale --publish`, read by lab/measure/outcome.py; docs/scale-measured.md shows it as tables.\n"
-)
+HEAD = "# `python -m tests.scale` writes this and shows it as tables; lab/measure/outcome.py reads it.\n"
 WORDS = (FAITHFUL, UNFAITHFUL, UNDECIDED, NO_DATA)
 
 
@@ -127,7 +125,7 @@ def remark(kind: str, origin: Origin, scale: Scale, outcome: Outcome) -> str:
     if kind != "claim" or scale.time == 1:
         return ""
     if not origin.measures or not all(outcome.faithful(one, scale.name) for one in origin.measures):
-        size = "a comparison at one scale, whose size is " if origin.compared else ""
-        return f"{size}not shown to hold at real time: {scale.name}"
+        what = "size not validated" if origin.compared else "not validated"
+        return f"{scale.name} only; {what} at real time"
     factor = origin.dimension.at_real_time(1.0, scale.time, scale.rate)
-    return "" if factor == 1 else f"stands for {factor:g} times as much at real time: {scale.name}"
+    return "" if factor == 1 else f"{scale.name}; stands for {factor:g} times as much at real time"

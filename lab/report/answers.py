@@ -148,8 +148,7 @@ def runs_of(row: Row) -> str:
 
 def remarks(row: Row) -> list[str]:
     """What a reader must know beside a verdict: what it leaves out, and what it is worth at real time."""
-    real = row.get("real_time")
-    return [str(text) for text in (row["note"], real and f"Real time: {real}") if text]
+    return [str(text) for text in (row["note"], row.get("real_time")) if text]
 
 
 def target(row: Row) -> str:

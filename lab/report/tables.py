@@ -133,8 +133,8 @@ def claim(verdict: Mapping[str, Any]) -> str:
     Also what it is worth at real time, where its trials were compressed and that is not the same.
     """
     word = INVALID if verdict["verdict"] == INVALID else "no data" if verdict["measured"] is None else "but"
-    remarks = {word: verdict["note"], "runs": interval_of(verdict), "real time": verdict.get("real_time")}
-    return str(verdict["why"]) + "".join(f" ({word}: {remark})" for word, remark in remarks.items() if remark)
+    remarks = {f"{word}: ": verdict["note"], "runs: ": interval_of(verdict), "": verdict.get("real_time")}
+    return str(verdict["why"]) + "".join(f" ({word}{remark})" for word, remark in remarks.items() if remark)
 
 
 def interval_of(verdict: Mapping[str, Any]) -> str:

@@ -8,8 +8,8 @@ keeps these verdicts: after a measure was changed on purpose.
     judged/records/<trial-id>/   the small records
     judged/verdicts.json         how many runs each trial has; by session and test: its rows of verdicts.json
 
-``--evidence docs/evidence/NAME`` keeps the records of all tests of one session instead, with the same two, and writes its
-findings beside them (:mod:`lab.report.findings`). In docs/evidence it is listed on docs/findings.md, too.
+``--evidence docs/evidence/NAME`` keeps the records of all tests of one session instead, with the same two, and its
+session.json beside them.
 """
 
 from pathlib import Path
@@ -19,7 +19,6 @@ from lab import paths
 FOLDER = paths.PROJECT / "tests" / "records" / "judged"
 VERDICTS = "verdicts.json"
 EVIDENCE = paths.PROJECT / "docs" / "evidence"
-INDEX = paths.PROJECT / "docs" / "findings.md"  # lists the sessions in EVIDENCE
 
 
 def folders() -> dict[str, Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -15,14 +16,15 @@ from lab.errors import FAULT, HELD, InputError, LabFault
 from lab.flags import Flags
 from lab.record import store
 from lab.record.store import write_json
-from lab.report import evidenceindex, findings
-from tests.records import EVIDENCE, FOLDER, INDEX, VERDICTS, folders
+from lab.report import session as sessions
+from tests.records import FOLDER, VERDICTS, folders
 from tests.records.choice import MOST_BYTES, Choice, choose
 from tests.records.compact import compact, size
 from tests.records.nested import SESSIONS, Said, differences, judge, kind
 from tests.records.plugin import LEDGER
 
 LARGE = 300_000
+LEFT_OUT = "left out of the records"  # the fact of a session's head that names files
 MOST_EVIDENCE = 25_000_000
 ROWS = frozenset({LEDGER, "receipts.parquet"})  # of the ledger: 10 of the 11 MB of an hour at real time
 
@@ -31,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Returns 0, 2 on bad input, 3 where small records give other verdicts than whole ones, or no session can be run."""
     parser = Flags("python -m tests.records", "keep small records of sessions, with the verdicts they give", environment=False)
     parser.add_argument("results", nargs="*", type=Path, help="sessions' results; none: judge the kept records anew")
-    parser.flag("evidence", Path, None, "keep all records of one session there, with its findings", optional=True)
+    parser.flag("evidence", Path, None, "keep all records of one session there", optional=True)
     text = "keep evidence without the ledger's events and receipts, where no verdict needs them"
     parser.add_argument("--without-rows", action="store_true", help=text)
     options = parser.parse_args(arguments)
@@ -49,28 +51,32 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def publish(results: Sequence[Path], folder: Path, without: Set[str] = frozenset()) -> None:
-    """Put small records of all tests of the one session in ``results`` into ``folder``, and its findings beside them.
+    """Put small records of all tests of the one session in ``results`` into ``folder``, and its session.json beside them.
 
-    The files ``without`` are left out of the records, and the page says so.
+    The files ``without`` are left out of the records, and session.json says so.
     """
     if len(results) != 1:
-        raise InputError("command line", "RESULTS", len(results), "one session: its findings are one page")
-    content = findings.read(results[0])
+        raise InputError("command line", "RESULTS", len(results), "one session: its records are one folder")
+    content = sessions.read(results[0])
+    if content is None:
+        raise InputError(results[0], sessions.FILE, "no file", "results of a session that came to its end, or was judged again")
     tests = [test["id"] for test in content["tests"] if test["rows"]]  # a test without a verdict has no record
     scale = str(content["head"]["scale"])
     if (session := kind(tests, scale, str(content["head"].get("runtime", "binary")))) is None:
         paths = ", ".join(f"{path} ({' '.join(options)})" for options, path in SESSIONS.values())
         raise InputError(results[0], "tests", f"{tests[0]} at {scale}", f"tests of one of {paths}")
-    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=findings.runs(content["head"]), without=without)
+    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=runs(content["head"]), without=without)
     leave_out(content, folder)
     if without:
-        content = {**content, "head": content["head"] | {findings.LEFT_OUT: ", ".join(sorted(without))}}
-    print(findings.write(content, folder))
-    beside = folder.resolve().parent
-    index = beside.parent / INDEX.name
-    if beside.name == EVIDENCE.name and index.is_file():  # of any checkout, whichever the lab is imported from
-        evidenceindex.update(index, beside)
-        print(index)
+        content = {**content, "head": content["head"] | {LEFT_OUT: ", ".join(sorted(without))}}
+    content = {**content, "folders": {name: f"records/{name}" for name in content["folders"]}}
+    (folder / sessions.FILE).write_text(sessions.as_text(content), encoding="utf-8")
+
+
+def runs(head: Mapping[str, Any]) -> int:
+    """How many runs of each trial the session of this ``head`` has: 1 where it does not say."""
+    found = re.match(r"^\d+", str(head.get("runs", "")))
+    return int(found.group()) if found else 1
 
 
 def leave_out(content: Mapping[str, Any], folder: Path) -> None:

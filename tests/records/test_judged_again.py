@@ -7,16 +7,13 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from lab import paths
 from lab.inputs import scale as scales
 from lab.record.store import Record, write_json
-from lab.report import evidenceindex, findings
 from tests.experiments.test_summary import EXPERIMENTS
-from tests.records import EVIDENCE, FOLDER, INDEX, VERDICTS, folders
+from tests.records import EVIDENCE, FOLDER, VERDICTS, folders
 from tests.records import __main__ as command
-from tests.records.__main__ import MOST_EVIDENCE
 from tests.records.choice import choose
-from tests.records.compact import compact, size
+from tests.records.compact import compact
 from tests.records.nested import Said, differences, judge, kind
 from tests.unit.measure.conftest import REPORTS, TRANSITIONS, build
 
@@ -76,75 +73,33 @@ def test_a_session_with_a_sync_of_its_own_is_judged_with_it():
     assert kind(["tests/experiments/test_18_sync.py::a"], str(brisk)) == "experiments at real time, an HPA sync of 5 s"
 
 
-@pytest.mark.parametrize("folder", [folder for name, folder in folders().items() if folder.parent == EVIDENCE])
-def test_findings_are_what_the_evidence_says(folder):
-    """The committed page, its figures and its numbers, from the session that is committed with its verdicts."""
-    content = findings.read(folder)
-    text = findings.markdown(content, folder.relative_to(paths.PROJECT))
-    files = {findings.README: text, **findings.figures(content)}
-    assert {name: (folder / name).read_text() for name in files} == files
-    assert {f"img/{file.name}" for file in folder.glob("img/*")} == files.keys() - {findings.README}
-    (kept,) = json.loads((folder / VERDICTS).read_text())["sessions"].values()
-    said = {test["id"]: Said(test["rows"], {}, True) for test in content["tests"] if test["rows"]}
-    assert said.keys() >= kept.keys()
-    assert differences(kept, said) == []
-    assert size(folder) <= MOST_EVIDENCE
-
-
-def test_the_index_lists_the_evidence():
-    """docs/findings.md has a section for each committed session, as the program writes it."""
-    if INDEX.read_text() != evidenceindex.indexed(INDEX, EVIDENCE):
-        pytest.fail(
-            "docs/findings.md differs from docs/evidence: elastic-lab findings docs/evidence/NAME --index docs/findings.md"
-        )
-
-
-def test_evidence_that_is_published_is_listed(tmp_path, monkeypatch):
-    """One command writes the session's page and the line for it on docs/findings.md of that checkout.
-
-    A test that says something else by itself than in its session is not among those that are judged again.
-    """
-    folder, index = tmp_path / "docs" / "evidence" / "one", tmp_path / "docs" / INDEX.name
-    folder.mkdir(parents=True)
-    index.write_text(f"# Findings\n{evidenceindex.BEGIN}\n{evidenceindex.END}\n")
+def test_evidence_has_its_sessions_content(tmp_path, monkeypatch):
+    """Its session.json names the files that its records lack; a test that says something else by itself is not among them."""
     given = next(one for one in folders().values() if one.parent == EVIDENCE)
     stored = json.loads((given / VERDICTS).read_text())
     ((kind, tests),) = stored["sessions"].items()
     other, *_ = tests
-    changed = tests | {other: [row | {"sentence": "another", "measured": -1.0} for row in tests[other]]}
-    monkeypatch.setattr(
-        command, "keep", lambda _, to, *__, **___: write_json(to / VERDICTS, stored | {"sessions": {kind: changed}})
-    )
-    command.publish([given], folder)
-    assert json.loads((folder / VERDICTS).read_text())["sessions"][kind].keys() == tests.keys() - {other}
-    assert "](evidence/one/README.md)" in index.read_text()
-    assert (folder / findings.README).is_file()
+    changed = tests | {other: [row | {"why": "another", "measured": -1.0} for row in tests[other]]}
 
-
-def test_evidence_without_the_ledgers_rows_says_so(tmp_path, monkeypatch):
-    """The page promises verdicts, no longer each number, and names the files that its records lack."""
-    given = next(one for one in folders().values() if one.parent == EVIDENCE)
-    pages, left = {}, {}
-    said = {
-        "experiments": {"a": Said([], {"x": ["hpa.log", "receipts.parquet"]}, True), "b": Said([], {"x": ["a.json"]}, True)}
-    }
-    assert command.files_read(said, command.ROWS) == {"x": {"hpa.log", "a.json"}}
-
-    def keep(_, to, *__, without, **___):
+    def keep(_, to, *__, **___):
         to.mkdir(parents=True)
-        left[to.name] = without
-        write_json(to / VERDICTS, json.loads((given / VERDICTS).read_text()))
+        write_json(to / VERDICTS, stored | {"sessions": {kind: changed}})
 
     monkeypatch.setattr(command, "keep", keep)
     for name, options in {"whole": [], "without": ["--without-rows"]}.items():
         assert command.main([str(given), "--evidence", str(tmp_path / name), *options]) == 0
-        pages[name] = (tmp_path / name / findings.README).read_text()
-    assert left == {"whole": frozenset(), "without": {"ledger/events", "receipts.parquet"}}
-    assert "give every number below again, without a cluster:\n" in pages["whole"]
-    assert (
-        "give every verdict below again, without a cluster.\nThey lack ledger/events, receipts.parquet, so" in pages["without"]
-    )
-    assert findings.LEFT_OUT not in pages["whole"]
+    head = json.loads((tmp_path / "without" / "session.json").read_text())["head"]
+    assert head[command.LEFT_OUT] == "ledger/events, receipts.parquet"
+    assert command.LEFT_OUT not in (tmp_path / "whole" / "session.json").read_text()
+    assert json.loads((tmp_path / "whole" / VERDICTS).read_text())["sessions"][kind].keys() == tests.keys() - {other}
+
+
+def test_no_file_is_read_that_is_left_out():
+    """Of a record without the ledger's rows the others are kept."""
+    said = {
+        "experiments": {"a": Said([], {"x": ["hpa.log", "receipts.parquet"]}, True), "b": Said([], {"x": ["a.json"]}, True)}
+    }
+    assert command.files_read(said, command.ROWS) == {"x": {"hpa.log", "a.json"}}
 
 
 def single():

@@ -1,6 +1,6 @@
 """The same trials at one scale; sessions at several scales show what a scale keeps.
 
-Question. Does a compressed trial give the numbers of real time? ``elastic-lab scale`` compares what these sessions leave.
+Question. Does a compressed trial give the numbers of real time? ``python -m tests.scale`` compares what these sessions leave.
 
 Method. Each profile as an A/A duet: two sides of the same plan on one topic. Their difference is the noise, and each block
 adds a run. A session has one scale. Sessions at several scales share one folder, as a trial's identity has its scale:

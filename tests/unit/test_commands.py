@@ -273,64 +273,6 @@ class TestJudge:
         assert content["prediction"] is None
 
 
-class TestReadings:
-    """What the HPA read of lag in each burst: from a committed record of ten bursts at real time, which flipped twice."""
-
-    RECORD = paths.PROJECT / "docs/evidence/2026-11-24-slow-start/records/ten-bursts-lag-3000-tolerant-43e3db7c"
-
-    def test_each_burst_that_all_pods_took_has_a_row(self, lab, tmp_path):
-        """The third and the sixth show the HPA no more than it calls surplus, and the group gives its pods back."""
-        text = lab("readings", str(self.RECORD), f"--chart={tmp_path / 'readings.svg'}")
-        assert "43e3db7c: lag renews the scale-down window in 5 of 7 bursts\n" in text
-        assert "    3       1,332      4,355      5        1,756       1,987          2,160        0.35  no\n" in text
-        ((_, rows),) = json.loads(lab("readings", str(self.RECORD), "--json")).items()
-        assert [row["burst"] for row in rows if not row["renews"]] == [3, 6]
-        drawn = (tmp_path / "readings.svg").read_text()
-        assert "lag-3000-tolerant, commits every 5 s: lag renews the window in 5 of 7 bursts" in drawn
-        assert [f">burst {number}<" in drawn for number in (1, 2, 10)] == [False, True, True]
-
-    def test_a_record_without_such_a_burst_is_no_data(self, lab, capsys, tmp_path):
-        """Beside one that has bursts it is named, and alone it is refused in one line."""
-        (tmp_path / "built").mkdir()
-        inputs, told = profile(0, 100, (0, "baseline"), (10, "spike"), (50, "drain"))
-        tables = {"samples": lags({0: 0, 20: 500}), "transitions": replicas((0, 1, 1))}
-        record(tmp_path / "built", inputs=inputs, group_events=told, **tables)
-        both = lab("readings", str(self.RECORD), str(tmp_path / "built"), f"--chart={tmp_path / 'readings.svg'}")
-        assert (
-            "\n\nbuilt: no data: there is no burst with all pods of maxReplicaCount Ready when it begins, and 3 syncs" in both
-        )
-        line = refused(capsys, "readings", tmp_path / "built")
-        assert line.endswith(
-            "records: 'no such burst in any' is not allowed; allowed: one with " + both.partition("burst with ")[2].strip()
-        )
-
-
-class TestReactions:
-    """The reactions of committed records at real time."""
-
-    RECORDS = paths.PROJECT / "docs" / "evidence" / "2026-11-24-arrivals" / "records"
-
-    def test_each_burst_met_at_the_floor_has_a_row(self, lab):
-        """Lag alone gave its pods back before every second burst; with arrivals only the first burst met the floor."""
-        text = lab("reactions", str(self.RECORDS))
-        (row,) = [line.split() for line in text.splitlines() if line.endswith("mtrl6")]
-        assert row[:5] == ["9", "4", "10.2", "19.9", "66.1"]
-        assert text.endswith("6 reactions: least 59.4 s, median 62.1 s, 95th percentile 66.1 s, most 66.1 s\n")
-        facts = json.loads(lab("reactions", str(self.RECORDS), "--json"))
-        assert {name: len(rows) for name, rows in facts["records"].items()} == {
-            "ten-bursts-lag-4500-215d2368": 5,
-            "ten-bursts-lag-4500-arrivals-edcf5a56": 1,
-        }
-        assert facts["all"]["reactions"] == 6
-
-    def test_times_of_two_scales_are_not_put_together(self, lab, capsys):
-        """Nor is a record without such a burst taken for one."""
-        line = refused(capsys, "reactions", self.RECORDS, self.RECORDS.parents[1] / "2026-11-24-arrivals-six" / "records")
-        assert line.endswith(
-            "scale: ['quick', 'real'] is not allowed; allowed: one: times of several scales have no distribution together"
-        )
-
-
 class TestBadInput:
     """One clear line: file or flag, field, value, what is allowed; exit code 2."""
 

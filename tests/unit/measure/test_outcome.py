@@ -104,16 +104,13 @@ def test_a_scale_shows_nothing_until_every_profile_ran_at_it():
     ("origin", "words"),
     [
         (PODS, ""),
-        (PEAK, "stands for 30 times as much at real time: quick"),
-        (Origin(("drain",)), "not shown to hold at real time: quick"),
-        (UNKNOWN, "not shown to hold at real time: quick"),
-        (Origin(("pods", "drain")), "not shown to hold at real time: quick"),
+        (PEAK, "quick; stands for 30 times as much at real time"),
+        (Origin(("drain",)), "quick only; not validated at real time"),
+        (UNKNOWN, "quick only; not validated at real time"),
+        (Origin(("pods", "drain")), "quick only; not validated at real time"),
         (Origin(("pods",), UNSCALED, compared=True), ""),
-        (Origin(("peak",), MESSAGES, compared=True), "stands for 30 times as much at real time: quick"),
-        (
-            Origin(("drain",), UNSCALED, compared=True),
-            "a comparison at one scale, whose size is not shown to hold at real time: quick",
-        ),
+        (Origin(("peak",), MESSAGES, compared=True), "quick; stands for 30 times as much at real time"),
+        (Origin(("drain",), UNSCALED, compared=True), "quick only; size not validated at real time"),
     ],
 )
 def test_a_claim_says_what_it_is_worth(origin, words):
@@ -130,4 +127,4 @@ def test_what_is_not_said_of_real_time_is_not_marked():
 def test_without_runs_nothing_is_shown():
     """Every claim at a compressed scale says so."""
     nothing = Outcome("real", (), ())
-    assert remark("claim", PODS, QUICK, nothing) == "not shown to hold at real time: quick"
+    assert remark("claim", PODS, QUICK, nothing) == "quick only; not validated at real time"

@@ -8,9 +8,14 @@ from lab.errors import Breach
 from lab.inputs.scale import Scale
 from lab.judge.quantity import Quantity, Undecided
 from lab.judge.runs import Runs
-from lab.report import evidence
+from lab.measure.lag import peak_lag
+from lab.report import evidence, page
 from lab.report.evidence import Evidence
 from lab.report.session import Session
+from lab.report.summary import Summary
+from lab.report.tables import verdict_table
+from tests.unit.measure import similar
+from tests.unit.measure.test_outcome import OUTCOME
 
 FEW = Undecided("difference", "s", None, "1 pair: a difference is claimed from 6 on")
 
@@ -75,3 +80,27 @@ def test_a_chart_of_a_repeated_trial_is_one_of_each_run(session, monkeypatch, ru
         pass
     numbered = {f"reaction #{n + 1}": f"run {n}" for n in range(runs)}
     assert {name: draw() for name, draw in drawn.items()} == (numbered if runs > 1 else {"reaction": "run 0"})
+
+
+@pytest.mark.parametrize(("factor", "mark"), [(30, "quick only; not validated at real time"), (1, "")])
+def test_a_claim_is_marked_in_the_verdicts_the_summary_and_the_report(tmp_path, monkeypatch, factor, mark):
+    """Where its measure is not shown to be faithful at the scale of its trial."""
+    monkeypatch.setattr(evidence, "attach", lambda *_: None)
+    monkeypatch.setattr(evidence, "committed", lambda: OUTCOME)
+    session, record = Session(), similar.write(tmp_path / "one", factor, scale="quick" if factor > 1 else "real")
+    with Evidence("scale", session).of(record) as claim:
+        claim(peak_lag(record) >= 0, "there was lag")
+        claim(peak_lag(record) >= 0, "there was lag", kind="invariant")
+    assert [row["real_time"] for row in session.rows] == [mark, ""]
+    summary = Summary(session.content(tmp_path))
+    for text in (page.markdown(summary), page.html(summary), verdict_table(session.rows).html):
+        assert ("(quick only; not validated at real time)" in text) is bool(mark)
+
+
+def test_what_has_no_number_is_worth_nothing_at_any_time(tmp_path, monkeypatch):
+    """A claim without data has no mark: its reason stands there already."""
+    monkeypatch.setattr(evidence, "attach", lambda *_: None)
+    session, record = Session(), similar.write(tmp_path / "one", 30, scale="quick")
+    with pytest.raises(Breach, match="no sample"), Evidence("scale", session).of(record) as claim:
+        claim(Quantity("lag", "messages", None, "no sample") >= 0, "there was lag")
+    assert session.rows[0]["real_time"] == ""

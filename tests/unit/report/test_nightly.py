@@ -111,22 +111,6 @@ def test_a_case_that_did_not_run_fails_the_gate(workflow: dict[Any, Any], variab
     assert int(workflow["env"][variable]) == len(cases("-m", marker, f"tests/{folder}"))
 
 
-def test_the_runtimes_are_compared_from_what_the_two_jobs_keep(workflow: dict[Any, Any]) -> None:
-    """Each artifact that is fetched is one that a job keeps, and lies where the command looks for it."""
-    job = workflow["jobs"]["compare"]
-    assert job["needs"] == ["experiments", "kind"]
-    fetched = {step["with"]["name"]: step["with"]["path"] for step in job["steps"] if "download" in step.get("uses", "")}
-    kept = {
-        step["with"]["name"]
-        for name in job["needs"]
-        for step in workflow["jobs"][name]["steps"]
-        if "upload" in step.get("uses", "")
-    }
-    assert fetched.keys() <= kept
-    (compared,) = (words for words in commands(job["steps"], "python") if "compare" in words)
-    assert compared == ["-m", "lab.report", "compare", *fetched.values()]
-
-
 def test_the_gate_is_a_command_that_exists(
     steps: list[dict[str, Any]], workflow: dict[Any, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,14 +1,17 @@
-"""``elastic-lab scale``: it compares runs of the same trials at several scales with real time."""
+"""``python -m tests.scale RESULTS``: the errors of the same trials at several scales against real time.
+
+A mark is a verdict of :mod:`lab.measure.similarity`: ✔ faithful, ✘ not faithful, ~ undecided.
+"""
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab import paths
-from lab.errors import InputError, NoData
+from lab.errors import BAD_INPUT, InputError
 from lab.flags import Flags
 from lab.host.machine import median_speed, name_machines
 from lab.inputs import scale as scales
@@ -16,55 +19,86 @@ from lab.judge.claim import INVALID
 from lab.judge.gates import word
 from lab.measure import outcome as outcomes
 from lab.measure.outcome import Outcome, Runs
-from lab.measure.similarity import TOLERANCE, Figure, Row, compare, figures
+from lab.measure.similarity import FAITHFUL, NO_DATA, TOLERANCE, UNDECIDED, UNFAITHFUL, Figure, Row, compare, figures
 from lab.measure.validity import judge_validity
 from lab.record import store
 from lab.record.store import Record
-from lab.report import drawing, scalepage
+from lab.report.tables import Table, number
 
 log = logging.getLogger("lab")
 
-PAGE = "scale-measured.md"
+MARKS = {FAITHFUL: "✔", UNFAITHFUL: "✘", UNDECIDED: "~"}
 
 Blocks = Sequence[Sequence[Record]]  # the sides of each block
 Place = tuple[str, str]  # profile and scale
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Compare, write tables and figures, and print the tables. Returns the exit code."""
-    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
-    parser.add_argument("folders", type=Path, nargs="+", metavar="RESULTS", help="results of pytest -m scale")
-    parser.flag("reference", str, scales.REAL, "the scale that the others are held to", "a name in profiles/scales.yaml")
-    text = "take invalid trials too, to look at them: such an outcome can't be published"
-    parser.add_argument("--with-invalid", action="store_true", help=text)
-    text = (
-        "write where the project has its own, so that claims know it, in the place of what is there of the same profiles; "
-        "without it into RESULTS/scale"
-    )
+def main(arguments: list[str] | None = None) -> int:
+    """Print how far each scale is from real time: of the records under the folders, or, without any, of the committed ones.
+
+    Returns 0, or 2 on bad input. ``--publish`` writes the rows where claims read them.
+    """
+    parser = Flags("python -m tests.scale", "how far each scale is from real time, measure by measure", environment=False)
+    parser.add_argument("folders", type=Path, nargs="*", metavar="RESULTS", help="results of pytest -m scale")
+    text = f"write {outcomes.FILE.name}, in the place of what it has of the same profiles"
     parser.add_argument("--publish", action="store_true", help=text)
     options = parser.parse_args(arguments)
-    reference = scales.load(options.reference)
-    if options.publish and (reference.time != 1 or options.with_invalid or paths.INSTALLED):
-        allowed = "a reference at real time, valid trials alone, and a checkout of the lab"
-        raise InputError("command line", "--publish", True, allowed)
-    chosen, left_out = _sides(options.folders, with_invalid=options.with_invalid)
-    outcome = analyse(chosen, left_out, reference.name)
-    into = options.folders[0] / "scale"
-    files = (outcomes.FILE, paths.PROJECT / "docs" / PAGE) if options.publish else (into / "similarity.yaml", into / PAGE)
-    pictures = files[1].parent / "img"
-    pictures.mkdir(parents=True, exist_ok=True)
-    written = outcome.beside(outcomes.read(files[0])) if options.publish else outcome
-    written.write(files[0])
-    page = scalepage.page(outcomes.read(files[0]))  # of the numbers as they are written, which have six digits
-    files[1].write_text(page)
-    for profile in dict.fromkeys(one.profile for one in outcome.runs):
-        _draw(profile, _of_profile(chosen, profile), pictures / scalepage.picture_name(profile))
-    print(page)
-    print(f"written: {files[0]}, {files[1]}, {pictures}")
+    try:
+        outcome = analyse(*_sides(options.folders), scales.REAL) if options.folders else outcomes.committed()
+    except InputError as error:
+        print(f"tests.scale: {error}", file=sys.stderr)
+        return BAD_INPUT
+    if options.folders and options.publish:
+        outcome.beside(outcomes.read(outcomes.FILE)).write(outcomes.FILE)
+    print(tables(outcome))
     return 0
 
 
-def _sides(folders: Sequence[Path], *, with_invalid: bool) -> tuple[dict[Place, list[list[Record]]], dict[Place, int]]:
+def tables(outcome: Outcome) -> str:
+    """The errors of each profile as Markdown: a row for each number, a column for each scale."""
+    parts = []
+    for profile in dict.fromkeys(one.profile for one in outcome.runs):
+        runs = [one for one in outcome.runs if one.profile == profile]
+        rows = [row for row in outcome.rows if row.profile == profile]
+        parts.append(f"## {profile}\n\n{_run_table(runs).markdown}\n{_error_table(rows, runs, outcome.reference).markdown}")
+    return "\n".join(parts)
+
+
+def _run_table(runs: Sequence[Runs]) -> Table:
+    """The sessions that the errors stand on."""
+    head = ("scale", "blocks", "left out as invalid", "dates", "machine", "commit", "policy", "rate")
+    rows = [
+        [one.scale, str(one.blocks), str(one.left_out), one.dates, one.machine, one.commit, one.policy, number(one.rate)]
+        for one in runs
+    ]
+    return Table(head, rows, frozenset({1, 2, 7}))
+
+
+def _error_table(rows: Sequence[Row], runs: Sequence[Runs], reference: str) -> Table:
+    """The error against ``reference``: the median, and an interval that holds it with the confidence in the column's head."""
+    blocks = {one.scale: one.blocks for one in runs}
+    compared = [scale for scale in blocks if scale != reference]
+    worth = {scale: max((row.confidence for row in rows if row.scale == scale), default=0.0) for scale in compared}
+    body: list[list[str]] = []
+    for name, unit in dict.fromkeys((row.name, row.unit) for row in rows if row.verdict != NO_DATA):
+        # Two measures may have one number: the first speaks for it.
+        same = {row.scale: row for row in reversed(rows) if (row.name, row.unit) == (name, unit)}
+        middle = next((row.reference for row in same.values() if row.reference is not None), None)
+        body.append([name, unit, number(middle), *(_cell(same.get(scale)) for scale in compared)])
+    heads = [f"{scale} (n = {blocks[scale]}, {worth[scale]:.0%})" for scale in compared]
+    head = ["measure", "unit", f"{reference} (n = {blocks.get(reference, 0)})", *heads]
+    return Table(head, body, frozenset(range(2, len(head))))
+
+
+def _cell(row: Row | None) -> str:
+    if row is None or row.estimate is None or row.low is None or row.high is None:
+        return number(None)
+    if row.relative:
+        return f"{MARKS[row.verdict]} {100 * row.estimate:+.0f} % ({100 * row.low:+.0f} to {100 * row.high:+.0f})"
+    return f"{MARKS[row.verdict]} {row.estimate:+.3g} ({row.low:+.3g} to {row.high:+.3g})"
+
+
+def _sides(folders: Sequence[Path]) -> tuple[dict[Place, list[list[Record]]], dict[Place, int]]:
     """(the sides of each block by profile and scale, how many records were left out of each as invalid).
 
     A block counts only with all its sides. Raises :class:`InputError` for a folder without records.
@@ -81,7 +115,7 @@ def _sides(folders: Sequence[Path], *, with_invalid: bool) -> tuple[dict[Place, 
                 continue
             place = records[0].inputs.profile_name, records[0].scale.name
             invalid = sum(word(judge_validity(one)) == INVALID for one in records)
-            if invalid and not with_invalid:
+            if invalid:
                 left_out[place] = left_out.get(place, 0) + len(records)
                 continue
             chosen.setdefault(place, []).append(sorted(records, key=_side))
@@ -125,7 +159,7 @@ def analyse(chosen: Mapping[Place, Blocks], left_out: Mapping[Place, int], refer
         rows += compare(profile, found, reference)
     if not runs:
         places = ", ".join(f"{profile} at {scale}" for profile, scale in sorted(chosen)) or "none that is whole and valid"
-        raise InputError("command line", "--reference", reference, f"a scale with runs; there are: {places}")
+        raise InputError("command line", "RESULTS", reference, f"runs at the reference too; there are: {places}")
     return Outcome(reference, tuple(runs), tuple(rows))
 
 
@@ -183,9 +217,5 @@ def _runs(profile: str, scale: str, blocks: Blocks, left_out: int) -> Runs:
     )
 
 
-def _draw(profile: str, found: Mapping[str, Blocks], file: Path) -> None:
-    runs = {scale: [side for sides in blocks for side in sides] for scale, blocks in found.items()}
-    try:
-        file.write_text(drawing.svg(scalepage.overlay(profile, runs)))
-    except NoData as missing:
-        raise InputError(profile, "curves", str(missing), "records with lag, replicas and rates") from None
+if __name__ == "__main__":
+    sys.exit(main())
