@@ -1,24 +1,16 @@
 """Experiment 11: is it worth scaling before a known spike?
 
-Hypothesis. A cron trigger beside the trigger on lag has its pods at work when an announced spike comes, so no backlog is built
-where lag alone must see one first. It costs the pods of its window, whether the spike comes or not. A spike that comes two
-minutes late finds the pods too. One that is two minutes early may find them starting; the trigger on lag beside it takes over
-where they are not enough: the HPA takes the larger of two numbers, so the two never contradict each other.
+Hypothesis. A cron trigger beside lag has its pods at work when an announced spike comes, and costs its window whether the
+spike comes or not. The HPA takes the larger number, so the two never contradict each other.
 
-Method. Profiles ``spike-announced``, ``spike-early``, ``spike-late`` and ``spike-absent`` differ in the spike alone. Policy
-``lag-4500`` and policy ``lag-4500-cron``, which has 24 pods from 07:56 to 08:26 beside it, see the same events in a duet. The
-profile begins at 07:54. A trial puts that moment where the window opens at a full minute (docs/decisions/57): at quick the
-window is a minute long, and opens 4 s into the profile. The trial ends when the window's pods have been given back.
+Method. Profiles ``spike-announced``, ``spike-early``, ``spike-late`` and ``spike-absent`` differ in the spike alone. Policies
+``lag-4500`` and ``lag-4500-cron`` (24 pods from 07:56 to 08:26 beside it) share each in a duet. A trial puts the profile where
+the window opens at a full minute (docs/decisions/57).
 
-Asserted, and what would refute it. The window opens when the trial says: refuted by a first step before it, or later than a
-second (KEDA's cron knows whole seconds) and two syncs. All 24 pods are asked for before the spike, and some of them before an
-early one. On time and two minutes late as many pods are Ready at the spike's start as its rate needs: refuted by any later
-moment. On time, early and late the peak of lag is lower than with lag alone: refuted by one that is not. Nothing flips, and
-nothing is lost or doubled. Where no spike comes, lag alone scales nothing, and the window costs what the policy's file says: 20
-pods for its 30 minutes and for the 5 minutes of the scale-down's window. Refuted by more than a fifth from that, which is for
-the starts and for the steps down at the end. The reaction, the peaks, the lateness and the pod-minutes of both are reported.
+Asserted. The window opens on time. All 24 pods are asked for before the spike, and enough are Ready. Peaks are lower than on
+lag alone; nothing flips. Without a spike the window costs what its file says, within a fifth.
 
-No session has run it yet. Its bounds are older than its first record; what the model predicts is in docs/decisions/57.
+Refuted by a late step or pod, a higher peak, or another cost.
 """
 
 import itertools

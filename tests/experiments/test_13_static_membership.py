@@ -1,25 +1,17 @@
 """Experiment 13: what does static membership buy at a rolling restart, and what does it cost?
 
-Hypothesis. A static member (group.instance.id) that stops and comes back within its session timeout keeps its partitions, so a
-rolling restart causes no rebalance. A dynamic member causes two: one as it leaves and one as it joins. The price is that a
-static member sends no LeaveGroup. Its partitions wait for it, for some seconds in a restart, and for the whole session timeout
-when it is taken for good. A member that dies is the opposite case: the next process of a static one takes its partitions over
-at once, those of a dynamic one wait for the session timeout. KIP-848 has the same rule with the member epoch -2, and its
-session timeout is the broker's: 45 s.
+Hypothesis. A static member that comes back within its session timeout keeps its partitions, so a rolling restart causes no
+rebalance. It sends no LeaveGroup, so when it is taken its partitions wait for the session timeout. One that dies is back at
+once; a dynamic one's partitions wait.
 
-Method. Three pods of a StatefulSet on both sides, whose names are their identities: the sides differ in membership alone.
-Steady traffic at 60 % of what they take (profile ``restart``; ``restart-idle`` has no load), steps by decree without a step
-(policy ``three-pods``), and the event Restart, which is ``kubectl rollout restart``. Dynamic beside static in a duet, with
-cooperative-sticky and with KIP-848, and an A/A duet of the static side. Then a SIGKILL and the removal of a pod by ScaleTo
-(profile ``member-goes``; ``member-leaves`` for KIP-848). Rebalances are those of members that stay. A standstill is the longest
-time without a message of some partition; it includes the mean time between two messages of a partition, 50 ms at 60 %.
+Method. Three pods of a StatefulSet at 60 % load, and without load: a rolling restart, dynamic beside static, with
+cooperative-sticky and KIP-848, and A/A. Then a SIGKILL, and a pod taken. A standstill is the longest time without a message of
+some partition.
 
-Asserted. A rolling restart of static members causes no rebalance, under load, without load, and with KIP-848: one rebalance in
-one run refutes it. The dynamic side has one, which is the control. A static member that is taken holds its partitions for its
-session timeout less a heartbeat at least: one standstill that is shorter refutes it. A static member that is killed is back
-before that, and a dynamic one is not: one run with the opposite refutes either. From six pairs on (``--repeat 6``) the dynamic
-side dips deeper. That is refuted by a difference within the A/A noise or that may be 0, or by the opposite: with 24 partitions
-on three pods a static restart stops a third of them until the pod is back.
+Asserted. No rebalance of static members. A taken one stands still for its timeout less a heartbeat, a killed one for less.
+From six pairs on dynamic dips deeper.
+
+Refuted by one rebalance, one opposite run, or dips within A/A noise.
 """
 
 import itertools

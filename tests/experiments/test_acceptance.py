@@ -7,6 +7,10 @@ Method. The files that were brought (``--scaledobject``, ``--traffic-profile``, 
 was not policy ``lag``, profile ``step-10x`` or the default workload. One trial, from the policy's floor until the lag is gone
 and the replicas are back at the floor. The reaction counts from the profile's first phase that is not ``baseline``; the drain
 from its last, which is ``drain`` or ``lull``. A profile without them shows neither: that is no data, and not a pass.
+
+Asserted. The hypothesis, whatever the traffic.
+
+Refuted by one figure beyond its bound.
 """
 
 import allure

@@ -3,11 +3,13 @@
 Hypothesis. Two groups that are equal in everything, on the same events at the same moment, still differ: by the order in which
 the kernel runs them, by rebalances, by the phase of their syncs. No smaller difference can be told of two that are not equal.
 
-Method. An A/A duet of each plan that an experiment compares in duets: experiments 1 and 10 ran them already where they ran in
-this session. The least difference that can be told of a measure is the largest that any pair shows, in either direction. The
-next pair exceeds it with probability 1 / (n + 1): a half for the one pair of a single session, 14 % with ``--repeat 6``.
+Method. An A/A duet of each plan that an experiment compares in duets: experiments 1 and 10 have them too. The least difference
+that can be told of a measure is the largest that any pair shows, in either direction. The next pair exceeds it with
+probability 1 / (n + 1): a half for the one pair of a single session, 14 % with ``--repeat 6``.
 
 Asserted. Nothing is lost or doubled by either side. The table asserts nothing: it is the scale to read every comparison by.
+
+Refuted by one message lost or doubled.
 """
 
 import itertools

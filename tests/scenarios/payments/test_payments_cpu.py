@@ -9,6 +9,8 @@ step by step.
 
 Asserted. CPU won the first step up; every step went to the larger proposal; the lag never asked for more than the floor, and
 alone took no step.
+
+Refuted by one step that follows the smaller proposal.
 """
 
 import allure

@@ -1,20 +1,17 @@
 """Scenario payments: what contains a poison pill that crashes, hangs or spins its consumer?
 
-Hypothesis. The text's poison makes a consumer "crash, hang, or enter an infinite loop". A retry in the consumer can't contain
-it, since the process that would count the attempts is gone or stands. A restart alone repeats it: CrashLoopBackOff, from pod to
-pod. It is contained where two things meet: something that takes the message from its consumer (the crash itself,
-max.poll.interval for one that hangs, the liveness probe for one that spins), and a count of deaths that outlives the consumer,
-after which the message is a dead letter untried.
+Hypothesis. No retry contains it, as the process that counts is gone or stands; a restart repeats it. It takes something that
+takes the message from its consumer (the crash, max.poll.interval, or the liveness probe), and a count of deaths that outlives
+it.
 
-Method. As in the scenario's other poison: steady traffic that the floor of 3 pods takes on 6 partitions, on the author's
-ScaledObject, and one poison message. The count of deaths is in the metadata of the group's commits (docs/decisions/55).
-Restarts and CrashLoopBackOff are taken from the pods' status. For the spinning one a CPU trigger stands beside the lag, and
-what it saw is in the HPA's status. The text's trace has such a pod, at 100 % of its request beside two at 5 %; there the CPU
-trigger stands alone, so that no pod is added for the lag.
+Method. Steady traffic that 3 pods take on 6 partitions, and one poison message. The count is in the metadata of the group's
+commits (docs/decisions/55). Restarts are the pods' status. A CPU trigger stands beside lag for the spinning one, and alone in
+the text's trace.
 
-Asserted. Without a count the message's partition stands still and pods are in CrashLoopBackOff. With it the message is the one
-dead letter, its partition goes on, and no message is lost. The CPU trigger buys pods for the one that spins where a request is
-small. In the text's trace it buys none: the text says "maybe 4 or 5".
+Asserted. Without a count the partition stands, in CrashLoopBackOff. With it the message is the one dead letter. The CPU
+trigger buys pods where a request is small, and none in the trace.
+
+Refuted by a partition that goes on without the count, or stands with it.
 """
 
 from typing import Any

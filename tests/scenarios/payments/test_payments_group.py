@@ -1,15 +1,16 @@
 """Scenario payments: how does a member leave the group, and who is let in?
 
-Hypothesis. A pod that a scale-down takes goes in order: it ends what is in flight, commits, leaves and exits within its grace,
-so that nothing is lost or processed twice. Of two members without an assignor in common the coordinator refuses the second,
-though the text says that the group falls back to a compatible protocol.
+Hypothesis. A pod that a scale-down takes goes in order: it ends what is in flight, commits, leaves and exits within its grace.
+Of two members without an assignor in common the coordinator refuses the second; the text says that the group falls back.
 
-Method. Three bursts on the author's ScaledObject without inertia, which takes most pods; each pod's own reports, its exit code
-and the ledger. Beside the trials, groups of one or two members with different assignors on the same broker.
+Method. Three bursts on the author's ScaledObject without inertia; each pod's reports, its exit code and the ledger. Beside it
+groups of one or two members with different assignors on the same broker.
 
-Asserted. Every pod that had joined left in order, with exit code 0, in time; nothing lost or doubled. The second member is told
-INCONSISTENT_GROUP_PROTOCOL and the first keeps all partitions; an assignor that both list is taken; KIP-848 takes over from
-cooperative-sticky.
+Asserted. Every pod that had joined left in order, in time, with exit code 0; nothing is lost or doubled. The second member is
+told INCONSISTENT_GROUP_PROTOCOL and the first keeps all partitions; an assignor that both list is taken; KIP-848 takes over
+from cooperative-sticky.
+
+Refuted by one pod out of order, or a second member that owns a partition.
 """
 
 import json

@@ -1,16 +1,16 @@
 """Scenario payments: what contains a poison pill?
 
 Hypothesis. A message that never succeeds stalls its partition, whose lag buys every pod it can, and none helps. Nor does a CPU
-trigger, the text's safety net: it can only add pods. Nothing helps but getting the message out of the way.
+trigger, the text's safety net. Nothing helps but getting the message out of the way.
 
-Method. Steady traffic that the floor of 3 pods takes on 6 partitions, and one poison pill that is tried again for ever: on the
-author's ScaledObject, with allowIdleConsumers, with a CPU trigger beside the lag, on the lab's persistent-lag scaler, and with
-KEDA's own limitToPartitionsWithLag and excludePersistentLag. Then the author's again, whose consumers give it to a dead-letter
-topic.
+Method. Steady traffic that the floor of 3 pods takes on 6 partitions, and one poison pill that is tried for ever: on the
+author's ScaledObject, with allowIdleConsumers, a CPU trigger, the persistent-lag scaler, limitToPartitionsWithLag and
+excludePersistentLag. Then with a dead-letter topic.
 
-Asserted. Where nothing contains it, as many pods as there are partitions (with allowIdleConsumers more than that, on the way to
-maxReplicaCount), and no message of its partition more. Where something does, no step up; only with a dead-letter topic does its
-partition go on.
+Asserted. Where nothing contains it there are as many pods as partitions (more with allowIdleConsumers), and no message of its
+partition more. Where something does, no step up. Only with a dead-letter topic does its partition go on.
+
+Refuted by a step up where it is contained, or a partition that goes on without a dead letter.
 """
 
 import allure

@@ -9,6 +9,8 @@ what asks the same today too (queries.yaml).
 
 Asserted. The refusal names both fields; a client that does not ask loses floor and ceiling with them. Every query answers
 as it is asked today, and as printed all but those said to be gone.
+
+Refuted by a server that takes the fields, or a query without an answer.
 """
 
 import json

@@ -1,22 +1,16 @@
 """Scenario payments: what do the author's behavior and lagThreshold do?
 
-Hypothesis. Inertia (a window up of 60 s, one down of 300 s, two pods a minute) ends the jitter that bursts cause. The window
-up takes the *smallest* recent recommendation, though the text says the highest, so a spike shorter than it scales nothing;
-"Percent 200" triples, though the text says it doubles. lagThreshold = rate x SLO x 0.75 keeps the group within the SLO.
+Hypothesis. Inertia (a window up of 60 s, one down of 300 s, two pods a minute) ends the jitter of bursts. The window up takes
+the *smallest* recent recommendation, though the text says the highest; "Percent 200" triples, though it says doubles.
+lagThreshold = rate x SLO x 0.75 keeps the group within the SLO. Of three answers that the text reads off one graph, two
+mislead: where replicas begin to rise depends on the window too, and current replicas hide most of a pod's start.
 
-Method. The author's ScaledObject (manifests/payments), with the two field names put right that KEDA does not know, adopted:
-only what ties it to his cluster is replaced. Pods of 166.7 payments/s, for which the author's lagThreshold 250 follows from
-an SLO of 2 s. Its siblings differ in what their first line says. Which rule an HPA followed is taken from the controller's
-own log, sync by sync.
+Method. The author's ScaledObject (manifests/payments), adopted, and its siblings. Pods of 166.7 payments/s. Each sync's rule
+is taken from the controller's log.
 
-The text answers three questions from lag, desired and current replicas on one graph. Two of the answers mislead, we think.
-The lag at which replicas begin to rise depends on the window up as much as on lagThreshold: with one lagThreshold the two
-files differ by more than half. And an HPA's current replicas are the pods that exist, so the gap to the desired ones hides
-most of a start: refuted by a gap of at least half of that to the Ready pods. The third holds: replicas stay for the window
-after the peak.
+Asserted. The hypothesis, each with its number.
 
-Asserted. What the hypothesis says, each with its number. What the text promises and does not hold is a breach here, and in
-docs/payments.md.
+Refuted by a number on the other side. A promise of the text that does not hold is a breach (docs/payments.md).
 """
 
 import allure

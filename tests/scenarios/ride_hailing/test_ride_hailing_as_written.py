@@ -7,6 +7,8 @@ Method. The matching's ScaledObject as printed; the timeline beside the lag that
 that its rate takes.
 
 Asserted. The field is refused by name, and the rows from T+45 on are too high.
+
+Refuted by a field that is taken, or a row that adds up.
 """
 
 import allure

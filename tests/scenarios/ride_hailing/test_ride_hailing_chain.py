@@ -1,16 +1,16 @@
 """Ride-hailing: does the dashboard hang on the group that KEDA scales (docs/ride-hailing.md)?
 
-Hypothesis. Where the group feeds the dashboard, two fixed pods make it as late as their lag, and its multipliers are right by
-chance. With KEDA it is less than 3 s old at the peak, and more than 95 % of its multipliers are true.
+Hypothesis. Two fixed pods make the dashboard behind them as late as their lag, and its multipliers right by chance. With KEDA
+it is less than 3 s old at the peak, and more than 95 % of its multipliers are true.
 
-Method. A chain. Rides go to the group, which works 50 ms on each and then emits it. Spark keeps a table of what was emitted,
-each event once. A reader in a process of its own counts requests and drivers in it; a zone's multiplier follows from them. Two
-fixed pods and the text's ScaledObject are a duet, on a tenth of the traffic. As a third column the same pipeline reads past a
-group of two pods, as the scenario's other dashboard does.
+Method. Rides go to the group, which works 50 ms on each and emits it. Spark keeps a table, each event once; a reader makes
+each zone's multiplier of it. Two fixed pods and the text's ScaledObject are a duet, on a tenth of the traffic. The same
+pipeline past a group of two pods is the control.
 
-Asserted. The text's two figures with KEDA in phase ``peak``, which begins when its timeline is long past T+180, and two pods'
-accuracy there. Two pods fall behind, and the dashboard past the group does not care: the controls. Each table has each event
-once that its offsets cover, and its state is bounded by the watermark. Nothing is lost in the group.
+Asserted. The text's two figures with KEDA in phase ``peak``, and two pods' accuracy. Each table has each event once, and its
+state is bounded. Nothing is lost.
+
+Refuted by a figure beyond its bound.
 """
 
 from dataclasses import replace

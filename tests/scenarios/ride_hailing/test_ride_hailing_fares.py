@@ -9,6 +9,8 @@ a minute.
 Asserted. One event wakes nobody, though KEDA reads it again and again: activationLagThreshold 1 asks for more than one. The
 batch gets ten pods, its first receipt within the text's minute, and no pod is left; KEDA's way to zero knows no scaleDown
 policy. Nothing is lost or processed twice.
+
+Refuted by a pod for one event, fewer than ten for the batch, or a later first receipt.
 """
 
 import allure

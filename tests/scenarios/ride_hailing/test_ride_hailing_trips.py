@@ -9,6 +9,8 @@ the model of KEDA, HPA and group foretells at real time, and what was measured.
 
 Asserted. The growth of lag in both cases, the foretold peak, the first step at T+45 and the lag at T+600, each with the text's
 number. Nothing is lost or processed twice.
+
+Refuted by a number beyond the text's.
 """
 
 import allure

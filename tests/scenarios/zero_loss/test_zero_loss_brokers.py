@@ -1,16 +1,16 @@
 """Scenario zero loss, three brokers: is what a broker acknowledged processed, when brokers die while the group scales?
 
-Hypothesis. With three copies of each partition, two of which must have a message before it is acknowledged, no single broker's
-death loses an acknowledged message: not the partitions' leader's, nor the group coordinator's, nor one for good. Partitions
-stand still until a broker counts as dead (9 s), and go on. With one copy the same death loses what the broker had.
+Hypothesis. With three copies of each partition, two of which acknowledge, no single broker's death loses an acknowledged
+message: not the leader's, nor the coordinator's, nor one for good. With one copy the same death loses what the broker had.
 
-Method. The author's ScaledObject and workload on three KRaft brokers of the trial's own, as his manifest names three. Profile
-``brokers-die``: sustained traffic takes the group from 6 pods to 24. Meanwhile the broker that leads most partitions gets
-SIGKILL, later the group's coordinator, each started again. In the lull one dies for good, and the group drains and goes back to
-6 on the two that are left. The control (profile ``broker-dies``): the leader dies with its disk, with one copy and with three.
+Method. The author's ScaledObject and workload on three KRaft brokers. Profile ``brokers-die``: while the group goes from 6
+pods to 24, the broker that leads most partitions gets SIGKILL, later the group's coordinator, each started again. In the lull
+one dies for good. The control (``broker-dies``): the leader dies with its disk, with one copy and with three.
 
-Asserted. All acknowledged messages are processed or dead letters. Messages whose acknowledgement never came are counted
-apart. The control with one copy breaks just that.
+Asserted. All acknowledged messages are processed or dead letters; those whose acknowledgement never came are counted apart.
+One copy breaks just that.
+
+Refuted by one acknowledged message that is neither.
 """
 
 import allure

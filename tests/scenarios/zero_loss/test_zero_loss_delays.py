@@ -8,6 +8,8 @@ messages/s (profile ``retries``). The profile ends before the backlog: the trial
 
 Asserted. Each wait is at least its delay. The rate on the plateau is no more than a quarter above what the formula gives: some
 hundred failing messages decide it, whose number varies by a tenth.
+
+Refuted by a shorter wait, or a higher rate.
 """
 
 from dataclasses import replace
