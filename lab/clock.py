@@ -1,8 +1,7 @@
-"""A process's time: epoch seconds that never go back, because they are counted from one reading of the wall clock.
+"""A process's time: epoch seconds that never go back.
 
-The wall clock is read once; what comes after is monotonic time since then. A step of the wall clock (an NTP correction, a
-suspended machine) therefore moves no duration and turns no order round. Other programs' times (Kubernetes' own stamps,
-Prometheus' samples, hpa.log) still follow the wall clock: :meth:`Clock.moved_s` says how far it went meanwhile.
+The wall clock is read once; what comes after is monotonic time since then, so a step of it moves no duration. Other programs'
+times still follow it: :meth:``Clock.moved_s`` says how far it went.
 """
 
 from __future__ import annotations

@@ -32,20 +32,12 @@ class Flags(argparse.ArgumentParser):
         self._environment = environment
 
     def flag(
-        self,
-        name: str,
-        kind: Callable[[str], Any],
-        default: object,
-        text: str,
-        allowed: str = "",
-        *,
-        optional: bool = False,
+        self, name: str, kind: Callable[[str], Any], default: object, text: str, allowed: str = "", *, optional: bool = False
     ) -> None:
-        """Add ``--name``. ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``.
+        """Add ``--name``; ``kind`` turns text into a value and raises ``ValueError`` when it is not ``allowed``.
 
-        A :class:`Kind` says itself what is allowed.
-        A flag without a default must be given unless it is ``optional``: then it is None, and ``text`` says what that means.
-        A ``kind`` that raises :class:`InputError` says by it what is shown of the value, and what is allowed.
+        Without a default it must be given unless it is ``optional``: then it is None, and ``text`` says what that means. A
+        ``kind`` that raises :class:`InputError` says itself what is shown and allowed.
         """
         variable = name.replace("-", "_").upper()
         allowed = allowed or getattr(kind, "allowed", "")

@@ -14,10 +14,9 @@ from lab.errors import LabFault
 def until(
     condition: Callable[[], bool], deadline_s: float, what: str, check: Callable[[], None] | None = None, every_s: float = 0.1
 ) -> float:
-    """Ask ``condition`` until it holds; returns the seconds it took.
+    """Ask ``condition`` until it holds; returns the seconds it took. ``check`` may raise when waiting has become pointless.
 
-    ``check`` may raise when waiting has become pointless (a component died). Raises :class:`LabFault` naming ``what`` when
-    the deadline passes.
+    Raises :class:``LabFault`` naming ``what`` when the deadline passes.
     """
     begun = time.monotonic()
     pause = threading.Event()

@@ -84,13 +84,7 @@ def number(
 
 
 def whole(
-    content: Mapping[str, Any],
-    field: str,
-    where: object,
-    least: int,
-    most: int,
-    default: int | None = None,
-    prefix: str = "",
+    content: Mapping[str, Any], field: str, where: object, least: int, most: int, default: int | None = None, prefix: str = ""
 ) -> int:
     """The whole number in ``field``. Raises :class:`InputError` like :func:`number`."""
     value = number(content, field, where, least, most, default, prefix)

@@ -16,10 +16,8 @@ UP, DOWN, FAULT, QUIET, INK = "#009E73", "#AA4499", "#E69F00", "#6b6b6b", "#2222
 
 @dataclass(frozen=True)
 class Query:
-    """One PromQL expression and the names of its series; ``{{label}}`` in the legend is the series' label.
-
-    Without a ``colour`` each series gets one of its own.
-    """
+    """One PromQL expression, and its series' names, with ``{{label}}``. Without a ``colour`` each series gets one of its
+    own."""
 
     expr: str
     legend: str
@@ -178,11 +176,7 @@ PANELS = (
 )
 
 MARKS = (
-    Mark(
-        "spike",
-        _moment(f"{_doubled(0)} unless {_doubled(1)}"),
-        INK,
-    ),
+    Mark("spike", _moment(f"{_doubled(0)} unless {_doubled(1)}"), INK),
     Mark("scale-up decided", _moment(f"{_SPEC} > ({_SPEC} offset 1s)"), ASKED),
     Mark(
         "first new pod Ready",

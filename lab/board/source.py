@@ -55,10 +55,7 @@ Trials = Mapping[str, tuple[float, float]]
 
 
 def window(known: Trials, minutes: float, namespace: str | None, now: float) -> Window | None:
-    """The last ``minutes`` of ``namespace``, or of the newest of ``known``; None when there is none.
-
-    It begins no earlier than the trial, and a trial that is over stays in view: its window ends with its last sample.
-    """
+    """The last ``minutes`` of ``namespace``, or of the newest of ``known``, up to its last sample; None when there is none."""
     chosen = namespace or max(known, key=lambda name: known[name][1], default=None)
     if chosen is None:
         return None

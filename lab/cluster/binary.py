@@ -98,10 +98,7 @@ class Binary:
 
 
 def prepare() -> build.Built:
-    """Build the components and fetch the jars of Kafka and of Spark's connector, each only if it is missing.
-
-    The jars are fetched while Go compiles. Raises :class:`lab.errors.LabFault` when a part can't be built or fetched.
-    """
+    """Build the components and, meanwhile, fetch the jars, each only if it is missing. Raises :class:``LabFault``."""
     with ThreadPoolExecutor(1) as pool:
         fetched = pool.submit(lambda: (jars.resolve("kafka", jars.KAFKA), jars.spark_kafka()))
         built = build.ensure()
@@ -121,9 +118,7 @@ class _Parts:
 def up(scale: Scale, keda_flags: Sequence[str] = ()) -> Binary:
     """Build what is missing, clear leftovers, start everything, and return when every API answers.
 
-    ``keda_flags`` are further flags of KEDA's operator, for those who measure KEDA itself.
-
-    Raises :class:`lab.errors.LabFault`, with nothing left running, when a component does not come up.
+    ``keda_flags`` are further flags of KEDA's operator. Raises :class:``LabFault``, with nothing left running.
     """
     built = prepare()
     runs.sweep()

@@ -45,13 +45,11 @@ def properties(
     number: int = 1,
     voters: Mapping[int, str] | None = None,
 ) -> str:
-    """The broker's ``server.properties``: node ``number``, which is broker and controller.
+    """The ``server.properties`` of node ``number``, which is broker and controller.
 
-    ``listeners`` maps each name to the address it is bound to, ``advertised`` to the address that clients get. The first
-    listener is the brokers' own. ``controller`` is the address of the controller's listener. ``login`` are the
-    settings of the only clients that a listener takes, the controller's too. Without them it takes any client. ``voters`` maps
-    the number of each node to its controller's address; without them the node is the only one. What Kafka itself keeps, and by
-    default a topic, is acknowledged when a majority of its copies has it: they are on three nodes, or on all of fewer.
+    ``listeners`` maps each name to the address it is bound to, ``advertised`` to the one that clients get; the first is the
+    brokers' own. ``controller`` is the controller's address, ``login`` the settings of the only clients that are taken,
+    ``voters`` the controllers by node (the node alone without them). What Kafka itself keeps has three copies, or one a node.
     """
     voters = voters or {number: controller}
     copies = min(len(voters), COPIES)
@@ -126,10 +124,9 @@ def settings_file(run: Path) -> Path:
 
 
 def launch(run: Path, bootstrap: str, text: str, login: Mapping[str, str] | None = None) -> Broker:
-    """Format a new data folder under ``run`` and start a broker with ``text`` for its ``server.properties``.
+    """Format a data folder under ``run``, and start a broker with ``text`` for its ``server.properties``.
 
-    ``login`` are the settings that a client needs at ``bootstrap``. Raises :class:`LabFault` when there is no Java or the
-    broker does not answer at ``bootstrap`` by its deadline.
+    Raises :class:`LabFault` where there is no Java, or no answer at ``bootstrap`` by the deadline.
     """
     folder = run / "kafka"
     prepare(run, folder, text, cluster_id())
@@ -141,10 +138,8 @@ def launch(run: Path, bootstrap: str, text: str, login: Mapping[str, str] | None
 
 
 def prepare(run: Path, folder: Path, text: str, identity_of_cluster: str) -> None:
-    """Write ``text`` as the ``server.properties`` of a node in ``folder``, and format its data folder.
-
-    Raises :class:`LabFault` when there is no Java, or Kafka refuses.
-    """
+    """Write the node's ``server.properties`` and format its data folder. Raises :class:`LabFault` without Java, or if
+    refused."""
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "server.properties", text)
     (folder / "log4j2.properties").write_text(jars.log4j("WARN"))
@@ -186,9 +181,8 @@ def cluster_id() -> str:
 def wait_for(bootstrap: str, check: Callable[[], None], login: Mapping[str, str] | None = None, brokers: int = 1) -> None:
     """Wait until all ``brokers`` are there and one answers at ``bootstrap``, for groups too, whose offsets it loads later.
 
-    Consumers that never join ask for each coordinator's offsets. An admin client that asks about groups may end its process: by
-    an assertion when a broker answers too late (librdkafka #5397, seen with 2.16), and by a SIGSEGV on NOT_COORDINATOR
-    (#5040). ``check`` raises when the broker has died. Raises :class:`LabFault` at the deadline.
+    Consumers ask that never join: an admin client that asks about groups may end its process (librdkafka #5397 and #5040).
+    ``check`` raises when the broker has died. Raises :class:``LabFault`` at the deadline.
     """
     own = {"bootstrap.servers": bootstrap, "enable.auto.commit": False, "log_level": 0, **(login or {})}
     groups = [Consumer({**own, "group.id": name}) for name in _ONE_OF_EACH]

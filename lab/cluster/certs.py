@@ -43,10 +43,7 @@ class Authority:
         _write_key(self.key, self._key)
 
     def issue(self, file: str, name: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> Pair:
-        """A certificate for ``name``, usable for client and server, valid for ``hosts`` (names or addresses).
-
-        To the API server ``name`` is the user, and ``groups`` are the user's groups.
-        """
+        """A certificate of user ``name`` in ``groups``, for client and server, valid for ``hosts`` (names or addresses)."""
         key = ec.generate_private_key(ec.SECP256R1())
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH])
         builder = _builder(_subject(name, *groups), self._name, key.public_key()).add_extension(usage, critical=False)

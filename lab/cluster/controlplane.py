@@ -112,10 +112,7 @@ def rights(part: str) -> list[dict[str, Any]]:
 
 
 def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> ControlPlane:
-    """Start the control plane under ``run`` and wait until its API answers.
-
-    ``pods`` is the network of the pods' own loopback addresses; the node holds it too.
-    """
+    """Start the control plane under ``run`` and wait until its API answers; the node holds the addresses of ``pods`` too."""
     certs = run / "certs"
     authority = Authority(certs)
     hosts = ("localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc")

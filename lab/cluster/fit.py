@@ -19,10 +19,8 @@ _CONTAINER: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Fit:
-    """One runtime's image of the lab's programs, its images in place of upstream's, and the limits of a container.
-
-    Where processes are ``shared``, those of a pod have one PID namespace, and a program in it can signal the container's first.
-    """
+    """A runtime's image of the lab's programs, its other images, a container's limits, and if a pod's processes are
+    ``shared``."""
 
     pods: str | None = None
     images: Mapping[str, str] = field(default_factory=dict)

@@ -26,11 +26,7 @@ _REFUSED = 'admission webhook "vscaledobject.kb.io" denied the request: '
 
 
 def start(plane: ControlPlane, built: Built, flags: Sequence[str] = ()) -> int:
-    """Apply KEDA's CRDs, start its three processes, and register the external metrics API and the webhooks.
-
-    ``flags`` are further ones of the operator, which runs as shipped without them.
-    Returns the operator's metrics port; :func:`admitting` waits for the webhooks.
-    """
+    """Apply KEDA's CRDs, start its processes, register metrics API and webhooks; returns the operator's metrics port."""
     api = plane.api()
     metrics, health, service, adapter, adapter_metrics, admission = processes.free_ports(6)
     configuration = on_loopback(yamlfile.read(built.keda_admission), admission, plane.authority.cert)
@@ -112,11 +108,7 @@ def start(plane: ControlPlane, built: Built, flags: Sequence[str] = ()) -> int:
 
 
 def admitting(plane: ControlPlane) -> None:
-    """Wait until KEDA's webhooks answer: their failurePolicy is Ignore, so until then everything is admitted.
-
-    They run when they refuse what KEDA refuses. They are ready when they admit the rest, because without their caches they
-    admit nothing.
-    """
+    """Wait until KEDA's webhooks refuse what KEDA refuses, and admit the rest: until then everything is admitted."""
     api = plane.api()
     until(lambda: refusal(api, _idle(1), NAMESPACE) is not None, START_DEADLINE_S, "KEDA's admission webhooks", plane.check)
     until(lambda: refusal(api, _idle(0), NAMESPACE) is None, START_DEADLINE_S, "their caches", plane.check)
@@ -139,10 +131,9 @@ def scaled_objects(api: client.ApiClient) -> Resource:
 
 
 def refusal(api: client.ApiClient, scaled: Mapping[str, Any], namespace: str) -> str | None:
-    """The webhook's objection to creating the ScaledObject ``scaled``, in a dry run; None if it admits it.
+    """The webhook's objection to creating ``scaled``, in a dry run, which skips the requests of a cpu trigger; None for none.
 
-    In a dry run KEDA does not look at the requests of a cpu trigger's pods. Raises :class:`ApiException` where another refuses
-    it, such as the apiserver's schema.
+    Raises :class:``ApiException`` where another refuses it, such as the apiserver's schema.
     """
     group, _, version = str(scaled["apiVersion"]).partition("/")
     body = {**scaled, "metadata": {**scaled["metadata"], "namespace": namespace}}
@@ -175,11 +166,7 @@ def define(api: client.ApiClient, folder: Path) -> None:
 
 
 def register(plane: ControlPlane, name: str, service: str, namespace: str, port: int) -> None:
-    """Let the apiserver reach an aggregated API that listens on loopback ``port``.
-
-    A Service of type ExternalName has the name that the certificate must carry, and the APIService names the process's own
-    port.
-    """
+    """Let the apiserver reach an aggregated API on loopback ``port``: an ExternalName Service has the certificate's name."""
     outside = {
         "apiVersion": "v1",
         "kind": "Service",

@@ -21,8 +21,8 @@ def up(
 ) -> Cluster:
     """Start a cluster on ``runtime``, ``binary`` or ``kind``, or use the one of ``access``; returns when every API answers.
 
-    ``name``, ``image`` (of the nodes) and ``command`` (kind's program) are those of a kind cluster. pytest-kind's default name
-    is not taken, because that cluster may be another project's. Raises :class:`lab.errors.LabFault` when it does not come up.
+    ``name``, ``image`` and ``command`` are of kind. Raises :class:`LabFault`. pytest-kind's default name is not taken: it may
+    be another's.
     """
     if access is not None:
         return existing.up(access)

@@ -1,8 +1,7 @@
 """One file with all components of a cluster: a team builds once, its CI and its people start in a minute.
 
-The file is a gzipped tar. Its first member, ``bundle.json``, names the format, the platform, the folders and the SHA-256 of
-every file. Only a checkout with the same pins accepts a bundle, because each folder's name is the hash of its content's pins.
-Nothing of a bundle that fails a check stays in the cache.
+A gzipped tar. Its first member, ``bundle.json``, has format, platform, folders and the SHA-256 of every file. Only a checkout
+with the same pins accepts it. Nothing of a bundle that fails a check stays in the cache.
 """
 
 from __future__ import annotations
@@ -73,8 +72,7 @@ def write(file: Path) -> int:
 def read(file: Path) -> list[Path]:
     """Put the content of ``file`` into the cache; returns the folders that were not there before, relative to the cache.
 
-    Raises :class:`InputError` for a file that is no bundle, that is for other pins or another platform, or of which a part does
-    not match its checksum.
+    Raises :class:``InputError`` for no bundle, other pins, another platform, or a part that does not match its checksum.
     """
     root = paths.cache_dir()
     with tempfile.TemporaryDirectory(prefix="bundle-", dir=root) as scratch:

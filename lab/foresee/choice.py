@@ -1,8 +1,4 @@
-"""The outcomes of simulated variants, their front, and the one ScaledObject that is recommended, with reasons.
-
-An outcome is a variant's cost, how late it is, and how often it changes direction. Words and numbers of a recommendation come
-from the simulations themselves.
-"""
+"""The outcomes of simulated variants (cost, lateness, flips), their front, and the one that is recommended, with reasons."""
 
 from __future__ import annotations
 
@@ -91,11 +87,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The given and the recommended outcome, the ``front`` of the equally steady ones, the reason for this one, and one for
-    each change.
-
-    Each of them is simulated alone.
-    """
+    """The given and the recommended outcome, the ``front`` of the equally steady ones, and why: as a whole and by change."""
 
     given: Outcome
     chosen: Outcome
@@ -156,11 +148,8 @@ def _dearest(found: Iterable[Outcome]) -> float:
 def _needed(
     situation: Situation, scaled: ScaledObject, best: Sequence[Outcome], objective_s: float
 ) -> tuple[Outcome, dict[str, Outcome]]:
-    """The first of ``best`` without the changes that bring nothing, and its outcome without each change that is left.
-
-    A change brings nothing if the variant without it has no more flips, and is no later and no dearer than the tolerances of
-    ``best``.
-    """
+    """The first of ``best`` without changes that bring nothing within its tolerances, and its outcome without each other
+    one."""
     chosen, dearest = best[0], _dearest(best)
     least = min(one.late_s for one in best)
     while True:

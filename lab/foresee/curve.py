@@ -109,10 +109,8 @@ class Arrivals:
         return np.interp(times, self.edges, self.counts, left=0.0)
 
     def left(self, counts: Floats) -> Floats:
-        """The first time with more than each of ``counts`` events; the end where there never were more.
-
-        A count that lacks only a rounding is all events up to a step: else the next one would be as old as the pause after it.
-        """
+        """The first time with more than each of ``counts`` events, which may lack a rounding; the end where there never
+        were."""
         whole = self.counts[np.searchsorted(self.counts, counts + NOISE, side="right") - 1]
         counts = np.maximum(counts, whole)
         step = np.searchsorted(self.counts, counts, side="right") - 1
@@ -153,10 +151,7 @@ def ages(curve: Curve, arrivals: Arrivals) -> tuple[Floats, Floats]:
 
 
 def worst_age(curve: Curve, arrivals: Arrivals) -> float:
-    """The highest age that an unprocessed event reaches, s.
-
-    The event that is processed at a corner has reached its age just before, and the next event may be much younger.
-    """
+    """The highest age that an unprocessed event reaches, s: at a corner just before it, for the next may be much younger."""
     times, counts = _corners(curve, arrivals)
     rises = np.flatnonzero(np.diff(counts) > NOISE) + 1
     before = times[rises] - arrivals.reached(np.maximum(0.0, counts[rises] - NOISE))  # on the near side of a pause

@@ -1,7 +1,6 @@
 """What a trial needs, before it runs: events, disk, memory, cores, time, and the peak of its backlog as simulated. Pure.
 
-The constants are measured on one machine (docs/decisions/46). They are to tell a trial that fits from one that does not, not to
-size a machine.
+The constants are measured on one machine (docs/decisions/46): enough to tell a trial that fits from one that does not.
 """
 
 from __future__ import annotations
@@ -45,11 +44,8 @@ SCRATCH_BYTES = 24  # an event, while the ledger is settled: what Spark's batche
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a trial is expected to need. Bytes, cores and seconds are at most; ``peak_lag`` (messages) is as simulated.
-
-    ``drain_s`` is from the start of the profile's last phase until no lag is left. Both are None where the trial can't be
-    simulated.
-    """
+    """What a trial needs at most: bytes, cores, s; ``peak_lag`` (messages) as simulated, ``drain_s`` from the last phase to no
+    lag."""
 
     events: int
     log_bytes: int
@@ -109,10 +105,8 @@ def log_bytes(inputs: Inputs) -> float:
 
 
 def shortage(needed: Estimate, cores: int, memory: int, disk: Mapping[str, int]) -> str | None:
-    """One line for the first thing of which ``needed`` is more than there is: free bytes of ``disk`` by what is there.
-
-    ``memory`` is what is available, bytes. None when all fits.
-    """
+    """One line for the first thing that is short: free bytes of ``disk`` by place, ``memory`` (bytes), ``cores``; None if all
+    fits."""
     for name, free in disk.items():
         if needed.disk_bytes > free:
             return f"disk {name}: {needed.disk_bytes:,} bytes are needed for {needed.events:,} events, {free:,} are free"
@@ -135,10 +129,7 @@ def _curve(inputs: Inputs) -> Curve | None:
         whole,
         shares(profile, inputs.seed, inputs.partitions, workload.entities),
         Consumers(
-            inputs.pod_rate,
-            START_S + workload.start_s / scale.time,
-            workload.balancer,
-            footprint=Footprint.of(workload),
+            inputs.pod_rate, START_S + workload.start_s / scale.time, workload.balancer, footprint=Footprint.of(workload)
         ),
         sync_s=scale.hpa_sync_s,
         controller=controller_of(scale),

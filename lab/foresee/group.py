@@ -101,11 +101,8 @@ WITHOUT_BARRIER = "consumer"
 
 
 class Rebalance:
-    """The membership of one group.
-
-    ``owner`` is its row of owners, which is changed in place. Members count from 0, and the member with the highest number
-    leaves first.
-    """
+    """The membership of one group; ``owner``, its row of owners, is changed in place. The member with the highest number
+    leaves."""
 
     def __init__(self, consumers: Consumers, owner: Ints, members: int) -> None:
         self._consumers, self._owner = consumers, owner
@@ -162,8 +159,7 @@ class Rebalance:
 def assigned(owners: Ints, members: int) -> Ints:
     """The owner of each partition after a sticky assignment to ``members`` pods, starting from ``owners``.
 
-    Every pod ends with floor or ceil of partitions / members, and the pods that had more keep the larger number. No more
-    partitions move than must, and each that moves goes to the pod that has the fewest by then.
+    Every pod ends with floor or ceil of partitions / members. No more move than must, each to the pod with the fewest.
     """
     partitions = len(owners)
     if members <= 0:

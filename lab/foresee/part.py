@@ -12,10 +12,8 @@ from lab.foresee.group import Floats, Ints
 
 @dataclass(frozen=True)
 class Part:
-    """The partitions of the topic at ``place`` of so many ``topics``, each of which has as many, or of all: ``place`` is None.
-
-    ``only`` are those of the topic that count, by their number in it, as in partitionLimitation; None for all of them.
-    """
+    """The partitions of the topic at ``place`` of ``topics``, or of all (None); ``only`` are those by number that count, None
+    for all."""
 
     place: int | None = None
     topics: int = 1

@@ -33,10 +33,9 @@ USED = "a workload, which says what a message costs (--workload)"
 
 
 def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | PersistentLag, ...]:
-    """The triggers on lag of a group with ``count`` topics; none where all of ``scaled`` look at something else.
+    """The triggers on lag of a group with ``count`` topics, each on partitions of its own; none where there are none.
 
-    There may be several, each on partitions of its own: of another topic, or of another part of one. Raises
-    :class:`InputError` for several otherwise, for one of a further topic, and for a trigger whose source is not simulated.
+    Raises :class:``InputError`` for several on the same, for a further topic, and for a source that is not simulated.
     """
     found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
     others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
@@ -55,10 +54,7 @@ def _only(trigger: Kafka | PersistentLag) -> frozenset[int] | None:
 
 
 def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
-    """The one trigger of ``scaled`` on lag, None where it has none.
-
-    Raises :class:`InputError` for a second one, and for a trigger whose source is not simulated.
-    """
+    """The one trigger of ``scaled`` on lag, None where it has none. Raises :class:``InputError`` for a second one."""
     found = lag_triggers(scaled)
     if len(found) > 1:
         types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
@@ -69,8 +65,8 @@ def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
 def source_of(trigger: Trigger, part: Part, situation: Situation, where: object) -> Source | None:
     """The scaler of ``trigger``, which counts ``part`` of the group if it is on lag; None for cpu and memory, which have none.
 
-    Raises :class:`InputError` for a time of day in a profile that begins at none, for a query that is not simulated, and for
-    the use of pods whose footprint is not known.
+    Raises :class:``InputError`` where the profile has no time of day, the query is not simulated, or the pods have no
+    footprint.
     """
     match trigger:
         case Kafka():

@@ -1,9 +1,4 @@
-"""The scalers of a simulated ScaledObject's triggers, and their answers. Times in s from the start.
-
-Answers are those of KEDA's kafka trigger on the current lag, of the lab's scaler on the lag that has lasted, of KEDA's cron
-trigger by the time of day, or of its prometheus trigger on the rate at which messages arrive, or on lag. Arrays are by
-partition.
-"""
+"""The scalers of a simulated ScaledObject's triggers, and their answers. Times in s from the start; arrays by partition."""
 
 from __future__ import annotations
 
@@ -143,10 +138,7 @@ QUERIES = (
 
 
 class Queried(Asked):
-    """The prometheus trigger on total lag, or on the rate at which messages arrive, as kafka_exporter names both.
-
-    Prometheus is taken to have scraped at the moment of the question.
-    """
+    """The prometheus trigger on total lag or the rate of arrivals, named as kafka_exporter does, scraped when it is asked."""
 
     def __init__(self, trigger: Prometheus, arrivals: Arrivals, topics: int, where: object) -> None:
         """Raises :class:`InputError` for any other query, and for that of one topic of several ``topics``."""

@@ -1,7 +1,6 @@
 """The CPU and memory that the pods of a simulated group use, and metrics-server's samples of them. Times in s.
 
-Each pod is taken to use as much as the mean pod. The HPA divides the sum by the pods that count, so pods that differ would
-change a decision only where some of them do not count: those that have just started.
+Each pod uses as much as the mean pod: it would change a decision only where some don't count, having just started.
 """
 
 from __future__ import annotations
@@ -25,10 +24,7 @@ LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of 
 
 @dataclass(frozen=True)
 class Footprint:
-    """A pod's use of CPU and memory.
-
-    ``each_ms`` is the CPU of one message, ms; ``request_m`` is what the pod requests, millicores. It requests no memory.
-    """
+    """A pod's use: ``each_ms``, CPU of one message, ms; ``request_m``, what it requests, millicores. It requests no memory."""
 
     request_m: int
     each_ms: float

@@ -1,7 +1,6 @@
-"""The variants that tune tries: a grid over the fields of the given ScaledObject. Times in s, lag in messages.
+"""The variants that tune tries: a grid over bounds, behavior, threshold, persistent-lag settings and pre-scaled replicas.
 
-The fields are those of its bounds and behavior, the threshold of its trigger on lag, the persistent-lag scaler's sustain and
-stabilizations, and the replicas of its cron trigger. A cron window stays: it is what the user knows of the traffic.
+Times in s, lag in messages. A cron window stays: it is what the user knows of the traffic.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from lab.model import hpa
 
 THRESHOLD, SECONDS, MOST = "lagThreshold", "lagSeconds", "maxReplicaCount"
 DOWN_WINDOW, DOWN_POLICIES = "scaleDown.stabilizationWindowSeconds", "scaleDown.policies"
-DOWN_TOLERANCE = "scaleDown.tolerance"  # varied by `plane`, and not tuned
+DOWN_TOLERANCE = "scaleDown.tolerance"  # varied by ``plane``, and not tuned
 UP_WINDOW, UP_POLICIES = "scaleUp.stabilizationWindowSeconds", "scaleUp.policies"
 SUSTAIN, LEAST_OF, GREATEST_OF = "sustainSeconds", "scaleUpStabilization", "scaleDownStabilization"
 PRE_SCALED = "desiredReplicas"
@@ -48,10 +47,7 @@ class Variant:
 
 
 def in_force(scaled: ScaledObject) -> dict[str, Value]:
-    """The value of each tuned field, with the API server's and the controller's defaults where nothing is written.
-
-    Raises :class:`InputError` for a trigger that is not simulated.
-    """
+    """The value of each tuned field, defaults included. Raises :class:``InputError`` for a trigger that is not simulated."""
     trigger = lag_trigger(scaled)
     up, down = rules_of(scaled)
     window = hpa.DEFAULTS.downscale_stabilization_s if down.window_s is None else down.window_s
@@ -161,10 +157,9 @@ CANDIDATES = 1000
 
 
 def variants(scaled: ScaledObject, situation: Situation, objective_s: float, most: int = CANDIDATES) -> list[Variant]:
-    """The given ScaledObject first, then its variants, at most ``most`` in all.
+    """The given ScaledObject first, then its variants, at most ``most`` in all: few changes first, then drawn by a fixed seed.
 
-    Of a larger grid the variants with one or two changes stay, as far as there is room. Of the others as many as fit are drawn,
-    the same in every run. Raises :class:`InputError` for a trigger that is not tuned.
+    Raises :class:``InputError`` for a trigger that is not tuned.
     """
     given = in_force(scaled)
     values = _values(scaled, situation, objective_s)
@@ -220,11 +215,7 @@ def _reach(scaled: ScaledObject) -> float:
 
 
 def _outlasting(profile: Profile) -> list[int]:
-    """A window that outlasts the profile's longest lull and the burst after it, s; none for a profile of one burst.
-
-    A burst that the pods take without a backlog does not renew the window, so a window that outlasts only the lull ends in the
-    burst.
-    """
+    """A window that outlasts the longest lull and the burst after it, s: a burst without backlog does not renew it."""
     falls = [later.at for earlier, later in pairwise(profile.steps) if later.rate < earlier.rate]
     longest = max((later - earlier for earlier, later in pairwise(falls)), default=0.0)
     window = math.ceil(longest / WINDOW_STEP_S + 1) * WINDOW_STEP_S

@@ -41,9 +41,7 @@ class Stat:
 
 
 def stat(pid: int) -> Stat | None:
-    """The kernel's description of process ``pid``; None when there is no such process, or only a zombie that its parent has not
-    fetched.
-    """
+    """The kernel's description of process ``pid``; None when there is none, or only a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:

@@ -1,7 +1,6 @@
-"""The load of this machine: CPU time by what took it, and the time in which tasks waited for a resource.
+"""The load of this machine, from /proc, as seconds that only grow: CPU time by what took it, and time waited for a resource.
 
-Everything is read from /proc, as seconds that only grow. CPU time counts all cores together. The text of /proc is parsed by
-pure functions; :func:`reading` alone opens files.
+CPU time counts all cores together. Parsing is pure; :func:``reading`` alone opens files.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ _MICROSECONDS = 1e6
 
 @dataclass(frozen=True)
 class Process:
-    """A process: its parent, its own CPU time, and that of its children that have ended and were waited for, s.
-
-    ``rss_bytes`` is its resident memory, that which it shares with others included.
-    """
+    """A process: its parent, its own CPU time and that of its ended children, s, and its resident memory, shared or not."""
 
     parent: int
     own_s: float
@@ -37,11 +33,7 @@ Processes = Mapping[Key, Process]
 
 @dataclass(frozen=True)
 class Reading:
-    """The machine at one moment: all CPU time that a task took, that the hypervisor took, and each resource's waiting time, s.
-
-    ``waiting`` has, by resource, the time in which at least one task waited for it; a kernel without pressure stall information
-    has none. ``processes`` are those that can be seen.
-    """
+    """The machine at one moment: CPU time of tasks, stolen CPU time, time waited by resource (if the kernel tells), s."""
 
     busy_s: float
     steal_s: float
@@ -107,10 +99,8 @@ def what(words: list[str]) -> str:
 
 
 def descendants(processes: Processes, roots: Container[int], known: Iterable[Key] = ()) -> frozenset[Key]:
-    """The processes ``roots`` and all that descend from them, and those of ``known`` that still run.
-
-    A process whose parent has ended no longer shows where it comes from: ``known`` are those found before.
-    """
+    """The processes ``roots``, all that descend from them, and those of ``known`` that still run, whose parent may have
+    ended."""
     children: dict[int, list[Key]] = {}
     for key, process in processes.items():
         children.setdefault(process.parent, []).append(key)

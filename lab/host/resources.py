@@ -22,10 +22,7 @@ log = logging.getLogger("lab")
 
 @contextmanager
 def hold_lock(file: Path, work: str) -> Iterator[None]:
-    """Hold the lock ``file``. When another session holds it, log once that ``work`` is waited for, and wait.
-
-    Raises :class:`LabFault` when the file can't be made.
-    """
+    """Hold the lock ``file``, and log that ``work`` is waited for. Raises :class:``LabFault`` when the file can't be made."""
     lock = FileLock(file)
     try:
         try:
@@ -48,18 +45,13 @@ BASE_BYTES = 100_000_000  # logs of the components, etcd, Spark's scratch
 
 
 def needed_bytes(events: int, log_bytes: float = LOG_BYTES) -> tuple[int, int]:
-    """The bytes that a trial of so many ``events`` needs: in the folder of the broker's log, and in that of the record.
-
-    ``log_bytes`` are those of an event and its share of a receipt in the log.
-    """
+    """The bytes that so many ``events`` need in the broker's log (``log_bytes`` each, with its share of a receipt) and the
+    record."""
     return BASE_BYTES + round(log_bytes * events), RECORD_BYTES * events
 
 
 def shortage(wanted: Mapping[Path, int]) -> str | None:
-    """One line for the first folder with fewer free bytes than ``wanted``; None when all have enough.
-
-    Folders on one file system share its free space.
-    """
+    """One line for the first file system with fewer free bytes than its folders in ``wanted``; None when all have enough."""
     systems: dict[int, dict[Path, int]] = {}
     for folder, amount in wanted.items():
         systems.setdefault(folder.stat().st_dev, {})[folder] = amount
@@ -71,10 +63,7 @@ def shortage(wanted: Mapping[Path, int]) -> str | None:
 
 
 def check_disk(events: int, log: Path, results: Path, log_bytes: float = LOG_BYTES) -> None:
-    """Raise :class:`LabFault` when a trial of ``events`` would fill the disk of the broker's ``log`` or of ``results``.
-
-    ``log_bytes`` is as in :func:`needed_bytes`.
-    """
+    """Raise :class:``LabFault`` when a trial of ``events`` would fill the disk of the broker's ``log`` or of ``results``."""
     for_log, for_record = needed_bytes(events, log_bytes)
     if line := shortage({log: for_log, results: for_record} if log != results else {log: for_log + for_record}):
         raise LabFault(f"{line}; this trial sends {events:,} events")
@@ -86,11 +75,8 @@ SOCKET = "\0elastic-lab-pods-{}"
 
 @dataclass(frozen=True)
 class PodNetwork:
-    """A claimed network: the first two octets of its addresses, and the socket that holds it.
-
-    An abstract socket's name belongs to one network namespace, as the loopback addresses do. The kernel gives it to one socket,
-    of any user, and takes it back when the last process that has the socket open is gone. So there is nothing to clean up.
-    """
+    """A claimed network: the first two octets of its addresses, and the abstract socket that holds it until all have closed
+    it."""
 
     prefix: str
     holder: socket.socket

@@ -67,9 +67,8 @@ def guarded() -> Iterator[Path]:
 def start(work: Callable[[Path], Made]) -> tuple[Made, Path, subprocess.Popen[bytes]]:
     """Open a run, guard it, and return three things: what ``work`` makes in it, the run, and its guard.
 
-    A port that was free may be taken by the time a component binds it. Then everything is ended and ``work`` is done again in
-    another run, at most three times in all. Raises what ``work`` raises, and :class:`LabFault` for an OSError such as that of a
-    full disk, with nothing left running.
+    Where a component found its port taken, it is done again in another run, at most three times. Raises what ``work`` raises,
+    and :class:``LabFault`` for an OSError, with nothing left running.
     """
     for attempt in range(1, ATTEMPTS + 1):
         run = open_run()

@@ -20,10 +20,9 @@ EVENT = {"id": 4_711_000, "key": "driver-4711", "sent": 1_764_000_000.125, "valu
 
 
 def measure_speed() -> float:
-    """Events that all cores together encode, check and decode in a second, in the best round. It takes some 0.8 s.
+    """Events/s that all cores together encode, check and decode in the best round, which others disturbed least. 0.8 s.
 
-    Each core has one process. The best round counts, because whatever else runs can only make a round slower.
-    Raises OSError where a process can't be started, ``subprocess.SubprocessError`` or ValueError where one does not end well.
+    Raises OSError, ``subprocess.SubprocessError`` or ValueError where a process does not start or end well.
     """
     command = [sys.executable, "-I", __file__, repr(time.monotonic())]
     with ExitStack() as started:

@@ -43,9 +43,7 @@ class Reason:
 
 
 def replays(headers: Headers | None) -> int:
-    """How often a message with these headers was replayed. A header that is no number counts as 0, because anyone may write
-    one.
-    """
+    """How often a message with these headers was replayed; 0 for a header that is no number, which anyone may write."""
     text = _text(headers or (), REPLAYS) or ""
     return int(text) if text.isdecimal() else 0
 

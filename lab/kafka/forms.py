@@ -34,10 +34,8 @@ _MECHANISM = ("sasl.mechanism", "sasl.mechanisms")  # librdkafka takes either
 
 
 def inline(settings: Mapping[str, str]) -> dict[str, str]:
-    """``settings`` with the text of each file in the place of its name: a pod does not see the files of this machine.
-
-    Raises :class:`InputError` where one can't be read.
-    """
+    """``settings`` with the text of each file in place of its name, for a pod. Raises :class:``InputError`` where it can't be
+    read."""
     found = {}
     for name, value in settings.items():
         pem = name.removesuffix(".location") + ".pem"

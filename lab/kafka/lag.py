@@ -48,9 +48,8 @@ class GroupsReader:
     ) -> Iterator[dict[tuple[str, str], Answer | KafkaException]]:
         """Kafka's answers for each wanted (group, topic): by partition, each offsets or an error, or one error for all.
 
-        The answers come in batches, topic by topic, and each batch is requested when the caller wants it. Where a group in
-        ``starts`` has not committed, the log's start is requested too. Raises ``KafkaException`` when the cluster can't be
-        asked at all.
+        They come in batches, each asked for when it is wanted. Groups in ``starts`` that have not committed get the log's start
+        too. Raises ``KafkaException`` when the cluster can't be asked at all.
         """
         ordered = sorted(wanted, key=lambda pair: (pair[1], pair[0]))
         only = ordered[0][1] if len({topic for _, topic in ordered}) == 1 else None
@@ -126,9 +125,8 @@ class GroupsReader:
 class LagReader:
     """Reads the lag of one group on the topics of a trial, or on one topic by its name.
 
-    It asks as a consumer that never joins. librdkafka 2.16's admin client can end the process when it asks about a group: by an
-    assertion when an answer is late or a connection drops (its PR #5397), or by a SIGSEGV on NOT_COORDINATOR (#5040). A
-    consumer asks again where the coordinator and the leaders are.
+    It asks as a consumer that never joins: librdkafka 2.16's admin client can end the process when it asks about a group
+    (#5397, #5040). A consumer asks again where the coordinator and the leaders are.
     """
 
     def __init__(
@@ -175,11 +173,7 @@ def _partitions(described: Mapping[str, TopicMetadata], topic: str) -> Sequence[
 
 
 def _leader_offset(part: TopicPartition, offset: int) -> int | KafkaException:
-    """The offset that the partition's leader gave.
-
-    Where a leader has died, librdkafka 2.16 may give no error. The offset is then -1001, as was seen, or by its source that of
-    the question, -1.
-    """
+    """The leader's offset; where it has died, librdkafka 2.16 may give -1001 or -1 and no error."""
     silent = KafkaError(KafkaError.LEADER_NOT_AVAILABLE, f"the leader of {part.topic} [{part.partition}] does not answer")
     return offset if offset >= 0 else KafkaException(silent)
 

@@ -18,7 +18,7 @@ from lab.flags import Flags
 def client_settings(text: str) -> dict[str, str]:
     """The settings in ``text``, a JSON object of strings or the name of a file of it; none where it is empty.
 
-    Raises :class:`InputError` where they can't be used; the error shows none of their values.
+    Raises :class:``InputError``, which shows none of their values, where they can't be used.
     """
     from confluent_kafka import KafkaException, Producer  # a command that asks no Kafka needs no client of it
 
@@ -59,10 +59,7 @@ def new() -> dict[str, str]:
 
 
 def read(text: str) -> dict[str, str]:
-    """The settings in ``text``, a JSON object of strings or the name of a file of it; none where it is empty.
-
-    Raises ``ValueError``, which says what is allowed and shows nothing of them, for anything else.
-    """
+    """Like :func:`client_settings`, without asking the library. Raises ``ValueError`` that says what is allowed."""
     if not text:
         return {}
     try:
@@ -75,10 +72,7 @@ def read(text: str) -> dict[str, str]:
 
 
 def server_properties(settings: Mapping[str, str], listeners: Iterable[str]) -> dict[str, str]:
-    """What ``server.properties`` says so that each of ``listeners`` takes the one user of :func:`new`, and no one else.
-
-    The broker logs in to itself as that user, as a broker and as the controller that it is too.
-    """
+    """What ``server.properties`` says so that each of ``listeners`` takes the user of :func:`new` alone, the broker too."""
     if not settings:
         return {}
     user, password = settings["sasl.username"], settings["sasl.password"]

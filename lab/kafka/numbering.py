@@ -12,9 +12,8 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Numbering:
-    """The partitions of ``topics``, each of which has ``each``. Of a topic by itself the number is Kafka's own, however many
-    there are, and ``each`` says nothing: such a topic may grow.
-    """
+    """The partitions of ``topics``, which have ``each``. Of one topic the numbers are Kafka's own; it may grow, and ``each`` is
+    unused."""
 
     topics: tuple[str, ...]
     each: int = 0

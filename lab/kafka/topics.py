@@ -21,12 +21,9 @@ def create(
     copies: int = 1,
     min_insync: int | None = None,
 ) -> None:
-    """Create each topic with its number of partitions; one that exists is left as it is.
+    """Create each topic with its number of partitions on ``copies`` brokers; one that exists is left as it is.
 
-    Each partition is on ``copies`` brokers. A write with acks=all waits for ``min_insync`` of them; None: as the broker says.
-
-    Returns when the broker knows them. The controller answers before that, and on a busy machine a client that asked at once
-    was told that there is no such topic.
+    A write with acks=all waits for ``min_insync`` of them; None: as the broker says. Returns when the broker knows them.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     own = {} if min_insync is None else {"min.insync.replicas": str(min_insync)}
@@ -47,10 +44,7 @@ def _known(admin: AdminClient, names: Iterable[str]) -> bool:
 
 
 def identity(bootstrap: str, name: str, settings: Mapping[str, str] | None = None) -> str:
-    """The id that Kafka gave the topic ``name``; one of that name that is made anew has another.
-
-    Raises :class:`LabFault` when there is none, or Kafka does not tell.
-    """
+    """The id that Kafka gave the topic ``name``: made anew it has another. Raises :class:``LabFault`` when there is none."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     try:
         return str(admin.describe_topics(TopicCollection([name]), request_timeout=10)[name].result(timeout=15).topic_id)

@@ -152,10 +152,9 @@ class ApiServer:
                     yield event["type"], event["object"]
 
     async def data(self, kind: Kind, namespace: str, name: str) -> Mapping[str, str] | None:
-        """The values of a ConfigMap or Secret, None when there is no such object.
+        """The values of a ConfigMap or Secret, None when there is none; an early refusal is asked again for RELATED_S.
 
-        The node authorizer lets a node read the objects that its pods refer to, once it has seen the pod itself. For
-        :data:`RELATED_S` seconds a refusal may be early, and the object is requested again.
+        The node authorizer lets a node read the objects that its pods refer to, once it has seen the pod itself.
         """
         plural = "configmaps" if kind == "ConfigMap" else "secrets"
         loop = asyncio.get_running_loop()

@@ -7,10 +7,7 @@ FORGET_S = 600.0
 
 
 def following(delay_s: float | None, ran_s: float, base_s: float) -> float:
-    """The seconds before the next start, from the previous wait (None: never restarted) and the length of the run.
-
-    The first restart is at once, then ``base_s`` doubles to 300 s. A run longer than 10 minutes clears the record.
-    """
+    """The seconds before the next start: 0, then ``base_s`` doubling to 300 s; a run of over 10 minutes clears the record."""
     if delay_s is None or ran_s > FORGET_S:
         return 0.0
     return min(CAP_S, max(base_s, delay_s * 2))
@@ -27,8 +24,5 @@ def api_retry(attempt: int) -> float:
 
 
 def refusal_delay(count: int) -> float:
-    """The seconds that a refused pod stays Pending when ``count`` pods of its owner were refused before: 0, 1, 2, 4 … 60.
-
-    A ReplicaSet replaces a Failed pod at once. Without this wait a refused template would make hundreds of pods.
-    """
+    """The seconds that a refused pod stays Pending after ``count`` of its owner: 0, 1, 2 … 60, or it would be hundreds."""
     return 0.0 if count == 0 else float(min(60, 2 ** min(count - 1, 10)))

@@ -68,10 +68,8 @@ def sources(container: ContainerSpec) -> set[Source]:
 
 
 def service(server: str) -> dict[str, str]:
-    """The variables by which every pod finds the API, here at the URL ``server``, because this runtime has no Service for it.
-
-    The source is ``getServiceEnvVarMap`` of the kubelet. There are no other Services here, so no other variable is set.
-    """
+    """The variables by which a pod finds the API at ``server`` (the kubelet's ``getServiceEnvVarMap``); there is no other
+    Service."""
     address = urlsplit(server)
     port = str(address.port or 443)
     return {
@@ -91,16 +89,9 @@ def environment(
 ) -> dict[str, str]:
     """The process's whole environment; ``found`` holds every source, None for one that does not exist.
 
-    ``around`` is what every pod gets (:func:`service`), unless its own variables say otherwise. Raises :class:`Unresolved`,
-    with the kubelet's words, for a missing source or key that is not optional.
+    ``around`` is what every pod gets. Raises :class:``Unresolved``, with the kubelet's words, for a missing source or key.
     """
-    base = {
-        "PATH": f"{container.folder}:{SYSTEM_PATH}",
-        "HOME": home,
-        "LANG": "C.UTF-8",
-        "TZ": "UTC",
-        "HOSTNAME": pod.hostname,
-    }
+    base = {"PATH": f"{container.folder}:{SYSTEM_PATH}", "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC", "HOSTNAME": pod.hostname}
     given: dict[str, str] = {}
     for entry in container.env_from:
         source, optional = _bulk(entry)

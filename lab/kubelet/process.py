@@ -49,9 +49,8 @@ class Process:
         zygote: Zygote | None = None,
         report: Callable[[str], None] = lambda why: None,
     ) -> Process:
-        """Start ``command``, marked, with its output appended to ``log``.
+        """Start ``command``, marked, its output appended to ``log``. ``zygote`` forks it, or ``report`` gets why not.
 
-        ``zygote`` forks it when it takes the command. When that fails, ``report`` gets the reason, and the command is executed.
         Raises OSError, and nothing runs, when it can't be executed or recorded.
         """
         env = identity.environment(run, env)
@@ -89,10 +88,7 @@ class Process:
         return code
 
     def terminate(self, grace_s: float) -> None:
-        """Send SIGTERM now, SIGKILL to the session after ``grace_s``, and after LEAST_GRACE_S at the earliest.
-
-        A later call can only bring the SIGKILL forward.
-        """
+        """SIGTERM now, SIGKILL to the session after ``grace_s``, LEAST_GRACE_S at least; a later call can only shorten it."""
         loop = asyncio.get_running_loop()
         kill_at = loop.time() + max(grace_s, LEAST_GRACE_S)
         if self._kill is None:
@@ -154,10 +150,7 @@ def sessions() -> dict[int, list[int]]:
 async def run_to_end(
     command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, timeout_s: float, run: Path, name: str
 ) -> tuple[int, str]:
-    """Run ``command``, marked, and return its code and the start of its output.
-
-    Raises TimeoutError, after killing it, and OSError when it can't be executed or recorded.
-    """
+    """Run ``command``, marked: its code and the start of its output. Raises TimeoutError, after killing it, and OSError."""
     child = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,

@@ -35,10 +35,7 @@ _INSTEAD = {
     "startupProbe": "readinessProbe and livenessProbe, with initialDelaySeconds",
     "volumeMounts": "no volumes; pass settings as environment variables",
 }  # fmt: skip
-_ONLY = {
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
-}
+_ONLY = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 _PROBE_SETTINGS = {
     "failureThreshold", "initialDelaySeconds", "periodSeconds", "successThreshold", "terminationGracePeriodSeconds",
     "timeoutSeconds",

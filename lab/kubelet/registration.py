@@ -32,11 +32,7 @@ def node_object(name: str, port: int, since: datetime, now: datetime) -> Json:
         "kind": "Node",
         "metadata": {
             "name": name,
-            "labels": {
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": _architecture(),
-            },
+            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": _architecture()},
         },
         "status": node_status(name, port, since, now),
     }

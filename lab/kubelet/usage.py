@@ -17,11 +17,7 @@ LEAST_CPU_S = 0.001
 
 @dataclass(frozen=True)
 class Usage:
-    """What one container has used: its processes' CPU since the start, and their resident memory now.
-
-    Pages that forked pods share with the zygote count in each, as each would hold them in a container of its own. The CPU of
-    the zygote's imports counts in none.
-    """
+    """A container's processes: CPU since the start, resident memory now; pages shared with the zygote count in each."""
 
     namespace: str
     pod: str

@@ -122,8 +122,8 @@ def _begin(content: int, log: int, answer: int) -> Job:
 def _show(command: Sequence[str], env: Mapping[str, str]) -> None:
     """Show ``command`` and ``env`` where ``/proc`` shows a process's: in the memory with which the zygote was started.
 
-    A variable for which no room is left is left out. Nothing else reads this memory once ``os.environ`` was set anew. The
-    kernel takes a last byte that is not 0 as the sign that a title ends at its first 0 (fs/proc/base.c). Raises OSError.
+    What finds no room is left out. A last byte that is not 0 tells the kernel that a title ends at its first 0
+    (fs/proc/base.c).
     """
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     begin, end, env_begin, env_end = map(int, fields[45:49])

@@ -36,10 +36,7 @@ class Baseline:
 
 
 def baseline(policy: Policy, partitions: int, topics: int = 1) -> Baseline:
-    """The replicas that ``policy`` gives a new group whose empty ``topics`` have so many ``partitions`` together.
-
-    Of a ScaledObject only triggers on lag count: the CPU, the memory or a query's value of a group at rest is not known.
-    """
+    """The replicas that ``policy`` gives a new group on empty ``topics``; of a ScaledObject only triggers on lag count."""
     if isinstance(policy, PlainHpa) and not policy.min_replicas:
         return Baseline(0, ASLEEP)
     floor = Baseline(policy.start, FLOOR)

@@ -116,11 +116,7 @@ def decide(
 
 
 def decide_on_lag(policy: LagController, state: State, current_replicas: int, lag: int, now: float) -> tuple[Decision, State]:
-    """One sync of the lab's own controller at ``now`` (s on any clock, never back), at a total ``lag`` (messages).
-
-    Returns the next replicas for ``current_replicas``. A new controller's state is ``State()``. A Deployment at 0 stays there,
-    as with the HPA. A sync that could not read its lag does not call this, and the state stays.
-    """
+    """One sync of the lab's own controller at ``now`` (s, never back) and a total ``lag`` (messages), from ``State()`` on."""
     return decide(policy.spec, state, current_replicas, [external(lag)], now)
 
 
@@ -150,10 +146,7 @@ def proposals(
     pods: Sequence[Pod] | None = None,
     controller: Controller = DEFAULTS,
 ) -> tuple[int | None, ...]:
-    """What each metric asks for when ``replicas`` are wanted and there, before any limit; None for a metric that fails.
-
-    The other arguments are those of :func:`decide`.
-    """
+    """What each metric asks for when ``replicas`` are wanted and there, before any limit; None for a metric that fails."""
     target = hpa_replicas.Target(replicas, replicas, pods)
     return _proposals(spec, observed, target, hpa_limits.nanoseconds(now), controller, [])
 

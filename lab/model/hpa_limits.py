@@ -37,10 +37,7 @@ class ScaleEvent:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The memory of one HPA. A new HPA's is ``State()``; every decision returns the next one.
-
-    ``scaled_to_zero`` is the condition of that name in the HPA's status: its last step was its own, to 0.
-    """
+    """The memory of one HPA; a new one's is ``State()``. ``scaled_to_zero``: its last step was its own, to 0."""
 
     recommendations: tuple[Recommendation, ...] = ()
     ups: tuple[ScaleEvent, ...] = ()
@@ -64,10 +61,8 @@ def recommended(state: State, recommendation: Recommendation, free: int | None) 
 
 
 def scaled(state: State, before: int, after: int, now: int, longest_s: int) -> State:
-    """``state`` with the change from ``before`` to ``after`` replicas (``storeScaleEvent``, ``markScaleEventsOutdated``).
-
-    ``longest_s`` is the longest period of that direction's policies, s; older events give their slot away.
-    """
+    """``state`` with the change (``storeScaleEvent``, ``markScaleEventsOutdated``); events older than ``longest_s`` are
+    replaced."""
     cutoff = now - longest_s * 10**9
     events = state.ups if after > before else state.downs
     marked = tuple(replace(event, outdated=True) if event.at < cutoff else event for event in events)
@@ -144,10 +139,7 @@ def _steady_down(state: State, proposed: int, now: int, window_s: int) -> tuple[
 
 
 def _steady(state: State, current: int, proposed: int, now: int, behavior: Behavior, window_s: int) -> tuple[int, State]:
-    """``current``, raised to the smallest recommendation of the window up, then lowered to the largest of the window down.
-
-    ``stabilizeRecommendationWithBehaviors``; the windows' edges don't count.
-    """
+    """``current``, within the recommendations of both windows (``stabilizeRecommendationWithBehaviors``; edges don't count)."""
     up_cutoff = now - _window(behavior.up, 0) * 10**9
     down_cutoff = now - _window(behavior.down, window_s) * 10**9
     up = down = proposed

@@ -135,11 +135,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Replay:
-    """Counts of syncs.
-
-    ``computed``: the proposal was worked out too, not only its limits. ``at_an_edge``: agreed only if the clock is off, within
-    its known uncertainty. ``alternatives``: agreed on a possible input that is not the likeliest.
-    """
+    """Syncs: ``computed`` with the proposal, ``at_an_edge`` if the clock is off, on ``alternatives`` to the likeliest input."""
 
     syncs: int
     computed: int
@@ -155,11 +151,7 @@ class Replay:
 
 
 def may_exist(existing: Sequence[tuple[float, int]], before: float, at: float, late_s: float) -> list[int]:
-    """The numbers of replicas that a sync may have seen: those that existed from ``before`` to ``at``, the last number first.
-
-    ``existing`` holds (time, replicas from then on) as a watch saw it, which may be ``late_s`` late. The controller reads the
-    scale some time after the sync ``before``, and then asks for the metrics, which takes a loaded machine seconds.
-    """
+    """The numbers of replicas that existed from ``before`` to ``at``, the last first; the watch may be ``late_s`` late."""
     known = [(t, count) for t, count in existing if t <= at + late_s]
     begun = max((index for index, (t, _) in enumerate(known) if t <= before), default=0)
     at_once = [count for t, count in known if t <= at][-1:]
@@ -195,10 +187,7 @@ def replay(syncs: Sequence[Sync], controller: Controller) -> Replay:
 
 
 def _shifts(unknown_s: float) -> list[float]:
-    """The possible errors of a sync's time, s: the delays, of this sync or of one it remembers, between the log and the clock.
-
-    The smallest comes first, because a large one may cross another edge.
-    """
+    """The possible errors, s, of the time of a sync, or of one it remembers; the smallest first."""
     steps = [CLOCK_S]
     while steps[-1] < unknown_s:
         steps.append(min(2 * steps[-1], unknown_s))

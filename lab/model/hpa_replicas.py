@@ -29,10 +29,7 @@ class Controller:
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod of the target. Times in s on the clock of ``now``; ``ready`` of None is a pod without the condition.
-
-    ``requests`` holds what it requests of a resource, by its name, in milli-units.
-    """
+    """A pod of the target; times in s on the clock of ``now``. ``requests`` are by resource, in milli-units."""
 
     name: str
     phase: str = "Running"
@@ -93,10 +90,8 @@ def external(*values: float) -> External:
 def proposal(
     metric: Metric, observed: Observed, target: Target, tolerances: Tolerances, now: int, controller: Controller
 ) -> tuple[int, str]:
-    """The replicas that ``metric`` asks for at ``now`` (ns), and how they are computed (``computeReplicasForMetric``).
-
-    Raises :class:`MetricFailed` where the controller's own computation fails.
-    """
+    """The replicas that ``metric`` asks for at ``now`` (ns), and how (``computeReplicasForMetric``). Raises
+    :class:``MetricFailed``."""
     if observed is None:
         raise MetricFailed("no value")
     if metric.source == "External":

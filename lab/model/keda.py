@@ -25,10 +25,7 @@ OWNER = "scaledobject.keda.sh/name"
 
 @dataclass(frozen=True)
 class Observation:
-    """One metric as KEDA holds it after fallback: the answer to the HPA, and the scale loop's view of it.
-
-    ``metric`` None is an error to the HPA. ``failures`` is the number of failed queries in a row, for the next call.
-    """
+    """One metric as KEDA holds it after fallback. ``metric`` None is an error to the HPA; ``failures`` are those in a row."""
 
     metric: float | None
     active: bool
@@ -139,12 +136,7 @@ def state(scaled: ScaledObject, observations: Sequence[Observation | None]) -> S
 
 
 def scale(
-    scaled: ScaledObject,
-    found: State,
-    replicas: int,
-    now_s: float,
-    created_s: float,
-    last_active_s: float | None,
+    scaled: ScaledObject, found: State, replicas: int, now_s: float, created_s: float, last_active_s: float | None
 ) -> Decision:
     """The effect of one pass of the scale loop on ``replicas``.
 
@@ -197,9 +189,7 @@ def _deactivate(scaled: ScaledObject, replicas: int, now_s: float, created_s: fl
 
 
 def hpa(
-    scaled: ScaledObject,
-    environment: Mapping[str, str] | None = None,
-    external: Mapping[int, tuple[str, float]] | None = None,
+    scaled: ScaledObject, environment: Mapping[str, str] | None = None, external: Mapping[int, tuple[str, float]] | None = None
 ) -> dict[str, Any] | None:
     """The HorizontalPodAutoscaler (autoscaling/v2) KEDA makes, without labels, annotations, namespace and owner.
 
@@ -248,10 +238,7 @@ def _behavior(scaled: ScaledObject) -> dict[str, Any] | None:
     """The behavior block, in which a pause disables its direction. KEDA passes an empty block on, and the API sets defaults."""
     settings = (scaled.content["spec"].get("advanced") or {}).get("horizontalPodAutoscalerConfig") or {}
     behavior: dict[str, Any] | None = copy.deepcopy(settings.get("behavior"))
-    for paused, direction in (
-        (scaled.switches.scale_in_paused, "scaleDown"),
-        (scaled.switches.scale_out_paused, "scaleUp"),
-    ):
+    for paused, direction in ((scaled.switches.scale_in_paused, "scaleDown"), (scaled.switches.scale_out_paused, "scaleUp")):
         if paused:
             behavior = behavior or {}
             behavior[direction] = dict(behavior.get(direction) or {}) | {"selectPolicy": "Disabled"}

@@ -17,11 +17,7 @@ Offsets = Mapping[tuple[str, int], int]
 
 @dataclass(frozen=True)
 class Partition:
-    """The brokers' answer for one partition. None stands for no answer; in ``committed`` it means that nothing was ever
-    committed.
-
-    ``error`` is the answer of the group's coordinator for this partition instead of an offset.
-    """
+    """The brokers' answer for one partition; None is no answer, or nothing committed. ``error`` is the coordinator's."""
 
     end: int | None
     committed: int | None

@@ -11,10 +11,8 @@ from bisect import bisect_right
 
 
 class Signal:
-    """Samples of the last ``horizon_s`` seconds and the one before them, where the line into the horizon starts.
-
-    A gap of more than ``longest_gap_s`` between two samples is not bridged: the samples before it are dropped.
-    """
+    """Samples of the last ``horizon_s`` seconds and the one before; a gap of more than ``longest_gap_s`` drops what is
+    older."""
 
     __slots__ = ("_gap", "_horizon", "_times", "_values")
 
@@ -56,10 +54,8 @@ class Signal:
         return bool(self._times) and self._times[0] <= now - span_s and now - self._times[-1] <= self._gap
 
     def least(self, now: float, span_s: float, tip: float | None = None) -> float:
-        """The least value of the last ``span_s`` seconds, both ends included, as far as the samples reach back.
-
-        ``tip`` is the value at ``now`` where it is known: the line then ends there. Raises ``ValueError`` without any value.
-        """
+        """The least value of the last ``span_s`` seconds, both ends included, up to ``tip`` at ``now``. Raises ``ValueError``
+        without any."""
         return min(self._within(now, span_s, tip))
 
     def most(self, now: float, span_s: float, tip: float | None = None) -> float:

@@ -101,10 +101,7 @@ class Window:
         self._read_at: float | None = None
 
     def adopt(self, other: Window) -> None:
-        """Begin with the samples of ``other``, whose rule was another: samples stay when a threshold is edited.
-
-        Reported values are kept for each stabilization that both rules have, capped at the new rule's maximum.
-        """
+        """Begin with the samples of ``other``; its reported values are kept up to the new rule's maximum."""
         for number, signal in other._partitions.items():
             self._partitions[number] = self._copied(signal, self.rule.size * self.rule.interval_s)
         if self.rule.up_s:
@@ -175,9 +172,7 @@ class Window:
             return
 
     def read(self, now: float) -> Lasting:
-        """The metric at ``now``. Raises :class:`ScalerError` with the reason while it is unknown: it never guesses, and never
-        returns 0.
-        """
+        """The metric at ``now``. Raises :class:``ScalerError`` with the reason while it is unknown: never a guess, never 0."""
         self._check(now)
         plain, sustained = self._now(), self._sustain(now)
         raised = self._raise(now, sustained)
@@ -200,8 +195,7 @@ class Window:
     def active(self, now: float) -> bool:
         """Whether there is more than ``activation``, lasting or not, now or within scaleDownStabilization.
 
-        Lag that lasts is no sign of work: a group that keeps up has lag now and then, and none that lasts. The answer is known
-        from the first sample on. Raises :class:`ScalerError` like :meth:`read` when there is no recent sample.
+        A group that keeps up has lag now and then, and none that lasts. Raises :class:``ScalerError`` without a recent sample.
         """
         self._check(now)
         return self._recent(now, self._now()) > self.rule.activation

@@ -1,8 +1,4 @@
-"""``python -m lab.programs.exporter``: a group's lag as Prometheus metrics, read from Kafka when scraped.
-
-Names are kafka_exporter's (``kafka_consumergroup_lag``, ``_lag_sum``, ``kafka_consumergroup_current_offset``,
-``kafka_topic_partition_current_offset``), so dashboards made for it work.
-"""
+"""``python -m lab.programs.exporter``: a group's lag as Prometheus metrics, by kafka_exporter's names, read when scraped."""
 
 from __future__ import annotations
 
@@ -39,8 +35,7 @@ class Reader(Protocol):
 class SharedReader:
     """Reads the lag for many scrapes, one reading at a time. Scrapes that come during a reading share the next one.
 
-    In the client each answer wakes every thread that waits for one. 200 readings at once cost 12 ms of CPU each, and one alone
-    costs 0.8 ms. On a busy machine scrapes come faster than readings end. If each scrape read, they would never be worked off.
+    Without it a busy machine's scrapes come faster than readings end: 200 at once cost 12 ms of CPU each, and one 0.8 ms.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -65,10 +60,7 @@ class SharedReader:
 
 
 class LagCollector(Collector):
-    """Asks Kafka at every scrape, so that a sample's time is the time of the reading.
-
-    A partition is labelled with the trial's number for it, and with the topic that it is on; the sum of several topics is one.
-    """
+    """Asks Kafka at every scrape. A partition is labelled with the trial's number and its topic; there is one sum."""
 
     def __init__(self, reader: Reader, group: str, topics: Numbering) -> None:
         self._reader, self._group, self._topics = reader, group, topics

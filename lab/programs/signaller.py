@@ -1,8 +1,7 @@
-"""Sends a signal to the first process of the container that this program is started in: ``python -m lab.programs.signaller 9``.
+"""``python -m lab.programs.signaller 9``: sends a signal to the first process of the container that it is started in.
 
-The lab starts it through the API, because a container's process is none of the lab's machine. The pod's containers must share
-one PID namespace: the first process of a namespace ignores SIGKILL from inside it (pid_namespaces(7)).
-It prints the time (epoch s) and the number of the process as JSON, and then signals: a container that ends ends this program.
+Started through the API in a pod whose containers share one PID namespace: the first process of a namespace ignores SIGKILL from
+inside it. It prints the time (epoch s) and the pid as JSON before, since it ends with the container.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ PROC = Path("/proc")
 
 
 def first_process(own: int, proc: Path = PROC) -> int:
-    """The process of the container of process ``own`` that no process of the pod started.
+    """The first process of the container of ``own``: the other one of its cgroup whose parent is outside (0).
 
-    Processes of one container have one cgroup. The parent of its first process is outside of the namespace, which the kernel
-    shows as 0. The parent of ``own`` is too, and ``own`` is not meant. Raises :class:`LookupError` unless there is just one.
+    Raises :class:``LookupError`` unless there is just one.
     """
     mine = (proc / str(own) / "cgroup").read_text()
     found = []

@@ -37,11 +37,7 @@ class Write:
 
 @dataclass
 class Schedule:
-    """Which writes the slots work on, and until when. Pure: the caller hands in monotonic times, in s.
-
-    A slot counts from the end of its last write where another one waited. So a full store has its whole capacity, however
-    late its program is woken.
-    """
+    """Which writes the slots work on, and until when; pure, in monotonic s. A full store keeps its whole capacity."""
 
     slots: int
     contention: float

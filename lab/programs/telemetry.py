@@ -1,7 +1,4 @@
-"""What every program in a pod tells: /metrics, /healthz and /readyz by HTTP, and reports to the recorder.
-
-A report is JSON on a topic: a group event, a phase, the producer's tally.
-"""
+"""What every program in a pod tells: /metrics, /healthz and /readyz by HTTP, and reports in JSON to the recorder's topic."""
 
 from __future__ import annotations
 

@@ -26,11 +26,7 @@ MOST_LIVES = 4_000_000  # that are held before those are left out that another o
 
 @dataclass(frozen=True)
 class Coverage:
-    """When each offset was first processed.
-
-    From each of the keys ``starts`` to the next one offsets were done at ``ends``, epoch s; infinity where they never were. A
-    key is a partition times PARTITION plus an offset.
-    """
+    """When each offset was first processed: from each key of ``starts`` to the next at ``ends``, epoch s, or infinity."""
 
     starts: Longs
     ends: Floats
@@ -57,10 +53,8 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Events in order of their time ``at``, and when each was ``done``, epoch s; infinity where it never was.
-
-    An event waits from its time to its first receipt or, of a message that was given up, to its dead letter.
-    """
+    """Events by their time ``at``, and when each was ``done`` by a receipt or dead letter, epoch s; infinity where it never
+    was."""
 
     at: Floats
     done: Floats

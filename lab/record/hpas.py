@@ -57,10 +57,8 @@ class Current:
 
 @dataclass(frozen=True)
 class Status:
-    """An HPA at ``t`` (epoch s): the replicas that it saw and asked for, None where its status has none, and its metrics.
-
-    ``object`` is the whole of it, with the spec that was in force.
-    """
+    """An HPA at ``t`` (epoch s): the replicas that it saw and asked for, its metrics, and the whole ``object`` with the
+    spec."""
 
     t: float
     current: int
@@ -157,8 +155,8 @@ class _History:
     def _place(self, logged: Logged) -> int | None:
         """Where among the statuses the one is that shows what this sync saw: -1 before the first, None where it never came.
 
-        The status that a sync wrote mostly arrives before the next sync begins; where it wrote none, the last one still stands.
-        The watch may be late: then the sync's own status is the next one after that of the sync before.
+        Mostly it arrives before the next sync begins; a sync that wrote none has the last one. Of a late watch it is the next
+        one.
         """
         last, used = bisect_right(self._times, logged.after) - 1, self._last
         if used < 0 or not logged.wrote or logged.lost or self._version[last] > self._version[used]:
@@ -176,10 +174,7 @@ class _History:
 
 
 def _seen(spec: HpaSpec, status: Status | None, counts: Iterable[int]) -> tuple[Seen, ...]:
-    """What a status may tell was seen: for each of ``counts`` replicas that its average is possible with.
-
-    A wrong number is rarely taken for the right one: with R replicas one average in 1000 / R is that of whole messages.
-    """
+    """What a status may tell was seen: for each of ``counts`` replicas that its average is possible with (one in 1000 / R)."""
     choices = []
     for existing in counts:
         if any(metric.source != "External" or metric.target != "AverageValue" for metric in spec.metrics) or _over_none(status):
@@ -196,10 +191,7 @@ def _over_none(status: Status | None) -> bool:
 
 
 def _totals(status: Status | None, name: str, existing: int) -> list[tuple[int, ...] | None]:
-    """The totals in thousandths that the metric's average over ``existing`` replicas can be of, None for one that failed.
-
-    For messages one at most; for another metric the greatest and the least, between which there is no decision to speak of.
-    """
+    """The possible totals in thousandths of an average over ``existing``: of messages one, else the least and the greatest."""
     metric = status.metric(EXTERNAL, name) if status else None
     if metric is None or metric.average is None:
         return [None]

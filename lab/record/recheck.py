@@ -13,10 +13,8 @@ from lab.record.store import Record
 
 
 def recheck(spark: SparkSession, record: Record) -> None:
-    """Reconcile what ``record`` holds again. Raises :class:`InputError` for the first count or range that is another.
-
-    Raises :class:`NoData` when the record has no ledger to settle.
-    """
+    """Reconcile what ``record`` holds again. Raises :class:``InputError`` for the first other value, :class:``NoData`` for no
+    ledger."""
     stated = record.reconciliation.to_json()
     folder = record.file(f"{LEDGER}/events")
     dead = record.dead_letters if (record.folder / "dead_letters.parquet").exists() else None

@@ -1,8 +1,4 @@
-"""The content of reconciliation.json: processed messages held against produced ones, with every range that disagrees.
-
-It is declared here once. :mod:`lab.record.ledger.reconcile` makes it with Spark and defines its terms. Reading it needs no
-Spark.
-"""
+"""The content of reconciliation.json; :mod:``lab.record.ledger.reconcile`` makes it with Spark and defines its terms."""
 
 from __future__ import annotations
 
@@ -14,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Range:
-    """Offsets ``first`` to ``last`` of a partition, inclusive, with one anomaly.
+    """Offsets ``first`` to ``last`` of a partition, inclusive, with one anomaly; ``count`` messages, and sorted ``pods``.
 
-    ``count`` is messages: for doubled the extra copies, for mismatched what the receipt claims. ``pods`` are those whose
-    receipts cover the range; for lost, unseen and dead those whose receipts adjoin it. Sorted.
+    ``count``: for doubled the extra copies, for mismatched what the receipt claims. The receipts of ``pods`` cover the range
+    or, for lost, unseen and dead, adjoin it.
     """
 
     partition: int
@@ -29,10 +25,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """The verdict on a record.
-
-    Always ``produced == processed + dead_messages + lost_messages + unseen_messages`` when there are no holes.
-    """
+    """The verdict on a record. Without holes, produced == processed + dead + lost + unseen messages."""
 
     produced: int  # messages in the topic
     processed: int  # of these, covered by at least one receipt

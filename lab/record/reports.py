@@ -38,10 +38,7 @@ def reports(events: pd.DataFrame, names: Iterable[str]) -> list[Report]:
 
 
 def handovers(events: pd.DataFrame) -> list[Handover]:
-    """The handovers in the table ``events``, in order of time.
-
-    An assignment without a partition is one, as it ends a member's part in a rebalance; giving up nothing is not.
-    """
+    """The handovers in ``events``, by time. An assignment without a partition is one; giving up nothing is not."""
     chosen = events[events["event"].isin([GIVEN, *TAKEN])].sort_values("t", kind="stable")
     rows = chosen[["t", "pod", "event", "partitions"]].itertuples(index=False, name=None)
     found = [Handover(t, pod, event, _numbers(partitions)) for t, pod, event, partitions in rows]

@@ -65,9 +65,8 @@ def rescue_all(folder: Path, spark: Callable[[], SparkSession]) -> None:
 def rescue(folder: Path, spark: Callable[[], SparkSession]) -> None:
     """Seal the record in ``folder`` if its session was killed, and settle its ledger where that needs no broker.
 
-    A record whose session lives, or of which no session is known, is left as it is. ``spark`` is asked for a session only where
-    a ledger is settled. Raises :class:`InputError` for a trial.json that is not what a trial writes, and :class:`LabFault` for
-    a ledger that can't be settled: the record is then sealed without it.
+    ``spark`` is asked for a session only then. Raises :class:``InputError`` for a trial.json that is none, :class:``LabFault``
+    for a ledger that can't be settled: the record is then sealed without it.
     """
     if _written(folder):
         return

@@ -56,8 +56,7 @@ class Record(Views):
 def find(folder: Path, identity: str) -> Record:
     """The last finished record of trial ``identity`` among those stored under ``folder`` (``results`` or ``results/records``).
 
-    Raises :class:`InputError` naming what is there when it is not, for a trial that did not go to its end, and like
-    :func:`opened`.
+    Raises :class:`InputError` naming what is there when it is not, for a trial that was cut short, and like :func:`opened`.
     """
     tried = attempts(folder, identity)
     if not tried:
@@ -74,8 +73,7 @@ def find(folder: Path, identity: str) -> Record:
 def opened(folder: Path) -> Record:
     """The record in ``folder``, whose files are as they were when it was closed.
 
-    Raises :class:`InputError`, in one line, naming each file that is changed, gone or added; for a record without checksums,
-    which was never closed; and like :func:`lab.record.trial.read`.
+    Raises :class:``InputError`` naming each file that is changed, gone or added, and for a record that was never closed.
     """
     record = Record(folder)
     if (files := record.trial.files) is None:
@@ -121,10 +119,7 @@ def _parted(name: str) -> tuple[str, int]:
 
 
 def begin(results: Path, identities: Sequence[str]) -> list[Path]:
-    """Make a folder for the next attempt at these trials, which are executed together, under ``results``; no other is touched.
-
-    The folders of one attempt have the same number, so that the sides of a duet are found together again.
-    """
+    """Make a folder for the next attempt at these trials, executed together, under ``results``: all with the same number."""
     records = results / "records"
     number = 1 + max((one for identity in identities for one in _numbers(records, identity)), default=0)
     made = [records / (identity if number == 1 else f"{identity}.{number}") for identity in identities]
@@ -140,10 +135,8 @@ def _numbers(records: Path, identity: str) -> list[int]:
 
 
 def whole(folder: Path, identities: Sequence[str]) -> tuple[Record, ...] | None:
-    """The records of the last attempt under ``folder`` in which all these trials went to their end; None without one.
-
-    A record that lacks a part, or is not as it was closed, is none of a trial that went to its end.
-    """
+    """The records of the last attempt under ``folder`` in which all these went to their end, whole and sealed; None without
+    one."""
     tried = [attempts(folder, identity) for identity in identities]
     for number in sorted(set[int].intersection(*(set(one) for one in tried)), reverse=True):
         records = tuple(Record(one[number]) for one in tried)
@@ -167,10 +160,7 @@ def write_json(file: Path, content: object) -> None:
 
 
 def lines_to_parquet(lines: Path, table: Path, columns: list[str], as_json: tuple[str, ...] = ()) -> None:
-    """Make a Parquet table of a file of JSON lines; what is not a named column goes into ``detail`` as JSON.
-
-    The lines are read in parts of PART, so that what is held of them is a table and not an object for each.
-    """
+    """Make a Parquet table of JSON lines, in parts of PART; what is not a named column goes into ``detail`` as JSON."""
     with lines.open() as file:
         parts = [_part(some, columns, as_json) for some in iter(lambda: list(itertools.islice(file, PART)), [])]
     parts = parts or [_part([], columns, as_json)]

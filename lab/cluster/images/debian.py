@@ -23,10 +23,9 @@ def check() -> None:
 
 
 def root(archive: Path, packages: Sequence[str], hooks: Sequence[str] = (), whole: bool = False) -> None:
-    """Write a root file system with ``packages`` and their dependencies to ``archive`` (a tar).
+    """Write a root file system with ``packages`` and their dependencies to ``archive``, a tar; ``hooks`` run in it ("$1").
 
-    ``whole`` adds Debian's base and runs the packages' install scripts. Without it their files are unpacked and nothing runs,
-    which is enough for one program. ``hooks`` are commands of mmdebstrap that run in the new root ("$1").
+    ``whole`` adds Debian's base and runs the packages' scripts; without it their files are unpacked and nothing runs.
     """
     kept = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in _LEFT_OUT]
     variant, moment = ("minbase", "customize") if whole else ("extract", "extract")

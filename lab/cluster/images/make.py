@@ -52,7 +52,7 @@ POD_NEEDS = (  # with their own dependencies: they are installed without resolvi
     "cffi", "confluent-kafka", "cryptography", "grpcio", "grpcio-health-checking", "numpy", "platformdirs",
     "prometheus-client", "protobuf", "pyyaml", "typing-extensions",
 )  # fmt: skip
-POD_PARTS = ("kafka", "model", "programs", "spec")
+POD_PARTS = ("inputs", "kafka", "model", "programs")
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
@@ -66,9 +66,9 @@ class Recipe:
 
 
 def ensure(wanted: Sequence[str]) -> dict[str, str]:
-    """Make the missing ones of the node image, the pods' image and ``wanted`` (upstream's names); returns name -> name here.
+    """Make those of ``wanted`` (upstream's names), the node's and the pods' images that lack; returns name -> name here.
 
-    Raises :class:`LabFault` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
+    Raises :class:``LabFault`` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
     """
     debian.check()
     docker.check()

@@ -1,7 +1,6 @@
 """The kind runtime: the same components as containers of kind nodes, through pytest-kind.
 
-Upstream's images are pulled, unless ``python -m lab images`` has made images here. Then none is pulled, and no packet leaves
-the machine while the cluster exists.
+Images are upstream's, unless ``python -m lab images`` has made them here. Then no packet leaves the machine.
 """
 
 from __future__ import annotations
@@ -121,10 +120,9 @@ class Kind:
 
 
 def up(scale: Scale, name: str = NAME, node_image: str | None = None, kind_command: Path | None = None) -> Kind:
-    """Use the kept cluster, or create one and return when every API answers.
+    """Use the kept cluster, or create one, by pytest-kind's options, and return when every API answers.
 
-    ``name``, ``node_image`` and ``kind_command`` are pytest-kind's options. Raises :class:`LabFault` in one line, with nothing
-    left behind, when there is no daemon, no permission, no image, or a cluster of that name that is not the lab's.
+    Raises :class:``LabFault``, with nothing left behind: no daemon, permission or image, or the name is another cluster's.
     """
     docker.check()
     runs.sweep()

@@ -1,9 +1,7 @@
 """The networks of a kind cluster: a Docker network that no packet leaves, and the pods' own between nodes made here.
 
-Until kube-proxy has written its rules, a packet to a ClusterIP is routed like any other: to the machine's uplink. So forwarded
-packets are rejected (not dropped, so that a client knows at once) before the first container starts. Packets that leave all the
-same are counted. Upstream's nodes bring a pod network. Nodes whose image was made here get a bridge each, and routes between
-them.
+Until kube-proxy has written its rules, a packet to a ClusterIP is routed to the machine's uplink. So forwarded packets are
+rejected before the first container starts, and those that leave all the same are counted. Nodes made here get a bridge each.
 """
 
 from __future__ import annotations

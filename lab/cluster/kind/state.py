@@ -110,10 +110,7 @@ def config_map(name: str, namespace: str, data: dict[str, str]) -> dict[str, Any
 
 
 def versions(made_here: bool) -> dict[str, str]:
-    """The version of every component by the binary runtime's names, kind's version, and the origin of the images.
-
-    An upstream node image contains its own etcd, whose version is then not known here.
-    """
+    """The version of every component, and the origin of the images; an upstream node's own etcd is not known here."""
     ours = {part.name: part.version for part in build.COMPONENTS if made_here or part.name != "etcd"}
     return ours | {"kafka": broker.VERSION, "kind": f"v{build.KIND}", "images": MADE_HERE if made_here else PULLED}
 

@@ -1,7 +1,4 @@
-"""``python -m lab.programs.consumer``: the consumer's program.
-
-It consumes, processes, makes the receipt durable and commits. On SIGTERM it drains and leaves the group.
-"""
+"""``python -m lab.programs.consumer``: the consumer's program. On SIGTERM it drains and leaves the group."""
 
 from __future__ import annotations
 
@@ -148,10 +145,7 @@ class Program:
         self._producer.flush(10)
 
     def _units(self, messages: Sequence[Consumed]) -> Iterator[Unit]:
-        """Yield ``messages`` as they are to be taken; where deaths are counted, each unit is marked before.
-
-        All before the mark must be durable, because the mark commits it.
-        """
+        """Yield ``messages`` as they are to be taken; where deaths are counted, each unit is marked before."""
         if self._deaths is None:
             yield Unit(messages)
             return
@@ -173,11 +167,7 @@ class Program:
         return all(self._process(unit.messages[at : at + size]) for at in range(0, len(unit.messages), size))
 
     def _process(self, messages: Sequence[Consumed]) -> bool:
-        """Process one batch. A message that fails takes its processing time too.
-
-        Returns False when the drain timeout gave the batch up. It then has no receipt and no commit, and another member
-        processes it again.
-        """
+        """Process one batch. Returns False when the drain timeout gave it up: it then has no receipt and no commit."""
         started = clock.now()
         self._metrics.inflight.set(len(messages))
         if self._poison is not None:

@@ -17,10 +17,8 @@ from lab.programs.consumer.retries import Consumed
 
 @dataclass(frozen=True)
 class Mark:
-    """``last``: the last offset that is taken.
-
-    ``deaths``: how many died before with this message alone. None where others are taken with it, be they of other partitions.
-    """
+    """The ``last`` offset that is taken, and how many consumers died before with this message alone, None where it is not
+    alone."""
 
     last: int
     deaths: int | None = None
@@ -39,10 +37,8 @@ class Mark:
 
 @dataclass
 class Unit:
-    """Messages that are taken together, with the mark of each of their partitions and the offset to commit it with.
-
-    ``deaths`` is how many consumers died with the one message of the unit; it is not to be tried where ``dead``.
-    """
+    """Messages taken together, the mark to commit by partition, and the ``deaths`` of a single one; not to be tried if
+    ``dead``."""
 
     messages: Sequence[Consumed]
     marks: dict[int, tuple[int, Mark]] = field(default_factory=dict)

@@ -1,7 +1,4 @@
-"""The downstream store: a simulated write takes time, and then receipts or dead letters are made durable.
-
-A receipt is summed up from the messages of a batch, by pure arithmetic.
-"""
+"""The downstream store: a simulated write takes time, and then receipts or dead letters are made durable."""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ class Receipt:
 
 
 def summarize(messages: Iterable[Consumed], cost: Cost, pod: str) -> tuple[float, list[Receipt]]:
-    """Return the total processing time of ``messages``, ms, and their receipts. They are in order of offset by partition.
-
-    A fetch brings a partition's messages in rows, so each row is summed up as a whole.
-    """
+    """Return the total processing time of ``messages``, ms, and their receipts. They are in order of offset by partition."""
     total = 0.0
     receipts: dict[int, Receipt] = {}
     for partition, messages_in_row in groupby(messages, methodcaller("partition")):
@@ -71,10 +65,8 @@ class NotDurable(RuntimeError):
 class Slots:
     """``concurrency`` slots that are busy for the batch's processing time.
 
-    A pod with work to do keeps its slots busy while receipts are acknowledged and the next batch is fetched. So the time of
-    a batch that comes within :data:`lab.inputs.consumer.SLACK_S` is counted from the end of the batch before it. A saturated
-    pod then processes concurrency / process-ms messages. Of the time, ``burn_percent`` is spent computing on one core, and
-    the rest waits for the store.
+    A batch that comes within :data:``lab.inputs.consumer.SLACK_S`` counts from the end of the one before, so a saturated pod
+    processes concurrency / process-ms messages. ``burn_percent`` of the time is spent computing on one core.
     """
 
     def __init__(self, concurrency: int, burn_percent: int = 0) -> None:
@@ -97,10 +89,7 @@ class Slots:
 
 
 class SharedSlots:
-    """The slots of a store that all pods share, at ``address`` (host:port): docs/decisions/60.
-
-    Its one connection is made with the first write. An ``OSError`` means that the store is not there: nothing was written.
-    """
+    """The slots of a store that all pods share, at ``address`` (docs/decisions/60). An ``OSError`` means it is not there."""
 
     def __init__(self, concurrency: int, address: str) -> None:
         self._concurrency, self._address = concurrency, address
@@ -169,11 +158,10 @@ class Store:
         self._producer.poll(0)
 
     def emit(self, messages: Sequence[Consumed], processed: float) -> None:
-        """Send ``messages`` on to the topic of what the group emits, and wait until they are durable.
+        """Send ``messages`` to the output topic, each to its partition's number, and wait until they are durable.
 
-        Each goes to the partition of the number that it came from, so their order holds. ``processed`` is the time at which
-        their processing ended, epoch s. Their receipts are written after this: a message that has one was emitted. Raises
-        :class:`NotDurable` like :meth:`settle`.
+        ``processed`` is the time at which their processing ended, epoch s. Receipts are written after this: a message that has
+        one was emitted. Raises :class:``NotDurable``.
         """
         for message in messages:
             value = emitted.encode(message.value(), message.partition(), message.offset(), processed)

@@ -128,10 +128,7 @@ class Member:
         return [(self._number(one), one.offset, one.metadata) for one in found if one.error is None]
 
     def mark(self, marks: Mapping[int, tuple[int, str]]) -> None:
-        """Commit an offset with metadata in each partition of ``marks``, and wait. What is refused is not marked.
-
-        What else was processed is committed without one: a death that comes now is no message's of those partitions.
-        """
+        """Commit an offset with metadata in each partition of ``marks``, other processed ones without, and wait."""
         done = {partition: (offset, "") for partition, offset in self._processed.items()}
         parts = [self._place(partition, *committed) for partition, committed in (done | dict(marks)).items()]
         try:
@@ -150,9 +147,7 @@ class Member:
     def leave(self, deadline_s: float) -> bool:
         """Commit the processed offsets and leave the group. Returns False when ``deadline_s`` passed without the commit.
 
-        Kafka refuses a commit while the group rebalances. Scale-downs come in rows, so each leaver's rebalance would cost
-        the next leaver its last commit. So the member takes no more messages, stays until the rebalance is through, and
-        leaves when its offsets are safe.
+        Kafka refuses a commit during a rebalance. The member takes no more messages and stays until the rebalance is through.
         """
         end = time.monotonic() + deadline_s
         self._leaving = True
@@ -247,20 +242,15 @@ class Member:
         self.on_gone(gone)
 
     def _warm_up(self, partitions: int) -> None:
-        """Take as long as loading the state of ``partitions`` partitions. The member processes nothing meanwhile.
-
-        An eager protocol assigns every partition anew at each rebalance, so its members also pay for partitions that they
-        keep.
-        """
+        """Take as long as loading the state of ``partitions`` partitions. The member processes nothing meanwhile."""
         if self._settings.partition_warmup_ms:
             threading.Event().wait(partitions * self._settings.partition_warmup_ms / 1000)  # the simulated load itself
 
     def _wake(self, kept: Sequence[int]) -> None:
-        """Send a request to each leader of partitions that were resumed, so that its broker thread looks at the fetchers again.
+        """Ask each leader of partitions that were resumed, so that its broker thread looks at the fetchers again.
 
-        librdkafka pauses every kept partition for an incremental rebalance. It wakes no thread when it resumes them, so a
-        broker thread may sleep on for a second. The cure also needs a low fetch.queue.backoff.ms (docs/upstream). A broker by
-        itself leads all partitions. Of several, each partition is asked for, and a leader that is dead is not waited for.
+        librdkafka wakes no thread when it resumes partitions after an incremental rebalance (docs/upstream). The cure also
+        needs a low fetch.queue.backoff.ms. One broker leads all partitions; of several a dead leader is not waited for.
         """
         if self._settings.wake != "on":
             return

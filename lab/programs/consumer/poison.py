@@ -16,10 +16,7 @@ _BLOCK = bytes(65_536)  # zlib lets other threads run while it works on so many 
 
 
 def strike(messages: Sequence[Consumed], failures: Failures, mode: str) -> None:
-    """Do what ``mode`` says where one of ``messages`` is a poison message of ``failures``: it does not return then.
-
-    Nothing of the batch has a receipt, as where a program dies or loops in the middle of its work.
-    """
+    """Do what ``mode`` says where one of ``messages`` is a poison message of ``failures``: it does not return then."""
     if any(failures.never(message.partition(), message.offset(), seq_of(message)) for message in messages):
         MODES[mode]()
 

@@ -51,11 +51,8 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Failed:
-    """An attempt that failed.
-
-    ``attempts``: the attempts so far. ``first_failure``: the time at which the first failed, epoch s. ``retry_in_s``: the
-    delay until the next attempt, s. It is None when there is no next attempt: the message is then a dead letter.
-    """
+    """The ``attempts`` so far, the ``first_failure`` (epoch s), and the delay until the next attempt, None for a dead
+    letter."""
 
     attempts: int
     first_failure: float
@@ -99,11 +96,8 @@ class Retries:
         return max(0.0, min([most, *(stall.due - now for stall in self._stalls.values())]))
 
     def take(self, fetched: Sequence[Consumed], now: float) -> Sequence[Consumed]:
-        """Return the messages to try at ``now``, in order of offset by partition.
-
-        These are the waiting messages of partitions that are due, and the ``fetched`` ones of partitions that don't stand
-        still. The other fetched messages wait.
-        """
+        """Return the messages to try at ``now``, in order of offset by partition: those due, and ``fetched`` ones that need not
+        wait."""
         if not self._stalls:
             return fetched
         ready: list[Consumed] = []

@@ -1,7 +1,6 @@
 """One sync after the other: read lag, read replicas, decide, patch. On an error nothing is changed.
 
-The replicas are read and patched by two requests on one path, over the Kubernetes API as a pod reaches it. The Kubernetes
-client and all it depends on would make up most of the image and of the pod's start.
+It asks the API by two plain requests: the Kubernetes client would make up most of the image and of the pod's start.
 """
 
 from __future__ import annotations
@@ -30,10 +29,7 @@ TIMEOUT_S = 5.0  # 5 ms on a quiet machine
 
 
 class DeploymentScale:
-    """Reads and patches the replicas of Deployment ``name`` with a service account's ``token``.
-
-    ``ca`` are the certificates, as PEM, of whom the API's must be. ``ValueError`` or ``SSLError`` when they are none.
-    """
+    """The replicas of Deployment ``name``. Raises ``ValueError`` or ``SSLError`` where ``ca`` holds no certificates in PEM."""
 
     def __init__(self, host: str, port: int, token: str, ca: str, namespace: str, name: str) -> None:
         self._path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"
@@ -141,11 +137,7 @@ class Loop:
             self.sync(self._alive_at)
 
     def sync(self, now: float) -> Decision | None:
-        """One sync at ``now`` (s, monotonic); None when something could not be asked: then nothing is changed.
-
-        A decision that could not be carried out is forgotten too: the windows and policies count only what has happened. A
-        patch whose answer got lost may have been carried out; then the next sync finds it in the scale.
-        """
+        """One sync at ``now`` (s, monotonic); None when something could not be asked: then nothing is changed or remembered."""
         outside = self._outside
         try:
             lag = sum(part.lag for part in outside.lag().values())

@@ -53,9 +53,9 @@ def flags() -> Flags:
 
 
 def kafka_settings(text: str, clusters: str) -> dict[str, str]:
-    """The client settings in ``text``. Raises :class:`InputError`, which shows none of their values, where they can't be used.
+    """The client settings in ``text``. With credentials the clusters must be named, or they could be sent anywhere.
 
-    With credentials the clusters must be named. Otherwise anyone who may write a ScaledObject could have them sent anywhere.
+    Raises :class:``InputError``, which shows none of their values, where they can't be used.
     """
     if not text:
         return {}
@@ -65,12 +65,7 @@ def kafka_settings(text: str, clusters: str) -> dict[str, str]:
 
 
 def settle() -> None:
-    """Take all existing objects out of the garbage collector's rounds: with 1,000 triggers each round would delay every answer
-    by 13 ms.
-
-    The objects of a trigger are made at its first reading, have no cycles, and are freed without the collector when it is
-    forgotten.
-    """
+    """Take all existing objects out of the collector's rounds, which would delay an answer by 13 ms with 1,000 triggers."""
     gc.collect(1)
     gc.freeze()
 

@@ -1,7 +1,4 @@
-"""The triggers that the scaler knows: one state each, found by KEDA's request, sampled by one thread per Kafka cluster.
-
-A state is the scaler's memory of one trigger. One thread fills its window from Kafka's answers, and another reads it.
-"""
+"""The triggers that the scaler knows: one state each, found by KEDA's request, sampled by one thread per Kafka cluster."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ class State:
             return self._window.samples + sum(len(ends) for ends in self._ends.values())
 
     def due(self, wall: float) -> bool:
-        """Whether the wall clock's current sampling interval has had no reading yet.
-
-        The wall clock decides when replicas of the scaler read, so that they read together; it stamps nothing.
-        """
+        """Whether the wall clock's current sampling interval, in which all replicas read together, has had no reading yet."""
         return self.slot != self._slot(wall)
 
     def next_in(self, wall: float) -> float:
@@ -156,10 +150,8 @@ class Sampling(Protocol):
 
 
 class Registry:
-    """States by namespace, name and metadata; bounded by ``limit``, and forgotten ``forget_s`` after KEDA's last question.
-
-    Only the clusters in ``clusters`` are allowed; if it is empty, every cluster is.
-    """
+    """States by namespace, name and metadata: at most ``limit``, of ``clusters`` if any, forgotten ``forget_s`` after KEDA
+    asked."""
 
     def __init__(
         self, limit: int, forget_s: float, clock: Callable[[], float] = time.monotonic, clusters: Collection[str] = ()

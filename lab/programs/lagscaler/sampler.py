@@ -30,8 +30,7 @@ class Reader(Protocol):
 class Sampler:
     """Reads all that is due until it is stopped, or until KEDA asks for nothing of its cluster any more.
 
-    ``sampled`` gets four numbers after every reading: its length without its pauses (s), how many triggers it was for, how many
-    of them failed, and how many were read for the first time.
+    ``sampled`` gets after every reading its length without pauses (s), and how many triggers were read, failed, and were new.
     """
 
     def __init__(
@@ -80,10 +79,7 @@ class Sampler:
             self._woken.clear()
 
     def sample(self, due: Sequence[State]) -> None:
-        """One reading for all of ``due``. Nothing is raised: each state reports a failure when KEDA asks.
-
-        A reading of many is spread over a part of the interval, so that answers need not wait for it, unless one state is new.
-        """
+        """One reading for all of ``due``, spread over a part of the interval unless one is new. A state keeps its failure."""
         begun, wall = self._registry.clock(), self._wall()
         waiting: dict[tuple[str, str], list[State]] = {}
         starts = set()

@@ -31,10 +31,7 @@ def generated(chosen: Settings, profile: Profile) -> tuple[Ids, Contents]:
 
 
 def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) -> int:
-    """Replay the profile. The exit code is 0 when every event was sent and acknowledged, 1 when not, and 2 on bad input.
-
-    ``make`` gives what the events say: their entities and their payloads.
-    """
+    """Replay the profile. The exit code is 0 when every event was acknowledged, 1 when not, and 2 on bad input."""
     parser = flags()
     chosen = settings(parser.parse_args())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")

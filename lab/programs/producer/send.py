@@ -92,11 +92,7 @@ class Tally:
 
 
 class Payloads:
-    """The payloads of the events, one after the other. They depend on the seed alone, not on how many are taken at a time.
-
-    The last ``random_bytes`` of each are its own, so a batch of them does not compress to nothing; the others are the same in
-    all. With none, one payload is that of all.
-    """
+    """The payloads of the events, by the seed alone; the last ``random_bytes`` of each are its own, the others all events'."""
 
     def __init__(self, seed: int, random_bytes: int = 0) -> None:
         self._common, self._own = random.Random(seed).randbytes(event.PAYLOAD), random_bytes
@@ -157,9 +153,8 @@ def replay(
 ) -> None:
     """Send every event of ``profile`` at its time. A late event is sent as soon as possible, and none is skipped.
 
-    ``started(phase, at)`` is called when a phase begins, with its due time (epoch s). ``start`` is the time at which the
-    profile begins (epoch s). The call returns at the profile's end, which may be long after its last event, or when ``stop``
-    is set. It raises ``RuntimeError`` when the client refuses an event. ``topics`` are those of the trial, or one by its name.
+    ``started(phase, at)`` is called when a phase begins, with its due time (epoch s, like ``start``). It returns at the
+    profile's end, or when ``stop`` is set. Raises ``RuntimeError`` when the client refuses an event.
     """
     zero = time.monotonic() + (start - time.time())  # the profile's start on the monotonic clock, which never jumps
     clock = time.monotonic
@@ -188,11 +183,8 @@ def replay(
 def encode(
     ids: npt.NDArray[np.uint64], first: int, stamps: npt.NDArray[np.int64], payload: bytes | npt.NDArray[np.void]
 ) -> tuple[list[bytes], list[bytes]]:
-    """Return the keys and the values of events, as :func:`lab.kafka.event.encode` makes them one by one.
-
-    Their entities are ``ids``, their seqs begin at ``first``, their times are ``stamps`` (ns). Each has the ``payload``, or the
-    one in its place of an array of them.
-    """
+    """Return keys and values of events, like :func:``lab.kafka.event.encode`` one by one: seqs from ``first``, ``stamps`` in
+    ns."""
     events = np.empty(len(ids), dtype=_LAYOUT)
     events["entity_id"], events["seq"], events["ts"] = ids, np.arange(first, first + len(ids)), stamps
     events["payload"] = np.void(payload) if isinstance(payload, bytes) else payload
@@ -227,11 +219,7 @@ def _hand_over(
 def _by_topic(
     topics: Numbering, ids: npt.NDArray[np.uint64], events: list[dict[str, Any]]
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield each topic with its ``events``, whose keys are ``ids``.
-
-    Of one topic the client chooses the partition by the key. Of several it is the partition of the same number: the one that
-    the client would have chosen if all were of one topic.
-    """
+    """Yield each topic with its ``events``; of several, the partition is that of the same number on a single topic."""
     if topics.single:
         yield topics.topics[0], events
         return

@@ -141,9 +141,7 @@ def _runs(partition: Longs, offset: Longs, crc: Longs, ends: Mapping[int, Longs]
     through = np.cumsum(crc)
     before = np.where(begins > 0, through[begins - 1], 0)
     lasts = begins + lengths - 1
-    rows = [
-        _rows(RUN, partition=partition[begins], key=offset[begins], count=lengths, sum=through[lasts] - before),
-    ]
+    rows = [_rows(RUN, partition=partition[begins], key=offset[begins], count=lengths, sum=through[lasts] - before)]
     parts = np.append(np.flatnonzero(np.diff(partition, prepend=-1)), len(partition))
     for begin, end in pairwise(parts):
         wanted = ends.get(int(partition[begin]))

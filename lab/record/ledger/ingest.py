@@ -55,10 +55,8 @@ _FETCH = {
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of a trial: what was produced, what the consumers say they processed, and what they gave up, if they may.
-
-    ``events`` is the name of one topic, or the numbering of several: ``partition`` is the trial's number in every table.
-    """
+    """The topics of a trial: produced, processed and, if it may, given up; ``partition`` is the trial's number in every
+    table."""
 
     events: str | Numbering
     receipts: str
@@ -77,15 +75,12 @@ def ingest(
 ) -> tuple[StreamingQuery, ...]:
     """Append to ``ledger`` what the topics hold from where its checkpoint left off, from their beginning at first.
 
-    It goes in batches of at most ``most_offsets`` messages. A batch is done when the checkpoint says so, and is not done again:
-    an ingestion that was interrupted, even by the loss of its process, goes on with the next one when it is called again.
+    In batches of ``most_offsets`` messages, each done once, even over the loss of this process. Without ``every`` it returns
+    when all that is there is on disk; with it ("5 seconds") it goes on until the returned queries are stopped. ``in_turn``
+    takes the receipts, then the letters, then the events: every receipt's messages are then there.
 
-    Without ``every`` it takes what is there now and returns when that is on disk. With ``every`` ("5 seconds") it goes on
-    until the returned queries are stopped; a later call without it picks up the rest. ``in_turn`` takes the receipts, then the
-    letters, then the events: of topics that are still written to, every receipt's messages are then there. ``settings`` are
-    those with which a client logs in to Kafka, if it has to. Raises :class:`LabFault` when the topics can't be read in full or
-    hold something else, and when ``ledger`` has tables but no checkpoint: Spark would silently drop the batches whose numbers
-    those tables already have.
+    Raises :class:`LabFault` when the topics can't be read in full or hold something else, and when ``ledger`` has tables but no
+    checkpoint: Spark would silently drop batches.
     """
     for name in TABLES:
         if _has_data(ledger / name) and not (ledger / CHECKPOINT / name).exists():
@@ -185,10 +180,7 @@ def _stream(spark: SparkSession, source: Mapping[str, str], topics: str) -> Data
 
 
 def _numbered(table: DataFrame, on: Numbering) -> DataFrame:
-    """``table``, whose columns ``topic`` and ``partition`` name a place, with the number of that as its ``partition``.
-
-    A place that is none of the trial's fails the ingestion.
-    """
+    """``table`` with the trial's number as its ``partition``; a place that is none of the trial's fails the ingestion."""
     if on.single:
         return table
     wrong = F.format_string("partition %d of %s is none of the trial's", "partition", "topic")
@@ -208,10 +200,9 @@ def _start(table: DataFrame, ledger: Path, name: str, every: str | None) -> Stre
 
 
 def _big_endian(value: Column, at: int) -> Column:
-    """The 8 bytes at ``at`` as a long; 2^63 and more are refused. Spark's SQL has no cast from binary.
+    """The 8 bytes at ``at`` as a long; 2^63 and more are refused.
 
-    Spark's own expression for a call of Java's is compiled into the query. ``java_method`` is not: it goes by reflection and by
-    text, which took more CPU than reading the events from Kafka.
+    Spark's own expression for a call of Java's is compiled into the query; ``java_method`` took more CPU than all the rest.
     """
     jvm: Any = get_active_spark_context()._jvm
     calls, types = jvm.org.apache.spark.sql.catalyst.expressions.objects, jvm.org.apache.spark.sql.types

@@ -18,9 +18,8 @@ RATES = pa.schema(
 def rates(scheduled: pd.DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:
     """Messages by bin, in the columns of ``RATES``; t is the bin's start, s since the epoch. Sorted by bin_s, series, pod, t.
 
-    The series "consumed" spreads each receipt's count evenly over its start..end, by pod and, with pod "", for the group.
-    "produced" counts events by when they were ``scheduled``, messages by bin of BIN_NS, for the group only. A bin without
-    messages has no row. Summed over its bins, a series is the number of messages, at either width. Pure.
+    "consumed" spreads each receipt's count evenly over its start..end, by pod and, with pod "", for the group. "produced"
+    counts events by when they were ``scheduled``. A bin without messages has no row; the sums are exact at either width. Pure.
     """
     fine = scheduled.assign(pod=GROUP)
     parts: list[pd.DataFrame] = []

@@ -28,12 +28,11 @@ _made: list[SparkSession] = []  # at most one: PySpark's own getActiveSession kn
 
 
 def spark(master: str = "local[*]", heap: str | None = None, log_level: str = "fatal", *, long: bool = False) -> SparkSession:
-    """The session on ``master``, with the Kafka connector; a process has one, so a second call returns the first's.
+    """The process's one session, on ``master``, with the Kafka connector.
 
-    ``heap`` is the driver's, which on a local master does all the work; without it a part of the free memory
-    (:func:`heap_bytes`). ``long`` is for ledgers of many millions of events. Nothing listens but Spark's own ports, on
-    loopback when the master is local. ``log_level`` is log4j's: what goes wrong is raised, so Spark need not also print it.
-    Raises :class:`LabFault` when there is no Java, no connector or Spark does not start.
+    ``heap`` is the driver's, by default a part of the free memory; ``long`` is for ledgers of many millions of events;
+    ``log_level`` is log4j's. On a local master it listens on loopback only. Raises :class:``LabFault`` when there is no Java,
+    no connector or Spark does not start.
     """
     with _lock:
         if not _made:
@@ -84,10 +83,7 @@ def _start(master: str, heap: str, log_level: str, long: bool) -> SparkSession:
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH),
     }
     if master.startswith("local"):
-        settings |= {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-        }
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if master.startswith("local-cluster"):  # its workers are processes that look for this machine's address
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ["SPARK_WORKER_DIR"] = str(scratch / "work")

@@ -31,12 +31,10 @@ def settle(
     settings: Mapping[str, str] | None = None,
     most_offsets: int = MOST_OFFSETS,
 ) -> Reconciliation:
-    """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside, as :func:`conclude` does.
+    """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside, as :func:``conclude`` does.
 
-    A continuous ingestion into the same ledger must have been stopped; it is carried on. ``at_rest`` says that nobody writes to
-    the topics any more. ``settings`` are those with which a client logs in to Kafka, if it has to. On failure, even by the loss
-    of this process, everything is left as it is, to be called again: it then goes on after the last batch (``most_offsets``
-    messages) that was ingested, and once all is ingested it asks no broker. Raises :class:`LabFault`.
+    A continuous ingestion must have been stopped; it is carried on. ``at_rest``: nobody writes to the topics any more. On
+    failure all is left to be called again, which goes on after the last batch of ``most_offsets``. Raises :class:``LabFault``.
     """
     ledger = record / LEDGER
     if not ingested(record):
@@ -47,11 +45,10 @@ def settle(
 
 
 def conclude(spark: SparkSession, record: Path) -> Reconciliation:
-    """Draw the verdict on what was ingested into ``record``/ledger. It needs no broker.
+    """Draw the verdict on what was ingested into ``record``/ledger, without a broker; it can be called again if interrupted.
 
-    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet`` (:func:`lab.record.ledger.rollup.rates`, sorted),
-    ``ledger/events/*.parquet`` and, of a trial that has a topic for them, ``dead_letters.parquet``. It can be called again
-    wherever it was interrupted. Raises :class:`LabFault` for receipts that are none.
+    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet``, ``ledger/events/*.parquet`` and, of a trial that
+    has a topic for them, ``dead_letters.parquet``. Raises :class:`LabFault` for receipts that are none.
     """
     ledger = record / LEDGER
     files = json.loads((ledger / INGESTED).read_text())
@@ -91,11 +88,7 @@ def _table(ledger: Path, name: str, files: Sequence[str]) -> pa.Table:
 
 
 def _close(ledger: Path, events: Collection[str]) -> None:
-    """Make the events plain files that can be moved, and remove what only a further ingestion would need.
-
-    Spark's log of the files it committed names them by absolute path, so a folder with it can't be read elsewhere; without
-    it, a file that a failed and repeated batch left behind would be read too.
-    """
+    """Make the events plain files that can be moved: without Spark's log of absolute paths, and what repeated batches left."""
     for path in (ledger / "events").iterdir():
         if path.name == "_spark_metadata":
             shutil.rmtree(path)
