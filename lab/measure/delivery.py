@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lab.errors import NoData
@@ -16,7 +16,6 @@ from lab.record.store import Record
 
 DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
 CONTRACT = "text 1, section 5: processed == produced; docs/decisions/38"
-AT_LEAST_ONCE = "each event that was due was delivered at least once: a kill may repeat work, and loses none"
 UNTOLD_ID = "the topic's id is not judged: the record is of before it was kept"
 
 
@@ -97,6 +96,20 @@ def undelivered(*records: Record) -> Quantity:
     found = [delivery(record) for record in records]
     missing = total(one.unaccounted for one in found) - total(one.copies for one in found)
     return _remarked(missing.named("messages that were not delivered even once"), records)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The invariant of an experiment: ``sentence`` is so where ``missing`` of its records is 0."""
+
+    sentence: str
+    missing: Callable[..., Quantity]
+
+
+EXACTLY_ONCE = Promise(DELIVERED, unaccounted)
+AT_LEAST_ONCE = Promise(
+    "each event that was due was delivered at least once: a kill may repeat work, and loses none", undelivered
+)
 
 
 def passed_over(record: Record, partitions: Collection[int] | None = None) -> int:

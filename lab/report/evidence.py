@@ -13,6 +13,8 @@ from lab.judge import gates
 from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity, Undecided
+from lab.judge.runs import Runs
+from lab.measure.delivery import CONTRACT, EXACTLY_ONCE, Promise
 from lab.measure.noise import least_differences
 from lab.measure.outcome import committed, remark
 from lab.measure.overview import figures, overview
@@ -77,13 +79,20 @@ class Evidence:
         self._session.conclusions.append(row)
 
     @contextmanager
-    def of(self, records: Record | Sequence[Record] | Mapping[str, Record | Sequence[Record]]) -> Iterator[Claim]:
+    def of(
+        self,
+        records: Record | Sequence[Record] | Mapping[str, Record | Sequence[Record]],
+        *,
+        delivery: Promise | None = EXACTLY_ONCE,
+    ) -> Iterator[Claim]:
         """Judge ``records`` inside the block, several by the names the experiment gives them, the runs of one numbered.
 
         Every claim is judged, then one :class:`Breach` names each that did not hold. A claim that the session has too few runs
         for (:class:`Undecided`) is no data, and no breach. The evidence is attached also when the block raises. Where a record
         is invalid, all claims of the block are, since a claim may stand on any of them; nothing then held or was breached, and
         :class:`InvalidTrial` names the gates.
+
+        The last claim is that all records keep the promise of ``delivery``; with None the block makes no such claim.
         """
         named = _named(records)
         validity = {name: judge_validity(record) for name, record in named.items()}
@@ -101,6 +110,10 @@ class Evidence:
 
         try:
             yield claim
+            if delivery:
+                several = records.values() if isinstance(records, Mapping) else [records]
+                given = [one if isinstance(one, Record) else Runs(one) for one in several]
+                claim(delivery.missing(*given) == 0, delivery.sentence, kind="invariant", source=CONTRACT)
         except NoData as missing:  # of what the block does beside its claims
             verdicts.append(absent(str(missing)))
         finally:

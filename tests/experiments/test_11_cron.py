@@ -13,7 +13,6 @@ lag alone; nothing flips. Without a spike the window costs what its file says, w
 Refuted by a late step or pod, a higher peak, or another cost.
 """
 
-import itertools
 import math
 
 import allure
@@ -25,7 +24,6 @@ from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
 from lab.judge.runs import first
 from lab.measure.cost import cost
-from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
@@ -105,7 +103,6 @@ def common_claims(claim, found):
         "two triggers do not contradict each other",
         source="Kubernetes' docs: of several metrics the HPA takes the largest number",
     )
-    claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 def lower_peak(claim, found):

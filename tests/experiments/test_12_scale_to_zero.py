@@ -13,15 +13,12 @@ real time. In "drip" only the HPA asks.
 Refuted by a longer wait, or a ratio of 1.
 """
 
-import itertools
-
 import allure
 import pytest
 
 from lab.judge.bounds import REACTION_S
 from lab.judge.runs import first
 from lab.measure.cost import cost
-from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.scaling import scale_events
 from lab.measure.zero import DECISION, PARTS, from_zero, most_replicas, to_zero
 from tests.experiments.workloads import slim
@@ -50,7 +47,6 @@ def common_claims(claim, sides):
             kind="control",
             source=DESIGN,
         )
-    claim(unaccounted(*itertools.chain(*sides.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("The first event after an idle time, part by part")

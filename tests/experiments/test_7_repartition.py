@@ -19,7 +19,6 @@ import pytest
 from lab.inputs.events import Grow
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import DIP, RECOVERY_S
-from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.rebalance import repartition
 from lab.measure.scaling_cost import ForcedRebalance, forced_rebalance
 from tests.experiments.workloads import slim
@@ -78,7 +77,6 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
             "the ceiling of the replicas is P, and P has grown",
             source="policy: the ceiling is P",
         )
-        claim(unaccounted(short, default) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude(
         "topic.metadata.refresh.interval.ms",
@@ -95,7 +93,7 @@ def test_latest_passes_records_over(grown, evidence):
     found = grown(**{"refresh 1 s": ("latest", SHORT_MS)})
     (short,) = found.values()
 
-    with evidence.of(found) as claim:
+    with evidence.of(found, delivery=None) as claim:
         claim(
             repartition(short).skipped > 0,
             "with reset latest the messages from before the assignment are lost",
@@ -117,4 +115,3 @@ def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
             "a group that does not rebalance does not see new partitions",
             source="Kafka: metadata refresh",
         )
-        claim(unaccounted(ceiling) == 0, DELIVERED, kind="invariant", source=CONTRACT)

@@ -96,7 +96,6 @@ def test_inertia_ends_the_jitter(trials, evidence):
         claim(
             strain > 1, "jitter costs the control plane CPU", source="text 2: unnecessary strain on scheduler and control plane"
         )
-        claim(unaccounted(*records.values()) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("Three questions that one graph is to answer")
@@ -125,7 +124,6 @@ def test_one_graph_answers_three_questions(trials, evidence):
             "the gap between desired and current replicas shows how long pods take to start",
             source="text 2, observability: is my cluster scaling pods quickly enough",
         )
-        claim(unaccounted(calm, restless) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
 
 @allure.story("The window up takes the smallest recent recommendation")
@@ -136,7 +134,7 @@ def test_a_spike_shorter_than_the_window_scales_nothing(trials, evidence):
     figures = {"syncs that asked for more": found.asking, "the rules differ": found.told_apart, "stayed": found.stayed}
     evidence.report(INERTIA, figures | {"went up by the smallest": found.followed, "of": found.beyond})
 
-    with evidence.of({INERTIA: held, BARE: bare}) as claim:
+    with evidence.of({INERTIA: held, BARE: bare}, delivery=None) as claim:
         claim(
             steps_in_burst(bare) > 0,
             "the short spike is large enough to scale a group without a window",
@@ -180,7 +178,7 @@ def test_percent_200_triples(trials, evidence):
     """With a flood in front of it the first period of the policies takes the group to three times its replicas."""
     bare = run(trials, "payments-spike", "no-inertia")
 
-    with evidence.of(bare) as claim:
+    with evidence.of(bare, delivery=None) as claim:
         claim(unaccounted(bare) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(
             first_period_factor(bare) == 3,
@@ -205,6 +203,5 @@ def test_the_computed_threshold_holds_the_slo(trials, evidence):
         claim(time_behind(computed) <= SLO_S, "the computed lagThreshold keeps the group within the objective")
         claim(timelag(computed).p95_s <= SLO_S, "late in the spike 95 % of the messages are processed within the objective")
         claim(time_behind(late) > SLO_S, "ten times the computed lagThreshold breaches the objective", kind="control")
-        claim(unaccounted(computed, late) == 0, DELIVERED, kind="invariant", source=CONTRACT)
 
     evidence.conclude("lagThreshold", 250, "166.7 payments/s x 2 s x 0.75, computed by python -m lab threshold")

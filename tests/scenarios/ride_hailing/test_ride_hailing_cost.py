@@ -39,7 +39,7 @@ def test_the_month_costs_less(evidence, evening, batch):
         evidence.report(f"over {name}", longer | {"times as long for the text's 26 %": break_even(evening, batch, pods)})
     evidence.report("the evening", {"pod-minutes": cost(evening).real_pod_minutes, "idle": cost(evening).idle_ratio})
 
-    with evidence.of({"evening": evening, "batch": batch}) as claim:
+    with evidence.of({"evening": evening, "batch": batch}, delivery=None) as claim:
         of_four = share(evening, batch, BEFORE["two fixed pods"])
         claim(unaccounted(evening, batch) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(of_four <= SHARE, "the month costs 26 % less", source="text 4: monthly compute cost -26 %")

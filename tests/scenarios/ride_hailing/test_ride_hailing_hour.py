@@ -18,7 +18,6 @@ import pytest
 
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import MEMORY_AN_HOUR
-from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.memory import memory_growth
 from lab.measure.scaling import scale_events
 from lab.report.memory import memory_chart
@@ -78,4 +77,3 @@ def test_an_hour_adds_nothing_that_stays(trials, evidence):
         kept_longer = over_watermark(record, WATERMARK_S)
         claim(kept_longer <= 0, "the state is bounded by the watermark", kind="invariant", source=BY_WATERMARK)
         claim(unequal(record) == 0, "the table is the ledger's", kind="invariant", source=ONCE)
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)

@@ -79,7 +79,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
     evidence.report("pod-minutes (as seen)", {app: pod_minutes(record, app) for app in ("rider-api", "driver-matching")})
     unanswered = integrity(record).unknown_or_failed.named("requests without a certain answer", "requests")
 
-    with evidence.of(record) as claim:
+    with evidence.of(record, delivery=None) as claim:
         claim(matching.replicas == 5, "500 waiting riders get five pods of matching", source="text 4: ceil(500 / 100)")
         claim(
             matching.off_formula == 0,
@@ -132,7 +132,7 @@ def test_rider_api_scales_on_requests(trials, evidence):
     figures = {"requests/s, mean": api.total, "replicas": api.replicas, "most": replicas(record, "rider-api").most}
     evidence.report("rider-api under 50 quotes/s", figures | {"pod-minutes": pod_minutes(record, "rider-api")})
 
-    with evidence.of(record) as claim:
+    with evidence.of(record, delivery=None) as claim:
         claim(api.replicas == 5, "50 quotes per second get five pods", source="text 4: request-driven; ceil(50 / 12)")
         claim(
             replicas(record, "driver-matching").most == 5,

@@ -56,7 +56,7 @@ def test_no_acknowledged_message_is_lost_when_brokers_die(trials, evidence):
         },
     )
 
-    with evidence.of(record) as claim:
+    with evidence.of(record, delivery=None) as claim:
         claim(died.killed == 3, "three brokers were killed", kind="control", source="the experiment's design")
         claim(steps.scale_ups > 0, "the group was scaled up meanwhile", kind="control", source="the experiment's design")
         claim(steps.scale_downs > 0, "the group was scaled down meanwhile", kind="control", source="the experiment's design")
@@ -91,7 +91,7 @@ def test_one_copy_loses_what_three_keep(trials, evidence):
         figures = {"acknowledged": found.acked, "unknown": found.unknown, "on the topic": found.stored}
         evidence.report(name, figures | {"gone": found.gone, "longest standstill (s)": died.standstill_s})
 
-    with evidence.of(runs) as claim:
+    with evidence.of(runs, delivery=None) as claim:
         claim(acknowledged(runs["three copies"]).gone == 0, KEPT, kind="invariant", source=PROMISE)
         claim(
             acknowledged(runs["one copy"]).gone > 0,

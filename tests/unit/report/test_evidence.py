@@ -36,7 +36,7 @@ def records(*names):
 
 def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
     """It is in the session's rows, and never held."""
-    with Evidence("1 signal", session).of(records("a", "b")) as claim:
+    with Evidence("1 signal", session).of(records("a", "b"), delivery=None) as claim:
         claim(FEW > 0, "the first is later", source="a pilot")
     (row,) = session.rows
     assert (row["verdict"], row["measured"]) == ("no data", None)
@@ -46,7 +46,7 @@ def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
 @pytest.mark.parametrize("other", [Quantity("flips", "flips", None, "no spike"), Quantity("flips", "flips", 3)])
 def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
     """Only the session's own choice of few runs is excused."""
-    judged = Evidence("1 signal", session).of(records("a"))
+    judged = Evidence("1 signal", session).of(records("a"), delivery=None)
     claim = judged.__enter__()
     claim(FEW > 0, "the first is later")
     claim(other <= 0, "it is calm")
@@ -62,7 +62,7 @@ def test_the_noise_stands_beside_the_comparison(session, monkeypatch):
     monkeypatch.setattr(evidence, "figures", lambda record: {"peak": Quantity("peak", "", record)})
     made = Evidence("1 signal", session)
     made.noise([10, 20], [13, 21])
-    with made.of(records("a", "b")):
+    with made.of(records("a", "b"), delivery=None):
         pass
     assert shown == [{"peak": {"a": 1.0, "b": 1.0, "A/A differ by up to (n = 2)": 3}}]
 
@@ -76,7 +76,7 @@ def test_a_chart_of_a_repeated_trial_is_one_of_each_run(session, monkeypatch, ru
     found = Runs(record for (record,) in of.values()) if runs > 1 else next(iter(of.values()))
     made = Evidence("1 signal", session)
     made.chart_of("reaction", lambda record: record.name, found)
-    with made.of(of):
+    with made.of(of, delivery=None):
         pass
     numbered = {f"reaction #{n + 1}": f"run {n}" for n in range(runs)}
     assert {name: draw() for name, draw in drawn.items()} == (numbered if runs > 1 else {"reaction": "run 0"})

@@ -65,7 +65,7 @@ def test_a_claim_on_an_invalid_trial_is_no_pass_and_no_breach(value, tmp_path, m
     session = Session()
     with (
         pytest.raises(InvalidTrial, match=r"trial: steal 0\.3 x, at most 0\.05"),
-        Evidence("2 reaction", session).of(record(tmp_path)) as claim,
+        Evidence("2 reaction", session).of(record(tmp_path), delivery=None) as claim,
     ):
         claim(Quantity("flips", "flips", value) <= 2, "it is calm")
     (row,) = session.rows
