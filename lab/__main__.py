@@ -19,6 +19,7 @@ COMMANDS = {
     "threshold": ("threshold", "the lagThreshold that follows from a pod's rate and an SLO"),
     "judge": ("judge", "what records show, and whether the model agrees with them"),
     "report": ("report", "the report of a session's results: its page, and the evidence behind it; --zip packs both"),
+    "evidence": ("evidence", "the archive of sessions: list it, fetch the records of one, add one"),
     "dlq": ("dlq", "the letters of a dead-letter topic, and their replay"),
     "settings": ("settings", "every setting of a Workload and of the programs, with its unit, range and default"),
     "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),

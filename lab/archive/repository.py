@@ -1,0 +1,130 @@
+"""The repository in whose history the records of the archive's sessions are: taken out, put in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from datetime import date
+from pathlib import Path
+
+from lab import paths
+from lab.archive import lock, table
+from lab.archive.lock import FOLDER, LOCK, TABLE, VERDICTS, Lock
+from lab.errors import InputError, LabFault
+
+RECORDS = "records"
+PARTS = (RECORDS, VERDICTS)  # of what a session leaves, in the archive
+GIT_S = 600.0  # the longest that one command of git may take; a fetch of 22 MB takes seconds
+
+
+class Repository:
+    """A clone of the lab's repository, at ``root``. Raises :class:`InputError` where there is none."""
+
+    def __init__(self, root: Path = paths.PROJECT) -> None:
+        if not (root / ".git").exists():
+            raise InputError(
+                "evidence", "--repository", str(root), "a clone of the lab's repository: the records are in its history"
+            )
+        self.root, self.folder = root, root / FOLDER
+
+    @property
+    def lock(self) -> Lock:
+        """The lock as it is in the checkout."""
+        return lock.read(self.folder)
+
+    def fetch(self, name: str, output: Path | None = None) -> Path:
+        """Take session ``name`` out of its commit into ``output``, by default into the cache; returns the folder.
+
+        A clone that lacks the commit, or its files, gets them from its remote. Raises :class:`InputError` for a session that
+        is not in the archive, for an ``output`` that has files, and where the remote does not give the commit;
+        :class:`LabFault` where the files are not those that were locked.
+        """
+        entry = self.lock.entry(name)
+        target = output or paths.cache_dir() / "evidence" / f"{name}-{entry.sha256[:12]}"
+        if output is None and target.is_dir():
+            return target
+        if target.exists() and any(target.iterdir()):
+            raise InputError("evidence", "--output", str(target), "a folder that is empty or not there")
+        self._obtain(entry.commit)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
+            made = Path(scratch, "session")
+            made.mkdir()
+            self._export(f"{entry.commit}:{FOLDER}/{name}", made)
+            for path in made.iterdir():  # the commits of before the archive have pages beside the records
+                if path.name not in PARTS:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if wrong := lock.differences(entry, made):
+                raise LabFault(f"evidence {name} is not what was locked: {'; '.join(wrong)}")
+            if target.exists():
+                target.rmdir()
+            made.replace(target)
+        return target
+
+    def add(self, session: Path, name: str, rows: list[table.Row]) -> None:
+        """Put the records and verdicts in ``session`` into the archive as ``name``, with the ``rows`` of the table.
+
+        They are committed, locked, and removed in the next commit, so that no checkout from then on has them. Raises
+        :class:`InputError` for a name that is there, and where the checkout has changes that are not committed.
+        """
+        if name in self.lock.sessions or (self.folder / name).exists():
+            raise InputError("evidence", "NAME", name, "a name that no session of the archive has")
+        if changes := self._git("status", "--porcelain", "--untracked-files=no"):
+            raise InputError(self.root, "changes", changes.splitlines()[0].strip(), "a checkout whose changes are committed")
+        place = self.folder / name
+        place.mkdir()
+        shutil.copytree(session / RECORDS, place / RECORDS)
+        shutil.copyfile(session / VERDICTS, place / VERDICTS)
+        own = f"{FOLDER}/{name}"
+        self._git("add", "--force", own)
+        self._git("commit", "--quiet", "--message", f"Evidence {name}: its records, which the next commit locks and removes")
+        commit = self._git("rev-parse", "HEAD")
+        entry = lock.measured(place, date.today().isoformat(), commit)
+        lock.write(Lock(sessions=self.lock.sessions | {name: entry}), self.folder)
+        table.write([*table.read(self.folder), *rows], self.folder)
+        self._git("rm", "-r", "--quiet", own)
+        self._git("add", f"{FOLDER}/{LOCK}", f"{FOLDER}/{TABLE}")
+        self._git("commit", "--quiet", "--message", f"Evidence {name} is locked: {entry.files} files, {entry.bytes:,} bytes")
+
+    def _obtain(self, commit: str) -> None:
+        """Make sure that ``commit`` is here: a shallow clone asks its remote for it."""
+        if self._has(commit):
+            return
+        try:
+            self._git("fetch", "--quiet", "--depth=1", "--filter=blob:none", "origin", commit)
+        except LabFault as refused:
+            line = f"a clone that has it, by: git -C {self.root} fetch --unshallow ({refused})"
+            raise InputError("evidence", "commit", commit, line) from None
+
+    def _has(self, commit: str) -> bool:
+        try:
+            # Without the remote: a clone without blobs would ask it for the commit, and wait.
+            self._git("cat-file", "-e", f"{commit}^{{commit}}", GIT_NO_LAZY_FETCH="1")
+        except LabFault:
+            return False
+        return True
+
+    def _export(self, tree: str, target: Path) -> None:
+        """Write the files of ``tree`` into ``target``; what a clone without blobs lacks comes in one request."""
+        with tempfile.TemporaryDirectory(prefix="elastic-lab-index-") as scratch:
+            place = {"GIT_INDEX_FILE": str(Path(scratch, "index")), "GIT_WORK_TREE": str(target)}
+            self._git("read-tree", "-m", "-u", tree, **place)
+
+    def _git(self, *words: str, **environment: str) -> str:
+        """What git prints. Raises :class:`LabFault` with its last line where it fails or takes longer than GIT_S."""
+        own = {"GIT_DIR": self._directory, **environment} if "GIT_WORK_TREE" in environment else environment
+        command = ["git", "-C", str(self.root), *words]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_S, env=os.environ | own)
+        except subprocess.TimeoutExpired:
+            raise LabFault(f"git {words[0]} took more than {GIT_S:g} s") from None
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            raise LabFault(f"git {words[0]}: {last}")
+        return done.stdout.strip()
+
+    @property
+    def _directory(self) -> str:
+        return self._git("rev-parse", "--absolute-git-dir")

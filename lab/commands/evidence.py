@@ -1,0 +1,74 @@
+"""``elastic-lab evidence``: the archive of sessions, whose records are in the repository's history."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab import paths
+from lab.archive import table
+from lab.archive.repository import Repository
+from lab.errors import InputError, LabFault
+from lab.flags import Flags
+
+JUDGE_S = 3600  # the longest that judging a session again, test by test, may take
+
+
+def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
+    """List, fetch or add sessions; returns 0. Raises :class:`InputError` and :class:`LabFault` like :class:`Repository`."""
+    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
+    parser.add_argument(
+        "--repository", type=Path, default=paths.PROJECT, help="a clone of the lab's repository [default: this one]"
+    )
+    actions = parser.add_subparsers(dest="action", required=True, parser_class=ArgumentParser)
+    actions.add_parser("list", help="the sessions, with their dates, sizes and verdicts")
+    taken = actions.add_parser("fetch", help="a session's records and verdicts, out of its commit and checked")
+    taken.add_argument("name", help="the session")
+    taken.add_argument("--output", type=Path, help="an empty or new folder [default: one in the cache]")
+    added = actions.add_parser("add", help="commit a session's records, lock them, and remove them in the next commit")
+    added.add_argument("results", type=Path, help="the results of a session")
+    added.add_argument("name", help="the name it gets: the date, and what was asked")
+    options = parser.parse_args(arguments)
+    repository = Repository(options.repository.resolve())
+    if options.action == "list":
+        print("\n".join(lines(repository)))
+    elif options.action == "fetch":
+        print(repository.fetch(options.name, options.output))
+    else:
+        _add(repository, options.results, options.name)
+    return 0
+
+
+def lines(repository: Repository) -> list[str]:
+    """A line for each session: its name, date, size, commit, and how many verdicts of each kind it has."""
+    rows = table.read(repository.folder)
+    found = []
+    for name, entry in repository.lock.sessions.items():
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in table.counts(rows, name).items())
+        found.append(f"{name:<34} {entry.date}  {entry.bytes / 1e6:5.1f} MB  {entry.commit[:8]}  {counted}")
+    return found
+
+
+def _add(repository: Repository, results: Path, name: str) -> None:
+    """Judge the session again test by test, which keeps what its tests read, and put that into the archive."""
+    file = results / "session.json"
+    if not file.is_file():
+        raise InputError(results, "session.json", "no file", "the results of a session that came to its end")
+    rows = table.rows(name, json.loads(file.read_text()))
+    with tempfile.TemporaryDirectory(prefix="elastic-lab-evidence-") as scratch:
+        small = Path(scratch, name)
+        _judge(repository.root, results.resolve(), small)
+        repository.add(small, name, rows)
+    print(f"{name} is in the archive: elastic-lab evidence fetch {name}")
+
+
+def _judge(root: Path, results: Path, target: Path) -> None:
+    """Put the verdicts of ``results`` and what gives them again into ``target``, by the tests of the checkout at ``root``."""
+    words = [sys.executable, "-m", "tests.records", str(results), "--to", str(target)]
+    if subprocess.run(words, cwd=root, timeout=JUDGE_S).returncode:
+        raise LabFault(f"{results} does not give its verdicts again: see above")
