@@ -1,7 +1,7 @@
 """A process's time: epoch seconds that never go back.
 
 The wall clock is read once; what comes after is monotonic time since then, so a step of it moves no duration. Other programs'
-times still follow it: :meth:``Clock.moved_s`` says how far it went.
+times still follow it: :meth:`Clock.moved_s` says how far it went.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def declare(add: Any) -> None:
     add("--prometheus", metavar="URL", default="", help="a Prometheus that scrapes the trial's pods (default: none, no data)")
     add("--pod-image", metavar="IMAGE", help="the image of the lab's programs that nodes pull")
     text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
-    add("--scale", metavar="NAME", help=f"quick, medium, standard, close, real or full: {text}")
+    add("--scale", metavar="NAME", help=f"quick, medium, standard, close or real: {text}")
     text = f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})"
     add("--hpa-sync-s", type=float, metavar="S", help=text)
     add("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")

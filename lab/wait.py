@@ -16,7 +16,7 @@ def until(
 ) -> float:
     """Ask ``condition`` until it holds; returns the seconds it took. ``check`` may raise when waiting has become pointless.
 
-    Raises :class:``LabFault`` naming ``what`` when the deadline passes.
+    Raises :class:`LabFault` naming ``what`` when the deadline passes.
     """
     begun = time.monotonic()
     pause = threading.Event()

@@ -61,7 +61,7 @@ class Cluster(Protocol):
         """Raise :class:`lab.errors.LabFault` when a component has died."""
 
     def brokers(self, count: int) -> Quorum:
-        """Start ``count`` brokers of one trial, which ends them. Raises :class:``LabFault`` where they don't come up."""
+        """Start ``count`` brokers of one trial, which ends them. Raises :class:`LabFault` where they don't come up."""
 
     def down(self) -> None:
         """Stop everything and leave no process, container, port or folder."""

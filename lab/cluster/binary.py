@@ -98,7 +98,7 @@ class Binary:
 
 
 def prepare() -> build.Built:
-    """Build the components and, meanwhile, fetch the jars, each only if it is missing. Raises :class:``LabFault``."""
+    """Build the components and, meanwhile, fetch the jars, each only if it is missing. Raises :class:`LabFault`."""
     with ThreadPoolExecutor(1) as pool:
         fetched = pool.submit(lambda: (jars.resolve("kafka", jars.KAFKA), jars.spark_kafka()))
         built = build.ensure()
@@ -118,7 +118,7 @@ class _Parts:
 def up(scale: Scale, keda_flags: Sequence[str] = ()) -> Binary:
     """Build what is missing, clear leftovers, start everything, and return when every API answers.
 
-    ``keda_flags`` are further flags of KEDA's operator. Raises :class:``LabFault``, with nothing left running.
+    ``keda_flags`` are further flags of KEDA's operator. Raises :class:`LabFault`, with nothing left running.
     """
     built = prepare()
     runs.sweep()

@@ -24,7 +24,7 @@ from lab.wait import until
 VERSION = "4.3.1"
 HEAP_MB = 512
 # Retention is by size: a trial must not lose what it still has to reconcile. The hottest of 24 partitions holds some 15 %
-# of all events, which for the full scale's 30 M is 1.2 GB.
+# of all events, which for 30 M is 1.2 GB.
 RETENTION_BYTES = 16 * 2**30
 START_DEADLINE_S = 240  # 3 s on a quiet machine; 90 s were too few for one of four clusters. A death is seen at once
 ASK_S = 5  # for an answer about groups, before the question is put again
@@ -182,7 +182,7 @@ def wait_for(bootstrap: str, check: Callable[[], None], login: Mapping[str, str]
     """Wait until all ``brokers`` are there and one answers at ``bootstrap``, for groups too, whose offsets it loads later.
 
     Consumers ask that never join: an admin client that asks about groups may end its process (librdkafka #5397 and #5040).
-    ``check`` raises when the broker has died. Raises :class:``LabFault`` at the deadline.
+    ``check`` raises when the broker has died. Raises :class:`LabFault` at the deadline.
     """
     own = {"bootstrap.servers": bootstrap, "enable.auto.commit": False, "log_level": 0, **(login or {})}
     groups = [Consumer({**own, "group.id": name}) for name in _ONE_OF_EACH]

@@ -129,7 +129,7 @@ class Existing:
 
 
 def up(access: Access) -> Existing:
-    """Ask for everything that a trial needs. Raises :class:``LabFault``, naming what is missing, before anything is created."""
+    """Ask for everything that a trial needs. Raises :class:`LabFault`, naming what is missing, before anything is created."""
     with connect(access) as api:
         versions = _kubernetes(api, access)
         if denied := list(_denied(api)):

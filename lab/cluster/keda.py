@@ -133,7 +133,7 @@ def scaled_objects(api: client.ApiClient) -> Resource:
 def refusal(api: client.ApiClient, scaled: Mapping[str, Any], namespace: str) -> str | None:
     """The webhook's objection to creating ``scaled``, in a dry run, which skips the requests of a cpu trigger; None for none.
 
-    Raises :class:``ApiException`` where another refuses it, such as the apiserver's schema.
+    Raises :class:`ApiException` where another refuses it, such as the apiserver's schema.
     """
     group, _, version = str(scaled["apiVersion"]).partition("/")
     body = {**scaled, "metadata": {**scaled["metadata"], "namespace": namespace}}

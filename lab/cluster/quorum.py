@@ -92,7 +92,7 @@ class Quorum:
 
 
 def start(run: Path, count: int, login: Mapping[str, str] | None = None) -> Quorum:
-    """Start ``count`` nodes on free loopback ports; returns when they answer. Raises :class:``LabFault``, with none left
+    """Start ``count`` nodes on free loopback ports; returns when they answer. Raises :class:`LabFault`, with none left
     running."""
     folder = Path(tempfile.mkdtemp(prefix="quorum-", dir=run))
     ports = iter(processes.free_ports(2 * count))

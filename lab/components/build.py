@@ -179,7 +179,7 @@ def built(components: Sequence[Component] = COMPONENTS) -> Built | None:
 def ensure(components: Sequence[Component] = COMPONENTS) -> Built:
     """The finished build, made first if it is missing (13 minutes on two cores for the components of every cluster).
 
-    Raises :class:``LabFault`` without Go, where a module can't be fetched, or for a version that is not the pinned one.
+    Raises :class:`LabFault` without Go, where a module can't be fetched, or for a version that is not the pinned one.
     """
     with resources.hold_lock(paths.cache_dir() / "components.lock", "it builds components"):
         done = built(components)
@@ -249,7 +249,7 @@ def _verified(go: str, binary: Path, component: Component) -> str:
 
 
 def run_go(command: list[str], folder: Path, name: str, run: Path | None = None) -> str:
-    """Run a Go ``command`` in ``folder``; returns its output. Raises :class:``LabFault`` that names ``name``. ``run`` guards a
+    """Run a Go ``command`` in ``folder``; returns its output. Raises :class:`LabFault` that names ``name``. ``run`` guards a
     long one."""
     environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
     environment.setdefault("GOMAXPROCS", str(os.cpu_count() or 1))

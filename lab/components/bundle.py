@@ -72,7 +72,7 @@ def write(file: Path) -> int:
 def read(file: Path) -> list[Path]:
     """Put the content of ``file`` into the cache; returns the folders that were not there before, relative to the cache.
 
-    Raises :class:``InputError`` for no bundle, other pins, another platform, or a part that does not match its checksum.
+    Raises :class:`InputError` for no bundle, other pins, another platform, or a part that does not match its checksum.
     """
     root = paths.cache_dir()
     with tempfile.TemporaryDirectory(prefix="bundle-", dir=root) as scratch:

@@ -50,7 +50,7 @@ SPARK_SHIPS = (
 def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
     """The jars of ``coordinates`` ("group:artifact:version") and of all that they need at run time, sorted by file name.
 
-    Without artifacts in ``exclude`` and what only they need. The first call downloads. Raises :class:``LabFault`` when there is
+    Without artifacts in ``exclude`` and what only they need. The first call downloads. Raises :class:`LabFault` when there is
     no Java, the repository can't be reached, or a jar is not the pinned one.
     """
     target = folder(name, coordinates, exclude)

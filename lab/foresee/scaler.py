@@ -35,7 +35,7 @@ USED = "a workload, which says what a message costs (--workload)"
 def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | PersistentLag, ...]:
     """The triggers on lag of a group with ``count`` topics, each on partitions of its own; none where there are none.
 
-    Raises :class:``InputError`` for several on the same, for a further topic, and for a source that is not simulated.
+    Raises :class:`InputError` for several on the same, for a further topic, and for a source that is not simulated.
     """
     found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
     others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
@@ -54,7 +54,7 @@ def _only(trigger: Kafka | PersistentLag) -> frozenset[int] | None:
 
 
 def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
-    """The one trigger of ``scaled`` on lag, None where it has none. Raises :class:``InputError`` for a second one."""
+    """The one trigger of ``scaled`` on lag, None where it has none. Raises :class:`InputError` for a second one."""
     found = lag_triggers(scaled)
     if len(found) > 1:
         types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
@@ -65,7 +65,7 @@ def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
 def source_of(trigger: Trigger, part: Part, situation: Situation, where: object) -> Source | None:
     """The scaler of ``trigger``, which counts ``part`` of the group if it is on lag; None for cpu and memory, which have none.
 
-    Raises :class:``InputError`` where the profile has no time of day, the query is not simulated, or the pods have no
+    Raises :class:`InputError` where the profile has no time of day, the query is not simulated, or the pods have no
     footprint.
     """
     match trigger:

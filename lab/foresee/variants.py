@@ -47,7 +47,7 @@ class Variant:
 
 
 def in_force(scaled: ScaledObject) -> dict[str, Value]:
-    """The value of each tuned field, defaults included. Raises :class:``InputError`` for a trigger that is not simulated."""
+    """The value of each tuned field, defaults included. Raises :class:`InputError` for a trigger that is not simulated."""
     trigger = lag_trigger(scaled)
     up, down = rules_of(scaled)
     window = hpa.DEFAULTS.downscale_stabilization_s if down.window_s is None else down.window_s
@@ -159,7 +159,7 @@ CANDIDATES = 1000
 def variants(scaled: ScaledObject, situation: Situation, objective_s: float, most: int = CANDIDATES) -> list[Variant]:
     """The given ScaledObject first, then its variants, at most ``most`` in all: few changes first, then drawn by a fixed seed.
 
-    Raises :class:``InputError`` for a trigger that is not tuned.
+    Raises :class:`InputError` for a trigger that is not tuned.
     """
     given = in_force(scaled)
     values = _values(scaled, situation, objective_s)

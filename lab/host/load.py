@@ -1,6 +1,6 @@
 """The load of this machine, from /proc, as seconds that only grow: CPU time by what took it, and time waited for a resource.
 
-CPU time counts all cores together. Parsing is pure; :func:``reading`` alone opens files.
+CPU time counts all cores together. Parsing is pure; :func:`reading` alone opens files.
 """
 
 from __future__ import annotations

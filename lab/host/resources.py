@@ -22,7 +22,7 @@ log = logging.getLogger("lab")
 
 @contextmanager
 def hold_lock(file: Path, work: str) -> Iterator[None]:
-    """Hold the lock ``file``, and log that ``work`` is waited for. Raises :class:``LabFault`` when the file can't be made."""
+    """Hold the lock ``file``, and log that ``work`` is waited for. Raises :class:`LabFault` when the file can't be made."""
     lock = FileLock(file)
     try:
         try:
@@ -63,7 +63,7 @@ def shortage(wanted: Mapping[Path, int]) -> str | None:
 
 
 def check_disk(events: int, log: Path, results: Path, log_bytes: float = LOG_BYTES) -> None:
-    """Raise :class:``LabFault`` when a trial of ``events`` would fill the disk of the broker's ``log`` or of ``results``."""
+    """Raise :class:`LabFault` when a trial of ``events`` would fill the disk of the broker's ``log`` or of ``results``."""
     for_log, for_record = needed_bytes(events, log_bytes)
     if line := shortage({log: for_log, results: for_record} if log != results else {log: for_log + for_record}):
         raise LabFault(f"{line}; this trial sends {events:,} events")

@@ -68,7 +68,7 @@ def start(work: Callable[[Path], Made]) -> tuple[Made, Path, subprocess.Popen[by
     """Open a run, guard it, and return three things: what ``work`` makes in it, the run, and its guard.
 
     Where a component found its port taken, it is done again in another run, at most three times. Raises what ``work`` raises,
-    and :class:``LabFault`` for an OSError, with nothing left running.
+    and :class:`LabFault` for an OSError, with nothing left running.
     """
     for attempt in range(1, ATTEMPTS + 1):
         run = open_run()

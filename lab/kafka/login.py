@@ -18,7 +18,7 @@ from lab.flags import Flags
 def client_settings(text: str) -> dict[str, str]:
     """The settings in ``text``, a JSON object of strings or the name of a file of it; none where it is empty.
 
-    Raises :class:``InputError``, which shows none of their values, where they can't be used.
+    Raises :class:`InputError`, which shows none of their values, where they can't be used.
     """
     from confluent_kafka import KafkaException, Producer  # a command that asks no Kafka needs no client of it
 

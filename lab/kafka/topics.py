@@ -44,7 +44,7 @@ def _known(admin: AdminClient, names: Iterable[str]) -> bool:
 
 
 def identity(bootstrap: str, name: str, settings: Mapping[str, str] | None = None) -> str:
-    """The id that Kafka gave the topic ``name``: made anew it has another. Raises :class:``LabFault`` when there is none."""
+    """The id that Kafka gave the topic ``name``: made anew it has another. Raises :class:`LabFault` when there is none."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     try:
         return str(admin.describe_topics(TopicCollection([name]), request_timeout=10)[name].result(timeout=15).topic_id)

@@ -89,7 +89,7 @@ def environment(
 ) -> dict[str, str]:
     """The process's whole environment; ``found`` holds every source, None for one that does not exist.
 
-    ``around`` is what every pod gets. Raises :class:``Unresolved``, with the kubelet's words, for a missing source or key.
+    ``around`` is what every pod gets. Raises :class:`Unresolved`, with the kubelet's words, for a missing source or key.
     """
     base = {"PATH": f"{container.folder}:{SYSTEM_PATH}", "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC", "HOSTNAME": pod.hostname}
     given: dict[str, str] = {}

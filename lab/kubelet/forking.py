@@ -120,7 +120,7 @@ class Zygote:
         return same and _early(env) == _early(self._env)
 
     async def fork(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, output: int) -> ForkedProcess:
-        """Run ``command``, which :meth:``takes`` accepts. Raises :class:``ForkError`` or OSError, and then nothing runs."""
+        """Run ``command``, which :meth:`takes` accepts. Raises :class:`ForkError` or OSError, and then nothing runs."""
         # Where there is room for some only: the mark, by which the process is found, and then the short ones.
         ordered = dict(sorted(env.items(), key=lambda one: (one[0] != identity.VARIABLE, len(one[1]))))
         text = await self._ask({"module": command[2], "command": list(command), "env": ordered, "cwd": str(cwd)}, output)

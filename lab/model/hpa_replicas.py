@@ -91,7 +91,7 @@ def proposal(
     metric: Metric, observed: Observed, target: Target, tolerances: Tolerances, now: int, controller: Controller
 ) -> tuple[int, str]:
     """The replicas that ``metric`` asks for at ``now`` (ns), and how (``computeReplicasForMetric``). Raises
-    :class:``MetricFailed``."""
+    :class:`MetricFailed`."""
     if observed is None:
         raise MetricFailed("no value")
     if metric.source == "External":

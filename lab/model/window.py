@@ -172,7 +172,7 @@ class Window:
             return
 
     def read(self, now: float) -> Lasting:
-        """The metric at ``now``. Raises :class:``ScalerError`` with the reason while it is unknown: never a guess, never 0."""
+        """The metric at ``now``. Raises :class:`ScalerError` with the reason while it is unknown: never a guess, never 0."""
         self._check(now)
         plain, sustained = self._now(), self._sustain(now)
         raised = self._raise(now, sustained)
@@ -195,7 +195,7 @@ class Window:
     def active(self, now: float) -> bool:
         """Whether there is more than ``activation``, lasting or not, now or within scaleDownStabilization.
 
-        A group that keeps up has lag now and then, and none that lasts. Raises :class:``ScalerError`` without a recent sample.
+        A group that keeps up has lag now and then, and none that lasts. Raises :class:`ScalerError` without a recent sample.
         """
         self._check(now)
         return self._recent(now, self._now()) > self.rule.activation

@@ -18,7 +18,7 @@ PROC = Path("/proc")
 def first_process(own: int, proc: Path = PROC) -> int:
     """The first process of the container of ``own``: the other one of its cgroup whose parent is outside (0).
 
-    Raises :class:``LookupError`` unless there is just one.
+    Raises :class:`LookupError` unless there is just one.
     """
     mine = (proc / str(own) / "cgroup").read_text()
     found = []

@@ -13,7 +13,7 @@ from lab.record.store import Record
 
 
 def recheck(spark: SparkSession, record: Record) -> None:
-    """Reconcile what ``record`` holds again. Raises :class:``InputError`` for the first other value, :class:``NoData`` for no
+    """Reconcile what ``record`` holds again. Raises :class:`InputError` for the first other value, :class:`NoData` for no
     ledger."""
     stated = record.reconciliation.to_json()
     folder = record.file(f"{LEDGER}/events")

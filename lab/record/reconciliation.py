@@ -1,4 +1,4 @@
-"""The content of reconciliation.json; :mod:``lab.record.ledger.reconcile`` makes it with Spark and defines its terms."""
+"""The content of reconciliation.json; :mod:`lab.record.ledger.reconcile` makes it with Spark and defines its terms."""
 
 from __future__ import annotations
 

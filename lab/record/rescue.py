@@ -65,7 +65,7 @@ def rescue_all(folder: Path, spark: Callable[[], SparkSession]) -> None:
 def rescue(folder: Path, spark: Callable[[], SparkSession]) -> None:
     """Seal the record in ``folder`` if its session was killed, and settle its ledger where that needs no broker.
 
-    ``spark`` is asked for a session only then. Raises :class:``InputError`` for a trial.json that is none, :class:``LabFault``
+    ``spark`` is asked for a session only then. Raises :class:`InputError` for a trial.json that is none, :class:`LabFault`
     for a ledger that can't be settled: the record is then sealed without it.
     """
     if _written(folder):

@@ -73,7 +73,7 @@ def find(folder: Path, identity: str) -> Record:
 def opened(folder: Path) -> Record:
     """The record in ``folder``, whose files are as they were when it was closed.
 
-    Raises :class:``InputError`` naming each file that is changed, gone or added, and for a record that was never closed.
+    Raises :class:`InputError` naming each file that is changed, gone or added, and for a record that was never closed.
     """
     record = Record(folder)
     if (files := record.trial.files) is None:

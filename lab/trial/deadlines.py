@@ -1,6 +1,6 @@
 """How long a trial may take for each of its parts: what its policy and profile ask for, as applied, and what a machine needs.
 
-Times of the policy are those after the scale's compression, so a trial at full scale waits for its full windows. What no scale
+Times of the policy are those after the scale's compression, so a trial at real time waits for its whole windows. What no scale
 compresses is a constant: pods start and leave, groups rebalance. A deadline is no bound of anything measured: a trial whose
 end condition holds ends then, and one that reaches a deadline says so.
 """

@@ -85,7 +85,7 @@ def test_a_cluster_of_that_name_that_is_not_ours_is_left_alone(ours):
 
 def ours_scale(ours):
     """The scale the session's cluster was made for."""
-    return next(one for one in map(scales.load, ("quick", "standard", "full")) if str(one) == ours.state.scale)
+    return next(one for one in map(scales.load, ("quick", "standard", "real")) if str(one) == ours.state.scale)
 
 
 def test_a_cluster_in_use_is_not_shared(ours):

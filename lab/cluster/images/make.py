@@ -68,7 +68,7 @@ class Recipe:
 def ensure(wanted: Sequence[str]) -> dict[str, str]:
     """Make those of ``wanted`` (upstream's names), the node's and the pods' images that lack; returns name -> name here.
 
-    Raises :class:``LabFault`` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
+    Raises :class:`LabFault` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
     """
     debian.check()
     docker.check()

@@ -122,7 +122,7 @@ class Kind:
 def up(scale: Scale, name: str = NAME, node_image: str | None = None, kind_command: Path | None = None) -> Kind:
     """Use the kept cluster, or create one, by pytest-kind's options, and return when every API answers.
 
-    Raises :class:``LabFault``, with nothing left behind: no daemon, permission or image, or the name is another cluster's.
+    Raises :class:`LabFault`, with nothing left behind: no daemon, permission or image, or the name is another cluster's.
     """
     docker.check()
     runs.sweep()

@@ -65,7 +65,7 @@ class NotDurable(RuntimeError):
 class Slots:
     """``concurrency`` slots that are busy for the batch's processing time.
 
-    A batch that comes within :data:``lab.inputs.consumer.SLACK_S`` counts from the end of the one before, so a saturated pod
+    A batch that comes within :data:`lab.inputs.consumer.SLACK_S` counts from the end of the one before, so a saturated pod
     processes concurrency / process-ms messages. ``burn_percent`` of the time is spent computing on one core.
     """
 
@@ -161,7 +161,7 @@ class Store:
         """Send ``messages`` to the output topic, each to its partition's number, and wait until they are durable.
 
         ``processed`` is the time at which their processing ended, epoch s. Receipts are written after this: a message that has
-        one was emitted. Raises :class:``NotDurable``.
+        one was emitted. Raises :class:`NotDurable`.
         """
         for message in messages:
             value = emitted.encode(message.value(), message.partition(), message.offset(), processed)

@@ -55,7 +55,7 @@ def flags() -> Flags:
 def kafka_settings(text: str, clusters: str) -> dict[str, str]:
     """The client settings in ``text``. With credentials the clusters must be named, or they could be sent anywhere.
 
-    Raises :class:``InputError``, which shows none of their values, where they can't be used.
+    Raises :class:`InputError`, which shows none of their values, where they can't be used.
     """
     if not text:
         return {}

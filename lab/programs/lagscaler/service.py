@@ -173,7 +173,7 @@ _WHERE = "command line"
 def credentials(cert: str, key: str, client_ca: str) -> grpc.ServerCredentials | None:
     """The server's credentials from PEM texts or files; None, for plaintext, where nothing is given.
 
-    With ``client_ca`` a client must hold a certificate of that authority. Raises :class:``InputError`` naming the flag.
+    With ``client_ca`` a client must hold a certificate of that authority. Raises :class:`InputError` naming the flag.
     """
     given = {"--tls-cert": cert, "--tls-key": key}
     if not any((*given.values(), client_ca)):

@@ -77,7 +77,7 @@ def folded(spark: SparkSession, events: Sequence[Path], said: pd.DataFrame) -> F
 
 def check(events: Folded, said: pd.DataFrame, dead_letters: pd.DataFrame | None = None) -> Reconciliation:
     """Check the receipts ``said`` and ``dead_letters`` against what is left of the events. Pure. Raises like
-    :func:``reconcile``."""
+    :func:`reconcile`."""
     _check_form(said)
     said = said.sort_values(["partition", "first", "last", "pod"], ignore_index=True)
     letters = pd.DataFrame({"partition": [], "offset": []}, dtype="int64")

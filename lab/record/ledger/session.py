@@ -31,7 +31,7 @@ def spark(master: str = "local[*]", heap: str | None = None, log_level: str = "f
     """The process's one session, on ``master``, with the Kafka connector.
 
     ``heap`` is the driver's, by default a part of the free memory; ``long`` is for ledgers of many millions of events;
-    ``log_level`` is log4j's. On a local master it listens on loopback only. Raises :class:``LabFault`` when there is no Java,
+    ``log_level`` is log4j's. On a local master it listens on loopback only. Raises :class:`LabFault` when there is no Java,
     no connector or Spark does not start.
     """
     with _lock:

@@ -102,7 +102,7 @@ def test_upstream_names_become_ours_only_where_images_are_made_here():
     assert catalog.named(upstream) == list(names)
 
 
-@pytest.mark.parametrize("scale", ["quick", "standard", "full"])
+@pytest.mark.parametrize("scale", ["quick", "standard", "real"])
 @pytest.mark.parametrize("made_here", [True, False])
 def test_the_cluster_is_told_the_scale_and_listens_on_loopback(scale, made_here):
     """The controller-manager's flags are those of the binary runtime; every port of the host's is on loopback."""

@@ -65,14 +65,14 @@ def test_a_lock_that_can_not_be_made_is_one_line(tmp_path):
 
 
 def test_what_a_trial_needs_follows_from_its_events():
-    """step-10x at full scale is gigabytes, at quick scale hundreds of megabytes."""
+    """step-10x at real time is gigabytes, at quick scale hundreds of megabytes."""
     traffic = profile.load(paths.PROFILES / "step-10x.yaml")
     sizes = {}
-    for name in ("quick", "full"):
+    for name in ("quick", "real"):
         scale = scales.load(name)
         sizes[name] = sum(resources.needed_bytes(traffic.compressed(scale.time, scale.rate).total))
     assert 200e6 < sizes["quick"] < 500e6
-    assert sizes["full"] > 5e9
+    assert sizes["real"] > 1e9
 
 
 def test_too_little_is_one_line_with_both_numbers(tmp_path, monkeypatch):

@@ -119,7 +119,7 @@ def test_a_window_of_no_whole_minutes_is_refused_with_the_scales_that_fit():
         check(timed(end="17 8 * * *"), others=scales.declared())
     assert str(refused.value) == (
         f"my.yaml: {METADATA}.end: '17 8 * * *' is not allowed; allowed: at scale quick (time / 30) within 10% of a multiple "
-        "of 1800 s after the first start: whole minutes make these 1200 s 1800 s; or --scale standard or close or real or full"
+        "of 1800 s after the first start: whole minutes make these 1200 s 1800 s; or --scale standard or close or real"
     )
 
 

@@ -60,7 +60,7 @@ def test_the_line_names_file_field_value_and_the_scales_that_fit():
         fidelity.check(lag_4500(pollingInterval=15), at("quick"), "my.yaml", scales.declared())
     assert str(refused.value) == (
         "my.yaml: spec.pollingInterval: '15 s' is not allowed; allowed: at scale quick (time / 30) within 10% of a multiple of "
-        "30 s: whole seconds make this one 30 s; or --scale medium or standard or close or real or full"
+        "30 s: whole seconds make this one 30 s; or --scale medium or standard or close or real"
     )
 
 
@@ -122,14 +122,14 @@ def test_a_lag_that_whole_messages_change_is_refused():
         fidelity.check(lagging(50), at("quick"), "my.yaml", scales.declared())
     assert str(refused.value) == (
         f"my.yaml: {METADATA}.lagThreshold: '50 messages' is not allowed; allowed: at scale quick (time / 30) within 10% of a "
-        "multiple of 30 messages: whole messages make this one 60; or --scale medium or standard or close or real or full"
+        "multiple of 30 messages: whole messages make this one 60; or --scale medium or standard or close or real"
     )
 
 
 @pytest.mark.parametrize("scale", scales.declared(), ids=lambda one: one.name)
 @given(threshold=st.integers(1, 10**6))
 def test_a_faithful_lag_stands_for_what_is_written(scale, threshold):
-    """Messages come at ``rate`` times their rate for a ``time``-th of the time; at full nothing is rounded."""
+    """Messages come at ``rate`` times their rate for a ``time``-th of the time; at real time nothing is rounded."""
     (one,) = (one for one in fidelity.lags(lagging(threshold), scale) if one.rounded)
     assert one.applied >= 1
     error = abs(one.applied / scale.rate * scale.time / threshold - 1)

@@ -27,7 +27,7 @@ COMMITTED = sorted(
 def test_every_committed_policy_is_read_and_compressed(file):
     """All of them, at every scale; a compressed policy is still one that is accepted."""
     given = policy.load(file)
-    for name in ("quick", "standard", "full"):
+    for name in ("quick", "standard", "real"):
         compressed = given.compressed(scales.load(name))
         assert compressed.min_replicas <= compressed.start <= compressed.max_replicas
 

@@ -124,8 +124,8 @@ class TestPolicy:
         assert (spec["syncSeconds"], spec["upAt"], spec["downAt"], spec["lagThreshold"]) == (0.5, 1.1, 0.06, 150)
         assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 10
         assert small.spec.behavior.up.policies[1].period_s == 1
-        full: Any = policy.load(FOLDER / "controller-4500.yaml").compressed(scales.load("full"))
-        assert full.lag_threshold == 18_000
+        dense: Any = policy.load(FOLDER / "controller-4500.yaml").compressed(scales.Scale("dense", time=1, rate=4))
+        assert dense.lag_threshold == 18_000
 
     def test_without_a_behavior_it_has_the_apis_defaults(self):
         """4 pods or 100 % per 15 s up; down without a limit but the window of 300 s."""

@@ -69,7 +69,7 @@ def test_a_callers_own_files_come_first(folder):
     steady = "{kind: steady, rate: 7, duration: 60}\n"
     (folder / "profiles" / "plateau.yaml").write_text(steady)
     read = [
-        inputs.read("plateau", "lag", Workload(), 1, scales.load("full"), "binary", library=library)
+        inputs.read("plateau", "lag", Workload(), 1, scales.load("real"), "binary", library=library)
         for library in (Library.of(folder), Library.of(paths.PROJECT))
     ]
     assert [len({step.rate for step in one.profile.steps}) for one in read] == [1, 2]

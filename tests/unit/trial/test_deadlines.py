@@ -12,10 +12,10 @@ from lab.inputs.workload import Workload
 from lab.programs.producer.send import configuration
 from lab.trial.deadlines import END_S, deadlines
 
-QUICK, FULL = scales.load("quick"), scales.load("full")
+QUICK, REAL = scales.load("quick"), scales.load("real")
 
 
-def trial(scale=FULL, policy="lag", profile="step-10x", **workload):
+def trial(scale=REAL, policy="lag", profile="step-10x", **workload):
     """Inputs of a trial."""
     return inputs.read(profile, policy, Workload(**workload), 1, scale, "binary")
 
@@ -29,7 +29,7 @@ def end_s(chosen, **spec):
 
 def test_a_full_window_is_waited_for_and_a_compressed_one_is_compressed():
     """Kubernetes' 300 s of stabilization alone are more than the 120 s that once were the deadline at any scale."""
-    assert deadlines(trial(FULL)).end_s > END_S + 300
+    assert deadlines(trial(REAL)).end_s > END_S + 300
     assert deadlines(trial(QUICK)).end_s < 200
 
 
