@@ -18,8 +18,8 @@ from typing import Any
 import altair as alt
 
 from lab import paths
+from lab.charts import drawing
 from lab.host import machine
-from lab.report import drawing
 
 NUMBERS = paths.PROJECT / "docs" / "growth.json"
 PAGE = paths.PROJECT / "docs" / "growth.md"

@@ -14,6 +14,7 @@ import altair as alt
 import numpy as np
 
 from lab import paths
+from lab.charts import drawing
 from lab.foresee import simulate as run
 from lab.foresee import variants
 from lab.foresee.curve import Curve
@@ -23,7 +24,6 @@ from lab.foresee.situation import Situation
 from lab.inputs import policy
 from lab.inputs.profile import Profile, Step, load
 from lab.inputs.scaledobject import ScaledObject
-from lab.report import drawing
 
 DAY, HOUR = 86_400.0, 3600.0
 RATE = 100.0  # messages/s of a pod

@@ -176,7 +176,7 @@ def _content(one: Judged) -> dict[str, Any]:
 
 
 def _chart(record: Record, known: Calibration, objective_s: float) -> Any:
-    from lab.report import predict as drawn
+    from lab.charts import forecast as drawn
 
     curve = predict(record, known)
     seen = recorded(record)

@@ -116,7 +116,7 @@ def _content(question: Question, found: Sequence[Outcome]) -> dict[str, Any]:
 def _chart(question: Question, found: Sequence[Outcome]) -> Any:
     import pandas as pd
 
-    from lab.report import plane
+    from lab.charts import policies
 
     title = f"{question.scaled.name} on {question.profile_name}: {len(found)} policies, simulated"
-    return plane.plane(pd.DataFrame(_rows(question, found)), title, question.objective_s)
+    return policies.plane(pd.DataFrame(_rows(question, found)), title, question.objective_s)

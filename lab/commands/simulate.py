@@ -186,9 +186,9 @@ def _log(curve: Curve) -> list[str]:
 
 
 def _chart(question: Question, curve: Curve, figures: Mapping[str, Quantity]) -> Any:
-    from lab.report import predict
+    from lab.charts import forecast
 
-    drawn = predict.Forecast(
+    drawn = forecast.Forecast(
         title=f"{question.scaled.name} on {question.profile_name}, simulated",
         subtitle=f"behind by more than {question.objective_s:g} s for {number(figures['late_s'].value)} s; "
         f"{number(figures['flips'].value)} flips; {number(figures['pod_minutes'].value)} pod-minutes",
@@ -197,4 +197,4 @@ def _chart(question: Question, curve: Curve, figures: Mapping[str, Quantity]) ->
         objective_s=question.objective_s,
         predicted=curve,
     )
-    return predict.forecast(drawn)
+    return forecast.forecast(drawn)

@@ -269,7 +269,7 @@ def _pods(options: argparse.Namespace, known: Sequence[Record], measured: Calibr
 
 def save(draw: Callable[[], Any], file: Path) -> None:
     """Write the chart that ``draw`` makes, in the format of the file's suffix."""
-    from lab.report import drawing
+    from lab.charts import drawing
 
     ways: dict[str, Callable[[Any], str | bytes]] = {".png": drawing.png, ".svg": drawing.svg, ".html": drawing.html}
     drawn = ways[file.suffix](draw())

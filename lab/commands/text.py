@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from lab.report import tables
+from lab import number_format
 
 
 def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
@@ -23,7 +23,7 @@ def table(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
 
 def number(value: float | None) -> str:
     """Return a figure for people, or ``no data`` for None."""
-    return "no data" if value is None else tables.number(value)
+    return "no data" if value is None else number_format.number(value)
 
 
 def as_json(content: object) -> str:

@@ -120,18 +120,18 @@ def _figures(one: Outcome) -> dict[str, Any]:
 def _chart(question: Question, found: Sequence[Outcome], advice: Recommendation) -> Any:
     import pandas as pd
 
-    from lab.report import predict
+    from lab.charts import policies
 
     fewest = min(one.flips for one in found)
-    marked = [(one, predict.FRONT) for one in advice.front]
-    marked += [(advice.given, predict.YOURS), (advice.chosen, predict.RECOMMENDED)]
-    points = [(one, predict.TRIED if one.flips == fewest else predict.FLIPPING) for one in found] + marked
+    marked = [(one, policies.FRONT) for one in advice.front]
+    marked += [(advice.given, policies.YOURS), (advice.chosen, policies.RECOMMENDED)]
+    points = [(one, policies.TRIED if one.flips == fewest else policies.FLIPPING) for one in found] + marked
     shown = BEYOND * max(one.late_s for one, _ in marked)
     beyond = sum(one.late_s > shown for one, _ in points)
     frame = pd.DataFrame(
         [{"pod_minutes": one.pod_minutes, "late_s": one.late_s, "kind": kind, "label": _differs(one)} for one, kind in points]
     )
-    return predict.front(
+    return policies.front(
         frame,
         f"{question.scaled.name} on {question.profile_name}: {len(found):,} policies, simulated",
         f"recommended: {_differs(advice.chosen)}{f'; {beyond} later than {shown:,.0f} s are not shown' if beyond else ''}",

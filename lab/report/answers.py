@@ -10,8 +10,9 @@ from typing import Any
 
 from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA, Repeats
 from lab.judge.pairs import Pairs
+from lab.number_format import beside, number
 from lab.report.session import BROKEN, FAILED, NOT_RUN, PASSED, SKIPPED
-from lab.report.tables import MARKS, beside, claim, number
+from lab.report.tables import MARKS, claim
 from lab.report.tables import kind as kind_of
 
 NOT_BEGUN = "it was not begun"

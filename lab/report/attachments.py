@@ -15,17 +15,17 @@ from allure_commons.reporter import AllureReporter
 from allure_commons.types import AttachmentType
 from allure_commons.utils import uuid4
 
+from lab.charts.comparison import comparison_chart
+from lab.charts.curves import by_trial, compared_runs, duets, timeline_of
+from lab.charts.drawing import svg
+from lab.charts.thumbnail import thumbnail
+from lab.charts.timeline import timeline
 from lab.errors import NoData
 from lab.judge.claim import Verdict
 from lab.record.store import Record
 from lab.report import attempts
-from lab.report.compare import comparison_chart, comparison_table
-from lab.report.curves import by_trial, compared_runs, duets, timeline_of
-from lab.report.drawing import svg
-from lab.report.glance import glance
 from lab.report.session import Case
-from lab.report.tables import verdict_table
-from lab.report.timeline import timeline
+from lab.report.tables import comparison_table, verdict_table
 from lab.report.validity import gate_table
 
 Chart = Callable[[], Any]
@@ -83,7 +83,7 @@ def attach(
 def picture(records: Mapping[str, Record]) -> tuple[str, str]:
     """(SVG, its text) of the test's small chart; both are empty where a record has no curve to draw."""
     try:
-        return glance(by_trial(records))
+        return thumbnail(by_trial(records))
     except (NoData, ValueError):
         return "", ""
 

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.number_format import number
 from lab.record import store
 from lab.record import trial as trials
 from lab.record.trial import Trial
-from lab.report.tables import Table, number
+from lab.report.tables import Table
 
 PARTS = ("before", "preparing", "settling", "driving", "draining", "closing", "ledger")
 HEAD = ("run", *PARTS, "in all")

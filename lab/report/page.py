@@ -77,7 +77,7 @@ def timelines(specs: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str] 
     ``titles`` has the words for each name that is a test's, whose trials are side by side. The others are names of records. The
     specs are compressed: their numbers are most of the page.
     """
-    from lab.report.drawing import scripts
+    from lab.charts.drawing import scripts
 
     titles = titles or {}
     packed = {name: _packed(spec) for name, spec in specs.items()}

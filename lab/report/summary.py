@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from lab.judge.claim import BREACHED, HELD, INVALID, KINDS, NO_DATA
 from lab.judge.gates import VALID
+from lab.number_format import beside, number
 from lab.report.answers import (
     Entry,
     Experiment,
@@ -36,7 +37,7 @@ from lab.report.answers import (
 )
 from lab.report.extent import Extent
 from lab.report.session import BROKEN, FAILED, NOT_RUN
-from lab.report.tables import Cell, Table, beside, claim, interval_of, number, source, verdict_cell
+from lab.report.tables import Cell, Table, claim, interval_of, source, verdict_cell
 from lab.report.tables import kind as kind_of
 
 CLAIMS = ("experiment", "kind", "claim", "quantity", "target", "source", "measured", "runs", "verdict", "records")

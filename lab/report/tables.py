@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from html import escape
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA, Repeats
 from lab.judge.pairs import Pairs
+from lab.number_format import beside, number
 
 if TYPE_CHECKING:
     import jinja2
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 HEAD = ("verdict", "kind", "claim", "quantity", "measured", "wanted", "unit", "source", "experiment")
 MARKS = {HELD: "✔", BREACHED: "✘", NO_DATA: "?", INVALID: "!"}
 NOT_STATED = "not stated"
+RATIO = "second / first"
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,30 @@ def _templates() -> jinja2.Environment:
     return made
 
 
+def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> Table:
+    """The measures of several trials as one table: a row a measure, a column a trial.
+
+    ``rows`` is {measure: {trial: value}}, in the order shown; a value that is missing or None is ``n/a``. Exactly two trials
+    get the ratio of the second to the first. ``ValueError`` if there is nothing to compare.
+    """
+    trials = list(dict.fromkeys(trial for values in rows.values() for trial in values))
+    if not trials:
+        raise ValueError("comparison: there is no measure of any trial to compare")
+    body = []
+    for measure, values in rows.items():
+        found = [values.get(trial) for trial in trials]
+        ratio = [number(_ratio(*found))] if len(trials) == 2 else []
+        body.append([measure, *map(number, found), *ratio])
+    head = ["measure", *trials, *([RATIO] if len(trials) == 2 else [])]
+    return Table(head, body, frozenset(range(1, len(head))))
+
+
+def _ratio(first: float | None, second: float | None) -> float | None:
+    if first is None or second is None or not (math.isfinite(first) and math.isfinite(second)) or first <= 0:
+        return None
+    return second / first
+
+
 def verdict_table(verdicts: Iterable[Mapping[str, Any]]) -> Table:
     """The verdicts as a table.
 
@@ -151,29 +177,6 @@ def kind(verdict: Mapping[str, Any]) -> str:
 def source(verdict: Mapping[str, Any]) -> str:
     """Where the bound of a verdict is from: an objective of a text, an SLO, a pilot; or that no one says so."""
     return str(verdict.get("source") or NOT_STATED)
-
-
-def number(value: float | None) -> str:
-    """A measure for people: thousands grouped, three significant digits below a hundred; ``n/a`` where there is none."""
-    if value is None or math.isnan(value):
-        return "n/a"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value == int(value) or abs(value) >= 1000:
-        text = f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3g}"
-    elif abs(value) >= 0.001:
-        text = f"{value:.{max(1, 2 - math.floor(math.log10(abs(value))))}f}".rstrip("0").rstrip(".")
-    else:
-        text = f"{value:.3g}"
-    return text
-
-
-def beside(value: float | None, bound: float, text: Callable[[float], str] = number) -> str:
-    """``value`` as ``text`` has it, with as many further digits as it takes to differ from a ``bound`` that it is not."""
-    if value is None or value == bound or text(value) != text(bound):
-        return number(None) if value is None else text(value)
-    longer = (f"{value:,.{digits}g}" for digits in range(4, 18) if f"{value:.{digits}g}" != f"{bound:.{digits}g}")
-    return next(longer, text(value))
 
 
 def code(text: object) -> Markup:

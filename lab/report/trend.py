@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from lab.number_format import number
 from lab.report.answers import Row, called, natural, title
-from lab.report.tables import Table, kind, number
+from lab.report.tables import Table, kind
 
 LOWER = ("<", "<=")
 NUMBER = re.compile(r"[0-9]+")

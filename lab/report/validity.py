@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from lab.judge import gates
 from lab.judge.claim import NO_DATA, Verdict
-from lab.report.tables import Cell, Table, number
+from lab.number_format import number
+from lab.report.tables import Cell, Table
 
 Gates = Sequence[Verdict]  # of one trial
 

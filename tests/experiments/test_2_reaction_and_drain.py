@@ -18,6 +18,7 @@ import itertools
 import allure
 import pytest
 
+from lab.charts.breakdown import reaction_breakdown
 from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, median, smallest, spread
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
@@ -28,7 +29,6 @@ from lab.measure.lag import hold
 from lab.measure.reaction import PARTS, POLICY, cold_start, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
-from lab.report.breakdown import reaction_breakdown
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.test_3_rebalance_dip import KIP_848, OTHERS, OURS
 from tests.experiments.workloads import light

@@ -18,6 +18,7 @@ import allure
 import pandas as pd
 import pytest
 
+from lab.charts.dips import dip_bars, dip_traces
 from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, spread, total
 from lab.judge.bounds import DIP, RECOVERY_S, TIME_BEHIND_S
@@ -28,7 +29,6 @@ from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling_cost import ScalingCost, scaling_cost
 from lab.measure.stall import Stalls, stalls
-from lab.report.dips import dip_bars, dip_traces
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import busy, slim
 

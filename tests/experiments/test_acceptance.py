@@ -16,12 +16,12 @@ Refuted by one figure beyond its bound.
 import allure
 import pytest
 
+from lab.charts.breakdown import reaction_breakdown
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
 from lab.judge.runs import first
 from lab.measure.drain import best_drain
 from lab.measure.reaction import reaction
 from lab.measure.scaling import policy_excess
-from lab.report.breakdown import reaction_breakdown
 from lab.trial import own
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("Acceptance")]

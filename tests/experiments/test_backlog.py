@@ -18,6 +18,8 @@ from pathlib import Path
 import allure
 import pytest
 
+from lab.charts.breakdown import reaction_breakdown
+from lab.charts.memory import memory_chart
 from lab.inputs import workload
 from lab.judge.bounds import DRAIN_OVER_BEST, MEMORY_AN_HOUR, REACTION_S
 from lab.measure.drain import best_drain, drain
@@ -25,8 +27,6 @@ from lab.measure.memory import memory_growth
 from lab.measure.punctuality import punctuality
 from lab.measure.reaction import reaction
 from lab.measure.scaling import policy_excess, scale_events
-from lab.report.breakdown import reaction_breakdown
-from lab.report.memory import memory_chart
 
 PODS = Path(__file__).parents[2] / "docs" / "examples" / "backlog-pods.yaml"
 TEXT = "text 1, section 5"

@@ -23,7 +23,7 @@ from tests.records.plugin import ONE_RECORD
 TIMEOUT_S = 1800  # a minute or two on a quiet machine
 # Half of the CPU time of a short session is imports. So sessions are forked from a process that has these, and has no threads.
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["lab.plugin", "lab.measure.overview", "lab.report.evidence", "tests.records.plugin"])
+_FORKS.set_forkserver_preload(["lab.plugin", "lab.measure.overview", "lab.evidence", "tests.records.plugin"])
 _EXAMPLES = paths.PROJECT / "docs" / "examples"
 # The kinds of session there are: what each takes beside its tests, and where these are.
 SESSIONS: dict[str, tuple[Sequence[str], str]] = {

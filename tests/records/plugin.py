@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from lab import evidence
 from lab.measure import overview
 from lab.measure.validity import judge_validity
 from lab.plugin import SESSION
 from lab.record import store
 from lab.record.store import Record
 from lab.record.tables import Tables
-from lab.report import evidence
 from lab.trial.trials import Trials
 from tests.records.today import names_today
 

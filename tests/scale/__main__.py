@@ -21,9 +21,10 @@ from lab.measure import outcome as outcomes
 from lab.measure.outcome import Outcome, Runs
 from lab.measure.similarity import FAITHFUL, NO_DATA, TOLERANCE, UNDECIDED, UNFAITHFUL, Figure, Row, compare, figures
 from lab.measure.validity import judge_validity
+from lab.number_format import number
 from lab.record import store
 from lab.record.store import Record
-from lab.report.tables import Table, number
+from lab.report.tables import Table
 
 log = logging.getLogger("lab")
 

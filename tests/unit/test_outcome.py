@@ -36,9 +36,9 @@ class Empty(Record):
 
 @pytest.fixture
 def judged(evidence, monkeypatch):
-    monkeypatch.setattr("lab.report.evidence.attach", lambda *_: None)
-    monkeypatch.setattr("lab.report.evidence.judge_validity", lambda _: ())
-    monkeypatch.setattr("lab.report.evidence.side_by_side", lambda *_: {"x": {"trial": 1.0}})
+    monkeypatch.setattr("lab.evidence.attach", lambda *_: None)
+    monkeypatch.setattr("lab.evidence.judge_validity", lambda _: ())
+    monkeypatch.setattr("lab.evidence.side_by_side", lambda *_: {"x": {"trial": 1.0}})
     return evidence
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from lab import paths, yamlfile
+from lab.evidence import Evidence
 from lab.foresee.curve import Curve
 from lab.foresee.group import Consumers
 from lab.foresee.simulate import simulate
@@ -15,7 +16,6 @@ from lab.inputs.keys import shares
 from lab.inputs.profile import Profile
 from lab.measure.lag import Moment, moments, simulated_moments
 from lab.record.store import Record
-from lab.report.evidence import Evidence
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.programs.shape import rate_at
 from tests.scenarios.ride_hailing.trials import TRIPS, policy

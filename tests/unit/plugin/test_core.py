@@ -109,7 +109,7 @@ def test_an_extra_brings_its_modules(extra):
         ("report", "lab.report.__main__"),
         ("trial", "lab.commands.cluster"),
         ("trial", "lab.trial.live"),
-        ("trial", "lab.report.evidence"),
+        ("trial", "lab.evidence"),
         ("board", "lab.board.__main__"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from lab.report.timeline import Timeline
+from lab.charts.timeline import Timeline
 
 SCALING = ((28.0, 4, 8), (43.0, 8, 16), (58.0, 16, 24), (430.0, 24, 12), (490.0, 12, 6), (550.0, 6, 4))
 
@@ -83,7 +83,7 @@ def reaction() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    from lab.report import breakdown, drawing, timeline
+    from lab.charts import breakdown, drawing, timeline
 
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,9 @@ import pytest
 from allure_commons import model2, plugin_manager
 from allure_commons.reporter import AllureReporter
 
-from lab.report import attachments, breakdown, drawing, timeline
-from lab.report.curves import by_trial, duets
+from lab.charts import breakdown, drawing, timeline
+from lab.charts.curves import by_trial, duets
+from lab.report import attachments
 from tests.unit.report import demo
 
 

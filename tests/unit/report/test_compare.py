@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.report import compare, drawing
+from lab.charts import comparison, drawing
+from lab.report import tables
 from tests.unit.report.test_tables import Tags
 from tests.unit.report.test_timeline import encodings
 
@@ -49,7 +50,7 @@ def drawn(spec: dict[str, Any], panel: str) -> pd.DataFrame:
 
 def test_two_trials_get_the_ratio_where_it_means_something() -> None:
     """Second over first; none where a value is missing, or the first is 0."""
-    assert compare.comparison_table(ROWS).markdown.splitlines() == [
+    assert tables.comparison_table(ROWS).markdown.splitlines() == [
         "| measure | lag | cpu | second / first |",
         "|---|---:|---:|---:|",
         "| reaction (s) | 4 | 31 | 7.75 |",
@@ -62,7 +63,7 @@ def test_two_trials_get_the_ratio_where_it_means_something() -> None:
 @pytest.mark.parametrize("values", [(math.inf, 1.0), (1.0, math.inf), (math.nan, 1.0), (-2.0, 1.0)])
 def test_no_ratio_is_made_of_what_is_no_number(values: tuple[float, float]) -> None:
     """Neither infinity nor a negative base gives a factor."""
-    table = compare.comparison_table({"x": dict(zip("ab", values, strict=True))}).markdown
+    table = tables.comparison_table({"x": dict(zip("ab", values, strict=True))}).markdown
     assert table.splitlines()[-1].endswith("| n/a |")
 
 
@@ -70,14 +71,14 @@ def test_no_ratio_is_made_of_what_is_no_number(values: tuple[float, float]) -> N
 def test_only_two_trials_have_a_ratio(trials: int) -> None:
     """One trial has nothing to be compared with; of three no pair is the one that is meant."""
     rows = {"x": {str(n): float(n) for n in range(trials)}}
-    assert compare.RATIO not in compare.comparison_table(rows).markdown + compare.comparison_table(rows).html
+    assert tables.RATIO not in tables.comparison_table(rows).markdown + tables.comparison_table(rows).html
 
 
 def test_nothing_to_compare_is_refused() -> None:
     """An empty table would look like trials that agree."""
     for rows in ({}, {"reaction (s)": {}}):
         with pytest.raises(ValueError, match="no measure of any trial"):
-            compare.comparison_table(rows)
+            tables.comparison_table(rows)
 
 
 @given(compared)
@@ -86,11 +87,11 @@ def test_no_label_breaks_a_table(rows: dict[str, dict[str, float | None]]) -> No
     trials = {trial for values in rows.values() for trial in values}
     columns = 1 + len(trials) + (len(trials) == 2)
     seen = Tags()
-    seen.feed(compare.comparison_table(rows).html)
+    seen.feed(tables.comparison_table(rows).html)
     seen.close()
     assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
     assert (seen.tags.count("th"), seen.tags.count("td")) == (columns, columns * len(rows))
-    lines = compare.comparison_table(rows).markdown.split("\n")[:-1]
+    lines = tables.comparison_table(rows).markdown.split("\n")[:-1]
     assert len(lines) == len(rows) + 2
     for line in (lines[0], *lines[2:]):
         assert line.replace("\\\\", "").replace("\\|", "").count("|") == columns + 1
@@ -101,7 +102,7 @@ def test_every_trial_is_drawn_in_every_panel() -> None:
     """The rows in the spec are the rows given; a replica count is kept where it changes and to its own trial's end."""
     given_curves = curves(3)
     given_curves = given_curves[(given_curves["panel"] != "replicas") | (given_curves["t"] <= 40)]
-    spec = compare.comparison_chart(given_curves, "three", "made up").to_dict()
+    spec = comparison.comparison_chart(given_curves, "three", "made up").to_dict()
     assert [view["name"] for view in spec["vconcat"]] == ["lag", "replicas", "throughput"]
     for panel in ("lag", "throughput"):
         wanted = given_curves[given_curves["panel"] == panel][["trial", "t", "value"]].reset_index(drop=True)
@@ -114,7 +115,7 @@ def test_every_trial_is_drawn_in_every_panel() -> None:
 
 def test_a_trial_has_one_colour_and_one_dash_everywhere() -> None:
     """All panels share the scales; six trials have six colours and six dashes, so that print tells them apart."""
-    spec = compare.comparison_chart(curves(6), "six", "made up").to_dict()
+    spec = comparison.comparison_chart(curves(6), "six", "made up").to_dict()
     assert spec["resolve"]["scale"] == {"x": "shared", "color": "shared", "strokeDash": "shared"}
     for channel in ("color", "strokeDash"):
         scales = [found["scale"] for found in encodings(spec, channel)]
@@ -127,7 +128,7 @@ def test_a_trial_has_one_colour_and_one_dash_everywhere() -> None:
 
 def test_panels_share_one_time_axis_with_units() -> None:
     """One explicit time domain, and every axis title has its unit."""
-    spec = compare.comparison_chart(curves(), "two", "made up").to_dict()
+    spec = comparison.comparison_chart(curves(), "two", "made up").to_dict()
     assert {tuple(x["scale"]["domain"]) for x in encodings(spec, "x") if "scale" in x} == {(-10.0, 89.0)}
     titles = {axis["title"] for channel in ("x", "y") for axis in encodings(spec, channel) if axis.get("title")}
     assert titles == {"Lag (messages)", "Desired replicas (pods)", "Consumed (messages/s)", "Time since the spike began (s)"}
@@ -137,7 +138,7 @@ def test_the_picture_names_every_trial() -> None:
     """The legend stands in the static image too, long and awkward labels in full."""
     long = "cooperative-sticky, 48 partitions, lagThreshold 1,500 a replica"
     renamed = curves(3).replace({"trial": {"trial 0": long, "trial 1": "a.b[0] 'quoted'"}})
-    picture = drawing.svg(compare.comparison_chart(renamed, "Which <policy>", "scale quick"))
+    picture = drawing.svg(comparison.comparison_chart(renamed, "Which <policy>", "scale quick"))
     for text in (long, "a.b[0] 'quoted'", "trial 2", "Which &lt;policy&gt;", "scale quick"):
         assert f">{text}<" in picture
 
@@ -147,8 +148,8 @@ def test_a_long_trial_is_thinned_but_keeps_its_peak() -> None:
     data = curves(1, samples=20_000)
     peak = data.index[data["panel"] == "lag"][12_345]
     data.loc[peak, "value"] = 1e6
-    lag = drawn(compare.comparison_chart(data, "long", "").to_dict(), "lag")
-    assert len(lag) <= compare.MOST_POINTS
+    lag = drawn(comparison.comparison_chart(data, "long", "").to_dict(), "lag")
+    assert len(lag) <= comparison.MOST_POINTS
     assert lag["value"].max() == 1e6
 
 
@@ -156,7 +157,7 @@ def test_the_cursor_tells_each_trials_value() -> None:
     """The hidden rule holds every trial's value in force, and none before its first sample."""
     data = curves(2)
     data = data[(data["trial"] == "trial 0") | (data["t"] >= 0)]
-    layers = compare.comparison_chart(data, "two", "").to_dict()
+    layers = comparison.comparison_chart(data, "two", "").to_dict()
     view = layers["vconcat"][0]["layer"][1]
     assert [tip["title"] for tip in view["encoding"]["tooltip"]] == ["time (s)", "trial 0", "trial 1"]
     first = layers["datasets"][view["data"]["name"]][0]
@@ -176,6 +177,6 @@ def test_the_cursor_tells_each_trials_value() -> None:
 def test_what_can_not_be_drawn_is_refused_in_one_line(broken: pd.DataFrame, said: str) -> None:
     """The message names the chart and what is wrong with its table."""
     with pytest.raises(ValueError, match=said) as refused:
-        compare.comparison_chart(broken, "night", "")
+        comparison.comparison_chart(broken, "night", "")
     assert "'night'" in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lab.report.curves import timeline_of
+from lab.charts.curves import timeline_of
 from tests.unit.measure import built
 from tests.unit.report.runtime_records import ZERO, spike
 

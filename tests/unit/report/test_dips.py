@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.report import dips, drawing
+from lab.charts import dips, drawing
 
 DEPTHS = {"range": 0.9, "cooperative-sticky, stock": 0.4, "control: none joins": 0.05}
 

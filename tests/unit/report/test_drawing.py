@@ -3,7 +3,7 @@
 import altair as alt
 import vl_convert
 
-from lab.report import drawing
+from lab.charts import drawing
 
 ROWS = [{"x": number, "y": number % 7} for number in range(20)]
 

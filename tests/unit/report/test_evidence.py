@@ -4,13 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from lab import evidence
 from lab.errors import Breach
+from lab.evidence import Evidence
 from lab.inputs.scale import Scale
 from lab.judge.quantity import Quantity, Undecided
 from lab.judge.runs import Runs
 from lab.measure.lag import peak_lag
-from lab.report import evidence, page
-from lab.report.evidence import Evidence
+from lab.report import page
 from lab.report.session import Session
 from lab.report.summary import Summary
 from lab.report.tables import verdict_table

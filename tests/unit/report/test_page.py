@@ -8,16 +8,16 @@ from urllib.parse import quote, unquote
 
 import pytest
 
+from lab.charts.comparison import comparison_chart
+from lab.charts.curves import compared_runs, timeline_of
+from lab.charts.thumbnail import thumbnail
+from lab.charts.timeline import timeline
 from lab.judge.claim import judge
 from lab.judge.gates import judge_gates
 from lab.judge.pairs import discern, paired
 from lab.judge.quantity import Quantity, repeated
 from lab.report import page
-from lab.report.compare import comparison_chart
-from lab.report.curves import compared_runs, timeline_of
-from lab.report.glance import glance
 from lab.report.session import BROKEN, FAILED, INTERRUPTED, PASSED, Case, Session
-from lab.report.timeline import timeline
 from tests.unit.report import browser
 from tests.unit.report.runtime_records import spike
 
@@ -33,7 +33,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     (folder / "records").mkdir()
     record = spike(folder / "records", "binary")
-    svg, alt = glance({"CPU": [record], "lag": [record]})
+    svg, alt = thumbnail({"CPU": [record], "lag": [record]})
     state = Session(records=[record], expected=["1_signal", "2_duet", "10_last", "11_never"])
     state.repeated(6)
     runs = repeated([Quantity("peak lag", "messages", 100.0 + n) for n in range(6)])

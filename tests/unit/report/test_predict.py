@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lab.charts import drawing, forecast, policies
 from lab.foresee.curve import Curve
 from lab.inputs.profile import Profile, Step
-from lab.report import drawing, predict
 
 PROFILE = Profile((Step(0, 10, "baseline"), Step(60, 100, "spike"), Step(120, 10, "drain")), 180)
 
@@ -19,8 +19,8 @@ def curve(most):
 
 def drawn(recorded=None, objective_s=2.0):
     """The spec and its rows by panel and series."""
-    data = predict.Forecast("lag-4500 on a step", "simulated", PROFILE, 0.0, objective_s, curve(900.0), recorded)
-    spec = predict.forecast(data).to_dict()
+    data = forecast.Forecast("lag-4500 on a step", "simulated", PROFILE, 0.0, objective_s, curve(900.0), recorded)
+    spec = forecast.forecast(data).to_dict()
     found = {}
     for panel in spec["vconcat"]:
         rows = pd.DataFrame([row for layer in panel["layer"] for row in _rows(spec, layer) if "series" in row])
@@ -46,14 +46,14 @@ def test_a_prediction_alone_shows_what_is_asked_for_and_what_is_at_work():
 def test_a_record_is_drawn_beside_its_prediction():
     """In each panel, and the age with no objective where there is none."""
     _, found = drawn(curve(700.0), objective_s=None)
-    assert list(found) == list(predict.PANELS)
+    assert list(found) == list(forecast.PANELS)
     assert all(set(series) == {"predicted", "recorded"} for series in found.values())
     assert found["lag"]["recorded"]["value"].max() == 700
 
 
 def test_the_phases_are_named():
     """Each in the top panel."""
-    picture = drawing.svg(predict.forecast(predict.Forecast("a", "b", PROFILE, 0.0, 2.0, curve(900.0))))
+    picture = drawing.svg(forecast.forecast(forecast.Forecast("a", "b", PROFILE, 0.0, 2.0, curve(900.0))))
     for phase in ("baseline", "spike", "drain"):
         assert f">{phase}</text>" in picture
 
@@ -66,21 +66,21 @@ def points(*rows):
 def test_the_front_is_drawn_with_the_given_and_the_recommended():
     """Each kind in the legend, both marked ones by name."""
     table = points(
-        (10, 5, predict.TRIED),
-        (8, 4, predict.FRONT),
-        (9, 2, predict.FRONT),
-        (10, 5, predict.YOURS),
-        (9, 2, predict.RECOMMENDED),
+        (10, 5, policies.TRIED),
+        (8, 4, policies.FRONT),
+        (9, 2, policies.FRONT),
+        (10, 5, policies.YOURS),
+        (9, 2, policies.RECOMMENDED),
     )
-    picture = drawing.svg(predict.front(table, "policies", "simulated", 2.0))
-    for kind in (predict.TRIED, predict.FRONT):
+    picture = drawing.svg(policies.front(table, "policies", "simulated", 2.0))
+    for kind in (policies.TRIED, policies.FRONT):
         assert f">{kind}</text>" in picture
-    for kind in (predict.YOURS, predict.RECOMMENDED):  # in the legend and beside the point
+    for kind in (policies.YOURS, policies.RECOMMENDED):  # in the legend and beside the point
         assert picture.count(f">{kind}</text>") == 2
-    assert predict.FLIPPING not in picture
+    assert policies.FLIPPING not in picture
 
 
 def test_a_kind_that_is_not_known_is_refused():
     """By name."""
     with pytest.raises(ValueError, match="'mine' is not one of tried"):
-        predict.front(points((1, 1, "mine")), "policies", "simulated", 2.0)
+        policies.front(points((1, 1, "mine")), "policies", "simulated", 2.0)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab import number_format
 from lab.report import tables
 
 VERDICT = {
@@ -140,7 +141,7 @@ def test_an_unknown_verdict_is_refused() -> None:
 )
 def test_numbers_are_for_people(value: float | None, text: str) -> None:
     """Grouped thousands, no needless digits, small numbers kept."""
-    assert tables.number(value) == text
+    assert number_format.number(value) == text
 
 
 @pytest.mark.parametrize(
@@ -157,4 +158,4 @@ def test_numbers_are_for_people(value: float | None, text: str) -> None:
 )
 def test_a_number_is_not_shown_as_the_bound_that_it_is_not(value: float | None, bound: float, text: str) -> None:
     """A breach by less than a digit would read as if it had been held, and the other way round."""
-    assert tables.beside(value, bound) == text
+    assert number_format.beside(value, bound) == text

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.report import breakdown, drawing, timeline
-from lab.report.drawing import WIDTH
+from lab.charts import breakdown, drawing, timeline
+from lab.charts.drawing import WIDTH
 from tests.thoroughness import examples
 from tests.unit.report import browser, demo
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from lab import evidence
 from lab.errors import InvalidTrial
+from lab.evidence import Evidence
 from lab.judge.gates import GATES, judge_gates
 from lab.judge.quantity import Quantity
-from lab.report import evidence
-from lab.report.evidence import Evidence
 from lab.report.session import Session
 from lab.report.summary import Summary
 from lab.report.validity import gate_table

@@ -1,4 +1,4 @@
-"""Trials side by side: a table of their measures, and their curves over one axis of time. Pure: tables in, text or a spec out.
+"""Trials side by side: their curves over one axis of time. Pure: tables in, one Vega-Lite spec out.
 
 In the chart a colour, with a dash of its own for print, is a trial and nothing else. Of a trial that was repeated the line is
 the median of its runs, and a band reaches from the least to the greatest. Below the sides of a duet is their difference.
@@ -6,20 +6,17 @@ the median of its runs, and a band reaches from the least to the greatest. Below
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.report import bands, drawing
-from lab.report.drawing import ASKED, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, records, styled
-from lab.report.tables import Table, number
+from lab.charts import bands, drawing
+from lab.charts.drawing import ASKED, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, records, styled
 
-RATIO = "second / first"
 MOST_TRIALS = 6
 COLOURS = [DELIVERED, ASKED, UP, DOWN, INK, FAULT]
 DASHES = [[1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2, 1, 2]]
@@ -33,30 +30,6 @@ MOST_POINTS, BUCKETS = 1720, 430
 CURSOR_STEPS = 300
 EARLIEST = 0.2  # of the time after the begin: what is drawn of the time before
 LETTER = 6.2
-
-
-def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> Table:
-    """The measures of several trials as one table: a row a measure, a column a trial.
-
-    ``rows`` is {measure: {trial: value}}, in the order shown; a value that is missing or None is ``n/a``. Exactly two trials
-    get the ratio of the second to the first. ``ValueError`` if there is nothing to compare.
-    """
-    trials = list(dict.fromkeys(trial for values in rows.values() for trial in values))
-    if not trials:
-        raise ValueError("comparison: there is no measure of any trial to compare")
-    body = []
-    for measure, values in rows.items():
-        found = [values.get(trial) for trial in trials]
-        ratio = [number(_ratio(*found))] if len(trials) == 2 else []
-        body.append([measure, *map(number, found), *ratio])
-    head = ["measure", *trials, *([RATIO] if len(trials) == 2 else [])]
-    return Table(head, body, frozenset(range(1, len(head))))
-
-
-def _ratio(first: float | None, second: float | None) -> float | None:
-    if first is None or second is None or not (math.isfinite(first) and math.isfinite(second)) or first <= 0:
-        return None
-    return second / first
 
 
 def comparison_chart(

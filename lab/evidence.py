@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
+from lab.charts.curves import by_trial
 from lab.errors import Breach, InvalidTrial, NoData
 from lab.judge import gates
 from lab.judge.aggregate import interval
@@ -21,9 +22,8 @@ from lab.measure.overview import figures, overview
 from lab.measure.validity import judge_validity
 from lab.record.store import Record
 from lab.report.attachments import Chart, attach
-from lab.report.compare import comparison_table
-from lab.report.curves import by_trial
 from lab.report.session import Session
+from lab.report.tables import comparison_table
 
 
 def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, float | None]]:

@@ -12,11 +12,11 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from lab.charts import bands, drawing
+from lab.charts.comparison import COLOURS, DASHES, MOST_TRIALS, reach
+from lab.charts.curves import compared_runs
+from lab.number_format import number
 from lab.record.store import Record
-from lab.report import bands, drawing
-from lab.report.compare import COLOURS, DASHES, MOST_TRIALS, reach
-from lab.report.curves import compared_runs
-from lab.report.tables import number
 
 WIDTH, HEIGHTS = 400, {"lag": 92, "replicas": 60}
 TITLES = {"lag": "Lag (messages)", "replicas": "Desired pods"}
@@ -30,7 +30,7 @@ DARK |= {"#0072B2": "#4FA8DE", "#cccccc": "#3a3f44", "white": "none"}
 STYLE = "<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>"
 
 
-def glance(runs: Mapping[str, list[Record]]) -> tuple[str, str]:
+def thumbnail(runs: Mapping[str, list[Record]]) -> tuple[str, str]:
     """(SVG, its text) of the first trials of ``runs``, as many as can be told apart.
 
     Raises :class:`NoData` where a record has no curve, ``ValueError`` where there is none.

@@ -1,4 +1,4 @@
-"""Predictions drawn: lag, age and replicas over time, beside what was recorded; and what policies cost and how late they are.
+"""Predictions drawn: lag, age and replicas over time, beside what was recorded.
 
 Pure: curves and tables in, one Vega-Lite spec out. Orange is predicted or asked for, blue is recorded or delivered.
 """
@@ -13,10 +13,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from lab.charts import drawing
+from lab.charts.drawing import ASKED, DELIVERED, DOWN, QUIET, WIDTH, Layer, records, styled
 from lab.foresee.curve import Arrivals, Curve, ages
 from lab.inputs.profile import Profile
-from lab.report import drawing
-from lab.report.drawing import ASKED, DELIVERED, DOWN, INK, QUIET, UP, WIDTH, Layer, records, styled
 
 PANELS = {
     "lag": ("Lag (messages)", 190),
@@ -32,15 +32,6 @@ SERIES = {
 }
 SOLID = [1, 0]
 LABEL_ROWS, LINE, LETTER = 3, 13, 6.4
-TRIED, FLIPPING, FRONT = "tried", "tried, flips", "no other is both cheaper and less late"
-YOURS, RECOMMENDED = "as given", "recommended"
-POINTS = {
-    TRIED: ("#b5b5b5", "circle", 22),
-    FLIPPING: ("#d9b3c9", "cross", 22),
-    FRONT: (INK, "circle", 55),
-    YOURS: (DELIVERED, "diamond", 190),
-    RECOMMENDED: (ASKED, "triangle-up", 190),
-}
 
 
 @dataclass(frozen=True)
@@ -145,55 +136,3 @@ def _phases(data: Forecast, x: dict[str, Any], end: float, *, named: bool) -> li
         )
         layers.append(text.encode(x=alt.X("start:Q", **x), y=alt.Y("y:Q", scale=None), text="label:N"))
     return layers
-
-
-def front(points: pd.DataFrame, title: str, subtitle: str, objective_s: float) -> alt.VConcatChart:
-    """Each policy that was tried by its pod-minutes and by how long the group is behind.
-
-    ``points`` [pod_minutes, late_s, kind: one of POINTS, label]. The points of the front are joined: between two of them none
-    was found. ``ValueError`` for another kind.
-    """
-    unknown = sorted(set(points["kind"]) - set(POINTS))
-    if unknown:
-        raise ValueError(f"front {title!r}: {unknown[0]!r} is not one of {', '.join(POINTS)}")
-    known = [kind for kind in POINTS if kind in set(points["kind"])]
-    cost = alt.X(
-        "pod_minutes:Q", title="Pod-minutes", scale=alt.Scale(zero=False, nice=True, padding=14), axis=alt.Axis(tickCount=8)
-    )
-    behind = alt.Y(
-        "late_s:Q",
-        title=f"Behind by more than {objective_s:g} s, for (s)",
-        scale=alt.Scale(zero=False, nice=True, padding=14),
-        axis=alt.Axis(minExtent=52, maxExtent=52),
-    )
-    layers: list[Layer] = []
-    along = points[points["kind"] == FRONT].sort_values("pod_minutes")
-    if len(along) > 1:
-        line = alt.Chart(records(along, pod_minutes=2, late_s=2)).mark_line(interpolate="step-after", color=UP, strokeWidth=1.4)
-        layers.append(line.encode(x=cost, y=behind))
-    scales = {
-        "color": alt.Scale(domain=known, range=[POINTS[kind][0] for kind in known]),
-        "shape": alt.Scale(domain=known, range=[POINTS[kind][1] for kind in known]),
-        "size": alt.Scale(type="ordinal", domain=known, range=[POINTS[kind][2] for kind in known]),
-    }
-    legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="circle", labelLimit=WIDTH // 2)
-    ordered = pd.concat([points[points["kind"] == kind] for kind in known])
-    dots = alt.Chart(records(ordered, pod_minutes=2, late_s=2)).mark_point(filled=True, opacity=0.9)
-    layers.append(
-        dots.encode(
-            x=cost,
-            y=behind,
-            color=alt.Color("kind:N", scale=scales["color"], legend=legend),
-            shape=alt.Shape("kind:N", scale=scales["shape"], legend=legend),
-            size=alt.Size("kind:N", scale=scales["size"], legend=legend),
-            tooltip=["label:N", "pod_minutes:Q", "late_s:Q"],
-        )
-    )
-    marked = points[points["kind"].isin([YOURS, RECOMMENDED])]
-    text = alt.Chart(records(marked, pod_minutes=2, late_s=2)).mark_text(
-        align="left", dx=11, dy=-9, fontSize=12, fontWeight="bold", color=INK
-    )
-    layers.append(text.encode(x=cost, y=behind, text="kind:N"))
-    chart = alt.vconcat(alt.layer(*layers).properties(width=WIDTH, height=360, name="front"))
-    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
-    return styled(chart)

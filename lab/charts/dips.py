@@ -13,9 +13,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from lab.charts.drawing import DOWN, INK, QUIET, UP, WIDTH, Layer, inline, records, styled
 from lab.judge.bounds import DIP
-from lab.report.drawing import DOWN, INK, QUIET, UP, WIDTH, Layer, inline, records, styled
-from lab.report.tables import number
+from lab.number_format import number
 
 KINDS = {"up": "scale-up", "down": "scale-down", "control": "control"}
 COLOURS = {"up": UP, "down": DOWN, "control": QUIET}

@@ -13,8 +13,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.report import drawing
-from lab.report.drawing import INK, QUIET, WIDTH, inline, records
+from lab.charts import drawing
+from lab.charts.drawing import INK, QUIET, WIDTH, inline, records
 
 MOMENTS = 200
 HEIGHT = 150

@@ -15,8 +15,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.report import drawing
-from lab.report.drawing import (
+from lab.charts import drawing
+from lab.charts.drawing import (
     ASKED,
     BETWEEN,
     DELIVERED,

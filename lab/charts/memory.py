@@ -6,9 +6,9 @@ from typing import Any
 
 import altair as alt
 
+from lab.charts.drawing import WIDTH, records, styled, thin
 from lab.errors import NoData
 from lab.record.store import Record
-from lab.report.drawing import WIDTH, records, styled, thin
 
 MOST = 8  # kinds of process that get a line of their own: more colours can't be told apart
 BYTES_PER_GIB = 2**30

@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from lab.charts.timeline import Timeline
 from lab.errors import NoData
 from lab.measure.killed import killed
 from lab.record.store import Record
-from lab.report.timeline import Timeline
 
 DECREE = "decree"
 SHORTEST_S = 1.0  # a shorter bar could not be seen

@@ -8,9 +8,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from lab.charts.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, styled
 from lab.judge.bounds import REACTION_S
 from lab.measure.reaction import POLICY, Reaction
-from lab.report.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, styled
 
 GROUPS = [DELIVERED, FAULT, UP, BETWEEN, DOWN, ASKED, QUIET]
 
