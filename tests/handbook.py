@@ -7,7 +7,8 @@ An entry names its numbers once, in a comment, and shows each where a sentence n
     -->
     no reaction took longer than <!--late:most:.1f-->72.4<!----> s
 
-A number is the session, a part of the test's id, and a part of ``quantity: claim``. Rows that differ in quantity or claim are
+Besides the sessions there are ``growth | PART | COST, SIZE`` (docs/growth.json) and ``scales | SCALE | MEASURE``, whose rows are the
+relative errors against real time on each profile (lab/measure/similarity.yaml). A number is the session, a part of the test's id, and a part of ``quantity: claim``. Rows that differ in quantity or claim are
 not one number. Its fields are ``value``, ``low``, ``high`` (of the interval), ``bound``, ``n``, ``held`` and ``fell`` (runs),
 ``verdict``, and ``least`` and ``most`` of several rows. The format is that of Python; in % a space is added.
 """
@@ -15,14 +16,19 @@ not one number. Its fields are ``value``, ``low``, ``high`` (of the interval), `
 from __future__ import annotations
 
 import csv
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+
+import yaml
 
 from lab import paths
 
 PAGE = paths.PROJECT / "docs" / "handbook.md"
 VERDICTS = paths.PROJECT / "docs" / "evidence" / "verdicts.csv"
+GROWTH = paths.PROJECT / "docs" / "growth.json"
+SIMILARITY = paths.PROJECT / "lab" / "measure" / "similarity.yaml"
 _BLOCK = re.compile(r"<!-- numbers\n(?P<names>.*?)-->", re.DOTALL)
 _NAME = re.compile(r"^([\w-]+) = (.+)$", re.MULTILINE)
 _MARK = re.compile(r"<!--(?P<name>[\w-]+):(?P<field>[a-z]+)(?::(?P<format>[^>]*?))?-->(?P<shown>[^<\n]*)<!---->")
@@ -31,9 +37,18 @@ Row = Mapping[str, str]
 
 
 def verdicts() -> list[Row]:
-    """The rows of the table, in its order."""
+    """The rows of the table, and those of costs by size and of errors of scales in its form."""
     with VERDICTS.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        rows: list[Row] = list(csv.DictReader(file))
+    for part in json.loads(GROWTH.read_text(encoding="utf-8")):
+        for cost in part["costs"]:
+            rows += [_row("growth", part["of"], f"{cost['what']}, {size}", value) for size, value in cost["values"].items()]
+    for error in yaml.safe_load(SIMILARITY.read_text(encoding="utf-8"))["rows"]:
+        if error["relative"] and error["estimate"] is not None:
+            rows.append(
+                _row("scales", error["scale"], error["name"], error["estimate"], n=error["n"], verdict=error["verdict"])
+            )
+    return rows
 
 
 def rows_of(source: str, table: Sequence[Row]) -> list[Row]:
@@ -43,6 +58,7 @@ def rows_of(source: str, table: Sequence[Row]) -> list[Row]:
         raise ValueError(f"{source!r}: three parts are wanted, session | test | quantity or claim")
     session, test, what = parts
     of = [row for row in table if row["session"] == session and test in row["test"]]
+    of = [row for row in of if row["test"] == test] or of
     found = [row for row in of if what in (row["quantity"], row["claim"])] or [row for row in of if what in _sentence(row)]
     if len({(row["test"], _sentence(row)) for row in found}) != 1:
         raise ValueError(f"{source!r} is not one number: {sorted({_sentence(row) for row in found})}")
@@ -80,6 +96,11 @@ def _refilled(text: str, names: Mapping[str, str], table: Sequence[Row]) -> str:
         return mark[0].removesuffix(f"{mark['shown']}<!---->") + f"{new}<!---->"
 
     return _MARK.sub(number, text)
+
+
+def _row(session: str, test: str, quantity: str, value: float, n: int = 1, verdict: str = "") -> Row:
+    texts = {"session": session, "test": test, "quantity": quantity, "claim": quantity, "value": str(value)}
+    return texts | {"n": str(n), "held": "", "verdict": verdict, "low": "", "high": "", "bound": ""}
 
 
 def _runs(row: Row, field: str) -> str:
