@@ -7,10 +7,11 @@ An entry names its numbers once, in a comment, and shows each where a sentence n
     -->
     no reaction took longer than <!--late:most:.1f-->72.4<!----> s
 
-Besides the sessions there are ``growth | PART | COST, SIZE`` (docs/growth.json) and ``scales | SCALE | MEASURE``, whose rows are the
-relative errors against real time on each profile (lab/measure/similarity.yaml). A number is the session, a part of the test's id, and a part of ``quantity: claim``. Rows that differ in quantity or claim are
-not one number. Its fields are ``value``, ``low``, ``high`` (of the interval), ``bound``, ``n``, ``held`` and ``fell`` (runs),
-``verdict``, and ``least`` and ``most`` of several rows. The format is that of Python; in % a space is added.
+A number is the session, a part of the test's id, and a part of ``quantity: claim``. Rows that differ in quantity or claim are
+not one number. Besides sessions there are ``growth | PART | COST, SIZE`` (docs/growth.json) and ``scales | SCALE | MEASURE``,
+whose rows are the relative errors against real time on each profile (lab/measure/similarity.yaml). The fields are ``value``,
+``low``, ``high`` (of the interval), ``bound``, ``n``, ``held`` and ``fell`` (runs), ``verdict``, and ``least`` and ``most`` of
+several rows. The format is that of Python; in % a space is added.
 """
 
 from __future__ import annotations
