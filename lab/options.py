@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,7 +21,16 @@ if TYPE_CHECKING:
 
 EXISTING = "existing"  # the runtime of a cluster that someone already runs
 OWN = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
-PATHS = ("results", "from-records", *OWN)  # options whose value is a path
+PATHS = tuple(f"--{name}" for name in ("results", "from-records", *OWN))  # options whose value is a path
+SITE = {  # where a project's trials run: an option each, which the configuration file may say once as lab_context, ...
+    "context": ("NAME", None, "with --cluster existing: the context of --kubeconfig that the lab may use"),
+    "bootstrap-servers": ("HOST:PORT", None, "with --cluster existing: Kafka, as seen from here"),
+    "pod-bootstrap-servers": ("HOST:PORT", None, "Kafka, as seen from pods (default: the same)"),
+    "kafka-settings": ("FILE", "", "a login to Kafka: librdkafka's settings as JSON, or its file"),
+    "prometheus": ("URL", "", "a Prometheus that scrapes the trial's pods (default: none, no data)"),
+    "pod-image": ("IMAGE", None, "the image of the lab's programs that nodes pull"),
+    "spark-master": ("URL", "local[*]", "Spark master of the ledger (default: local[*])"),
+}
 MOST_SEED = 999_999
 
 
@@ -29,99 +39,136 @@ class Options(Protocol):
 
     cluster: str
     kubeconfig: str | None
-    context: str | None
-    bootstrap_servers: str | None
-    pod_bootstrap_servers: str | None
-    kafka_settings: str
-    prometheus: str
-    pod_image: str | None
+    lab_context: str | None
+    lab_bootstrap_servers: str | None
+    lab_pod_bootstrap_servers: str | None
+    lab_kafka_settings: str
+    lab_prometheus: str
+    lab_pod_image: str | None
+    lab_spark_master: str
     scale: str | None
-    hpa_sync_s: float | None
+    lab_hpa_sync_s: float | None
     results: Path
     repeat: int
-    order_seed: int | None
+    lab_order_seed: int | None
     resume: bool
-    from_records: Path | None
-    recheck: bool
+    from_records: str | None
+    lab_recheck: bool
     scaledobject: Path | None
     traffic_profile: Path | None
     workload: Path | None
 
 
-def declare(add: Any) -> None:
-    """Declare all options by ``add``, which takes what argparse's ``add_argument`` does."""
+def declare(add: Any, add_ini: Any) -> None:
+    """Declare all options by ``add``, which takes what argparse's ``add_argument`` does, and those of SITE by ``add_ini`` too.
+
+    Those that a command line rarely has begin with ``--lab-``.
+    """
     add("--cluster", choices=("binary", "kind", EXISTING), default="binary", help="runtime (default: binary)")
-    add("--context", metavar="NAME", help="with --cluster existing: the context of --kubeconfig that the lab may use")
-    add("--bootstrap-servers", metavar="HOST:PORT", help="with --cluster existing: Kafka, as seen from here")
-    add("--pod-bootstrap-servers", metavar="HOST:PORT", help="Kafka, as seen from pods (default: the same)")
-    add("--kafka-settings", metavar="FILE", default="", help="a login to Kafka: librdkafka's settings as JSON, or its file")
-    add("--prometheus", metavar="URL", default="", help="a Prometheus that scrapes the trial's pods (default: none, no data)")
-    add("--pod-image", metavar="IMAGE", help="the image of the lab's programs that nodes pull")
     text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
     add("--scale", metavar="NAME", help=f"quick, medium, standard, close or real: {text}")
-    text = f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})"
-    add("--hpa-sync-s", type=float, metavar="S", help=text)
     add("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
     add("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
-    add("--order-seed", type=int, metavar="N", help="seed of the order within a block (default: a new one)")
     add("--resume", action="store_true", help="go on in --results: run only what has no finished record there")
-    add("--from-records", type=Path, metavar="DIR", help="judge stored records; starts no cluster")
-    add("--recheck", action="store_true", help="with --from-records: settle each ledger again, and compare")
+    add("--from-records", metavar="DIR", help="judge stored records; starts no cluster")
     for name, what in OWN.items():
         text = f"your own {what}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
         add(f"--{name}", type=Path, metavar="FILE", help=text)
-    add("--spark-master", default="local[*]", help="Spark master of the ledger (default: local[*])")
+    add("--lab-recheck", action="store_true", help="with --from-records: settle each ledger again, and compare")
+    add("--lab-order-seed", type=int, metavar="N", help="seed of the order within a block (default: a new one)")
+    text = f"the HPA's sync period at real time, which a scale divides (default: {scales.HPA_SYNC_S:g})"
+    add("--lab-hpa-sync-s", type=float, metavar="S", help=text)
+    for name, (shown, default, text) in SITE.items():
+        add(f"--lab-{name}", metavar=shown, help=f"{text}; ini: lab_{name.replace('-', '_')}")
+        add_ini(f"lab_{name.replace('-', '_')}", text, default=default)
 
 
-def join_paths() -> None:
-    """Begin again with ``--scaledobject=FILE`` where the command line has ``--scaledobject FILE``.
+def configure(options: Options, ini: Callable[[str], str | None], folder: Path) -> None:
+    """Take what the command line leaves open of SITE from ``ini``, the values of the configuration file in ``folder``."""
+    for name in (f"lab_{option.replace('-', '_')}" for option in SITE):
+        if getattr(options, name) is None:
+            value = ini(name)
+            if name == "lab_kafka_settings" and value and not value.lstrip().startswith("{"):
+                value = str(folder / value)
+            setattr(options, name, value)
 
-    pytest chooses its root folder before it loads any plugin. It then takes a FILE that stands alone for a test, and that
-    file's folder for the root: the configuration of the folder it was started in would not be read.
+
+def collided(error: Exception) -> str | None:
+    """The option that pytest refuses by ``error`` because two plugins declare it; None for another error."""
+    named = re.search(r"--[a-z][a-z-]*", str(error))
+    return named and named[0]
+
+
+def collision(option: str, other: str) -> str:
+    """The one line that refuses the plugin, or the conftest.py, that is called ``other`` and declares ``option`` too."""
+    return f"{option} is an option of elastic-lab and of {other}: one of them must go (-p no:NAME, or the installation)"
+
+
+class Declared(set[str]):
+    """The options that a plugin declares: takes the place of pytest's parser and of its groups."""
+
+    def addoption(self, *names: str, **_: object) -> None:
+        """Note the ``names`` of an option."""
+        self.update(names)
+
+    _addoption = addoption
+
+    def addini(self, *_: object, **__: object) -> None:
+        """Values of the configuration file are no options."""
+
+    def getgroup(self, *_: object, **__: object) -> Declared:
+        """The group is no matter."""
+        return self
+
+
+def check_root(arguments: Sequence[str], folder: Path, root: Path) -> None:
+    """Raises :class:`InputError` where a path among ``arguments`` moved pytest's ``root`` away from ``folder``, where it began.
+
+    pytest chooses its root folder before it loads any plugin. It takes a path that stands alone for a test, and looks beside it
+    for its configuration.
     """
-    program = Path(sys.argv[0])
-    if program.name not in ("pytest", "py.test") and program.parent.name != "pytest":
-        return  # a program that calls pytest.main(): it is not ours to begin again
-    given = sys.orig_argv
-    joined = [given[0]]
-    for word in given[1:]:
-        if joined[-1] in {f"--{name}" for name in PATHS} and not word.startswith("-"):
-            joined[-1] += f"={word}"
-        else:
-            joined.append(word)
-    if joined != given:
-        os.execv(sys.executable, [sys.executable, *joined[1:]])
+    for option, value in pairwise(arguments):
+        path = (folder / value).resolve()
+        if option in PATHS and path.exists() and not (path.is_relative_to(folder) and folder.is_relative_to(root)):
+            allowed = f"{option}={value}, in one word: apart, pytest takes its configuration from the folder of the path"
+            raise InputError("command line", option, value, allowed)
+
+
+def records_folder(value: str) -> Path:
+    """The folder of records that ``--from-records`` names. Raises :class:`InputError` where there is none."""
+    from lab.record import store
+
+    if not store.stored(Path(value)):
+        raise InputError("command line", "--from-records", value, "a folder of records")
+    return Path(value)
 
 
 def check(options: Options) -> None:
     """Raises :class:`InputError` for an option that can't be used, or not beside another."""
     if options.repeat < 1:
         raise InputError("command line", "--repeat", options.repeat, "a whole number from 1")
-    if options.order_seed is not None and not 0 <= options.order_seed <= MOST_SEED:
-        raise InputError("command line", "--order-seed", options.order_seed, f"a whole number from 0 to {MOST_SEED:,}")
+    if options.lab_order_seed is not None and not 0 <= options.lab_order_seed <= MOST_SEED:
+        raise InputError("command line", "--lab-order-seed", options.lab_order_seed, f"a whole number from 0 to {MOST_SEED:,}")
     if options.resume and options.from_records:
         raise InputError("command line", "--resume", True, "without --from-records, which runs nothing")
     if options.from_records:
-        from lab.record import store
-
-        if not store.stored(options.from_records):
-            raise InputError("command line", "--from-records", str(options.from_records), "a folder of records")
-    if options.recheck and not options.from_records:
-        raise InputError("command line", "--recheck", True, "beside --from-records, whose ledgers it settles")
+        records_folder(options.from_records)
+    if options.lab_recheck and not options.from_records:
+        raise InputError("command line", "--lab-recheck", True, "beside --from-records, whose ledgers it settles")
     scale = scales.load(options.scale or scales.QUICK)
     low, high = scales.SYNCS_S
-    if options.hpa_sync_s is not None and not low <= options.hpa_sync_s <= high:
-        raise InputError("command line", "--hpa-sync-s", options.hpa_sync_s, f"{low:g} to {high:g} s")
+    if options.lab_hpa_sync_s is not None and not low <= options.lab_hpa_sync_s <= high:
+        raise InputError("command line", "--lab-hpa-sync-s", options.lab_hpa_sync_s, f"{low:g} to {high:g} s")
     if options.cluster == EXISTING and not options.from_records:
-        for name in ("kubeconfig", "context", "bootstrap_servers"):
+        for name in ("kubeconfig", "lab_context", "lab_bootstrap_servers"):
             if not getattr(options, name):
                 allowed = "given beside --cluster existing, so that no cluster is used by mistake (docs/existing-cluster.md)"
                 raise InputError("command line", f"--{name.replace('_', '-')}", None, allowed)
         if scale.time != 1:
             allowed = f"one whose times are real, as {scales.REAL}: nobody else's control plane is compressed"
             raise InputError("command line", "--scale", scale.name, allowed)
-        if options.hpa_sync_s is not None:
-            raise InputError("command line", "--hpa-sync-s", options.hpa_sync_s, "none: it is that cluster's own")
+        if options.lab_hpa_sync_s is not None:
+            raise InputError("command line", "--lab-hpa-sync-s", options.lab_hpa_sync_s, "none: it is that cluster's own")
         access(options)
 
 
@@ -135,17 +182,20 @@ def access(options: Options) -> Access | None:
     from lab.cluster.existing import Access
     from lab.kafka import forms, login
 
-    settings = forms.inline(login.client_settings(options.kafka_settings))
-    forms.keda(settings), forms.spark(settings)  # refused here, and not in the middle of a trial
-    servers = options.bootstrap_servers or ""
+    try:
+        settings = forms.inline(login.client_settings(options.lab_kafka_settings))
+        forms.keda(settings), forms.spark(settings)  # refused here, and not in the middle of a trial
+    except InputError as error:
+        raise InputError(error.where, f"--lab-{login.FIELD.removeprefix('--')}", error.value, error.allowed) from None
+    servers = options.lab_bootstrap_servers or ""
     return Access(
         kubeconfig=Path(options.kubeconfig or ""),
-        context=options.context or "",
+        context=options.lab_context or "",
         bootstrap=servers,
-        pod_bootstrap=options.pod_bootstrap_servers or servers,
+        pod_bootstrap=options.lab_pod_bootstrap_servers or servers,
         kafka_settings=settings,
-        prometheus=options.prometheus.rstrip("/"),
-        image=options.pod_image,
+        prometheus=options.lab_prometheus.rstrip("/"),
+        image=options.lab_pod_image,
     )
 
 
@@ -168,9 +218,9 @@ def own(options: Options) -> Own:
 
 
 def chosen_scale(options: Options) -> Scale:
-    """The scale that ``--scale`` names, or the one for the files that a user brought, with the sync of ``--hpa-sync-s``."""
+    """The scale that ``--scale`` names, or the one for the files that a user brought, with the sync of ``--lab-hpa-sync-s``."""
     scale = scales.load(options.scale) if options.scale else own(options).scale()
-    return replace(scale, sync_s=options.hpa_sync_s) if options.hpa_sync_s else scale
+    return replace(scale, sync_s=options.lab_hpa_sync_s) if options.lab_hpa_sync_s else scale
 
 
 def own_inputs(options: Options, root: Path) -> Inputs:

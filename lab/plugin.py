@@ -6,9 +6,11 @@ need.
 
 from __future__ import annotations
 
+import argparse
 import secrets
 import signal
 import threading
+import traceback
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +36,7 @@ MARKERS = (
     "backlog: more than 20 million events at real time; more than two hours",
     "real_time: what only uncompressed settings decide, for --scale=real; most take an hour",
     "kind: needs a Docker daemon and --cluster kind",
+    "live: runs on a live cluster, in a session of its own; each of these is, and tox leaves them out",
 )
 JUDGING = ("spike", "stretch", "scenario", "scale", "backlog", "real_time", "kind")
 LIVE = JUDGING[:-1]  # a session of these leaves Allure results beside its records; "kind" stands beside one of them
@@ -43,10 +46,40 @@ ORDER = pytest.StashKey[int]()
 WRITTEN = pytest.StashKey[Path]()  # the session's page
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Options of an experiment session; ``--keep-cluster`` is pytest-kind's and means the same here."""
-    options.join_paths()
-    options.declare(parser.getgroup("elastic lab").addoption)
+    try:
+        options.declare(parser.getgroup("elastic lab").addoption, parser.addini)
+    except (ValueError, argparse.ArgumentError) as error:
+        if (option := options.collided(error)) is None:
+            raise
+        raise pytest.UsageError(options.collision(option, _declarer(option, pluginmanager))) from None
+
+
+def _declarer(option: str, pluginmanager: pytest.PytestPluginManager) -> str:
+    """The name of the plugin that declares ``option`` beside this one."""
+    for hook in pluginmanager.hook.pytest_addoption.get_hookimpls():
+        if hook.function is not pytest_addoption:
+            declared = options.Declared()
+            given: dict[str, object] = {"parser": declared, "pluginmanager": pluginmanager}
+            hook.function(*(given[name] for name in hook.argnames))
+            if option in declared:
+                return hook.plugin_name
+    return "another plugin"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests() -> Generator[None, object, object]:
+    """Refuse a conftest.py that declares an option of the lab's, by one line that names both."""
+    try:
+        return (yield)
+    except (ValueError, argparse.ArgumentError) as error:
+        places = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+        declaring = [code.co_filename for code in places if code.co_name == "pytest_addoption"]
+        option = options.collided(error)
+        if option is None or not declaring:
+            raise
+        raise pytest.UsageError(options.collision(option, declaring[-1])) from None
 
 
 class Ending:
@@ -63,9 +96,10 @@ class Ending:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's state, register the markers, and leave Allure results beside the records of every experiment."""
+    options.configure(config.option, config.getini, config.inipath.parent if config.inipath else config.rootpath)
     config.stash[SESSION] = state = Session()
     config.pluginmanager.register(Ending(state))
-    given = config.getoption("--order-seed")
+    given = config.getoption("--lab-order-seed")
     config.stash[ORDER] = 1 + secrets.randbelow(options.MOST_SEED) if given is None else given
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
@@ -109,7 +143,9 @@ def refusing() -> Iterator[None]:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Refuse options and files that can't be used, before anything starts."""
     given = session.config.option
+    began = session.config.invocation_params
     with refusing():
+        options.check_root([str(word) for word in began.args], began.dir, session.config.rootpath)
         options.check(given)
         if options.own(given):
             options.own_inputs(given, session.config.rootpath)
@@ -120,18 +156,20 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     from lab.trial.own import told
 
     given = config.option
-    blocks = [f"{given.repeat} blocks, in an order by seed {order_seed(config)} (--order-seed)"] if given.repeat > 1 else []
+    blocks = [f"{given.repeat} blocks, in an order by seed {order_seed(config)} (--lab-order-seed)"] if given.repeat > 1 else []
     return [*(told(options.own_inputs(given, config.rootpath)) if options.own(given) else []), *blocks]
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With a file of the user's only the acceptance runs, without one all but it; it is what asks for ``brought``.
 
-    Tests that judge are labelled with their id, by which the session's page finds their evidence. They run in the natural order
-    of their experiments, in which reports show them: 1, 2, ... 10.
+    Tests that judge are marked ``live``, and labelled with their id, by which the session's page finds their evidence. They run
+    in the natural order of their experiments, in which reports show them: 1, 2, ... 10.
     """
-    for item in items if config.pluginmanager.hasplugin("allure_pytest") else ():
-        if judges(item):
+    for item in filter(judges, items):
+        item.add_marker("live")
+        if config.pluginmanager.hasplugin("allure_pytest"):
             item.add_marker(pytest.mark.allure_label(item.nodeid, label_type=cases.ID))
     wanted = bool(options.own(config.option))
     other = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is not wanted]

@@ -89,7 +89,7 @@ class Existing:
     def prometheus_url(self) -> str:
         """Prometheus's address. Raises :class:`LabFault` where none is asked: the samples are then no data."""
         if not self.access.prometheus:
-            raise LabFault("no Prometheus was named (--prometheus)")
+            raise LabFault("no Prometheus was named (--lab-prometheus)")
         return self.access.prometheus
 
     @property
@@ -187,7 +187,7 @@ def _nodes(api: client.ApiClient, access: Access) -> None:
         return
     told = [node.status and node.status.node_info for node in client.CoreV1Api(api).list_node(_request_timeout=ANSWER_S).items]
     if not told or any(not one or one.kubelet_version != PROCESS_NODE for one in told):
-        raise LabFault("--pod-image: None is not allowed; allowed: an image of the lab's programs, which nodes can pull")
+        raise LabFault("--lab-pod-image: None is not allowed; allowed: an image of the lab's programs, which nodes can pull")
 
 
 def _warn(api: client.ApiClient) -> None:
@@ -207,7 +207,7 @@ def _kafka(access: Access) -> None:
     except KafkaException as error:
         admin.poll(0)  # the reason comes by error_cb; the exception knows of a timeout only
         reason = _kafka_reason([*errors, error.args[0]])
-        raise LabFault(f"--bootstrap-servers: Kafka does not answer at {access.bootstrap}: {reason}") from None
+        raise LabFault(f"--lab-bootstrap-servers: Kafka does not answer at {access.bootstrap}: {reason}") from None
 
 
 def _kafka_reason(errors: Sequence[KafkaError]) -> str:

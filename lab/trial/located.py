@@ -44,7 +44,9 @@ def located(
         metadata = trigger["metadata"]
         if trigger["type"] == "prometheus":
             if not prometheus:
-                raise InputError("command line", "--prometheus", None, "the address that the policy's prometheus trigger asks")
+                raise InputError(
+                    "command line", "--lab-prometheus", None, "the address that the policy's prometheus trigger asks"
+                )
             metadata["serverAddress"] = prometheus
             metadata["query"] = _NAMESPACE.sub(f'namespace="{namespace}"', metadata["query"])
         elif trigger["type"] == "external":

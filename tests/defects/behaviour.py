@@ -43,7 +43,7 @@ def behaviour(
     known = Behaviour(question, threads, reported, shown, cure, price, seen)
 
     def mark(test: Test) -> Test:
-        marked: Test = pytest.mark.defects(pytest.mark.behaviour(known=known)(test))
+        marked: Test = pytest.mark.live(pytest.mark.defects(pytest.mark.behaviour(known=known)(test)))
         return marked
 
     return mark

@@ -189,7 +189,7 @@ def test_a_login_that_is_refused_is_one_line_before_anything_is_created(access, 
     with ThreadPoolExecutor(len(REFUSED)) as pool:
         lines = dict(zip(REFUSED, pool.map(refusal, REFUSED), strict=True))
     for case, (listener, _, reason) in REFUSED.items():
-        assert lines[case].startswith(f"--bootstrap-servers: Kafka does not answer at {right[listener].bootstrap}: ")
+        assert lines[case].startswith(f"--lab-bootstrap-servers: Kafka does not answer at {right[listener].bootstrap}: ")
         assert reason in lines[case]
         assert not any(text in lines[case] for text in ("\n", "wrong", secured.PASSWORD))
     assert standing(to(access, right["mutual"])) == before
@@ -199,8 +199,8 @@ def test_a_login_that_is_refused_is_one_line_before_anything_is_created(access, 
     ("change", "said"),
     [
         ({"context": "production"}, "context 'production': "),
-        ({"bootstrap": "127.0.0.1:9"}, "--bootstrap-servers: Kafka does not answer at 127.0.0.1:9: "),
-        ({"kafka_settings": {}}, "--bootstrap-servers: Kafka does not answer at "),
+        ({"bootstrap": "127.0.0.1:9"}, "--lab-bootstrap-servers: Kafka does not answer at 127.0.0.1:9: "),
+        ({"kafka_settings": {}}, "--lab-bootstrap-servers: Kafka does not answer at "),
         ({"prometheus": "http://127.0.0.1:9"}, "Prometheus's /-/ready at http://127.0.0.1:9: not within 10 s"),
     ],
 )

@@ -43,7 +43,7 @@ SESSIONS: dict[str, tuple[Sequence[str], str]] = {
     "scenarios at real time": (["--scale=real"], "tests/scenarios"),
     "experiments at close": (["--scale=close"], "tests/experiments"),
     "experiments at real time": (["--scale=real"], "tests/experiments"),
-    "experiments at real time, an HPA sync of 5 s": (["--scale=real", "--hpa-sync-s=5"], "tests/experiments"),
+    "experiments at real time, an HPA sync of 5 s": (["--scale=real", "--lab-hpa-sync-s=5"], "tests/experiments"),
 }
 
 
@@ -53,7 +53,7 @@ def kind(tests: Sequence[str], scale: str, runtime: str = "binary") -> str | Non
     for name, (options, path) in SESSIONS.items():
         given = dict(option.split("=", 1) for option in options)
         own = scales.load(given.get("--scale", scales.QUICK))
-        own = replace(own, sync_s=float(given.get("--hpa-sync-s", own.sync_s)))
+        own = replace(own, sync_s=float(given.get("--lab-hpa-sync-s", own.sync_s)))
         same = str(own) == scale and given.get("--cluster", "binary") == runtime
         if same and all(test.startswith(path) for test in tests):
             found.append(name)

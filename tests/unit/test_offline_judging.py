@@ -61,11 +61,11 @@ def test_no_component_was_started(judged):
             3,
             "no cluster: no docker command on PATH: install Docker, or use --cluster binary, which needs none",
         ),
-        ("--hpa-sync-s=0.5", 2, "command line: --hpa-sync-s: 0.5 is not allowed; allowed: 1 to 60 s"),
+        ("--lab-hpa-sync-s=0.5", 2, "command line: --lab-hpa-sync-s: 0.5 is not allowed; allowed: 1 to 60 s"),
         ("--scale=huge", 2, "scale: 'huge' is not allowed; allowed: one of quick, medium, standard, close, real"),
         ("--from-records=nowhere", 2, "--from-records: 'nowhere' is not allowed; allowed: a folder of records"),
         ("--repeat=0", 2, "--repeat: 0 is not allowed; allowed: a whole number from 1"),
-        ("--order-seed=-1", 2, "--order-seed: -1 is not allowed; allowed: a whole number from 0 to 999,999"),
+        ("--lab-order-seed=-1", 2, "--lab-order-seed: -1 is not allowed; allowed: a whole number from 0 to 999,999"),
     ],
 )
 def test_an_option_that_can_not_work_is_one_clear_line(option, code, line, tmp_path):

@@ -10,20 +10,21 @@ import pytest
 from lab import options
 from lab.errors import InputError
 
-EXISTING = ["--cluster=existing", "--scale=real", "--context=stage", "--bootstrap-servers=kafka:9092"]
+EXISTING = ["--cluster=existing", "--scale=real", "--lab-context=stage", "--lab-bootstrap-servers=kafka:9092"]
 
 
-def parse(*words: str, kubeconfig: str | None = "kube.yaml") -> options.Options:
-    """The options as pytest would have them; ``--kubeconfig`` is pytest-kind's."""
-    parser = argparse.ArgumentParser()
-    options.declare(parser.add_argument)
+def parse(*words: str, kubeconfig: str | None = "kube.yaml", **ini: str) -> options.Options:
+    """The options as pytest would have them with ``ini`` in its file; ``--kubeconfig`` is pytest-kind's."""
+    parser, values = argparse.ArgumentParser(), dict[str, str | None]()
+    options.declare(parser.add_argument, lambda name, help, default: values.update({name: default}))
     given: options.Options = parser.parse_args(words, argparse.Namespace(kubeconfig=kubeconfig))
+    options.configure(given, (values | ini).__getitem__, Path("/ours"))
     return given
 
 
 def test_what_is_given_beside_an_existing_cluster_is_enough() -> None:
     """Pods see the same Kafka unless they are told another; no Prometheus is no fault."""
-    given = parse(*EXISTING, "--prometheus=http://prometheus:9090/")
+    given = parse(*EXISTING, "--lab-prometheus=http://prometheus:9090/")
     options.check(given)
     access = options.access(given)
     assert access is not None
@@ -32,16 +33,40 @@ def test_what_is_given_beside_an_existing_cluster_is_enough() -> None:
     assert options.access(parse()) is None
 
 
+def test_a_project_says_once_where_its_cluster_is() -> None:
+    """The command line goes before the configuration file; a file that this names is beside it."""
+    site = {"lab_context": "test", "lab_bootstrap_servers": "kafka:1", "lab_kafka_settings": "login.json"}
+    given = parse(*EXISTING[:3], **site)
+    assert (given.lab_context, given.lab_bootstrap_servers, given.lab_spark_master) == ("stage", "kafka:1", "local[*]")
+    assert given.lab_kafka_settings == "/ours/login.json"
+    assert parse(lab_kafka_settings='{"a": "b"}').lab_kafka_settings == '{"a": "b"}'
+
+
+def test_a_path_that_moves_the_root_is_refused(tmp_path: Path) -> None:
+    """pytest takes one that stands alone for a test; below its own folder it moves nothing, nor joined."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs.yaml"
+    (ours / "sub").mkdir(parents=True)
+    theirs.touch()
+    options.check_root(["-m", "spike", f"--scaledobject={theirs}", "--results", "sub", "--workload", "none.yaml"], ours, ours)
+    for words, root in ((["--scaledobject", str(theirs)], tmp_path), (["--results", "sub"], ours / "sub")):
+        with pytest.raises(InputError, match=f"allowed: {words[0]}={words[1]}, in one word"):
+            options.check_root(words, ours, root)
+
+
 @pytest.mark.parametrize(
     ("words", "kubeconfig", "said"),
     [
         (EXISTING, None, "--kubeconfig: None is not allowed; allowed: given beside --cluster existing"),
-        (EXISTING[:2] + EXISTING[3:], "k", "--context: None is not allowed"),
-        (EXISTING[:3], "k", "--bootstrap-servers: None is not allowed"),
+        (EXISTING[:2] + EXISTING[3:], "k", "--lab-context: None is not allowed"),
+        (EXISTING[:3], "k", "--lab-bootstrap-servers: None is not allowed"),
         ([EXISTING[0], *EXISTING[2:]], "k", "--scale: 'quick' is not allowed; allowed: one whose times are real, as real"),
-        ([*EXISTING, "--kafka-settings=s3cret"], "k", "--kafka-settings: '(not shown)' is not allowed; allowed: a JSON object"),
+        (
+            [*EXISTING, "--lab-kafka-settings=s3cret"],
+            "k",
+            "--lab-kafka-settings: '(not shown)' is not allowed; allowed: a JSON object",
+        ),
         (["--repeat=0"], None, "--repeat: 0 is not allowed"),
-        (["--recheck"], None, "--recheck: True is not allowed"),
+        (["--lab-recheck"], None, "--lab-recheck: True is not allowed"),
         (["--resume", "--from-records=x"], None, "--resume: True is not allowed"),
     ],
 )

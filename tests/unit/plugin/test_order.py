@@ -13,6 +13,7 @@ def item(name: str, *, judging: bool = True) -> SimpleNamespace:
         path=Path(f"tests/{name}.py"),
         fixturenames=[],
         get_closest_marker=lambda mark: judging and mark == "spike",
+        add_marker=lambda mark: None,
     )
 
 

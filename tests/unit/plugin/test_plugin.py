@@ -26,18 +26,18 @@ def folder(tmp_path):
     return project.write(tmp_path / "ours")
 
 
-@pytest.mark.parametrize("form", ["apart", "joined"])
-def test_a_file_outside_of_the_repository_is_brought(folder, tmp_path, form):
-    """However it is written, root, configuration and testpaths are the repository's, and the acceptance is chosen."""
+def test_a_file_outside_of_the_repository_is_brought(folder, tmp_path):
+    """Root, configuration and testpaths are the repository's, and the acceptance is chosen."""
     file = tmp_path / "elsewhere" / "my.yaml"
     file.parent.mkdir()
     file.write_text(ORDERS.read_text())
-    given = ["--scaledobject", file] if form == "apart" else [f"--scaledobject={file}"]
-    ran = project.session(sys.executable, folder, "-m", "spike", "-v", *given)
+    ran = project.session(sys.executable, folder, "-m", "spike", "-v", f"--scaledobject={file}")
     assert ran.code == 0, ran.printed
     assert f"rootdir: {folder}\n" in ran.printed
     assert "testpaths: experiments" in ran.printed
     assert re.findall(r"(test_\w+) PASSED", ran.printed) == ["test_brought"]
+    apart = project.session(sys.executable, folder, "-m", "spike", "--scaledobject", file)
+    assert (apart.code, f"allowed: --scaledobject={file}, in one word" in apart.printed) == (2, True), apart.printed
 
 
 def test_a_repositorys_own_tests_are_left_alone(folder):
@@ -55,12 +55,18 @@ def test_the_markers_are_known_everywhere(folder):
         assert f"@pytest.mark.{marker}" in ran.printed
 
 
-def test_the_plugin_goes_with_others_that_have_such_options(folder):
-    """pytest-profiling has --profile."""
-    (folder / "profiling.py").write_text(
-        "def pytest_addoption(parser):\n    parser.addoption('--profile', action='store_true')\n"
-    )
-    ran = project.session(sys.executable, folder, "-p", "profiling", "--profile", "-k", "their_own_code")
+@pytest.mark.parametrize("other", ["conftest", "profiling"])
+def test_an_option_of_the_labs_name_is_refused(folder, other):
+    """One line names it and who else declares it, a plugin or a conftest.py; any other option of theirs is left alone."""
+    declaring = "def pytest_addoption(parser):\n    parser.addoption('--{}', action='store_true')\n"
+    given = ["-p", other] if other == "profiling" else []
+    file = folder / f"{other}.py"
+    file.write_text(declaring.format("scale"))
+    ran = project.session(sys.executable, folder, *given)
+    (line,) = ran.printed.strip().splitlines()
+    assert line.startswith(f"ERROR: --scale is an option of elastic-lab and of {other if given else file}: ")
+    file.write_text(declaring.format("profile"))
+    ran = project.session(sys.executable, folder, *given, "--profile", "-k", "their_own_code")
     assert ran.code == 0, ran.printed
 
 

@@ -26,7 +26,7 @@ def frame(name: str, rows: Rows) -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def session(spark: Callable[[], SparkSession]) -> SparkSession:
-    """The session of ``--spark-master``, started."""
+    """The session of ``--lab-spark-master``, started."""
     return spark()
 
 
