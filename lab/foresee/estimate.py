@@ -1,6 +1,6 @@
 """What a trial needs, before it runs: events, disk, memory, cores, time, and the peak of its backlog as simulated. Pure.
 
-The constants are measured on one machine (docs/decisions/46): enough to tell a trial that fits from one that does not.
+The constants are measured on one machine (docs/decisions/22): enough to tell a trial that fits from one that does not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lab.inputs.scaledobject import ScaledObject
 START_S = 2.0  # from a decision until a pod on binary has joined, beside the start that the workload declares
 SETTLE_S, CLOSE_S = 30.0, 60.0  # the baseline settles; a record is closed but for its ledger
 LEDGER_RATE = 80_000.0  # events/s that Spark settles on two cores
-# CPU of a message, s: in the producer (docs/decisions/41), and in the broker, which takes it or gives it (an estimate of
+# CPU of a message, s: in the producer (docs/decisions/21), and in the broker, which takes it or gives it (an estimate of
 # large fetches: 0.4 cores at 97,000 messages/s in and 74,000 out).
 PRODUCED, BROKERED = 5.4e-6, 2.3e-6
 BASE_CORES = 0.5  # Kubernetes, KEDA, Prometheus and the recorder

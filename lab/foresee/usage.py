@@ -14,10 +14,10 @@ from lab.inputs.workload import Workload
 from lab.model import hpa
 
 MIB = 2**20
-# CPU of a message in the consumer, s, and of a consumer at work, cores, whatever its rate (docs/decisions/41 and 46).
+# CPU of a message in the consumer, s, and of a consumer at work, cores, whatever its rate (docs/decisions/21 and 22).
 CONSUMED, AT_WORK = 3.2e-6, 0.018
 POD_MEMORY = 60 * MIB  # resident at most: with a deep backlog, whose messages it fetches ahead
-HELD = 31 * MIB  # resident where it keeps up, idle or at work (docs/decisions/64)
+HELD = 31 * MIB  # resident where it keeps up, idle or at work (docs/decisions/14)
 LIMIT_M = 1000.0  # millicores: a pod computes on one thread, and its limit is one core
 LONG_AGO = -3600.0  # when the pods started that are there at 0 s: no period of a controller is as long
 

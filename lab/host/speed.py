@@ -1,4 +1,4 @@
-"""How fast this machine is at this moment. Two virtual machines of one name may differ (docs/decisions/70).
+"""How fast this machine is at this moment. Two virtual machines of one name may differ (docs/decisions/02).
 
 As a program it is the work of one core: it gets the moment at which the first round begins, and prints the count of each round.
 """

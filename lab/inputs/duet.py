@@ -26,7 +26,7 @@ ONE = ("profile_name", "profile", "seed", "partitions", "scale", "runtime", "unt
 ONE_OF_WORKLOAD = ("entities", "topics")
 RATES = (1.0, 0.5, 0.25, 0.125)  # of the traffic and of each pod
 
-# What two sides cost, in cores: CPU by process in duets at quick scale on two cores of an AMD EPYC (docs/decisions/43). Starts
+# What two sides cost, in cores: CPU by process in duets at quick scale on two cores of an AMD EPYC (docs/decisions/23). Starts
 # of pods are left out: they pass, and A/A duets show them. Other scales were not measured; there Kubernetes syncs less often.
 BASE = 0.35  # Kubernetes, KEDA, Prometheus, recorder and both exporters; a trial by itself has 0.2
 PRODUCING, PRODUCED = 0.1, 5.4e-6  # a producer at work at least; s of CPU for a message (docs/options.md)

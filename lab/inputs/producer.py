@@ -18,7 +18,7 @@ from lab.inputs.settings import setting
 from lab.kafka.event import PAYLOAD
 from lab.kafka.login import kafka_flags
 
-DELIVERY_S = 300  # librdkafka's own default. With 60 s, events that were only late were given up (docs/decisions/38)
+DELIVERY_S = 300  # librdkafka's own default. With 60 s, events that were only late were given up (docs/decisions/11)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Gates of validity: what a trial must show of itself, and of the machine, before its numbers are evidence.
 
 A trial that fails a gate is invalid. It is neither a pass nor a breach, since what it measured may be the machine's
-(docs/decisions/40-an-invalid-trial-is-no-evidence.md).
+(docs/decisions/12-an-invalid-trial-is-no-evidence.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Gate:
     """The quantity ``name`` of a trial may be at most ``bound``, since ``why``.
 
     A gate that ``decides`` makes a trial invalid. The others are shown. No pilot has set their bounds yet. In the session of
-    2026-11-22 they failed trials whose claims do not depend on them (docs/decisions/40).
+    2026-11-22 they failed trials whose claims do not depend on them (docs/decisions/12).
     """
 
     name: str

@@ -15,7 +15,7 @@ from lab.judge.runs import every
 from lab.record.store import Record
 
 DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
-CONTRACT = "text 1, section 5: processed == produced; docs/decisions/38"
+CONTRACT = "text 1, section 5: processed == produced; docs/decisions/11"
 UNTOLD_ID = "the topic's id is not judged: the record is of before it was kept"
 
 

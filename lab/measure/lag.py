@@ -20,7 +20,7 @@ class Moment(Measure):
     """Rate, lag and replicas ``at`` s after the start in real time.
 
     ``rate`` is over the last second of compressed time, or since the start if that is less. A scale divides times and leaves
-    rates as they are, so it divides the lag of a deficit too. ``real_lag`` is the lag times that factor (docs/decisions/04).
+    rates as they are, so it divides the lag of a deficit too. ``real_lag`` is the lag times that factor (docs/decisions/01).
     """
 
     at = detail(float, "s after the start, in real time")

@@ -21,7 +21,7 @@ BEFORE_S = (
     1.0  # an autoscaler steps every few seconds, so the rate before a rebalance is a mean over less than a decreed step's
 )
 WATCHED_S = 5.0  # after a rebalance: the time that an objective gives a group to recover
-ASLEEP_S = 1.0  # librdkafka's fetchers sleep so long after a rebalance where nothing wakes them (docs/decisions/07)
+ASLEEP_S = 1.0  # librdkafka's fetchers sleep so long after a rebalance where nothing wakes them (docs/decisions/19)
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _foreign_load(record: Record) -> float:
     """The other processes' CPU time over the trial's own; in records of before all tasks' time, less the trial's own.
 
     A trial in which nothing happens takes 5 % of the machine, and a machine at rest takes 1 % for itself. So for an idle trial
-    the time of the others counts over a fifth of the machine's. At the gate's bound they take 2 % of it (docs/decisions/40).
+    the time of the others counts over a fifth of the machine's. At the gate's bound they take 2 % of it (docs/decisions/12).
 
     The kernel counts the time of all tasks at its ticks, which miss tasks that run for less. In a trial at real time that count
     was 4 % below what the trial's own processes took by themselves, so it hid a foreign load of as much.

@@ -1,7 +1,7 @@
 """A sampled value over time: a straight line between samples, the last one held. Pure; times in s on any one clock.
 
 The least value of a continuous curve over a trailing window is itself continuous, in time and in every sample. That is why the
-scaler has no cliffs (docs/decisions/14).
+scaler has no cliffs (docs/decisions/15).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 
 E_p(t) > c exactly when the current stretch of L_p above c has lasted longer than ``sustain``: M counts, level
 by level, the partitions whose stretch has lasted. No level is special, so nothing jumps at one: a change of every sample by at
-most d changes H by at most P * d, and between samples H moves no faster than the lag itself did (docs/decisions/14).
+most d changes H by at most P * d, and between samples H moves no faster than the lag itself did (docs/decisions/15).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A baseline has settled when the HPA's first sync says so, and most profiles begin with whole sync periods of baseline. So
 without a wait each spike at real time would come at one point of the period: some 2 s after a sync, of 15 s
-(docs/decisions/65-the-traffic-begins-at-any-point-of-a-sync.md).
+(docs/decisions/08-when-a-trial-begins.md).
 """
 
 from __future__ import annotations

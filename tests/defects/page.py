@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,37 +15,29 @@ from pathlib import Path
 
 import tests.defects
 from lab.components.build import KEDA, KUBERNETES
-from lab.report.tables import Cell, Table, markdown
+from lab.report.tables import Cell, Table
 from tests import pages
 from tests.defects import behaviour
 from tests.defects.answers import ANSWERS, Answer
 
 COMMAND = "python -m tests.defects.page > docs/known-behaviours.md"
+ENOUGH = 8  # words of an answer that is more than a yes or a no
 PAGE = """# Known behaviours: your question, the experiment, the thread
 
-A program writes this page from the tests' metadata, and a test fails while the page differs from them:
+{command} writes this page from the tests, and a test fails while the two differ.
 
-    {command}
+Each behaviour is shown by a test on the real control plane, KEDA {keda}, Kubernetes {kubernetes} and Kafka: `tox -e defects`. The pods do
+nothing, and lag is made by producing. A KEDA that mends a behaviour turns its test red with the words "cured upstream". The test has
+the whole answer: what users report, what is shown, the cure and its price.
 
-Each is shown by a test of its own on the real control plane, KEDA {keda}, Kubernetes {kubernetes} and Kafka: `tox -e defects`.
-The pods do nothing. Lag is made by producing, and by committing for a group that has no consumers. The HPA syncs twice a
-second, and KEDA polls every second. A KEDA that mends a behaviour turns its test red with the words "cured upstream"
-([why they are tests of their own](decisions/51-a-known-behaviour-is-a-test.md)).
+{found}
+## Experiments answer these, with traffic and working consumers
 
-| question | thread | |
-|---|---|---|
-{rows}
-
-An experiment of the lab answers these, with traffic and working consumers:
-
-| question | thread | answer |
-|---|---|---|
 {others}
-
 """
 NOTE = (
     f"Each is a test of its own at KEDA {KEDA} (tox -e defects), which this session did not run. docs/known-behaviours.md has "
-    "what is shown, the cure and its price."
+    "what is shown and the cure."
 )
 
 
@@ -89,16 +82,13 @@ def table() -> Table:
 
 def page() -> str:
     """The whole page as GitHub's Markdown; its links lead from docs/."""
-    found = entries()
-    rows, others = "\n".join(map(_row, found)), "\n".join(map(_other, ANSWERS))
-    return PAGE.format(command=COMMAND, keda=KEDA, kubernetes=KUBERNETES, rows=rows, others=others) + "\n".join(
-        map(_section, found)
+    return PAGE.format(
+        command=f"`{COMMAND}`",
+        keda=KEDA,
+        kubernetes=KUBERNETES,
+        found="\n".join(map(_section, entries())),
+        others="\n".join(map(_other, ANSWERS)),
     )
-
-
-def _row(entry: Entry) -> str:
-    question = markdown(entry.known.question)
-    return f"| [{question}](#{pages.anchor(entry.known.question)}) | {threads(entry.known.threads)} | {_state(entry)} |"
 
 
 def _state(entry: Entry) -> str:
@@ -107,22 +97,23 @@ def _state(entry: Entry) -> str:
 
 def _other(answer: Answer) -> str:
     name = Path(answer.where).stem.removeprefix("test_")
-    return (
-        f"| {markdown(answer.question)} | {threads(answer.threads)} | {markdown(answer.answer)} ([{name}](../{answer.where})) |"
-    )
+    return f"- **{answer.question}** {answer.answer} [{name}](../{answer.where}), {threads(answer.threads)}"
 
 
 def _section(entry: Entry) -> str:
     known = entry.known
-    shown = "Shown" if known.seen else f"Not seen at {KEDA}"
-    return f"""## {known.question}
-{threads(known.threads)}: `{entry.name}` in [{Path(entry.file).name}](../{entry.file})
+    seen = "" if known.seen else f"Not seen at {KEDA}. "
+    test = f"[{Path(entry.file).stem.removeprefix('test_')}](../{entry.file})"
+    return f"## {known.question}\n{seen}{start(known.shown)} **Cure.** {known.cure} {test}, {threads(known.threads)}\n"
 
-- **Reported.** {known.reported}
-- **{shown}.** {known.shown}
-- **Cure.** {known.cure}
-- **Price.** {known.price}
-"""
+
+def start(answer: str) -> str:
+    """The first sentence of ``answer``, with those after it while it has fewer than ``ENOUGH`` words."""
+    sentences = re.split(r"(?<=[.)]) (?=[A-Z\d])", answer)
+    for number in range(1, len(sentences)):
+        if len(" ".join(sentences[:number]).split()) >= ENOUGH:
+            return " ".join(sentences[:number])
+    return answer
 
 
 if __name__ == "__main__":

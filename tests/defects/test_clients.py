@@ -132,7 +132,7 @@ def share(group: Topic, messages: int) -> list[int]:
     "though nothing is left. By default the cap holds it at 2, the partitions. With latest KEDA reads 2, one for each "
     "partition.",
     cure="A trigger that does not ask for offsets, such as [the rate of arrivals by Prometheus]"
-    "(findings.md#a-trigger-on-arrivals-beside-the-one-on-lag). For a consumer group that has done the same KEDA reads 0.",
+    "(../tests/experiments/test_17_arrivals.py). For a consumer group that has done the same KEDA reads 0.",
     price="Arrivals say nothing of a backlog that is left.",
 )
 def test_keda_7920_a_share_group_has_no_lag(topic, target):

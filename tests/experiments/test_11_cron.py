@@ -5,7 +5,7 @@ spike comes or not. The HPA takes the larger number, so the two never contradict
 
 Method. Profiles ``spike-announced``, ``spike-early``, ``spike-late`` and ``spike-absent`` differ in the spike alone. Policies
 ``lag-4500`` and ``lag-4500-cron`` (24 pods from 07:56 to 08:26 beside it) share each in a duet. A trial puts the profile where
-the window opens at a full minute (docs/decisions/57).
+the window opens at a full minute (docs/decisions/08).
 
 Asserted. The window opens on time. All 24 pods are asked for before the spike, and enough are Ready. Peaks are lower than on
 lag alone; nothing flips. Without a spike the window costs what its file says, within a fifth.

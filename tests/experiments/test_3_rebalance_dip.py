@@ -199,7 +199,7 @@ def test_scaling_costs_less_than_it_clears(spiked, evidence):
         claim(
             discern(later[STOCK], same) > 0,
             "a stock client's group is late for longer, as its fetchers sleep on after each rebalance",
-            source="docs/decisions/07 (direction only)",
+            source="docs/decisions/19 (direction only)",
         )
         claim(
             discern(later["range"], same) > 0,

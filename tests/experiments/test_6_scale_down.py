@@ -54,7 +54,7 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
             integrity(drained).uncommitted == 0,
             "the committed offsets are the ends of the log",
             kind="invariant",
-            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
         )
 
     evidence.conclude(

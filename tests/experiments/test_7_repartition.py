@@ -64,13 +64,13 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
             repartition(short).skipped == 0,
             "with reset earliest new partitions are read from their beginning",
             kind="invariant",
-            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
         )
         claim(
             repartition(default).skipped == 0,
             "with the default refresh new partitions are read late, but whole",
             kind="invariant",
-            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
         )
         claim(
             repartition(short).after > 24,

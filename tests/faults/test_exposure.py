@@ -28,7 +28,7 @@ from tests.wire import CREATE_TOPIC, DESCRIBE_BROKER, REFUSED, Wire, asks_for_lo
 
 pytestmark = pytest.mark.services
 
-# What a listener answers one who has no credentials. docs/decisions/21 says why each may be as it is.
+# What a listener answers one who has no credentials. docs/decisions/05 says why each may be as it is.
 SHUT = "shut: TLS asks for a client certificate"
 KNOWN = "known: 401 or 403 for all but its health"
 READ = "read: figures and health, nothing that writes"

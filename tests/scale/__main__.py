@@ -185,7 +185,7 @@ def _check_alike(profile: str, found: Mapping[str, Blocks]) -> None:
 
 
 def _warn_of_speeds(profile: str, found: Mapping[str, Blocks]) -> None:
-    """Say so where the machine's speed differs between scales: then an error is the machine's too (docs/decisions/70)."""
+    """Say so where the machine's speed differs between scales: then an error is the machine's too (docs/decisions/02)."""
     measured = {
         scale: median_speed(side.trial.machine for sides in blocks for side in sides) for scale, blocks in found.items()
     }

@@ -89,7 +89,7 @@ class Slots:
 
 
 class SharedSlots:
-    """The slots of a store that all pods share, at ``address`` (docs/decisions/60). An ``OSError`` means it is not there."""
+    """The slots of a store that all pods share, at ``address`` (docs/decisions/21). An ``OSError`` means it is not there."""
 
     def __init__(self, concurrency: int, address: str) -> None:
         self._concurrency, self._address = concurrency, address

@@ -20,7 +20,7 @@ MARK_S = 10.0  # until Kafka says what is committed; some ms on a quiet machine
 # A commit without offsets is no error.
 _HARMLESS = {KafkaError._NO_OFFSET}
 # A process takes 31 MB instead of 60. With the default back-off of 1 s, a small queue would cap the rate. A fetch as small as
-# the queue, which librdkafka would choose, lets a backlog's first partitions starve the others (docs/decisions/66).
+# the queue, which librdkafka would choose, lets a backlog's first partitions starve the others (docs/decisions/19).
 LEAN: dict[str, Any] = {
     "fetch.wait.max.ms": 100,
     "queued.max.messages.kbytes": 4096,

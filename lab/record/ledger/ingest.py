@@ -43,7 +43,7 @@ MOST_OFFSETS = 25_000_000  # in a batch, which a restart reads again after an in
 _PATIENCE = {"kafka.request.timeout.ms": "10000", "kafka.default.api.timeout.ms": "10000"}
 # The connector asks for the log's end on the connection that a fetch is waiting on: with the stock 500 ms every partition
 # idles that long, with 10 ms 24 partitions take 3 s instead of 9. Polls of 500 records cost a round trip each. So do fetches
-# of 1 MB. With 8 MB and a parallel collector a ledger of 20 million takes 26 s instead of 31 (docs/decisions/46).
+# of 1 MB. With 8 MB and a parallel collector a ledger of 20 million takes 26 s instead of 31 (docs/decisions/22).
 _FETCH = {
     "kafka.fetch.max.wait.ms": "10",
     "kafka.max.poll.records": "5000",

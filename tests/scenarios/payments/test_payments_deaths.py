@@ -5,7 +5,7 @@ takes the message from its consumer (the crash, max.poll.interval, or the livene
 it.
 
 Method. Steady traffic that 3 pods take on 6 partitions, and one poison message. The count is in the metadata of the group's
-commits (docs/decisions/55). Restarts are the pods' status. A CPU trigger stands beside lag for the spinning one, and alone in
+commits (docs/decisions/20). Restarts are the pods' status. A CPU trigger stands beside lag for the spinning one, and alone in
 the text's trace.
 
 Asserted. Without a count the partition stands, in CrashLoopBackOff. With it the message is the one dead letter. The CPU

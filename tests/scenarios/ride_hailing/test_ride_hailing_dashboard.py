@@ -64,13 +64,13 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
             staleness(record).left_out == 0,
             "the dashboard has read every event",
             kind="invariant",
-            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
         )
         claim(
             uncounted(record) == 0,
             "the table counts every event that was read: none is late",
             kind="invariant",
-            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
         )
         claim(
             off_weight(record, weights) < 3,

@@ -1,4 +1,4 @@
-"""Ride-hailing: does what the pipeline keeps stay bounded for an hour (docs/decisions/62)?
+"""Ride-hailing: does what the pipeline keeps stay bounded for an hour (docs/decisions/16)?
 
 Hypothesis. After its first retention and its first watermarks the pipeline keeps no more files and no more state, however many
 batches go by, and its table is as fresh as before.
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.real_time, allure.epic("Real systems"), allure.feature
 
 PHASES = ("first", "second", "third", "fourth", "fifth", "sixth")
 EARLY, LATE = PHASES[2], PHASES[5]
-BOUNDED = "decision 62: what is kept does not depend on how long it runs; a tenth for batches that come sooner"
+BOUNDED = "decision 16: what is kept does not depend on how long it runs; a tenth for batches that come sooner"
 
 
 @allure.story("An hour of the pipeline")

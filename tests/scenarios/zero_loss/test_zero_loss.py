@@ -107,13 +107,13 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
             whole.uncommitted == 0,
             "the group has committed all that was produced",
             kind="invariant",
-            source="delivery contract (docs/decisions/03, 38): every event exactly once where the group drains",
+            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
         )
         claim(
             kill.unexplained == 0,
             "only the kill repeats work: scaling repeats none",
             kind="invariant",
-            source="delivery contract (docs/decisions/03, 38), but for what a kill repeats",
+            source="delivery contract (docs/decisions/11, 18), but for what a kill repeats",
         )
         claim(kill.oldest_s <= 1, UNCOMMITTED, source="setting: commit interval + poll + commit")
         beside_the_text(

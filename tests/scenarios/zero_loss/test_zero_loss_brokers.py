@@ -72,7 +72,7 @@ def test_no_acknowledged_message_is_lost_when_brokers_die(trials, evidence):
             integrity(record).uncommitted == 0,
             "the group has committed all that is on the topic",
             kind="invariant",
-            source="delivery contract (docs/decisions/03, 38)",
+            source="delivery contract (docs/decisions/11, 18)",
         )
         claim(steps.above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
 

@@ -80,7 +80,7 @@ def test_a_trial_that_is_not_simulated_has_no_peak() -> None:
 
 
 def test_a_quick_trial_peaks_where_it_did() -> None:
-    """step-10x at quick was measured at 137,000 messages on a quiet machine (docs/decisions/01)."""
+    """step-10x at quick was measured at 137,000 messages on a quiet machine (docs/decisions/09)."""
     found = estimate(inputs.read("step-10x", "lag", Workload(), 1, scale.load("quick"), "binary"))
     assert found.peak_lag == pytest.approx(137_000, rel=0.15)
     assert found.events == 774_400

@@ -25,7 +25,7 @@ from tests.scenarios.ride_hailing.measure.dashboard import (
 from tests.scenarios.ride_hailing.programs.surge import DRIVER, KINDS, REQUEST, WINDOW_S, ZONES, Demand, Rides, multiplier
 
 # Sources of bounds.
-ONCE = "delivery contract (docs/decisions/03, 38) and decision 62: each event in the table once"
+ONCE = "delivery contract (docs/decisions/11, 18) and decision 16: each event in the table once"
 BY_WATERMARK = "Spark's docs: dropDuplicatesWithinWatermark drops state by the watermark"
 
 

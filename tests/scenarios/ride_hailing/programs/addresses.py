@@ -1,6 +1,6 @@
 """How a client finds the pods of a service where there are no Services: each pod says its URL on the reports topic.
 
-It works for as many pods as there are and as they come and go (docs/decisions/18-pods-say-where-they-are.md).
+It works for as many pods as there are and as they come and go (docs/decisions/03-pods-are-processes-on-loopback.md).
 """
 
 from __future__ import annotations

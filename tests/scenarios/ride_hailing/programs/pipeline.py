@@ -8,7 +8,7 @@ the group. The table has an event a row:
     processed            the time at which the group's work on it ended; null past the group
 
 The group emits at least once, so an event may come twice. Its second row is dropped by partition and offset, within the
-watermark. Spark's file sink writes the table, and the table is what the sink's log says (docs/decisions/62). Table, checkpoint
+watermark. Spark's file sink writes the table, and the table is what the sink's log says (docs/decisions/16). Table, checkpoint
 and state are in the folder ``--storage``. A driver that starts again goes on from there.
 """
 
