@@ -1,12 +1,13 @@
 """The register of claims as data: it is read from docs/claims/*.yaml, and each row is held against what it names.
 
-A claim has one verdict. ``held``, ``refuted`` and ``partly`` need a number, and the section of a page where that number
-stands. Anything else is ``not yet judged``, with what is missing or with the decision that makes it a non-goal.
+A claim has one verdict. ``held``, ``refuted`` and ``partly`` need a number, and the tests or the command that judge it. Anything
+else is ``not yet judged``, with what is missing or why it is a non-goal.
 """
 
 from __future__ import annotations
 
 import ast
+import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -15,11 +16,11 @@ from pathlib import Path
 
 from lab import paths, yamlfile
 from lab.errors import InputError
-from tests import pages
 
 REFUTED, PARTLY, OPEN, HELD = VERDICTS = ("refuted", "partly", "not yet judged", "held")
 TEST, MEASURED, NOT_BUILT, NON_GOAL = WAYS = ("test", "measured", "not built yet", "non-goal")
 MOST_WORDS = 25  # of a quotation
+TABLE = "docs/evidence/verdicts.csv"
 _FIGURE = re.compile(r"\d[\d,.]*\d|\d")
 _WORD = re.compile(r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", re.IGNORECASE)
 _PATH = re.compile(r"\b(?:docs|manifests|profiles|tests)/[\w./-]+")
@@ -33,10 +34,9 @@ _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 class Claim:
     """A sentence of a text that says what happens, quoted, and what the project makes of it.
 
-    ``number`` says what was found, in the figures of ``source``, which is a page and its heading ("docs/findings.md#heading").
-    ``tests`` are the node ids that judge it; ``command`` is for a claim that another command measures. ``repeat`` is how many
-    runs a claim takes. ``missing`` says what a full answer lacks. ``non_goal`` is the reason of the decision with the number
-    ``decision``.
+    ``number`` says what was found. ``sessions`` are those of docs/evidence that judged one of its tests. ``tests`` are the node
+    ids that judge it; ``command`` is for a claim that another command measures. ``repeat`` is how many runs a claim takes.
+    ``missing`` says what a full answer lacks. ``non_goal`` says why the lab will not judge it.
     """
 
     id: str
@@ -44,13 +44,12 @@ class Claim:
     quote: str
     verdict: str
     number: str = ""
-    source: str = ""
+    sessions: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     command: str = ""
     repeat: int = 0
     missing: str = ""
     non_goal: str = ""
-    decision: int = 0
 
     @property
     def way(self) -> str:
@@ -97,7 +96,8 @@ def texts(folder: Path) -> list[Text]:
 
 
 def check(text: Text, project: Path) -> None:
-    """Raise :class:`InputError` for the first test, file, heading, number or decision of ``text`` that ``project`` lacks."""
+    """Raise :class:`InputError` for the first test, file or session of ``text`` that ``project`` lacks."""
+    judged = _judged(project / TABLE)
     for claim in text.claims:
         for node in claim.tests:
             if not _exists(node, project):
@@ -105,10 +105,9 @@ def check(text: Text, project: Path) -> None:
         for named in _PATH.findall(claim.command):
             if not (project / named).exists():
                 raise InputError(text.file, f"{claim.id}.command", named, "a file of the project")
-        if claim.source:
-            _check_source(text.file, claim, project)
-        if claim.decision and not list((project / "docs" / "decisions").glob(f"{claim.decision:02d}-*.md")):
-            raise InputError(text.file, f"{claim.id}.decision", claim.decision, "the number of a file in docs/decisions")
+        for session in claim.sessions:
+            if not judged.get(session, frozenset()) & set(claim.tests):
+                raise InputError(text.file, f"{claim.id}.sessions", session, f"a session of {TABLE} that judged one of its tests")
 
 
 def figures(words: str) -> list[str]:
@@ -142,9 +141,9 @@ def _claim(row: object, number: int, prefix: str, file: Path) -> Claim:
     yamlfile.known(row, (field.name for field in fields(Claim)), file, f"{place}.")
     for field in fields(Claim):
         if field.default is MISSING or field.name in row:
-            kind = {"tests": list, "repeat": int, "decision": int}.get(field.name, str)
+            kind = {"tests": list, "sessions": list, "repeat": int}.get(field.name, str)
             yamlfile.field_value(row, field.name, kind, file, f"{place}.")
-    claim = Claim(**{**row, "tests": tuple(map(str, row.get("tests", ())))})
+    claim = Claim(**{**row, **{name: tuple(map(str, row.get(name, ()))) for name in ("tests", "sessions")}})
     for name, allowed in _faults(claim, prefix):
         raise InputError(file, f"{place}.{name}", getattr(claim, name), allowed)
     return claim
@@ -159,8 +158,6 @@ def _faults(claim: Claim, prefix: str) -> Iterator[tuple[str, str]]:
         yield "quote", f"1 to {MOST_WORDS} words"
     if claim.verdict not in VERDICTS:
         yield "verdict", f"one of {', '.join(VERDICTS)}"
-    if bool(claim.non_goal) != bool(claim.decision):
-        yield "decision", "the number of the decision that makes it a non-goal, with the reason in non_goal"
     if claim.verdict == OPEN:
         yield from _open_faults(claim)
     else:
@@ -168,7 +165,7 @@ def _faults(claim: Claim, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def _open_faults(claim: Claim) -> Iterator[tuple[str, str]]:
-    for name in ("number", "source"):
+    for name in ("number", "sessions"):
         if getattr(claim, name):
             yield name, f"none, as the claim is {OPEN}"
     if bool(claim.missing) == bool(claim.non_goal):
@@ -178,25 +175,10 @@ def _open_faults(claim: Claim) -> Iterator[tuple[str, str]]:
 def _judged_faults(claim: Claim) -> Iterator[tuple[str, str]]:
     if not figures(claim.number):
         yield "number", f"a sentence with a number, as the claim is {claim.verdict}"
-    if not claim.source:
-        yield "source", f"the page and heading where the number stands, as the claim is {claim.verdict}"
     if not claim.rerun:
         yield "command", f"a command, or tests, as the claim is {claim.verdict}"
     if claim.non_goal:
         yield "non_goal", f"none, as the claim is {claim.verdict}"
-
-
-def _check_source(file: Path, claim: Claim, project: Path) -> None:
-    name, _, heading = claim.source.partition("#")
-    found = _sections(project / name)
-    if not name.startswith("docs/") or heading not in found:
-        raise InputError(
-            file, f"{claim.id}.source", claim.source, "docs/PAGE.md#HEADING of a page and a heading in the project"
-        )
-    standing = {*_FIGURE.findall(found[heading]), *_WORD.findall(found[heading].lower())}
-    for one in figures(claim.number):
-        if one not in standing:
-            raise InputError(file, f"{claim.id}.number", one, f"a number that stands in {claim.source}")
 
 
 def _exists(node: str, project: Path) -> bool:
@@ -214,8 +196,13 @@ def _tests(file: Path) -> frozenset[str]:
 
 
 @cache
-def _sections(page: Path) -> Mapping[str, str]:
-    return pages.sections(page.read_text(encoding="utf-8")) if page.is_file() else {}
+def _judged(table: Path) -> Mapping[str, frozenset[str]]:
+    """The tests that each session of the table of verdicts judged, without their parameters."""
+    found: dict[str, set[str]] = {}
+    with table.open(encoding="utf-8", newline="") as rows:
+        for row in csv.DictReader(rows):
+            found.setdefault(row["session"], set()).add(row["test"].partition("[")[0])
+    return {session: frozenset(tests) for session, tests in found.items()}
 
 
 @cache

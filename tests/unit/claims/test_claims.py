@@ -1,4 +1,4 @@
-"""The register of claims: its page is current, each row names what is there, and a bad row is one clear line."""
+"""The register of claims: each row names what is there, and a bad row is one clear line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import yaml
 from lab import paths
 from lab.errors import InputError
 from tests import pages
-from tests.claims import page, register
+from tests.claims import __main__ as page
+from tests.claims import register
 
 TEST = "tests/experiments/test_one.py::test_it"
 ROW = {
@@ -20,7 +21,7 @@ ROW = {
     "quote": "It is so.",
     "verdict": "held",
     "number": "It took 3.9 s.",
-    "source": "docs/findings.md#1-it-is",
+    "sessions": ["2026-11-23-one"],
     "tests": [TEST],
 }
 WAITING = {"id": "T1-waits", "section": "2", "quote": "It will be.", "verdict": "not yet judged", "missing": "A trial."}
@@ -28,11 +29,10 @@ WAITING = {"id": "T1-waits", "section": "2", "quote": "It will be.", "verdict": 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with one test and one page."""
+    """A project with one test, and two sessions of which one judged it."""
     for file, text in {
         "tests/experiments/test_one.py": "def test_it():\n    pass\n",
-        "docs/findings.md": "# Findings\n## 1. It is\nIt took 3.9 s of ten.\n### More\n1,399/s\n## 2. Else\nIn 18.8 s.\n",
-        "docs/decisions/56-why.md": "# Why\n",
+        register.TABLE: f"session,test\n2026-11-23-one,{TEST}[quick]\n2026-11-24-two,tests/other.py::test_it\n",
     }.items():
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text, encoding="utf-8")
@@ -50,18 +50,19 @@ def read(project: Path, *rows: object, name: str = "1.yaml") -> list[register.Te
     return found
 
 
-def test_the_page_is_current() -> None:
-    """docs/claims.md is what the program writes now, and every row names a test, a page and a number that are there."""
-    committed = (paths.PROJECT / "docs" / "claims.md").read_text(encoding="utf-8")
-    if committed != page.whole():
-        pytest.fail(f"docs/claims.md differs from docs/claims: {page.COMMAND}")
+def test_every_row_can_be_used(capsys: pytest.CaptureFixture[str]) -> None:
+    """The committed rows name tests, files and sessions that are there, and all of them are printed."""
+    assert page.main() == 0
+    shown = capsys.readouterr().out
+    rows = [claim for text in register.texts(page.CLAIMS) for claim in text.claims]
+    assert [claim.id for claim in rows if f"| `{claim.id}` |" not in shown] == []
 
 
 def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
     """The first sentence counts what is refuted and what is not yet judged; the sections follow in that order."""
     refuted, partly = ROW | {"id": "T1-wrong", "verdict": "refuted"}, ROW | {"id": "T1-half", "verdict": "partly"}
     shown = page.page(read(project, ROW, refuted, partly, WAITING))
-    assert "**1 of 4 claims are refuted, 1 hold in part, and 1 are not yet judged.** Of those 1,\n1 are not built" in shown
+    assert "1 of 4 claims are refuted, 1 hold in part, 1 held, and 1 are not yet judged. Of those 1, 1 are not\nbuilt" in shown
     assert [line[3:] for line in shown.splitlines() if line.startswith("## ")] == [
         "Refuted",
         "Partly",
@@ -69,7 +70,7 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
         "Held",
     ]
     assert "| Text 1: Of it | 4 | [1](#refuted-text-1) |" in shown
-    assert "| It took 3.9 s. | [findings](findings.md#1-it-is) | test | `pytest -m spike " in shown
+    assert "| It took 3.9 s. | 2026-11-23-one | test | `pytest -m spike " in shown
     assert "| A trial. | not built yet |  |" in shown
 
 
@@ -78,30 +79,22 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
     [
         ({"verdict": "confirmed"}, "T1-it-is-so.verdict: 'confirmed' is not allowed; allowed: one of refuted, partly, not yet"),
         ({"number": "It was fast."}, "T1-it-is-so.number: 'It was fast.' is not allowed; allowed: a sentence with a number"),
-        ({"source": ""}, "T1-it-is-so.source: '' is not allowed; allowed: the page and heading where the number stands"),
         ({"tests": []}, "T1-it-is-so.command: '' is not allowed; allowed: a command, or tests"),
         ({"verdict": "not yet judged"}, "T1-it-is-so.number: 'It took 3.9 s.' is not allowed; allowed: none, as the claim"),
         ({"quote": "word " * 26}, "T1-it-is-so.quote: "),
         ({"id": "T2-it-is-so"}, "T2-it-is-so.id: 'T2-it-is-so' is not allowed; allowed: T1- and words"),
         ({"id": "T1-It_is"}, "T1-It_is.id: "),
-        ({"sources": "none"}, "T1-it-is-so.sources: 'none' is not allowed; allowed: one of the fields command, decision"),
+        ({"sources": "none"}, "T1-it-is-so.sources: 'none' is not allowed; allowed: one of the fields command, id"),
         ({"repeat": "6"}, "T1-it-is-so.repeat: '6' is not allowed; allowed: a whole number"),
-        ({"non_goal": "A cloud."}, "T1-it-is-so.decision: 0 is not allowed; allowed: the number of the decision"),
-        ({"non_goal": "A cloud.", "decision": 56}, "T1-it-is-so.non_goal: 'A cloud.' is not allowed; allowed: none"),
+        ({"non_goal": "A cloud."}, "T1-it-is-so.non_goal: 'A cloud.' is not allowed; allowed: none"),
         ({"tests": [f"{TEST}s"]}, f"T1-it-is-so.tests: '{TEST}s' is not allowed; allowed: FILE::FUNCTION"),
         (
             {"command": "python docs/gone.py"},
             "T1-it-is-so.command: 'docs/gone.py' is not allowed; allowed: a file of the project",
         ),
         ({"tests": ["tests/gone.py::test_it"]}, "T1-it-is-so.tests: 'tests/gone.py::test_it' is not allowed"),
-        ({"source": "docs/gone.md#1-it-is"}, "T1-it-is-so.source: 'docs/gone.md#1-it-is' is not allowed"),
-        ({"source": "docs/findings.md#3-gone"}, "T1-it-is-so.source: 'docs/findings.md#3-gone' is not allowed"),
-        (
-            {"number": "It took 18.8 s."},
-            "T1-it-is-so.number: '18.8' is not allowed; allowed: a number that stands in docs/find",
-        ),
-        ({"number": "It took 3.9 s, not 3.90."}, "T1-it-is-so.number: '3.90' is not allowed"),
-        ({"number": "It took four."}, "T1-it-is-so.number: 'four' is not allowed; allowed: a number that stands"),
+        ({"sessions": ["2026-11-25-gone"]}, "T1-it-is-so.sessions: '2026-11-25-gone' is not allowed; allowed: a session of"),
+        ({"sessions": ["2026-11-24-two"]}, "T1-it-is-so.sessions: '2026-11-24-two' is not allowed; allowed: a session of"),
     ],
 )
 def test_a_bad_row_is_one_clear_line(project: Path, changed: dict[str, object], line: str) -> None:
@@ -117,12 +110,11 @@ def test_a_bad_row_is_one_clear_line(project: Path, changed: dict[str, object], 
     ("changed", "line"),
     [
         ({"missing": ""}, "T1-waits.missing: '' is not allowed; allowed: what is missing, or a non_goal, and not both"),
-        ({"non_goal": "A cloud.", "decision": 56}, "T1-waits.missing: 'A trial.' is not allowed"),
-        ({"missing": "", "non_goal": "A cloud.", "decision": 57}, "T1-waits.decision: 57 is not allowed"),
+        ({"non_goal": "A cloud."}, "T1-waits.missing: 'A trial.' is not allowed"),
     ],
 )
 def test_what_is_not_judged_says_what_is_missing(project: Path, changed: dict[str, object], line: str) -> None:
-    """A claim without a verdict lacks something, or a decision makes it a non-goal."""
+    """A claim without a verdict lacks something, or is a non-goal, and not both."""
     with pytest.raises(InputError) as refused:
         read(project, WAITING | changed)
     assert line in str(refused.value)
@@ -150,11 +142,9 @@ def test_a_bad_row_ends_the_program_in_one_line(
     assert "1.yaml: title: None is not allowed; allowed: text" in shown.err
 
 
-def test_a_number_stands_in_the_section_or_below_it(project: Path) -> None:
-    """A page without a heading is taken whole, and a section has those below it; a number in words is one where no other is."""
-    read(project, ROW | {"number": "1,399/s in 3.9 s"}, WAITING)
-    read(project, ROW | {"number": "It took 18.8 s.", "source": "docs/findings.md"})
-    read(project, ROW | {"number": "Of ten."})
+def test_a_row_needs_no_session(project: Path) -> None:
+    """A claim that a test without a record judges is a row too, and a number may be a word."""
+    read(project, ROW | {"number": "Of ten.", "sessions": []}, WAITING)
 
 
 def test_the_command_has_what_its_tests_need() -> None:

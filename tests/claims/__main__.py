@@ -1,13 +1,9 @@
-"""``python -m tests.claims.page > docs/claims.md``: every claim of the texts, with its verdict, its number and its command.
-
-The page is made from docs/claims/*.yaml (:mod:`tests.claims.register`).
-"""
+"""``python -m tests.claims``: every claim of the texts, with its verdict, its number and its command, as Markdown."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from lab import paths
 from lab.errors import BAD_INPUT, InputError
@@ -16,26 +12,11 @@ from tests import pages
 from tests.claims import register
 from tests.claims.register import HELD, MEASURED, NON_GOAL, NOT_BUILT, OPEN, PARTLY, REFUTED, TEST, Claim, Text, texts
 
-COMMAND = "python -m tests.claims.page > docs/claims.md"
 CLAIMS = paths.PROJECT / "docs" / "claims"
 PAGE = """# Claims: each sentence of the texts, and its verdict
 
-**{refuted} of {claims} claims are refuted, {partly} hold in part, and {open} are not yet judged.** Of those {open},
-{unbuilt} are not built, and {never} are [non-goals](decisions/56-a-verdict-stands-beside-its-number.md). A test or a
-command exists for {tested} of them, and no page has the number. The other {held} held.
-
-Five published texts and the public threads of KEDA's users say what happens when a consumer group scales on lag. Each
-sentence of theirs that says so is a row here. A program writes this page from [docs/claims](claims), and a test fails
-while the two differ:
-
-    {command}
-
-- **A verdict is of the session that its page names.** Most are one trial, at a thirtieth or a fifteenth of real time, on
-  two cores. So a claim that held here held once, and
-  [what it is worth at real time](decisions/47-a-claim-says-what-it-is-worth-at-real-time.md) is another question.
-- **refuted**: the sentence is wrong as it stands. **partly**: one part of it holds and another does not, or it holds under
-  a condition that the text leaves out. **not yet judged**: no page has a number that decides it.
-- A test checks that the figures of a row stand in the section that the row links.
+{refuted} of {claims} claims are refuted, {partly} hold in part, {held} held, and {open} are not yet judged. Of those {open}, {unbuilt} are not
+built, {never} are non-goals, and {tested} have a test or a command and no number.
 
 {counts}
 """
@@ -47,12 +28,12 @@ PART = """
 {title}
 
 {table}"""
-HEAD = ("claim", "section", "the text says", "measured", "where", "by", "run it again")
+HEAD = ("claim", "section", "the text says", "measured", "session", "by", "run it again")
 OPEN_HEAD = ("claim", "section", "the text says", "missing", "by", "run it again")
 
 
 def page(found: Sequence[Text]) -> str:
-    """The page of the texts ``found`` as GitHub's Markdown; its links lead from docs/."""
+    """The page of the texts ``found`` as Markdown."""
     claims = [claim for text in found for claim in text.claims]
     verdicts, ways = register.by_verdict(claims), register.by_way(claims)
     start = PAGE.format(
@@ -64,7 +45,6 @@ def page(found: Sequence[Text]) -> str:
         tested=ways[TEST] + ways[MEASURED],
         unbuilt=ways[NOT_BUILT],
         never=ways[NON_GOAL],
-        command=COMMAND,
         counts=_counts(found).markdown,
     )
     return start.rstrip("\n") + "\n" + "".join(_section(verdict, found) for verdict in register.VERDICTS)
@@ -107,12 +87,11 @@ def _row(claim: Claim) -> list[str | Cell]:
 
 
 def _found(claim: Claim) -> list[Cell]:
-    """What was measured and where it stands; for a claim that is not yet judged what is missing, or why it is a non-goal."""
+    """What was measured and in which sessions; for a claim that is not yet judged what is missing, or why it is a non-goal."""
     if claim.verdict == OPEN:
         return [Cell(claim.missing or claim.non_goal)]
-    address = claim.source.removeprefix("docs/")
     lacking = f" Missing: {claim.missing}" if claim.missing else ""
-    return [Cell(claim.number + lacking), Cell(links=((Path(address.partition("#")[0]).stem, address),))]
+    return [Cell(claim.number + lacking), Cell(", ".join(claim.sessions))]
 
 
 def whole() -> str:
