@@ -107,7 +107,9 @@ def check(text: Text, project: Path) -> None:
                 raise InputError(text.file, f"{claim.id}.command", named, "a file of the project")
         for session in claim.sessions:
             if not judged.get(session, frozenset()) & set(claim.tests):
-                raise InputError(text.file, f"{claim.id}.sessions", session, f"a session of {TABLE} that judged one of its tests")
+                raise InputError(
+                    text.file, f"{claim.id}.sessions", session, f"a session of {TABLE} that judged one of its tests"
+                )
 
 
 def figures(words: str) -> list[str]:
