@@ -15,8 +15,8 @@ from tests.claims.register import HELD, MEASURED, NON_GOAL, NOT_BUILT, OPEN, PAR
 CLAIMS = paths.PROJECT / "docs" / "claims"
 PAGE = """# Claims: each sentence of the texts, and its verdict
 
-{refuted} of {claims} claims are refuted, {partly} hold in part, {held} held, and {open} are not yet judged. Of those {open}, {unbuilt} are not
-built, {never} are non-goals, and {tested} have a test or a command and no number.
+{refuted} of {claims} claims are refuted, {partly} hold in part, {held} held, and {open} are not yet judged.
+Of those {open}, {unbuilt} are not built, {never} are non-goals, and {tested} have a test or a command and no number.
 
 {counts}
 """

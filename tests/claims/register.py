@@ -1,7 +1,7 @@
 """The register of claims as data: it is read from docs/claims/*.yaml, and each row is held against what it names.
 
-A claim has one verdict. ``held``, ``refuted`` and ``partly`` need a number, and the tests or the command that judge it. Anything
-else is ``not yet judged``, with what is missing or why it is a non-goal.
+A claim has one verdict. ``held``, ``refuted`` and ``partly`` need a number, and the tests or the command that judge it.
+Anything else is ``not yet judged``, with what is missing or why it is a non-goal.
 """
 
 from __future__ import annotations

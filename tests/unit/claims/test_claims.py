@@ -62,7 +62,7 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
     """The first sentence counts what is refuted and what is not yet judged; the sections follow in that order."""
     refuted, partly = ROW | {"id": "T1-wrong", "verdict": "refuted"}, ROW | {"id": "T1-half", "verdict": "partly"}
     shown = page.page(read(project, ROW, refuted, partly, WAITING))
-    assert "1 of 4 claims are refuted, 1 hold in part, 1 held, and 1 are not yet judged. Of those 1, 1 are not\nbuilt" in shown
+    assert "1 of 4 claims are refuted, 1 hold in part, 1 held, and 1 are not yet judged.\nOf those 1, 1 are not built" in shown
     assert [line[3:] for line in shown.splitlines() if line.startswith("## ")] == [
         "Refuted",
         "Partly",
