@@ -27,8 +27,8 @@ PAGE = """# Known behaviours: your question, the experiment, the thread
 {command} writes this page from the tests, and a test fails while the two differ.
 
 Each behaviour is shown by a test on the real control plane, KEDA {keda}, Kubernetes {kubernetes} and Kafka: `tox -e defects`.
-The pods do nothing, and lag is made by producing. A KEDA that mends a behaviour turns its test red with the words "cured upstream". The test has
-the whole answer: what users report, what is shown, the cure and its price.
+The pods do nothing, and lag is made by producing. A KEDA that mends a behaviour turns its test red with the
+words "cured upstream". The test has the whole answer: what users report, what is shown, the cure and its price.
 
 {found}
 ## Experiments answer these, with traffic and working consumers

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab import paths
 from lab.errors import InputError
 from tests import pages
 from tests.claims import __main__ as page
