@@ -1,4 +1,4 @@
-"""``python -m lab.report.measures [PACKAGE ...]``: the index of measures (docs/measures.md), made from their classes.
+"""``python -m lab.report.measures [PACKAGE ...]``: every measure with its formulas, printed from their classes.
 
 A measure is a subclass of :class:`lab.judge.measure.Measure`. Its docstring gives the formulas, and its numbers give units and
 names. A function under :func:`lab.judge.measure.quantity` is one number, with its own docstring.
@@ -58,15 +58,10 @@ def entries(module: ModuleType) -> list[Entry]:
     return made
 
 
-def command(packages: Sequence[str] = PACKAGES) -> str:
-    """The command that writes the page of ``packages``."""
-    return " ".join(["python -m lab.report.measures", *(packages if packages != PACKAGES else ()), "> docs/measures.md"])
-
-
 def page(packages: Sequence[str] = PACKAGES) -> str:
-    """The whole page as GitHub's Markdown; its links lead from docs/ to the modules."""
+    """The whole page as Markdown."""
     found = [entry for module in modules(packages) for entry in entries(module)]
-    return render("measures.md", command=command(packages), measures=found)
+    return render("measures.md", measures=found)
 
 
 def _entry(module: ModuleType, function: str, rows: Sequence[tuple[str, str, str]], *documented: object) -> Entry:
