@@ -20,7 +20,7 @@ COMMANDS = {
     "judge": ("judge", "what records show, and whether the model agrees with them"),
     "report": ("report", "the report of a session's results: its page, and the evidence behind it; --zip packs both"),
     "evidence": ("evidence", "the archive of sessions: list it, fetch the records of one, add one"),
-    "dlq": ("dlq", "the letters of a dead-letter topic, and their replay"),
+    "measures": ("measures", "every measure with its unit, or one with its formulas"),
     "settings": ("settings", "every setting of a Workload and of the programs, with its unit, range and default"),
     "build": ("cluster", "build the Kubernetes, KEDA and Prometheus binaries and fetch Kafka"),
     "images": ("cluster", "make all images of a kind cluster here, for a machine that reaches no registry"),

@@ -28,10 +28,10 @@ from lab.measure.cost import cost
 from lab.measure.lag import moments, peak_lag
 from lab.measure.lateness import behind, share_in_time
 from lab.measure.reaction import POLICY, reaction
-from lab.measure.reasons import reasons
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from lab.measure.signal import syncs_without_metric
+from tests.experiments.measure.reasons import reasons
 from tests.experiments.workloads import light, slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("10 Persistent lag")]

@@ -20,7 +20,7 @@ from lab.judge.bounds import REACTION_S
 from lab.judge.runs import first
 from lab.measure.cost import cost
 from lab.measure.scaling import scale_events
-from lab.measure.zero import DECISION, PARTS, from_zero, most_replicas, to_zero
+from tests.experiments.measure.zero import DECISION, PARTS, from_zero, most_replicas, to_zero
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("12 Scale to zero")]

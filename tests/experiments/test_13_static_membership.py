@@ -25,7 +25,7 @@ from lab.judge.aggregate import smallest
 from lab.judge.bounds import RECOVERY_S
 from lab.judge.pairs import discern, paired
 from lab.measure.delivery import AT_LEAST_ONCE
-from lab.measure.membership import RollingRestart, rolling_restart, standstill
+from tests.experiments.measure.membership import RollingRestart, rolling_restart, standstill
 from tests.experiments.workloads import busy
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("13 Static membership")]

@@ -19,10 +19,10 @@ import pytest
 
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.pairs import over_noise, paired
-from lab.measure.broker import broker_cores
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
+from tests.experiments.measure.broker import broker_cores
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import slim
 

@@ -23,9 +23,9 @@ from lab.judge.aggregate import smallest
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
 from lab.judge.runs import first
+from lab.measure.agreement import agreement
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
-from lab.measure.hpa_decisions import agreement
 from lab.measure.lag import LAST, hold, peak_lag
 from lab.measure.lateness import time_behind
 from lab.measure.scaling import scale_events

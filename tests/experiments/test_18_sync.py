@@ -19,8 +19,8 @@ import pytest
 from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import REACTION_S
-from lab.measure.cores import control_plane_cpu
 from lab.measure.reactions import reactions
+from tests.experiments.measure.cores import control_plane_cpu
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.real_time, allure.epic("Scaling on lag"), allure.feature("18 Point of the sync")]

@@ -18,9 +18,9 @@ import pytest
 from lab.inputs.inputs import REPLAYED
 from lab.judge.pairs import discern, paired
 from lab.measure.lag import hold, peak_lag
-from lab.measure.pod_memory import pod_memory
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
+from tests.experiments.measure.pod_memory import pod_memory
 from tests.experiments.workloads import light, slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("1 Signal")]

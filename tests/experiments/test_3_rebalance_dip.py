@@ -28,7 +28,7 @@ from lab.measure.drain import drain_time
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling_cost import ScalingCost, scaling_cost
-from lab.measure.stall import Stalls, stalls
+from tests.experiments.measure.stall import Stalls, stalls
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import busy, slim
 

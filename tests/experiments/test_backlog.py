@@ -23,10 +23,10 @@ from lab.charts.memory import memory_chart
 from lab.inputs import workload
 from lab.judge.bounds import DRAIN_OVER_BEST, MEMORY_AN_HOUR, REACTION_S
 from lab.measure.drain import best_drain, drain
-from lab.measure.memory import memory_growth
 from lab.measure.punctuality import punctuality
 from lab.measure.reaction import reaction
 from lab.measure.scaling import policy_excess, scale_events
+from tests.experiments.measure.memory import memory_growth
 
 PODS = Path(__file__).parents[2] / "docs" / "examples" / "backlog-pods.yaml"
 TEXT = "text 1, section 5"

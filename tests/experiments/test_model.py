@@ -20,8 +20,8 @@ from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import median, smallest, total
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import measure
+from lab.measure.agreement import agreement
 from lab.measure.calibration import calibration_from_others
-from lab.measure.hpa_decisions import agreement
 from lab.measure.lateness import behind
 from lab.measure.prediction import Comparison, compare, compare_runs
 from lab.measure.scaling import scale_events

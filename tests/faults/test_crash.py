@@ -14,7 +14,6 @@ import psutil
 import pytest
 
 from lab import paths
-from lab.__main__ import main
 from lab.errors import InputError
 from lab.host import identity, processes, runs
 from lab.record.rescue import rescue_all
@@ -22,6 +21,7 @@ from lab.record.store import Record, find, opened
 from lab.record.trial import RUNNING
 from lab.wait import until
 from tests.faults.sessions import Session, gone, networks
+from tests.scenarios.zero_loss.programs.dlq import main
 from tests.suite import NESTED_S, PROGRAM_S, experiments
 
 pytestmark = pytest.mark.services
@@ -174,7 +174,7 @@ def test_a_kept_cluster_outlives_its_session_until_it_is_told(sessions):
     run = Path(session.says("^up "))
     login = session.says("^Kafka: ").split()
     assert session.process.wait(ENDS_S) == 0
-    command = [sys.executable, "-m", "lab", "dlq", "list", "--topic=none", *login]
+    command = [sys.executable, "-m", "tests.scenarios.zero_loss.programs.dlq", "list", "--topic=none", *login]
     asked = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_S, check=False)
     assert "allowed: a topic that is there" in asked.stderr  # which Kafka tells one who is logged in
     found = processes.remembered(run)

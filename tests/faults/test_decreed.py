@@ -8,13 +8,13 @@ from lab.inputs import inputs, steps
 from lab.inputs import scale as scales
 from lab.inputs.events import Grow
 from lab.inputs.inputs import REPLAYED
-from lab.measure.deadletters import dead_letters
+from lab.measure.agreement import agreement
 from lab.measure.delivery import unaccounted
 from lab.measure.dip import dips, dry_partitions, median_step
-from lab.measure.hpa_decisions import agreement
 from lab.measure.rebalance import repartition
 from lab.trial import runner
 from tests.experiments.workloads import busy, slim
+from tests.scenarios.zero_loss.measure.deadletters import dead_letters
 
 pytestmark = pytest.mark.services
 

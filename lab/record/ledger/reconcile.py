@@ -12,8 +12,8 @@ in the words of Jepsen's Kafka workload where it has one:
 * **mismatched**: a receipt that is not about the messages in its range: its checksum is not the sum of theirs, or its count
   is not the length of its range.
 * **phantom**: a receipt covers offsets the log does not have.
-* **dead**: nobody processed the message, and it is in the dead-letter topic. That is no anomaly, but what was injected must
-  say so (:mod:`lab.measure.deadletters`).
+* **dead**: nobody processed the message, and it is in the dead-letter topic. That is no anomaly where its
+  failure was injected.
 * **both**: the message is in the dead-letter topic and a receipt covers it. At-least-once: a consumer that was killed between
   the letter and its commit leaves a message that its successor may process.
 * **buried again**: a further dead letter about the same message, which a kill at that moment leaves too. Letters are told

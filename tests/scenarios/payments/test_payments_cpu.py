@@ -17,7 +17,7 @@ import allure
 import pytest
 
 from lab.judge.measure import quantity
-from lab.measure.hpa_decisions import CPU, LAG, winning_metric
+from tests.scenarios.payments.measure.winning_metric import CPU, LAG, winning_metric
 from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Payments")]

@@ -22,11 +22,11 @@ import pytest
 from lab.errors import NoData
 from lab.inputs.consumer import CRASH, HANG, SPIN
 from lab.judge.measure import quantity
-from lab.measure.casualties import casualties
 from lab.measure.delivery import AT_LEAST_ONCE
-from lab.measure.failures import poison_stall
 from lab.measure.integrity import integrity
 from lab.record.hpas import RESOURCE
+from tests.scenarios.payments.measure.casualties import casualties
+from tests.scenarios.payments.measure.poison import poison_stall
 from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Payments")]

@@ -18,9 +18,9 @@ import json
 import allure
 import pytest
 
-from lab.measure.shutdown import STEPS, departures, longest_shutdown, shutdowns
 from lab.record.store import write_json
 from tests.scenarios.payments import mixed
+from tests.scenarios.payments.measure.shutdown import STEPS, departures, longest_shutdown, shutdowns
 from tests.scenarios.payments.trials import run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]

@@ -18,7 +18,7 @@ import pytest
 
 from lab.judge.aggregate import total
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
-from lab.measure.failures import poison_stall
+from tests.scenarios.payments.measure.poison import poison_stall
 from tests.scenarios.payments.trials import processor, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]

@@ -17,18 +17,19 @@ import allure
 import pytest
 
 from lab.judge.quantity import Bound
-from lab.measure.cores import control_plane_cpu
+from lab.measure.agreement import agreement
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
-from lab.measure.descent import descent
-from lab.measure.hpa_decisions import agreement, first_period_factor, steps_in_burst, up_window
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import time_behind
 from lab.measure.reaction import reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import scale_events
 from lab.measure.timelag import timelag
-from lab.measure.tuning import one_graph
+from tests.experiments.measure.cores import control_plane_cpu
+from tests.scenarios.payments.measure.descent import descent
+from tests.scenarios.payments.measure.tuning import one_graph
+from tests.scenarios.payments.measure.up_window import first_period_factor, steps_in_burst, up_window
 from tests.scenarios.payments.trials import BARE, DEFAULTS, INERTIA, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]

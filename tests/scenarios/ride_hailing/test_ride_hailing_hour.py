@@ -19,8 +19,8 @@ import pytest
 from lab.charts.memory import memory_chart
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import MEMORY_AN_HOUR
-from lab.measure.memory import memory_growth
 from lab.measure.scaling import scale_events
+from tests.experiments.measure.memory import memory_growth
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.pipeline import (
     BY_WATERMARK,

@@ -21,14 +21,14 @@ from lab.inputs.events import Kill
 from lab.inputs.workload import PARTITIONS, Workload
 from lab.judge.measure import quantity
 from lab.measure.cost import cost, surplus_replicas
-from lab.measure.deadletters import dead_letters
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, undelivered
-from lab.measure.failures import partition_rate, retries
 from lab.measure.integrity import integrity
 from lab.measure.killed import killed
 from lab.measure.lag import peak_lag
-from lab.measure.membership import spread
 from lab.measure.scaling import plateau, scale_events
+from tests.experiments.measure.membership import spread
+from tests.scenarios.zero_loss.measure.deadletters import dead_letters
+from tests.scenarios.zero_loss.measure.retries import partition_rate, retries
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Zero loss")]
 

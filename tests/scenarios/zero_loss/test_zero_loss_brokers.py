@@ -19,9 +19,9 @@ import pytest
 from lab.inputs.brokers import COORDINATOR, LEADER, LOST, Brokers, KillBroker, StartBrokers
 from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import total
-from lab.measure.failover import acknowledged, failover
 from lab.measure.integrity import integrity
 from lab.measure.scaling import scale_events
+from tests.scenarios.zero_loss.measure.failover import acknowledged, failover
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, WORKLOAD
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Zero loss")]

@@ -20,8 +20,8 @@ import pytest
 from lab.inputs.inputs import REPLAYED
 from lab.inputs.workload import PARTITIONS
 from lab.judge.measure import quantity
-from lab.measure.failures import partition_rate, retry_waits
 from lab.measure.throughput import Throughput
+from tests.scenarios.zero_loss.measure.retries import partition_rate, retry_waits
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, SHARES, WORKLOAD
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Zero loss")]

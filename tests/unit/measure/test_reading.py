@@ -9,8 +9,7 @@ import pytest
 from lab.inputs.profile import Step
 from lab.measure.reading import bursts, readings
 from lab.model.hpa_log import Seen, Sync
-
-from .test_up_window import SPEC
+from tests.unit.scenarios.payments.test_up_window import SPEC
 
 ON_LAG = replace(SPEC, metrics=(replace(SPEC.metrics[0], name="s0-kafka-events"),))  # lagThreshold 250
 

@@ -17,8 +17,8 @@ from lab.inputs.failures import Failures
 from lab.kafka import deadletter, emitted, event, topics
 from lab.kafka.lag import LagReader
 from lab.kafka.numbering import Numbering
-from lab.programs.deadletters import COPY, WAITING, DeadLetters, states
 from lab.wait import until
+from tests.scenarios.zero_loss.programs.deadletters import COPY, WAITING, DeadLetters, states
 
 pytestmark = pytest.mark.services
 PARTITIONS, EACH = 4, 150

@@ -1,0 +1,50 @@
+"""The growth of the lab's processes, on readings in which it is known."""
+
+import pandas as pd
+import pytest
+
+from tests.experiments.measure.memory import memory_growth
+from tests.unit.measure.built import record
+from tests.unit.measure.whole import MACHINE
+
+MIB = 2**20
+
+
+def built(folder, growth_mib_an_hour, *, pods=1, every_s=10.0, lasts_s=1200.0, late=0.0):
+    """A record with a broker that grows by this much, pods that do not, and a process that appears after ``late`` s."""
+    rows = []
+    for n in range(int(lasts_s / every_s) + 1):
+        t = n * every_s
+        rows.append((t, "broker", 1, int((300 + growth_mib_an_hour * t / 3600) * MIB)))
+        rows.append((t, "consumer", pods, pods * 60 * MIB))
+        if late and t >= late:
+            rows.append((t, "late", 1, int(t * MIB)))
+    pd.DataFrame(rows, columns=["t", "process", "count", "rss_bytes"]).to_parquet(folder / "memory.parquet")
+    return record(folder, times={"settling": 0, "driving": 0, "ended": lasts_s})
+
+
+def test_the_process_that_grows_fastest_counts(tmp_path):
+    """Its growth is that of one process, per hour and as a share of the machine's memory."""
+    found = memory_growth(built(tmp_path, 120, pods=24))
+    assert found.process == "broker"
+    assert found.mib_an_hour.number == pytest.approx(120, rel=0.01)
+    assert found.share_an_hour.number == pytest.approx(120 / 1024 / MACHINE.memory_gib, rel=0.01)
+    assert found.held_gib.number == pytest.approx((340 + 24 * 60) / 1024, rel=0.01)
+
+
+def test_pods_that_are_added_are_no_growth(tmp_path):
+    """One process' memory is what is followed, and not the sum of a kind."""
+    rows = [(n * 10.0, "consumer", 4 + n // 10, (4 + n // 10) * 60 * MIB) for n in range(121)]
+    pd.DataFrame(rows, columns=["t", "process", "count", "rss_bytes"]).to_parquet(tmp_path / "memory.parquet")
+    found = memory_growth(record(tmp_path, times={"settling": 0, "driving": 0, "ended": 1200}))
+    assert found.mib_an_hour.number == pytest.approx(0, abs=0.01)
+
+
+def test_a_process_that_came_late_is_left_out(tmp_path):
+    """Its first minutes would look like growth for ever."""
+    assert memory_growth(built(tmp_path, 10, late=900.0)).process == "broker"
+
+
+def test_a_few_minutes_say_nothing(tmp_path):
+    """No data, and not a slope of noise."""
+    assert "fewer than 20" in memory_growth(built(tmp_path, 10, lasts_s=120.0)).share_an_hour.why

@@ -1,0 +1,93 @@
+"""A pod's way out, from a record whose every time is known."""
+
+import json
+
+import pytest
+
+from lab.errors import NoData
+from tests.scenarios.payments.measure.shutdown import STEPS, departures, longest_shutdown, shutdowns
+from tests.unit.measure import built
+from tests.unit.measure.conftest import report
+
+
+def pod(t, event="MODIFIED", leaving=True, code=None):
+    """A watch event of the pod "old"."""
+    metadata = {"name": "old", "labels": {"app": "consumer"}}
+    if leaving:
+        metadata |= {"deletionTimestamp": "1970-01-01T00:01:00Z", "deletionGracePeriodSeconds": 60}
+    status = {} if code is None else {"containerStatuses": [{"state": {"terminated": {"exitCode": code}}}]}
+    return {
+        "t": t,
+        "kind": "Pod",
+        "name": "old",
+        "event": event,
+        "object": json.dumps({"metadata": metadata, "status": status}),
+    }
+
+
+SEEN = [pod(1, "ADDED", leaving=False), pod(20.0), pod(20.9, code=0), pod(21.0, "DELETED", code=0)]
+SAID = [
+    report(5.0, "old", "subscribed"),
+    report(20.5, "old", "draining", abandoned=False, signalled=20.1),
+    report(20.6, "old", "committed"),
+    report(20.8, "old", "left", committed=True),
+]
+DONE = [built.receipt("old", 20.0, 20.4, 5) | {"first": 0, "last": 4, "checksum": 0}]
+
+
+def test_each_step_has_its_time_after_the_deletion(tmp_path):
+    """All six, in order, and the exit."""
+    (found,) = shutdowns(built.record(tmp_path, transitions=SEEN, group_events=SAID, receipts=DONE))
+    assert list(found.steps) == list(STEPS)
+    assert [*found.steps.values()] == pytest.approx([0.1, 0.4, 0.5, 0.6, 0.8, 0.9])
+    assert found.in_order
+    assert (found.exit_code, found.grace_s, found.gone_s) == (0, 60, pytest.approx(1.0))
+    assert found.total_s == pytest.approx(0.7)
+    assert found.joined
+
+
+def test_departures_are_counted(tmp_path):
+    """One pod was taken from its work: it left in order, with exit code 0, within 0.7 s."""
+    record = built.record(tmp_path, transitions=SEEN, group_events=SAID, receipts=DONE)
+    found = departures(record)
+    assert (found.pods.value, found.out_of_order.value, found.failed.value) == (1, 0, 0)
+    assert longest_shutdown(record).value == pytest.approx(0.7)
+
+
+def test_a_commit_after_leaving_is_out_of_order(tmp_path):
+    """As is a step that never came."""
+    late = [SAID[0], SAID[1], report(20.95, "old", "committed"), SAID[3]]
+    (found,) = shutdowns(built.record(tmp_path, transitions=SEEN, group_events=late, receipts=DONE))
+    assert not found.in_order
+
+
+def test_a_pod_that_was_killed_says_nothing(tmp_path):
+    """No step, no order, its exit code as it was."""
+    seen = [SEEN[0], SEEN[1], pod(80.0, code=137), pod(80.1, "DELETED", code=137)]
+    (found,) = shutdowns(built.record(tmp_path, transitions=seen, group_events=[SAID[0]], receipts=DONE))
+    assert found.joined
+    assert not found.in_order
+    assert found.exit_code == 137
+    with pytest.raises(NoData, match="left the group"):
+        _ = found.total_s
+    record = built.record(tmp_path, transitions=seen, group_events=[SAID[0]], receipts=DONE)
+    assert (departures(record).out_of_order.value, departures(record).failed.value) == (1, 1)
+    assert "left the group" in longest_shutdown(record).why
+
+
+def test_a_pod_that_was_taken_while_it_started_had_not_joined(tmp_path):
+    """It may be ended by the signal itself, which is no shutdown out of order."""
+    seen = [SEEN[0], SEEN[1], pod(20.1, code=143), pod(20.2, "DELETED", code=143)]
+    (found,) = shutdowns(built.record(tmp_path, transitions=seen, group_events=[], receipts=[]))
+    assert (found.joined, found.exit_code) == (False, 143)
+    record = built.record(tmp_path, transitions=seen, group_events=[], receipts=[])
+    assert departures(record).pods.value == 0
+    assert "no pod that had joined" in longest_shutdown(record).why
+
+
+def test_what_goes_after_the_trial_is_no_scale_down(tmp_path):
+    """The lab takes its own pods down when the trial has ended."""
+    record = built.record(tmp_path, times={"ended": 10}, transitions=SEEN, group_events=SAID, receipts=DONE)
+    with pytest.raises(NoData, match="no consumer pod was deleted"):
+        shutdowns(record)
+    assert "no consumer pod was deleted" in departures(record).pods.why
