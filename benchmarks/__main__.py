@@ -182,7 +182,11 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=ledger.EVENTS, help="events of the ledger's topic")
     parser.add_argument("--spark-master", default="local[*]", help="the ledger's Spark master")
     parser.add_argument(
-        "--of", nargs="*", choices=[*sizes.PARTS], default=[*sizes.PARTS], help="the sizes that growth is measured by"
+        "--of",
+        nargs="*",
+        choices=[*sizes.PARTS],
+        default=[*sizes.PARTS],
+        help="the sizes that growth is measured by; without any it prints what is kept",
     )
     chosen = parser.parse_args()
     which = chosen.which or known

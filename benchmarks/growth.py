@@ -1,7 +1,7 @@
-"""How a cost grows with a size: its values, the exponent, and the page and picture that are made of them.
+"""How a cost grows with a size: its values, its exponent, and the tables that are printed of them.
 
-``python -m benchmarks growth`` measures (:mod:`benchmarks.sizes`), keeps the numbers in docs/growth.json and writes
-docs/growth.md. A test holds the two together.
+``python -m benchmarks growth`` measures (:mod:`benchmarks.sizes`) and keeps the numbers in docs/growth.json, one run each, on
+cores that do nothing else. ``--of`` without a part measures nothing. Both print the tables of all that is kept.
 """
 
 from __future__ import annotations
@@ -13,32 +13,11 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from statistics import linear_regression
-from typing import Any
-
-import altair as alt
 
 from lab import paths
-from lab.charts import drawing
 from lab.host import machine
 
 NUMBERS = paths.PROJECT / "docs" / "growth.json"
-PAGE = paths.PROJECT / "docs" / "growth.md"
-COLOURS = 10  # of the palette: an eleventh cost of a panel has the colour of the first
-PICTURE = paths.PROJECT / "docs" / "img" / "growth.svg"
-HEAD = """# How cost grows
-
-`python -m benchmarks growth` writes this page from [the numbers](growth.json); `--of partitions` measures one part alone.
-A test holds page and numbers together.
-
-Each cost is measured at several sizes, once each, on two cores that do nothing else. The exponent is the slope of a straight
-line through the logarithms: 1 is in proportion, 0 is a cost that stays. *Last step* is the exponent between the two largest
-sizes alone, which says more about what comes next. One run has no interval: read a difference of 0.1 in an exponent as none.
-
-[Decision 68](decisions/68-600-active-scaledobjects-use-up-kedas-requests.md) says what limits ScaledObjects, and
-[46](decisions/46-twenty-million-fit-two-cores.md) what the ledger's objectives are.
-
-![costs by size, both axes logarithmic](img/growth.svg)
-"""
 
 
 @dataclass(frozen=True)
@@ -96,9 +75,13 @@ def keep(measured: Part, file: Path = NUMBERS) -> list[Part]:
     return every
 
 
-def page(parts: Iterable[Part]) -> str:
-    """The page of these parts, as Markdown."""
-    return "\n".join([HEAD, *map(_section, parts)])
+def tables(parts: Iterable[Part]) -> str:
+    """A table of each part, as Markdown.
+
+    The exponent is the slope of a straight line through the logarithms: 1 is in proportion, 0 is a cost that stays. *Last step*
+    is that between the two largest sizes alone.
+    """
+    return "\n".join(map(_section, parts))
 
 
 def _section(shown: Part) -> str:
@@ -129,43 +112,6 @@ def _cell(value: float | None) -> str:
 def _power(value: float | None) -> str:
     """Two decimals, without a sign of 0."""
     return "-" if value is None else f"{round(value, 2) + 0.0:.2f}"
-
-
-def chart(parts: Iterable[Part]) -> str:
-    """Panels for each part, both axes logarithmic, each cost relative to that at the smallest size: as SVG."""
-    panels = [_panel(shown.of, title, costs) for shown in parts for title, costs in _panels(shown)]
-    pairs = [
-        alt.hconcat(*panels[at : at + 2], spacing=40).resolve_scale(color="independent") for at in range(0, len(panels), 2)
-    ]
-    whole = alt.vconcat(*pairs).resolve_scale(color="independent")
-    whole.title = alt.TitleParams(
-        "How cost grows", subtitle="both axes logarithmic; each cost over that at its smallest size", anchor="start"
-    )
-    return drawing.svg(drawing.styled(whole))
-
-
-def _panels(shown: Part) -> list[tuple[str, list[Growth]]]:
-    """(title, costs) of the panels of a part: memory has its own where one panel would have more costs than colours."""
-    memory = [one for one in shown.costs if one.unit == "MB"]
-    rest = [one for one in shown.costs if one.unit != "MB"]
-    if len(shown.costs) <= COLOURS or not memory:
-        return [(shown.of, list(shown.costs))]
-    return [(shown.of, rest), (f"{shown.of}: memory", memory)]
-
-
-def _panel(of: str, title: str, costs: Iterable[Growth]) -> Any:
-    rows = [
-        {"size": size, "times": cost / cost_of_least, "cost": one.what}
-        for one in costs
-        for cost_of_least in [one.values[min(one.values)]]
-        for size, cost in sorted(one.values.items())
-        if cost_of_least > 0 and cost > 0
-    ]
-    line = alt.Chart(drawing.inline(rows), title=title).mark_line(point=True)
-    x = alt.X("size:Q", title=of, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s", tickCount=4))
-    y = alt.Y("times:Q", title="times the smallest", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5))
-    colour = alt.Color("cost:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=400))
-    return line.encode(x=x, y=y, color=colour).properties(width=330, height=230)
 
 
 def _slope(points: list[tuple[int, float]]) -> float | None:

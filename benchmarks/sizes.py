@@ -42,15 +42,14 @@ COMPONENTS = ("keda-operator", "keda-adapter", "kube-apiserver", "kube-controlle
 
 
 def main(which: Iterable[str]) -> None:
-    """Measure these parts, one after the other; each is kept and shown on the page as soon as a size is measured."""
+    """Measure these parts, each kept as soon as a size is measured, and print the tables of all that are kept."""
     for name in which:
         with reporting(partial("growth with {}".format, name), every_s=30):
             for measured in PARTS[name]():
-                every = growth.keep(measured)
-                growth.PICTURE.write_text(growth.chart(every))
-                growth.PAGE.write_text(growth.page(every))
+                growth.keep(measured)
                 sizes = sorted(measured.costs[0].values)
-                print(f"{name}, {', '.join(f'{size:,}' for size in sizes)}: {growth.PAGE.name}", flush=True)
+                print(f"{name}, {', '.join(f'{size:,}' for size in sizes)}: {growth.NUMBERS.name}", flush=True)
+    print(growth.tables(growth.read()))
 
 
 def partitions() -> Iterator[Part]:

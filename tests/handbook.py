@@ -1,4 +1,4 @@
-"""The numbers of docs/handbook.md, from the table of verdicts: ``python -m tests.handbook`` fills them in again.
+"""The numbers of the handbook and of the page on scales: ``python -m tests.handbook`` fills them in from the table of verdicts.
 
 An entry names its numbers once, in a comment, and shows each where a sentence needs it::
 
@@ -26,7 +26,7 @@ import yaml
 
 from lab import paths
 
-PAGE = paths.PROJECT / "docs" / "handbook.md"
+PAGE, _ = PAGES = (paths.PROJECT / "docs" / "handbook.md", paths.PROJECT / "docs" / "scale.md")
 VERDICTS = paths.PROJECT / "docs" / "evidence" / "verdicts.csv"
 GROWTH = paths.PROJECT / "docs" / "growth.json"
 SIMILARITY = paths.PROJECT / "lab" / "measure" / "similarity.yaml"
@@ -119,8 +119,9 @@ def _formatted(value: float, form: str | None) -> str:
 
 
 def main() -> int:
-    """Write docs/handbook.md with the numbers of the table."""
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), verdicts()), encoding="utf-8")
+    """Write the pages with the numbers of the table."""
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8"), verdicts()), encoding="utf-8")
     return 0
 
 

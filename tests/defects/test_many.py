@@ -26,7 +26,7 @@ NEVER_S = 600  # longer than any test
     "which want twice the limit, a new ScaledObject waits more than five times as long for its HPA as beside 40 that "
     "are polled every ten minutes. HPAs that are there are synced as before.",
     cure="`--kube-api-qps` and `--kube-api-burst` of the operator: with 50 and 100 a thousand active ones had their HPAs "
-    "([how cost grows](growth.md#scaledobjects)). Or a longer pollingInterval: it delays no HPA where "
+    "([how cost grows](handbook.md#how-many-scaledobjects-can-keda-hold)). Or a longer pollingInterval: it delays no HPA where "
     "minReplicaCount is 1 or more.",
     price="More requests to kube-apiserver; with a longer pollingInterval a later step from zero.",
 )

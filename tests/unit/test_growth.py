@@ -1,4 +1,4 @@
-"""Growth of a cost with a size: its exponent, and the page that shows the numbers that are kept."""
+"""Growth of a cost with a size: its exponent, and the tables of the numbers that are kept."""
 
 from dataclasses import replace
 
@@ -47,30 +47,9 @@ def test_a_part_is_a_table():
     """Sizes are columns, a cost that was not measured at one is a dash."""
     more = Growth("memory", "MB", {100: 1234.5})
     same = Growth("an answer", "ms", {10: 2.0, 100: 1.999})
-    shown = growth.page([replace(PART, costs=(*PART.costs, more, same))])
-    assert "\n## Pods\n" in shown
+    shown = growth.tables([replace(PART, costs=(*PART.costs, more, same))])
+    assert shown.startswith("## Pods\n")
     assert "| an answer, ms | 2 | 2 | 0.00 | 0.00 |" in shown
     assert "| cost | 10 | 100 | exponent | last step |" in shown
     assert "| until Ready, s | 1 | 10 | 1.00 | 1.00 |" in shown
     assert "| memory, MB | - | 1,234 | - | - |" in shown
-
-
-def test_the_picture_has_a_panel_for_each_part():
-    """Each with its own legend."""
-    drawn = growth.chart([PART, replace(PART, of="messages"), replace(PART, of="partitions")])
-    for text in ("pods", "messages", "partitions", "until Ready", "times the smallest"):
-        assert text in drawn
-
-
-def test_memory_has_a_panel_of_its_own_where_colours_would_come_twice():
-    """Ten costs share a panel; of eleven those in MB are apart."""
-    ten = [Growth(f"cost {number}", "s", {1: 1.0, 10: 2.0}) for number in range(10)]
-    memory = Growth("memory", "MB", {1: 1.0, 10: 2.0})
-    few, many = replace(PART, costs=(*ten[:9], memory)), replace(PART, costs=(*ten, memory))
-    assert "pods: memory" not in growth.chart([few])
-    assert "pods: memory" in growth.chart([many])
-
-
-def test_the_page_shows_the_numbers_that_are_kept():
-    """Neither is changed by hand alone."""
-    assert growth.PAGE.read_text() == growth.page(growth.read())

@@ -1,4 +1,4 @@
-"""docs/handbook.md: its numbers are the table's, and what an entry names exists."""
+"""The handbook and the page on scales: their numbers are the table's, and what an entry names exists."""
 
 from __future__ import annotations
 
@@ -15,12 +15,29 @@ ENTRIES = {text.split("\n", 1)[0]: text for text in re.split(r"^## ", PAGE, flag
 TABLE = handbook.verdicts()
 OPTIONS = (paths.PROJECT / "docs" / "options.md").read_text(encoding="utf-8")
 
+every_page = pytest.mark.parametrize("page", handbook.PAGES, ids=lambda page: page.name)
 every_entry = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 
 
-def test_every_number_is_that_of_the_table():
+@every_page
+def test_every_number_is_that_of_the_table(page):
     """No number was changed in the page or in the table alone."""
-    assert handbook.filled(PAGE, TABLE) == PAGE, "python -m tests.handbook fills the numbers in"
+    text = page.read_text(encoding="utf-8")
+    assert handbook.filled(text, TABLE) == text, "python -m tests.handbook fills the numbers in"
+
+
+@every_page
+def test_each_number_that_a_page_names_is_shown(page):
+    """A number that no sentence shows goes."""
+    for entry in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        assert set(re.findall(r"^([\w-]+) = ", entry, re.MULTILINE)) == set(re.findall(r"<!--([\w-]+):", entry))
+
+
+@every_page
+def test_no_line_begins_with_a_number(page):
+    """Markdown takes such a line for HTML, and shows its stars and links as they are."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if re.match(r"\s*(?:[-*>]\s+)?<!--[\w-]+:", line)] == []
 
 
 @every_entry
@@ -47,31 +64,20 @@ def test_what_an_entry_names_is_there(entry):
         assert command.split()[0] != "elastic-lab" or command.split()[1] in COMMANDS
 
 
-@every_entry
-def test_each_number_that_an_entry_names_is_shown(entry):
-    """A number that no sentence shows goes."""
-    names = set(re.findall(r"^([\w-]+) = ", entry, re.MULTILINE))
-    assert names == set(re.findall(r"<!--([\w-]+):", entry))
-
-
-def test_no_line_begins_with_a_number():
-    """Markdown takes such a line for HTML, and shows its stars and links as they are."""
-    assert [line for line in PAGE.splitlines() if re.match(r"\s*(?:[-*>]\s+)?<!--[\w-]+:", line)] == []
-
-
 def test_a_picture_is_on_a_page():
-    """docs/img holds no picture that no page shows."""
+    """docs/img holds no picture that no page shows, and 1.5 MB at most."""
     pages = [*paths.PROJECT.glob("*.md"), *(paths.PROJECT / "docs").rglob("*.md")]
     shown = "".join(page.read_text(encoding="utf-8") for page in pages)
     pictures = list((paths.PROJECT / "docs" / "img").iterdir())
     assert [picture.name for picture in pictures if f"img/{picture.name}" not in shown] == []
+    assert sum(picture.stat().st_size for picture in pictures) <= 1_500_000
 
 
 ROW = {"session": "a", "test": "test_x", "quantity": "flips", "claim": "it flaps", "n": "1", "held": "", "verdict": "breached"}
 ROWS = [ROW | {"value": "0.25", "low": "", "bound": "2"}, ROW | {"value": "4", "low": "", "bound": "2"}]
 
 
-def page(mark: str, source: str = "a | test_x | it flaps") -> str:
+def numbered(mark: str, source: str = "a | test_x | it flaps") -> str:
     """A page with one number."""
     return f"<!-- numbers\nit = {source}\n-->\n**{mark}**"
 
@@ -82,7 +88,7 @@ def page(mark: str, source: str = "a | test_x | it flaps") -> str:
 )
 def test_a_number_is_filled_in(mark, text):
     """In its format, in place of whatever stood there."""
-    assert handbook.filled(page(f"<!--it:{mark}-->17<!---->"), ROWS).endswith(f"**<!--it:{mark}-->{text}<!---->**")
+    assert handbook.filled(numbered(f"<!--it:{mark}-->17<!---->"), ROWS).endswith(f"**<!--it:{mark}-->{text}<!---->**")
 
 
 @pytest.mark.parametrize(
@@ -98,4 +104,4 @@ def test_a_number_is_filled_in(mark, text):
 def test_what_is_no_one_number_is_refused(mark, source, words):
     """Rows that differ, an empty column, a name or a row that is not there."""
     with pytest.raises(ValueError, match=words):
-        handbook.filled(page(mark, source), ROWS)
+        handbook.filled(numbered(mark, source), ROWS)
