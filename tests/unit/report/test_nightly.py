@@ -94,12 +94,15 @@ def test_the_real_systems_are_run_and_judged(workflow: dict[Any, Any]) -> None:
 
 
 def test_the_searches_are_run_in_full_length(workflow: dict[Any, Any]) -> None:
-    """All of tox's tests, under a profile that exists and draws more than theirs; then the known behaviours."""
+    """All of tox's tests, under a profile that exists and draws more than theirs; then the archive and the known behaviours."""
     runs = commands(workflow["jobs"]["thorough"]["steps"], "tox")
     thorough = ["-e", "tests", "--", "--hypothesis-profile=thorough"]
     assert runs == [["-e", "tests", "--notest"], thorough, ["-e", "defects"]]
     assert {"tests", "defects"} <= environments()
     assert settings.get_profile("thorough").max_examples > settings.get_profile("lab").max_examples
+    taken, *_ = (step["with"] for step in workflow["jobs"]["thorough"]["steps"] if "checkout" in step.get("uses", ""))
+    assert taken == {"fetch-depth": 0, "filter": "blob:none"}
+    assert ["-m", "tests.records", "--archive"] in commands(workflow["jobs"]["thorough"]["steps"], ".tox/tests/bin/python")
 
 
 @pytest.mark.parametrize(
