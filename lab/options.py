@@ -31,6 +31,7 @@ SITE = {  # where a project's trials run: an option each, which the configuratio
     "pod-image": ("IMAGE", None, "the image of the lab's programs that nodes pull"),
     "spark-master": ("URL", "local[*]", "Spark master of the ledger (default: local[*])"),
 }
+ARCHIVED = "evidence:"  # before the name of a session of the archive, where a folder of records is asked for
 MOST_SEED = 999_999
 
 
@@ -70,7 +71,7 @@ def declare(add: Any, add_ini: Any) -> None:
     add("--results", type=Path, default=Path("results"), help="where records, verdicts and report go")
     add("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
     add("--resume", action="store_true", help="go on in --results: run only what has no finished record there")
-    add("--from-records", metavar="DIR", help="judge stored records; starts no cluster")
+    add("--from-records", metavar="DIR", help="judge stored records, or evidence:NAME of the archive; starts no cluster")
     for name, what in OWN.items():
         text = f"your own {what}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
         add(f"--{name}", type=Path, metavar="FILE", help=text)
@@ -135,11 +136,18 @@ def check_root(arguments: Sequence[str], folder: Path, root: Path) -> None:
 
 
 def records_folder(value: str) -> Path:
-    """The folder of records that ``--from-records`` names. Raises :class:`InputError` where there is none."""
+    """The folder of records that ``--from-records`` names; "evidence:NAME" is a session of the archive.
+
+    Raises :class:`InputError` where there is none, and like :meth:`lab.archive.repository.Repository.fetch`.
+    """
+    if value.startswith(ARCHIVED):
+        from lab.archive.repository import Repository
+
+        return Repository().fetch(value.removeprefix(ARCHIVED))
     from lab.record import store
 
     if not store.stored(Path(value)):
-        raise InputError("command line", "--from-records", value, "a folder of records")
+        raise InputError("command line", "--from-records", value, "a folder of records, or evidence:NAME")
     return Path(value)
 
 

@@ -5,11 +5,13 @@ import subprocess
 
 import pytest
 
+from lab import options
 from lab.archive import lock, table
 from lab.archive.lock import FOLDER, Lock
 from lab.archive.repository import Repository
 from lab.commands import evidence as command
 from lab.errors import InputError, LabFault
+from lab.record import store
 
 SESSION = {
     "head": {"scale": "quick: time / 30", "runtime": "binary", "machine": "2 cores", "commit": "abc"},
@@ -177,3 +179,11 @@ def test_the_command_adds_what_judging_again_kept(origin, session, tmp_path, mon
     assert command.run("evidence", "", [f"--repository={origin}", "add", str(results), "two"]) == 0
     assert list(Repository(origin).lock.sessions) == ["two"]
     assert len(table.read(origin / FOLDER)) == 2
+
+
+def test_a_session_of_the_archive_is_judged_by_its_name(archived, monkeypatch):
+    """Where --from-records takes a folder of records it takes evidence:NAME; a name that is not there is refused."""
+    monkeypatch.setattr(Repository.__init__, "__defaults__", (archived,))
+    assert store.stored(options.records_folder("evidence:one")).keys() == {"a-1"}
+    with pytest.raises(InputError, match="a session of the archive: one"):
+        options.records_folder("evidence:two")
