@@ -142,8 +142,9 @@ def cluster_up() -> None:
     built = build.ensure()
     whole, alone = [], []
     for _ in range(3):
+        begun = time.monotonic()
         cluster = binary.up(chosen)
-        whole.append(cluster.up_s)
+        whole.append(time.monotonic() - begun)
         cluster.down()
         with runs.guarded() as run, contextlib.closing(resources.claim_pod_network()) as pods:
             begun = time.monotonic()

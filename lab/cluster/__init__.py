@@ -1,15 +1,20 @@
-"""One protocol, two runtimes: a cluster of real components that trials run on."""
+"""One protocol, three runtimes: a cluster of real components that trials run on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a guard starts with every run, and needs none of these imports
     from kubernetes import client
 
+    from lab.cluster.existing import Access
     from lab.cluster.fit import Fit
     from lab.cluster.quorum import Quorum
+    from lab.inputs.scale import Scale
+
+_PYTEST_KINDS_OWN = "pytest-kind"  # its default name is not taken: it may be another's
 
 
 class Cluster(Protocol):
@@ -68,3 +73,24 @@ class Cluster(Protocol):
 
     def keep(self) -> None:
         """Leave the cluster running; ``python -m lab down`` ends it."""
+
+
+def up(
+    runtime: str,
+    scale: Scale,
+    name: str = _PYTEST_KINDS_OWN,
+    image: str | None = None,
+    command: Path | None = None,
+    access: Access | None = None,
+) -> Cluster:
+    """Start a cluster on ``runtime``, ``binary`` or ``kind``, or use the one of ``access``; returns when every API answers.
+
+    ``name``, ``image`` and ``command`` are of kind. Raises :class:`lab.errors.LabFault`.
+    """
+    from lab.cluster import binary, existing, kind
+
+    if access is not None:
+        return existing.up(access)
+    if runtime == "binary":
+        return binary.up(scale)
+    return kind.up(scale, kind.NAME if name == _PYTEST_KINDS_OWN else name, image, command)

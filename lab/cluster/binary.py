@@ -6,7 +6,7 @@ import logging
 import platform
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,36 +34,17 @@ class Binary:
     broker: broker.Broker
     prometheus_url: str
     versions: dict[str, str]
-    up_s: float
     watcher: subprocess.Popen[bytes]
     pods: resources.PodNetwork
     runtime: str = "binary"
     fit: Fit = fit.BINARY
+    processes: tuple[int, ...] = ()  # no more: all descend from this one
 
-    @property
-    def bootstrap(self) -> str:
-        """Kafka's address."""
-        return self.broker.bootstrap
-
-    @property
-    def pod_bootstrap(self) -> str:
-        """The same address: a pod is a process of this machine."""
-        return self.broker.bootstrap
-
-    @property
-    def kafka_settings(self) -> Mapping[str, str]:
-        """The login that was made for this run."""
-        return self.broker.settings
-
-    @property
-    def pod_prometheus_url(self) -> str:
-        """The same address."""
-        return self.prometheus_url
-
-    @property
-    def processes(self) -> tuple[int, ...]:
-        """None more: all descend from this one."""
-        return ()
+    def __post_init__(self) -> None:
+        # A pod is a process of this machine, so its addresses are the same.
+        self.bootstrap = self.pod_bootstrap = self.broker.bootstrap
+        self.pod_prometheus_url = self.prometheus_url
+        self.kafka_settings = self.broker.settings
 
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""
@@ -106,15 +87,6 @@ def prepare() -> build.Built:
     return built
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The parts of a cluster that are up."""
-
-    plane: controlplane.ControlPlane
-    broker: broker.Broker
-    prometheus_url: str
-
-
 def up(scale: Scale, keda_flags: Sequence[str] = ()) -> Binary:
     """Build what is missing, clear leftovers, start everything, and return when every API answers.
 
@@ -125,19 +97,19 @@ def up(scale: Scale, keda_flags: Sequence[str] = ()) -> Binary:
     begun = time.monotonic()
     pods = resources.claim_pod_network()
     try:
-        parts, run, watcher = runs.start(lambda run: _start(run, built, scale, pods, keda_flags))
+        (plane, kafka, url), run, watcher = runs.start(lambda run: _start(run, built, scale, pods, keda_flags))
     except BaseException:
         pods.close()
         raise
     versions = {**built.versions, "kafka": broker.VERSION, "python-of-pods": platform.python_version()}
-    up_s = time.monotonic() - begun
-    cluster = Binary(run, parts.plane, parts.broker, parts.prometheus_url, versions, up_s, watcher, pods)
-    log.info("cluster up in %.1f s", cluster.up_s)
-    return cluster
+    log.info("cluster up in %.1f s", time.monotonic() - begun)
+    return Binary(run, plane, kafka, url, versions, watcher, pods)
 
 
-def _start(run: Path, built: build.Built, scale: Scale, pods: resources.PodNetwork, keda_flags: Sequence[str]) -> _Parts:
-    """Start every component in ``run``; returns when all answer."""
+def _start(
+    run: Path, built: build.Built, scale: Scale, pods: resources.PodNetwork, keda_flags: Sequence[str]
+) -> tuple[controlplane.ControlPlane, broker.Broker, str]:
+    """Start every component in ``run``; returns control plane, broker and Prometheus's URL when all answer."""
     phase = "control plane"
     with ThreadPoolExecutor(1) as pool, reporting(lambda: f"cluster: waiting for {phase}", every_s=10):
         kafka = pool.submit(broker.start, run, login.new())
@@ -156,7 +128,7 @@ def _start(run: Path, built: build.Built, scale: Scale, pods: resources.PodNetwo
             apply.wait_for_api_service(api, name, controlplane.START_DEADLINE_S, plane.check)
         phase = "KEDA's webhooks"
         keda.admitting(plane)
-    return _Parts(plane, started, url)
+    return plane, started, url
 
 
 def _stop(run: Path, daemons: list[processes.Daemon]) -> None:

@@ -21,7 +21,6 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 
 from lab.cluster import apply, fit, keda, metrics
-from lab.cluster.fit import Fit
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.wait import until
@@ -69,21 +68,12 @@ class Existing:
     access: Access
     versions: dict[str, str]
     runtime: str = "existing"
+    processes: None = None  # its nodes may be other machines
 
-    @property
-    def bootstrap(self) -> str:
-        """Kafka's address, as seen from this process."""
-        return self.access.bootstrap
-
-    @property
-    def pod_bootstrap(self) -> str:
-        """Kafka's address, as seen from pods."""
-        return self.access.pod_bootstrap
-
-    @property
-    def kafka_settings(self) -> Mapping[str, str]:
-        """The user's login."""
-        return self.access.kafka_settings
+    def __post_init__(self) -> None:
+        self.bootstrap, self.pod_bootstrap = self.access.bootstrap, self.access.pod_bootstrap
+        self.kafka_settings, self.pod_prometheus_url = self.access.kafka_settings, self.access.prometheus
+        self.fit = fit.containers(self.access.image, {}) if self.access.image else fit.BINARY
 
     @property
     def prometheus_url(self) -> str:
@@ -91,20 +81,6 @@ class Existing:
         if not self.access.prometheus:
             raise LabFault("no Prometheus was named (--lab-prometheus)")
         return self.access.prometheus
-
-    @property
-    def pod_prometheus_url(self) -> str:
-        """The same address; "" where none is asked."""
-        return self.access.prometheus
-
-    @property
-    def fit(self) -> Fit:
-        """The user's image with the limits of a container; nothing on nodes that run processes."""
-        return fit.containers(self.access.image, {}) if self.access.image else fit.BINARY
-
-    @property
-    def processes(self) -> None:
-        """None: its nodes may be other machines."""
 
     def api(self) -> client.ApiClient:
         """A new API client with the rights of the context."""

@@ -78,7 +78,7 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
 
 def _recheck(records: Sequence[Record]) -> dict[str, dict[str, str]]:
     """Settle each ledger again. Returns the missing ledgers by record. Raises :class:`InputError` where one differs."""
-    from lab.record.recheck import recheck
+    from lab.record.ledger.settle import recheck
 
     missing: dict[str, dict[str, str]] = {}
     for record in records:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from lab.errors import InputError
-from lab.foresee.group import Seen
-from lab.foresee.part import Part
+from lab.foresee.group import Part, Seen
 from lab.foresee.situation import Situation
 from lab.foresee.sources import Instant, Lasting, Queried, Scheduled, Source
 from lab.foresee.usage import MetricsServer

@@ -12,8 +12,7 @@ import numpy as np
 
 from lab.errors import InputError
 from lab.foresee.curve import Arrivals
-from lab.foresee.group import Floats, Seen
-from lab.foresee.part import Part
+from lab.foresee.group import Floats, Part, Seen
 from lab.inputs.triggers import cron, prometheus
 from lab.inputs.triggers.common import Reading, exposed
 from lab.inputs.triggers.cron import Cron

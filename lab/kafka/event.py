@@ -4,6 +4,12 @@
 8   seq        u64   0, 1, 2 … in the order of the schedule
 16  ts         i64   its time in the schedule, ns since the epoch (so latency is free of coordinated omission)
 24  payload    232 B
+
+An emitted message is the event and behind it its place among what the group consumes:
+
+256  partition  u32   of the event there; of several topics the trial's number (:mod:`lab.kafka.numbering`)
+260  offset     u64   likewise: both together name the event, so a reader can tell a repeated one
+268  processed  i64   the time at which its processing ended, ns since the epoch
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ SIZE = 256
 HEADER = struct.Struct(">QQq")
 PAYLOAD = SIZE - HEADER.size
 KEY = struct.Struct(">Q")
+TRAILER = struct.Struct(">IQq")  # of an emitted message
 _SEQ = struct.Struct(">8xQ")
 
 
@@ -34,6 +41,11 @@ def encode(entity_id: int, seq: int, ts: int, payload: bytes) -> bytes:
     if len(payload) != PAYLOAD:
         raise ValueError(f"payload has {len(payload)} bytes; an event's has {PAYLOAD}")
     return HEADER.pack(entity_id, seq, ts) + payload
+
+
+def emitted(value: bytes, partition: int, offset: int, processed: float) -> bytes:
+    """The emitted message of the event ``value``; ``processed`` is in epoch s. Raises ``struct.error`` out of range."""
+    return value + TRAILER.pack(partition, offset, round(processed * 1e9))
 
 
 def decode(value: bytes) -> Event:

@@ -16,16 +16,14 @@ from typing import Any
 
 from lab import paths
 from lab.errors import InputError, LabFault
-from lab.kubelet import environment, kubeconfig, registration, server
-from lab.kubelet.addresses import Addresses
-from lab.kubelet.agent import Agent, end_leftovers
-from lab.kubelet.api import ApiServer
+from lab.kubelet import environment, registration, server
+from lab.kubelet.agent import Addresses, Agent, end_leftovers
+from lab.kubelet.api import ApiServer, Sources, read_kubeconfig
 from lab.kubelet.events import Recorder
 from lab.kubelet.forking import Zygote
 from lab.kubelet.pod import Tools
 from lab.kubelet.podspec import Images
 from lab.kubelet.probe import Prober
-from lab.kubelet.sources import Sources
 
 log = logging.getLogger("lab.node")
 
@@ -125,7 +123,7 @@ async def run(chosen: Settings) -> None:
     left = end_leftovers(chosen.run)
     if left:
         log.warning("ended %d processes that an earlier node process had left", left)
-    address, context = kubeconfig.read(chosen.kubeconfig)
+    address, context = read_kubeconfig(chosen.kubeconfig)
     since = datetime.now(UTC)
     async with ApiServer(address, context) as api:
         events = Recorder(api, chosen.name)

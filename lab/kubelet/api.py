@@ -7,15 +7,17 @@ import base64
 import json
 import logging
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import aiohttp
+import yaml
 
-from lab.errors import LabFault
+from lab.errors import InputError, LabFault
 from lab.kubelet import backoff
-from lab.kubelet.environment import Kind
+from lab.kubelet.environment import Kind, Source
 from lab.kubelet.podspec import Json
 
 log = logging.getLogger("lab.node")
@@ -23,8 +25,22 @@ log = logging.getLogger("lab.node")
 DEADLINE_S = 30.0
 WATCH_S = 240
 RELATED_S, RELATED_RETRY_S = 1.0, 0.02  # the authorizer's own watch of pods is milliseconds behind the node's
+KEPT_S = 1.0  # an answer that pods which start together share
 CONNECTIONS = 16  # connections that a scale-up's writes share; each new one costs a TLS handshake on both sides
 STRATEGIC = "application/strategic-merge-patch+json"
+
+
+def read_kubeconfig(file: Path) -> tuple[str, ssl.SSLContext]:
+    """The server and the TLS context of a component's kubeconfig. Raises :class:`InputError` for a file that can't be used."""
+    try:
+        config = yaml.safe_load(file.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        tls = ssl.create_default_context(cafile=cluster["certificate-authority"])
+        tls.load_cert_chain(user["client-certificate"], user["client-key"])
+        return str(cluster["server"]), tls
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError) as error:
+        allowed = "a kubeconfig that names a server, its CA, and the files of a client certificate and its key"
+        raise InputError(file, "kubeconfig", " ".join(str(error).split()), allowed) from None
 
 
 class ApiError(LabFault):
@@ -58,6 +74,40 @@ class Deleted:
     """A pod's object is gone."""
 
     pod: Json
+
+
+class Reader(Protocol):
+    """Reads the data of a ConfigMap or Secret."""
+
+    async def data(self, kind: Kind, namespace: str, name: str) -> Mapping[str, str] | None:
+        """The values by key, None when there is no such object."""
+
+
+class Sources:
+    """A reader whose answers are shared for a second: a scale-up asks once, and the next pod sees an edit."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._asked: dict[tuple[str, Source], tuple[float, asyncio.Future[Mapping[str, str] | None]]] = {}
+
+    async def get(self, namespace: str, wanted: Iterable[Source]) -> dict[Source, Mapping[str, str] | None]:
+        """The data of each source, all fetched at the same time."""
+        chosen = list(wanted)
+        answers = await asyncio.gather(*(self._one(namespace, source) for source in chosen))
+        return dict(zip(chosen, answers, strict=True))
+
+    async def _one(self, namespace: str, source: Source) -> Mapping[str, str] | None:
+        now = asyncio.get_running_loop().time()
+        self._asked = {key: entry for key, entry in self._asked.items() if entry[0] > now}
+        key = (namespace, source)
+        if key not in self._asked:
+            future = asyncio.ensure_future(self._reader.data(source.kind, namespace, source.name))
+            self._asked[key] = (now + KEPT_S, future)
+        try:
+            return await asyncio.shield(self._asked[key][1])
+        except Exception:
+            self._asked.pop(key, None)  # a failure is not an answer to share
+            raise
 
 
 class ApiServer:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from lab.errors import LabFault
 from lab.kubelet import backoff
+from lab.kubelet.api import Sources
 from lab.kubelet.container import LOST, Container, Surroundings
 from lab.kubelet.environment import Unresolved, environment, sources
 from lab.kubelet.events import Recorder
@@ -21,7 +22,6 @@ from lab.kubelet.podspec import ContainerSpec, Images, Json, parse
 from lab.kubelet.probe import Prober
 from lab.kubelet.process import LEAST_GRACE_S
 from lab.kubelet.refusal import refusals
-from lab.kubelet.sources import Sources
 from lab.kubelet.status import Terminated, pod_status, read_time, refused_status
 
 log = logging.getLogger("lab.node")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import shlex
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from importlib import metadata
 from pathlib import Path
 
 from lab.cluster import docker
-from lab.cluster.images import catalog, debian
+from lab.cluster.images import catalog
 from lab.components import build, jars
 from lab.errors import LabFault
 from lab.wait import reporting
@@ -30,6 +31,8 @@ log = logging.getLogger("lab.images")
 HERE = Path(__file__).parent
 LAB = HERE.parents[1]
 LABEL = "elastic-lab.made-of"
+RELEASE = "bookworm"
+_LEFT_OUT = ("man", "doc", "locale", "info")
 NEEDED_GB = 8  # images 2 GB, layers while they are made, and the node's own copy of them
 NODE_PACKAGES = (
     "systemd", "conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod", "libseccomp2",
@@ -70,7 +73,7 @@ def ensure(wanted: Sequence[str]) -> dict[str, str]:
 
     Raises :class:`LabFault` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
     """
-    debian.check()
+    _check_machine()
     docker.check()
     _space()
     recipes = _recipes(wanted)
@@ -163,7 +166,7 @@ def _program(image: str, scratch: Path, made_of: str, *, binary: str, path: str,
 def _debian(
     image: str, scratch: Path, made_of: str, *, packages: tuple[str, ...], hooks: list[str], changes: list[str]
 ) -> None:
-    debian.root(scratch / "root.tar", packages, hooks)
+    _root(scratch / "root.tar", packages, hooks)
     docker.add(scratch / "root.tar", image, [*changes, _labelled(made_of)])
 
 
@@ -193,8 +196,8 @@ def _node(image: str, scratch: Path, made_of: str) -> None:
     hooks = [links, f'mkdir -p "$1/usr/local/bin" && cp {shlex.quote(str(own.binary("kube-proxy")))} "$1/usr/local/bin/"']
     path = ["ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
     _debian(proxy, scratch, made_of, packages=PROXY_PACKAGES, hooks=hooks, changes=path)
-    base = f"{catalog.OURS}/node-base:{debian.RELEASE}"
-    debian.root(scratch / "base.tar", NODE_PACKAGES, whole=True)
+    base = f"{catalog.OURS}/node-base:{RELEASE}"
+    _root(scratch / "base.tar", NODE_PACKAGES, whole=True)
     docker.add(scratch / "base.tar", base, [])
 
     context = scratch / "context"
@@ -245,7 +248,7 @@ def _labelled(made_of: str) -> str:
 
 def _hash(*parts: str) -> str:
     """The hash of ``parts`` and of the recipes themselves."""
-    parts += tuple((HERE / name).read_text() for name in ("make.py", "debian.py"))
+    parts += ((HERE / "make.py").read_text(),)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -255,3 +258,30 @@ def _space() -> None:
         raise LabFault(
             f"python -m lab images: {free:.1f} GB free in {folder}, where Docker keeps its images; needs {NEEDED_GB}"
         )
+
+
+def _check_machine() -> None:
+    """Raise :class:`LabFault` in one line when no root file system can be made here."""
+    if os.geteuid() != 0:
+        raise LabFault("python -m lab images: needs root, to make root file systems and firewall rules: run it with sudo")
+    if shutil.which("mmdebstrap") is None:
+        raise LabFault("python -m lab images: no mmdebstrap command on PATH: apt install mmdebstrap")
+
+
+def _root(archive: Path, packages: Sequence[str], hooks: Sequence[str] = (), whole: bool = False) -> None:
+    """Write a root file system with ``packages`` and their dependencies to ``archive``, a tar; ``hooks`` run in it ("$1").
+
+    ``whole`` adds Debian's base and runs the packages' scripts; without it their files are unpacked and nothing runs.
+    """
+    kept = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in _LEFT_OUT]
+    variant, moment = ("minbase", "customize") if whole else ("extract", "extract")
+    made = [f"--{moment}-hook={hook}" for hook in ('mkdir -p -m 1777 "$1/tmp"', *hooks)]
+    result = subprocess.run(
+        ["mmdebstrap", f"--variant={variant}", f"--include={','.join(packages)}", *kept, *made, RELEASE, str(archive)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        lines = [line for line in result.stderr.splitlines() if line.startswith(("E:", "W:"))] or ["it printed no reason"]
+        raise LabFault(f"a Debian root of {', '.join(packages[:3])}...: {lines[0]} (are Debian's packages reachable?)")

@@ -20,7 +20,6 @@ from pytest_kind import KindCluster
 
 from lab.cluster import docker, fit
 from lab.cluster.controlplane import CONTROLLERS
-from lab.cluster.fit import Fit
 from lab.cluster.images import catalog, make
 from lab.cluster.kind import network, state
 from lab.cluster.kind.install import grafana_objects, install_components, wait_ready
@@ -48,45 +47,13 @@ class Kind:
     watcher: subprocess.Popen[bytes]
     runtime: str = "kind"
 
-    @property
-    def bootstrap(self) -> str:
-        """Kafka's external listener, a port of the host's loopback."""
-        return self.state.bootstrap
-
-    @property
-    def pod_bootstrap(self) -> str:
-        """Kafka's internal listener."""
-        return state.POD_BOOTSTRAP
-
-    @property
-    def kafka_settings(self) -> dict[str, str]:
-        """None: the Kafka in containers asks for no login."""
-        return {}
-
-    @property
-    def prometheus_url(self) -> str:
-        """Prometheus's address, a port of the host's loopback."""
-        return self.state.prometheus
-
-    @property
-    def pod_prometheus_url(self) -> str:
-        """Prometheus's Service."""
-        return state.POD_PROMETHEUS
-
-    @property
-    def versions(self) -> dict[str, str]:
-        """The version of every component, and the origin of the images."""
-        return self.state.versions
-
-    @property
-    def fit(self) -> Fit:
-        """The images loaded into the node, and the limits of a container."""
-        return fit.containers(self.state.pods, self.state.images, shared=True)
-
-    @property
-    def processes(self) -> tuple[int, ...]:
-        """The first process of each node: all its containers descend from it."""
-        return tuple(node.pid for node in self.nodes)
+    def __post_init__(self) -> None:
+        self.bootstrap, self.pod_bootstrap = self.state.bootstrap, state.POD_BOOTSTRAP
+        self.prometheus_url, self.pod_prometheus_url = self.state.prometheus, state.POD_PROMETHEUS
+        self.kafka_settings: dict[str, str] = {}  # the Kafka in containers asks for no login
+        self.versions = self.state.versions
+        self.fit = fit.containers(self.state.pods, self.state.images, shared=True)
+        self.processes = tuple(node.pid for node in self.nodes)  # all of a node's containers descend from it
 
     def api(self) -> client.ApiClient:
         """A new API client with full rights."""

@@ -186,7 +186,7 @@ def leave_commands(run: Path, command: str) -> None:
         f"#!/bin/sh\nexport KIND_EXPERIMENTAL_DOCKER_NETWORK={network.NAME} {identity.VARIABLE}='{run.resolve()}'\n"
         f"exec '{command}' \"$@\" 2>>'{run}/kind.log'\n"
     )
-    (run / processes.END).write_text(f"#!/bin/sh\nexec '{sys.executable}' -m lab.cluster.kind.end '{run}'\n")
+    (run / processes.END).write_text(f"#!/bin/sh\nexec '{sys.executable}' -m lab.cluster.kind.state '{run}'\n")
     for name in ("kind", processes.END):
         (run / name).chmod(0o700)
 
@@ -201,3 +201,21 @@ def kind(run: Path, *arguments: str) -> None:
 def reason(run: Path) -> str:
     """Why the last ``kind`` of the run folder failed, in one line."""
     return docker.reason((run / "kind.log").read_text())
+
+
+def end(run: Path) -> int:
+    """Take down the cluster that ``run`` stands for, with rules and network; 1, with the reason printed, if Docker refuses."""
+    found = read(run)
+    if found is None:
+        return 0
+    try:
+        kind(run, "delete", "cluster", "--name", found.name, "--kubeconfig", str(run / "kubeconfig"))
+        network.release(found.closed)
+    except LabFault as fault:
+        print(f"lab: {fault}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":  # python -m lab.cluster.kind.state RUN
+    sys.exit(end(Path(sys.argv[1])))

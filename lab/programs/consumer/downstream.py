@@ -16,7 +16,7 @@ from operator import methodcaller
 from confluent_kafka import KafkaError, Producer
 
 from lab.inputs.consumer import SLACK_S, Cost
-from lab.kafka import deadletter, emitted, event
+from lab.kafka import deadletter, event
 from lab.kafka.deadletter import Reason
 from lab.programs.consumer.retries import Consumed
 
@@ -164,7 +164,7 @@ class Store:
         one was emitted. Raises :class:`NotDurable`.
         """
         for message in messages:
-            value = emitted.encode(message.value(), message.partition(), message.offset(), processed)
+            value = event.emitted(message.value(), message.partition(), message.offset(), processed)
             self._producer.produce(
                 self._output, key=message.key(), value=value, partition=message.partition(), on_delivery=self._delivered
             )

@@ -1,4 +1,4 @@
-"""Closing a record: the last messages ingested, the verdict drawn, and tables left that read without Spark."""
+"""Closes a record: the last messages ingested, the verdict drawn, tables left that read without Spark; and checks it again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
@@ -13,11 +14,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from lab import wholefile
+from lab.errors import InputError
 from lab.record.ledger import CHECKPOINT, INGESTED, LEDGER, VERDICT, ingested
 from lab.record.ledger.ingest import MOST_OFFSETS, TABLES, Topics, ingest, read
-from lab.record.ledger.reconcile import check, folded
+from lab.record.ledger.reconcile import check, folded, reconcile
 from lab.record.ledger.rollup import RATES, rates
 from lab.record.reconciliation import Reconciliation
+from lab.record.store import Record
 
 KINDS = {"int": pa.int32(), "long": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
@@ -99,3 +102,24 @@ def _close(ledger: Path, events: Collection[str]) -> None:
             shutil.rmtree(ledger / name, ignore_errors=True)
     shutil.rmtree(ledger / CHECKPOINT, ignore_errors=True)
     (ledger / INGESTED).unlink()
+
+
+def recheck(spark: SparkSession, record: Record) -> None:
+    """Reconcile what ``record`` holds again. Raises :class:`InputError` for the first other value, :class:`NoData` for no
+    ledger."""
+    stated = record.reconciliation.to_json()
+    folder = record.file(f"{LEDGER}/events")
+    dead = record.dead_letters if (record.folder / "dead_letters.parquet").exists() else None
+    found = reconcile(spark, sorted(folder.glob("*.parquet")), record.receipts, dead).to_json()
+    for field, value in found.items():
+        if stated[field] != value:
+            said, now = (_short(content) for content in (stated[field], value))
+            where = record.folder / "reconciliation.json"
+            raise InputError(where, field, said, f"{now}, which its events and receipts give when they are settled again")
+
+
+def _short(content: Any) -> Any:
+    """A count as it is; ranges by their number and the first."""
+    if not isinstance(content, list):
+        return content
+    return f"{len(content)} ranges, first {content[0] if content else 'none'}"

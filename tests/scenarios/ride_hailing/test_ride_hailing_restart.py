@@ -25,7 +25,7 @@ from confluent_kafka import Producer
 
 from lab import paths
 from lab.host import processes, runs
-from lab.kafka import emitted, event, topics
+from lab.kafka import event, topics
 from lab.wait import until
 from tests.scenarios.ride_hailing.programs import dashboard, sinklog
 from tests.scenarios.ride_hailing.programs.pipeline import Table
@@ -98,7 +98,7 @@ class Topic:
         for number in range(self.sent, self.sent + count):
             partition, offset = number % PARTITIONS, number // PARTITIONS
             content = event.encode(1, number, (1_700_000_000 + number) * 10**9, payload(DRIVER, number % 6))
-            value = emitted.encode(content, partition, offset, 1_700_000_000 + number)
+            value = event.emitted(content, partition, offset, 1_700_000_000 + number)
             for _ in range(1 + (number % 10 == 0)):
                 self._producer.produce(self.name, value=value, partition=partition)
         self._producer.flush(30)

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from lab.cluster import docker, kind
-from lab.cluster.images import debian
+from lab.cluster.images import make
 from lab.errors import LabFault
 from lab.inputs.scale import Scale
 
@@ -50,14 +50,14 @@ def test_what_docker_prints_becomes_one_line(printed, said):
 
 def test_images_need_root(monkeypatch):
     """Said before anything is built."""
-    monkeypatch.setattr("lab.cluster.images.debian.os.geteuid", lambda: 1000)
+    monkeypatch.setattr("lab.cluster.images.make.os.geteuid", lambda: 1000)
     with pytest.raises(LabFault, match="python -m lab images: needs root"):
-        debian.check()
+        make.ensure(())
 
 
 def test_images_need_mmdebstrap(monkeypatch, tmp_path):
     """Said with the package that has it."""
-    monkeypatch.setattr("lab.cluster.images.debian.os.geteuid", lambda: 0)
+    monkeypatch.setattr("lab.cluster.images.make.os.geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabFault, match="no mmdebstrap command on PATH: apt install mmdebstrap"):
-        debian.check()
+        make.ensure(())

@@ -43,3 +43,13 @@ def test_another_length_is_no_event(value):
     """Anything but 256 bytes is refused."""
     with pytest.raises(ValueError, match="256 bytes"):
         event.decode(value)
+
+
+def test_an_emitted_message_has_its_place_behind_the_event():
+    """The event's own bytes are as they were, so a reader of events reads them. No partition is negative."""
+    value = event.encode(7, 3, 1_000, bytes(event.PAYLOAD))
+    message = event.emitted(value, 19, 2**40, 1.5)
+    assert message[: event.SIZE] == value
+    assert struct.unpack(">IQq", message[event.SIZE :]) == (19, 2**40, 1_500_000_000)
+    with pytest.raises(struct.error):
+        event.emitted(value, -1, 0, 0.0)

@@ -13,16 +13,14 @@ from typing import Any
 
 from lab.errors import LabFault
 from lab.host import processes
-from lab.kubelet.addresses import Addresses
-from lab.kubelet.agent import Agent
-from lab.kubelet.api import Changed, Deleted
+from lab.kubelet.agent import Addresses, Agent
+from lab.kubelet.api import Changed, Deleted, Sources
 from lab.kubelet.environment import service
 from lab.kubelet.events import Recorder
 from lab.kubelet.forking import Zygote
 from lab.kubelet.pod import Pod, Tools
 from lab.kubelet.podspec import Images, Json
 from lab.kubelet.probe import Prober
-from lab.kubelet.sources import Sources
 
 IMAGES = Images({"elastic-lab": Path(sys.executable).parent})
 SERVER = "https://127.0.0.1:6443"

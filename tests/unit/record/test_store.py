@@ -11,7 +11,7 @@ from lab.__main__ import main
 from lab.errors import InputError, NoData
 from lab.measure.integrity import integrity
 from lab.record.ledger.reconcile import reconcile
-from lab.record.recheck import recheck
+from lab.record.ledger.settle import recheck
 from lab.record.store import Record, add, find, opened, write_json
 from tests.unit.measure.built import record, sealed
 from tests.unit.measure.conftest import report

@@ -86,7 +86,7 @@ def flags() -> Flags:
 def rows(records: DataFrame, emitted: bool, watermark_s: float) -> DataFrame:
     """The table's rows of the streamed ``records`` (value, partition, offset), each event once.
 
-    Of ``emitted`` records the place is behind the event (:mod:`lab.kafka.emitted`), of others it is the record's own.
+    Of ``emitted`` records the place is behind the event (:mod:`lab.kafka.event`), of others it is the record's own.
     """
     said = F.from_json(F.substring("value", event.HEADER.size + 1, event.PAYLOAD).cast("string"), PAYLOAD)
     if emitted:

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from lab.inputs import topics as spec_topics
 from lab.inputs.failures import Failures
-from lab.kafka import deadletter, emitted, event, topics
+from lab.kafka import deadletter, event, topics
 from lab.kafka.lag import LagReader
 from lab.kafka.numbering import Numbering
 from lab.wait import until
@@ -164,7 +164,7 @@ def test_a_group_of_two_topics_works_by_number(bootstrap):
         for number in range(PARTITIONS):
             wanted = [offset for offset in range(EACH) if (number, offset) != (3, 20)]
             assert sorted({offset for first, last in receipts[number] for offset in range(first, last + 1)}) == wanted
-            places = {emitted.TRAILER.unpack(value[event.SIZE :])[:2] for value, _ in group.read("output", number)}
+            places = {event.TRAILER.unpack(value[event.SIZE :])[:2] for value, _ in group.read("output", number)}
             assert places == {(number, offset) for offset in wanted}
         owned = {number for row in group.events("assigned") for number in row["partitions"]}
         assert owned == set(range(PARTITIONS))
@@ -292,7 +292,7 @@ def test_what_is_processed_is_emitted_in_its_order(group):
     for number in range(PARTITIONS):
         found = [value for value, _ in group.read("output", number)]
         places = [(number, offset) for offset in range(EACH) if (number, offset) != (3, 149)]
-        assert [emitted.TRAILER.unpack(value[event.SIZE :])[:2] for value in found] == places
+        assert [event.TRAILER.unpack(value[event.SIZE :])[:2] for value in found] == places
         assert [event.decode(value[: event.SIZE]).seq for value in found] == [
             offset * PARTITIONS + number for _, offset in places
         ]

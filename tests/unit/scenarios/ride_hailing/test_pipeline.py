@@ -4,7 +4,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from lab.kafka import emitted, event
+from lab.kafka import event
 from tests.scenarios.ride_hailing.programs import dashboard, pipeline
 from tests.scenarios.ride_hailing.programs.pipeline import Table
 from tests.scenarios.ride_hailing.programs.surge import DRIVER, REQUEST, payload
@@ -31,7 +31,7 @@ PROGRESS = {
 def ride(partition, offset, at, kind=REQUEST, zone=0):
     """An emitted event of ``at`` s after T0."""
     value = event.encode(1, offset, round((T0 + at) * 1e9), payload(kind, zone))
-    return emitted.encode(value, partition, offset, T0 + at + 0.5)
+    return event.emitted(value, partition, offset, T0 + at + 0.5)
 
 
 def run(spark, topic, table, emits=True):
