@@ -18,7 +18,7 @@ MODULE = re.compile(r"python -m ((?:lab|tests|benchmarks)[\w.]*)")
 IMPORT = re.compile(r"^ *from ((?:lab|tests)[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 FILE = re.compile(r"`((?:lab|tests|fixtures|manifests|profiles|docs)/[\w./-]+)`")
 # The reader makes them.
-EXAMPLES = {"manifests/scaledobjects/floor-8.yaml", "tests/experiments/test_12_floor.py", "docs/evidence/NAME"}
+EXAMPLES = {"manifests/scaledobjects/floor-8.yaml", "tests/experiments/test_19_floor.py"}
 
 
 def anchors(page: Path) -> set[str]:

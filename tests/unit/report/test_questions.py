@@ -1,4 +1,4 @@
-"""The question of an experiment has one text: README asks what the module's first line asks."""
+"""The question of an experiment has one text: docs/experiments.md asks what the module's first line asks."""
 
 import re
 
@@ -6,12 +6,12 @@ import pytest
 
 from lab import paths
 
-ROW = re.compile(r"^\| \[[^]]+\]\((tests/experiments/\S+)\) \| (.+?) \|", re.MULTILINE)
-QUESTIONS = ROW.findall((paths.PROJECT / "README.md").read_text())
+ROW = re.compile(r"^\| \[[^]]+\]\(\.\./(tests/experiments/\S+)\) \| (.+?) \|", re.MULTILINE)
+QUESTIONS = ROW.findall((paths.PROJECT / "docs" / "experiments.md").read_text())
 
 
 @pytest.mark.parametrize(("module", "question"), QUESTIONS)
-def test_readme_asks_what_the_experiment_asks(module, question):
+def test_the_page_asks_what_the_experiment_asks(module, question):
     """In the same words, but for the first letter."""
     first = (paths.PROJECT / module).read_text().partition("\n")[0]
     assert first.partition(": ")[2].lower() == question.lower()
