@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import itertools
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from lab.errors import LabFault
 from lab.host import processes
@@ -26,6 +27,7 @@ IMAGES = Images({"elastic-lab": Path(sys.executable).parent})
 SERVER = "https://127.0.0.1:6443"
 DEADLINE_S = 60.0  # of what happens at once on a quiet machine
 _uids = itertools.count(1)
+P = ParamSpec("P")
 
 
 def container(*command: str, name: str = "main", **more: Any) -> Json:
@@ -177,6 +179,11 @@ async def node(run: Path, backoff_base_s: float = 0.2, zygote: Zygote | None = N
     assert not list((run / "pids").glob("*"))
 
 
-def alone(test: Coroutine[Any, Any, None]) -> None:
-    """Run one asynchronous test body."""
-    asyncio.run(test)
+def alone(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Make an asynchronous test one that pytest runs."""
+
+    @functools.wraps(test)
+    def run(*given: P.args, **named: P.kwargs) -> None:
+        asyncio.run(test(*given, **named))
+
+    return run

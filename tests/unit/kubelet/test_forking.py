@@ -157,7 +157,7 @@ def facts(run: Path, work: Path, made: Zygote | None) -> dict[str, Any]:
             assert none_executed(n)
             found.update(json.loads(n.text(here).replace(str(here.folder), "/pod")))
 
-    alone(body())
+    asyncio.run(body())
     return found
 
 
@@ -172,27 +172,24 @@ def test_a_forked_program_sees_what_an_executed_one_sees(run: Path, work: Path) 
     assert forked["zone"] == ["JST", "JST"]
 
 
-def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(run: Path, work: Path) -> None:
+@alone
+async def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(run: Path, work: Path) -> None:
     """``ps`` names the pod's program, the kernel's start is that of the fork, and the mark is where the sweep looks for it."""
-
-    async def body() -> None:
-        async with forking(run, work) as n:
-            began = identity.identify(n.zygote.pid).ticks
-            await asyncio.sleep(0.05)
-            made = n.apply(pod(python(work, "drain", LONG="x" * 20_000)))
-            await up(n, made)
-            pid = made.containers[0].pid
-            assert psutil.Process(pid).cmdline() == ["python", "-m", "work", "drain"]
-            assert psutil.Process(pid).ppid() == os.getpid()
-            assert identity.identify(pid).ticks > began
-            assert pid in identity.marked()[run]
-            assert str(run) in n.text(made)
-            shown = psutil.Process(pid).environ()
-            assert (shown["HOSTNAME"], shown[identity.VARIABLE]) == ("pod", str(run))
-            assert "LONG" not in shown
-            assert [process.pid for process in processes.remembered(run, "pod/")] == [pid]
-
-    alone(body())
+    async with forking(run, work) as n:
+        began = identity.identify(n.zygote.pid).ticks
+        await asyncio.sleep(0.05)
+        made = n.apply(pod(python(work, "drain", LONG="x" * 20_000)))
+        await up(n, made)
+        pid = made.containers[0].pid
+        assert psutil.Process(pid).cmdline() == ["python", "-m", "work", "drain"]
+        assert psutil.Process(pid).ppid() == os.getpid()
+        assert identity.identify(pid).ticks > began
+        assert pid in identity.marked()[run]
+        assert str(run) in n.text(made)
+        shown = psutil.Process(pid).environ()
+        assert (shown["HOSTNAME"], shown[identity.VARIABLE]) == ("pod", str(run))
+        assert "LONG" not in shown
+        assert [process.pid for process in processes.remembered(run, "pod/")] == [pid]
 
 
 @pytest.mark.parametrize(
@@ -205,123 +202,105 @@ def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(run: P
         (("kill", "15"), 143, 15, ""),
     ],
 )
-def test_a_forked_process_ends_with_its_own_code(
+@alone
+async def test_a_forked_process_ends_with_its_own_code(
     run: Path, work: Path, words: tuple[str, ...], code: int, number: int | None, said: str
 ) -> None:
     """The interpreter ends as usual: what is registered for the exit runs, and the buffers reach the log."""
-
-    async def body() -> None:
-        async with forking(run, work) as n:
-            obj = pod(python(work, *words), policy="Never")
-            made = n.apply(obj)
-            shown = await end_of(n, obj)
-            assert (shown["exitCode"], shown.get("signal")) == (code, number)
-            assert said in n.text(made)
-            assert none_executed(n)
-
-    alone(body())
+    async with forking(run, work) as n:
+        obj = pod(python(work, *words), policy="Never")
+        made = n.apply(obj)
+        shown = await end_of(n, obj)
+        assert (shown["exitCode"], shown.get("signal")) == (code, number)
+        assert said in n.text(made)
+        assert none_executed(n)
 
 
-def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Path) -> None:
+@alone
+async def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Path) -> None:
     """SIGTERM reaches the handler of the forked process alone, and SIGKILL comes when the grace is over."""
-
-    async def body() -> None:
-        async with forking(run, work) as n:
-            obj = pod(python(work, "drain"))
-            made = n.apply(obj)
-            other = n.apply(pod(python(work, "drain"), metadata={"name": "other", "uid": "other"}))
-            await up(n, made)
-            await up(n, other)
-            n.delete(obj, 30)
-            last = await n.removed(obj)
-            assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
-            assert "draining" in n.text(made)
-            assert alive(other.containers[0].pid)
-            os.kill(other.containers[0].pid, signal.SIGSTOP)
-            began = time.monotonic()
-            n.vanish(other.obj)
-            await asyncio.wait_for(other.containers[0].ended.wait(), SOON_S)
-            assert LEAST_GRACE_S <= time.monotonic() - began < SOON_S
-
-    alone(body())
+    async with forking(run, work) as n:
+        obj = pod(python(work, "drain"))
+        made = n.apply(obj)
+        other = n.apply(pod(python(work, "drain"), metadata={"name": "other", "uid": "other"}))
+        await up(n, made)
+        await up(n, other)
+        n.delete(obj, 30)
+        last = await n.removed(obj)
+        assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
+        assert "draining" in n.text(made)
+        assert alive(other.containers[0].pid)
+        os.kill(other.containers[0].pid, signal.SIGSTOP)
+        began = time.monotonic()
+        n.vanish(other.obj)
+        await asyncio.wait_for(other.containers[0].ended.wait(), SOON_S)
+        assert LEAST_GRACE_S <= time.monotonic() - began < SOON_S
 
 
-def test_forked_processes_share_no_limit_and_no_random_number(run: Path, work: Path) -> None:
+@alone
+async def test_forked_processes_share_no_limit_and_no_random_number(run: Path, work: Path) -> None:
     """A limit that one sets is its own; the generator is seeded anew in each."""
-
-    async def body() -> None:
-        async with forking(run, work) as n:
-            limited = n.apply(pod(python(work, "limit"), metadata={"name": "limited", "uid": "limited"}))
-            await up(n, limited)
-            drawn = [n.apply(pod(python(work, "random"), policy="Never")) for _ in range(3)]
-            for one in drawn:
-                await n.said(one, "\n")
-            assert len({n.text(one) for one in drawn}) == 3
-            free = n.apply(pod(python(work, "wait"), metadata={"name": "free", "uid": "free"}))
-            await up(n, free)
-            limits = [psutil.Process(one.containers[0].pid).rlimit(psutil.RLIMIT_NOFILE) for one in (limited, free)]
-            assert limits[0] == (64, 64) != limits[1] == psutil.Process().rlimit(psutil.RLIMIT_NOFILE)
-
-    alone(body())
+    async with forking(run, work) as n:
+        limited = n.apply(pod(python(work, "limit"), metadata={"name": "limited", "uid": "limited"}))
+        await up(n, limited)
+        drawn = [n.apply(pod(python(work, "random"), policy="Never")) for _ in range(3)]
+        for one in drawn:
+            await n.said(one, "\n")
+        assert len({n.text(one) for one in drawn}) == 3
+        free = n.apply(pod(python(work, "wait"), metadata={"name": "free", "uid": "free"}))
+        await up(n, free)
+        limits = [psutil.Process(one.containers[0].pid).rlimit(psutil.RLIMIT_NOFILE) for one in (limited, free)]
+        assert limits[0] == (64, 64) != limits[1] == psutil.Process().rlimit(psutil.RLIMIT_NOFILE)
 
 
-def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zombie(run: Path, work: Path) -> None:
+@alone
+async def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zombie(run: Path, work: Path) -> None:
     """Its orphans are the node's children, since that is who adopts them."""
-
-    async def body() -> None:
-        before = own_children()
-        async with forking(run, work) as n:
-            obj = pod(python(work, "child"))
-            made = n.apply(obj)
-            await up(n, made)
-            family = psutil.Process(made.containers[0].pid).children(recursive=True)
-            assert len(family) >= 1
-            n.delete(obj, 30)
-            await n.removed(obj)
-            async with asyncio.timeout(DEADLINE_S):  # the node waits for them when the kernel says that they have ended
-                while [one for one in family if one.is_running()]:
-                    await asyncio.sleep(0.005)
-            assert own_children() - before == {n.zygote.pid}
-
-    alone(body())
+    before = own_children()
+    async with forking(run, work) as n:
+        obj = pod(python(work, "child"))
+        made = n.apply(obj)
+        await up(n, made)
+        family = psutil.Process(made.containers[0].pid).children(recursive=True)
+        assert len(family) >= 1
+        n.delete(obj, 30)
+        await n.removed(obj)
+        async with asyncio.timeout(DEADLINE_S):  # the node waits for them when the kernel says that they have ended
+            while [one for one in family if one.is_running()]:
+                await asyncio.sleep(0.005)
+        assert own_children() - before == {n.zygote.pid}
 
 
-def test_a_dead_zygote_costs_no_running_pod_anything_and_new_pods_are_executed(run: Path, work: Path) -> None:
+@alone
+async def test_a_dead_zygote_costs_no_running_pod_anything_and_new_pods_are_executed(run: Path, work: Path) -> None:
     """A running pod goes on, and its exit code arrives; the next pod says why it was executed."""
-
-    async def body() -> None:
-        async with forking(run, work) as n:
-            obj = pod(python(work, "drain"), metadata={"name": "old", "uid": "old"})
-            old = n.apply(obj)
-            await up(n, old)
-            os.kill(n.zygote.pid, signal.SIGKILL)
-            new = n.apply(pod(python(work, "drain"), metadata={"name": "new", "uid": "new"}))
-            await up(n, new)
-            assert not none_executed(n)
-            assert "the zygote" in next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed")
-            assert alive(old.containers[0].pid)
-            n.delete(obj, 30)
-            last = await n.removed(obj)
-            assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
-
-    alone(body())
+    async with forking(run, work) as n:
+        obj = pod(python(work, "drain"), metadata={"name": "old", "uid": "old"})
+        old = n.apply(obj)
+        await up(n, old)
+        os.kill(n.zygote.pid, signal.SIGKILL)
+        new = n.apply(pod(python(work, "drain"), metadata={"name": "new", "uid": "new"}))
+        await up(n, new)
+        assert not none_executed(n)
+        assert "the zygote" in next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed")
+        assert alive(old.containers[0].pid)
+        n.delete(obj, 30)
+        last = await n.removed(obj)
+        assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
 
 
-def test_a_zygote_that_does_not_answer_is_killed_and_the_pod_executed(
+@alone
+async def test_a_zygote_that_does_not_answer_is_killed_and_the_pod_executed(
     run: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So no late answer makes a second process of one pod."""
     monkeypatch.setattr("lab.kubelet.forking.PATIENCE_S", 0.3)
-
-    async def body() -> None:
-        async with forking(run, work) as n:
-            os.kill(n.zygote.pid, signal.SIGSTOP)
-            made = n.apply(pod(python(work, "drain")))
-            await up(n, made)
-            assert not none_executed(n)
-            assert not alive(n.zygote.pid)
-
-    alone(body())
+    async with forking(run, work) as n:
+        os.kill(n.zygote.pid, signal.SIGSTOP)
+        made = n.apply(pod(python(work, "drain")))
+        await up(n, made)
+        assert not none_executed(n)
+        assert not alive(n.zygote.pid)
 
 
 def changes(work: Path) -> None:
@@ -339,7 +318,8 @@ def changes(work: Path) -> None:
     ],
     ids=["a thread", "a newer file", "no import"],
 )
-def test_a_zygote_that_is_not_sound_forks_nothing(
+@alone
+async def test_a_zygote_that_is_not_sound_forks_nothing(
     run: Path, work: Path, helper: str, then: Callable[[Path], None] | None, words: str
 ) -> None:
     """A thread would be missing in the child, and imports would be old: the event says so, and the pod is executed."""
@@ -347,39 +327,32 @@ def test_a_zygote_that_is_not_sound_forks_nothing(
     (work / "other.py").write_text(
         "import work\nif __name__ != '__main__':\n    import helper\nelse:\n    print('up', flush=True)"
     )
-
-    async def body() -> None:
-        async with node(run, zygote=zygote(run, work, "work", "other")) as n:
-            if then:
-                first = pod(python(work, "wait"), metadata={"name": "first", "uid": "first"})
-                await up(n, n.apply(first))
-                assert none_executed(n)
-                then(work)
-            obj = pod(python(work, "exit", "4"), policy="Never")
-            n.apply(obj)
-            await n.api.until(lambda: "ForkFailed" in n.api.reasons())
-            assert re.search(words, next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed"))
-            await n.api.until(lambda: any("terminated" in one["state"] for one in n.api.shown()))
-            assert next(one for one in n.api.shown() if "terminated" in one["state"])["state"]["terminated"]["exitCode"] == 4
-
-    alone(body())
+    async with node(run, zygote=zygote(run, work, "work", "other")) as n:
+        if then:
+            first = pod(python(work, "wait"), metadata={"name": "first", "uid": "first"})
+            await up(n, n.apply(first))
+            assert none_executed(n)
+            then(work)
+        obj = pod(python(work, "exit", "4"), policy="Never")
+        n.apply(obj)
+        await n.api.until(lambda: "ForkFailed" in n.api.reasons())
+        assert re.search(words, next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed"))
+        await n.api.until(lambda: any("terminated" in one["state"] for one in n.api.shown()))
+        assert next(one for one in n.api.shown() if "terminated" in one["state"])["state"]["terminated"]["exitCode"] == 4
 
 
-def test_a_folder_that_is_not_there_is_a_start_error_as_for_an_executed_pod(run: Path, work: Path) -> None:
+@alone
+async def test_a_folder_that_is_not_there_is_a_start_error_as_for_an_executed_pod(run: Path, work: Path) -> None:
     """Nothing runs then."""
-
-    async def body() -> None:
-        before = own_children()
-        async with forking(run, work) as n:
-            wrong = python(work, "wait") | {"workingDir": str(work / "nowhere")}
-            obj = pod(wrong, policy="Never")
-            n.apply(obj)
-            shown = await end_of(n, obj)
-            assert (shown["exitCode"], shown["reason"]) == (128, "StartError")
-            assert "No such file" in shown["message"]
-            assert own_children() - before == {n.zygote.pid}
-
-    alone(body())
+    before = own_children()
+    async with forking(run, work) as n:
+        wrong = python(work, "wait") | {"workingDir": str(work / "nowhere")}
+        obj = pod(wrong, policy="Never")
+        n.apply(obj)
+        shown = await end_of(n, obj)
+        assert (shown["exitCode"], shown["reason"]) == (128, "StartError")
+        assert "No such file" in shown["message"]
+        assert own_children() - before == {n.zygote.pid}
 
 
 BASE = {"PATH": f"{FOLDER}:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONPATH": "/programs", "COLOUR": "blue"}
@@ -412,20 +385,15 @@ def test_only_what_comes_to_the_same_is_forked(tmp_path: Path, command: list[str
     assert made.takes(command, BASE | env) is taken
 
 
-def test_the_labs_consumer_can_be_forked(run: Path) -> None:
+@alone
+async def test_the_labs_consumer_can_be_forked(run: Path) -> None:
     """Its imports start no thread, librdkafka's among them, and its main module may be imported before it is run."""
-
-    async def body() -> None:
-        async with node(run, zygote=zygote(run, paths.PROJECT, "lab.programs.consumer")) as n:
-            obj = pod(python(paths.PROJECT, module="lab.programs.consumer"), policy="Never")
-            made = n.apply(obj)
-            assert (await end_of(n, obj))["exitCode"] == 2
-            assert (
-                n.text(made) == "python -m lab.programs.consumer: the following arguments are required: --bootstrap-servers\n"
-            )
-            assert none_executed(n)
-
-    alone(body())
+    async with node(run, zygote=zygote(run, paths.PROJECT, "lab.programs.consumer")) as n:
+        obj = pod(python(paths.PROJECT, module="lab.programs.consumer"), policy="Never")
+        made = n.apply(obj)
+        assert (await end_of(n, obj))["exitCode"] == 2
+        assert n.text(made) == "python -m lab.programs.consumer: the following arguments are required: --bootstrap-servers\n"
+        assert none_executed(n)
 
 
 NODE = """

@@ -28,115 +28,97 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_a_deleted_pod_that_drains_ends_with_code_0(tmp_path: Path) -> None:
+@alone
+async def test_a_deleted_pod_that_drains_ends_with_code_0(tmp_path: Path) -> None:
     """SIGTERM reaches the process, and one that ends within its grace is shown as Completed before the object is removed."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(DRAINS))
-            made = n.apply(obj)
-            await n.said(made, "up")
-            began = time.monotonic()
-            n.delete(obj, 30)
-            last = await n.removed(obj)
-            assert time.monotonic() - began < SOON_S
-            ended = last["containerStatuses"][0]["state"]["terminated"]
-            assert (ended["exitCode"], ended["reason"], last["phase"]) == (0, "Completed", "Succeeded")
-            assert ended["startedAt"] <= ended["finishedAt"]
-            assert "draining" in n.text(made)
-            assert "Killing" in n.api.reasons()
-            assert n.api.ready() == ["True", "False"]
-
-    alone(body())
+    async with node(tmp_path) as n:
+        obj = pod(shell(DRAINS))
+        made = n.apply(obj)
+        await n.said(made, "up")
+        began = time.monotonic()
+        n.delete(obj, 30)
+        last = await n.removed(obj)
+        assert time.monotonic() - began < SOON_S
+        ended = last["containerStatuses"][0]["state"]["terminated"]
+        assert (ended["exitCode"], ended["reason"], last["phase"]) == (0, "Completed", "Succeeded")
+        assert ended["startedAt"] <= ended["finishedAt"]
+        assert "draining" in n.text(made)
+        assert "Killing" in n.api.reasons()
+        assert n.api.ready() == ["True", "False"]
 
 
-def test_a_pod_that_is_deleted_while_its_process_starts_is_stopped_with_an_event(
+@alone
+async def test_a_pod_that_is_deleted_while_its_process_starts_is_stopped_with_an_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its program may already have written something when the node does not know the process yet."""
+    async with node(tmp_path) as n:
+        obj, start = pod(shell(DRAINS)), Process.start
 
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj, start = pod(shell(DRAINS)), Process.start
-
-            async def deleted_meanwhile(*words: Any, **named: Any) -> Process:
-                process = await start(*words, **named)
-                await n.said(n.agent.pods()[0], "up")
-                n.delete(obj, 30)
-                return process
-
-            monkeypatch.setattr(Process, "start", deleted_meanwhile)
-            n.apply(obj)
-            ended = (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]
-            assert ended["exitCode"] == 0
-            assert n.api.reasons() == ["Started", "Killing"]
-
-    alone(body())
-
-
-def test_a_process_deaf_to_sigterm_is_killed_after_its_grace(tmp_path: Path) -> None:
-    """SIGKILL comes when the grace is over, not before, and shows as code 137."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(DEAF))
-            await n.said(n.apply(obj), "up")
-            began = time.monotonic()
-            n.delete(obj, 3)
-            last = await n.removed(obj)
-            assert 3.0 <= time.monotonic() - began < SOON_S
-            ended = last["containerStatuses"][0]["state"]["terminated"]
-            assert (ended["exitCode"], ended["signal"], ended["reason"], last["phase"]) == (137, 9, "Error", "Failed")
-
-    alone(body())
-
-
-def test_a_shortened_grace_is_honoured(tmp_path: Path) -> None:
-    """A second deletion with less grace brings SIGKILL forward; one with more does not put it off."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(DEAF))
-            await n.said(n.apply(obj), "up")
-            began = time.monotonic()
-            n.delete(obj, 60)
-            n.delete(obj, 3)
+        async def deleted_meanwhile(*words: Any, **named: Any) -> Process:
+            process = await start(*words, **named)
+            await n.said(n.agent.pods()[0], "up")
             n.delete(obj, 30)
-            await n.removed(obj)
-            assert 3.0 <= time.monotonic() - began < SOON_S
+            return process
 
-    alone(body())
+        monkeypatch.setattr(Process, "start", deleted_meanwhile)
+        n.apply(obj)
+        ended = (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]
+        assert ended["exitCode"] == 0
+        assert n.api.reasons() == ["Started", "Killing"]
+
+
+@alone
+async def test_a_process_deaf_to_sigterm_is_killed_after_its_grace(tmp_path: Path) -> None:
+    """SIGKILL comes when the grace is over, not before, and shows as code 137."""
+    async with node(tmp_path) as n:
+        obj = pod(shell(DEAF))
+        await n.said(n.apply(obj), "up")
+        began = time.monotonic()
+        n.delete(obj, 3)
+        last = await n.removed(obj)
+        assert 3.0 <= time.monotonic() - began < SOON_S
+        ended = last["containerStatuses"][0]["state"]["terminated"]
+        assert (ended["exitCode"], ended["signal"], ended["reason"], last["phase"]) == (137, 9, "Error", "Failed")
+
+
+@alone
+async def test_a_shortened_grace_is_honoured(tmp_path: Path) -> None:
+    """A second deletion with less grace brings SIGKILL forward; one with more does not put it off."""
+    async with node(tmp_path) as n:
+        obj = pod(shell(DEAF))
+        await n.said(n.apply(obj), "up")
+        began = time.monotonic()
+        n.delete(obj, 60)
+        n.delete(obj, 3)
+        n.delete(obj, 30)
+        await n.removed(obj)
+        assert 3.0 <= time.monotonic() - began < SOON_S
 
 
 @pytest.mark.parametrize("grace_s", [0, 1])
-def test_no_grace_is_shorter_than_a_kubelets_least(tmp_path: Path, grace_s: int) -> None:
+@alone
+async def test_no_grace_is_shorter_than_a_kubelets_least(tmp_path: Path, grace_s: int) -> None:
     """A kubelet gives every container two seconds between SIGTERM and SIGKILL."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(DEAF))
-            await n.said(n.apply(obj), "up")
-            began = time.monotonic()
-            n.delete(obj, grace_s)
-            await n.removed(obj)
-            assert 2.0 <= time.monotonic() - began < SOON_S
-
-    alone(body())
+    async with node(tmp_path) as n:
+        obj = pod(shell(DEAF))
+        await n.said(n.apply(obj), "up")
+        began = time.monotonic()
+        n.delete(obj, grace_s)
+        await n.removed(obj)
+        assert 2.0 <= time.monotonic() - began < SOON_S
 
 
-def test_a_process_without_a_handler_ends_by_sigterm_with_code_143(tmp_path: Path) -> None:
+@alone
+async def test_a_process_without_a_handler_ends_by_sigterm_with_code_143(tmp_path: Path) -> None:
     """Death by signal n shows as code 128 + n."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(container("sleep", "60"))
-            n.apply(obj)
-            await n.api.until(n.api.running)
-            n.delete(obj, 30)
-            ended = (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]
-            assert (ended["exitCode"], ended["signal"]) == (143, 15)
-
-    alone(body())
+    async with node(tmp_path) as n:
+        obj = pod(container("sleep", "60"))
+        n.apply(obj)
+        await n.api.until(n.api.running)
+        n.delete(obj, 30)
+        ended = (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]
+        assert (ended["exitCode"], ended["signal"]) == (143, 15)
 
 
 @pytest.mark.parametrize("group", [None, 0], ids=["same group", "own group"])
@@ -161,207 +143,174 @@ signal.pause()"""
             assert not alive(pid)
             assert not (tmp_path / "asked").exists()
 
-    alone(body())
+    asyncio.run(body())
 
 
-def test_a_force_deleted_pod_is_killed_and_nothing_more_is_written(tmp_path: Path) -> None:
+@alone
+async def test_a_force_deleted_pod_is_killed_and_nothing_more_is_written(tmp_path: Path) -> None:
     """When the object vanishes the process is ended within the shortest grace, with no write for an object that is gone."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(DEAF))
-            made = n.apply(obj)
-            await n.said(made, "up")
-            await n.api.until(n.api.running)
-            pid = made.containers[0].pid
-            assert pid
-            written = len(n.api.statuses)
-            n.vanish(obj)
-            async with asyncio.timeout(SOON_S):
-                await made.containers[0].ended.wait()
-            assert not alive(pid)
-            assert (len(n.api.statuses), n.api.deleted) == (written, [])
-
-    alone(body())
+    async with node(tmp_path) as n:
+        obj = pod(shell(DEAF))
+        made = n.apply(obj)
+        await n.said(made, "up")
+        await n.api.until(n.api.running)
+        pid = made.containers[0].pid
+        assert pid
+        written = len(n.api.statuses)
+        n.vanish(obj)
+        async with asyncio.timeout(SOON_S):
+            await made.containers[0].ended.wait()
+        assert not alive(pid)
+        assert (len(n.api.statuses), n.api.deleted) == (written, [])
 
 
-def test_a_crashing_container_is_restarted_with_back_off(tmp_path: Path) -> None:
+@alone
+async def test_a_crashing_container_is_restarted_with_back_off(tmp_path: Path) -> None:
     """The first restart is at once, the second waits in CrashLoopBackOff, and the last run's end stays on show."""
-
-    async def body() -> None:
-        async with node(tmp_path, backoff_base_s=0.3) as n:
-            obj = pod(shell("echo run; exit 3"))
-            made = n.apply(obj)
-            await n.api.until(lambda: any(entry["restartCount"] == 2 for entry in n.api.shown()))
-            waits = [entry for entry in n.api.shown() if "waiting" in entry["state"]]
-            assert waits[0]["restartCount"] == 1
-            assert waits[0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
-            assert waits[0]["state"]["waiting"]["message"] == "back-off 0.3s restarting failed container=main pod=pod"
-            assert waits[0]["lastState"]["terminated"]["exitCode"] == 3
-            assert {status["phase"] for status in n.api.statuses} == {"Running"}
-            assert "BackOff" in n.api.reasons()
-            assert (made.folder / "main.0.log").read_text() == "run\n"
-            await n.api.until(lambda: "waiting" in n.api.shown()[-1]["state"])
-            n.delete(obj, 30)
-            last = await n.removed(obj)
-            assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
-
-    alone(body())
+    async with node(tmp_path, backoff_base_s=0.3) as n:
+        obj = pod(shell("echo run; exit 3"))
+        made = n.apply(obj)
+        await n.api.until(lambda: any(entry["restartCount"] == 2 for entry in n.api.shown()))
+        waits = [entry for entry in n.api.shown() if "waiting" in entry["state"]]
+        assert waits[0]["restartCount"] == 1
+        assert waits[0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert waits[0]["state"]["waiting"]["message"] == "back-off 0.3s restarting failed container=main pod=pod"
+        assert waits[0]["lastState"]["terminated"]["exitCode"] == 3
+        assert {status["phase"] for status in n.api.statuses} == {"Running"}
+        assert "BackOff" in n.api.reasons()
+        assert (made.folder / "main.0.log").read_text() == "run\n"
+        await n.api.until(lambda: "waiting" in n.api.shown()[-1]["state"])
+        n.delete(obj, 30)
+        last = await n.removed(obj)
+        assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
 
 
 @pytest.mark.parametrize(
     ("policy", "code", "phase"), [("Never", 0, "Succeeded"), ("Never", 4, "Failed"), ("OnFailure", 0, "Succeeded")]
 )
-def test_a_pod_that_ends_for_good_stays_until_it_is_deleted(tmp_path: Path, policy: str, code: int, phase: str) -> None:
+@alone
+async def test_a_pod_that_ends_for_good_stays_until_it_is_deleted(tmp_path: Path, policy: str, code: int, phase: str) -> None:
     """A container that its policy does not restart settles the phase; the object is removed only on deletion."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(f"exit {code}"), policy=policy)
-            n.apply(obj)
-            await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == phase)
-            assert n.api.shown()[-1]["state"]["terminated"]["exitCode"] == code
-            assert n.api.shown()[-1]["restartCount"] == 0
-            assert n.api.deleted == []
-            n.delete(obj, 0)
-            await n.removed(obj)
-
-    alone(body())
+    async with node(tmp_path) as n:
+        obj = pod(shell(f"exit {code}"), policy=policy)
+        n.apply(obj)
+        await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == phase)
+        assert n.api.shown()[-1]["state"]["terminated"]["exitCode"] == code
+        assert n.api.shown()[-1]["restartCount"] == 0
+        assert n.api.deleted == []
+        n.delete(obj, 0)
+        await n.removed(obj)
 
 
-def test_on_failure_restarts_until_the_container_succeeds(tmp_path: Path) -> None:
+@alone
+async def test_on_failure_restarts_until_the_container_succeeds(tmp_path: Path) -> None:
     """OnFailure runs a failed container again and leaves one that has succeeded."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            n.apply(pod(shell(f"[ -e {tmp_path}/seen ] && exit 0; touch {tmp_path}/seen; exit 1"), policy="OnFailure"))
-            await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == "Succeeded")
-            assert n.api.shown()[-1]["restartCount"] == 1
-            assert n.api.shown()[-1]["lastState"]["terminated"]["exitCode"] == 1
-
-    alone(body())
+    async with node(tmp_path) as n:
+        n.apply(pod(shell(f"[ -e {tmp_path}/seen ] && exit 0; touch {tmp_path}/seen; exit 1"), policy="OnFailure"))
+        await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == "Succeeded")
+        assert n.api.shown()[-1]["restartCount"] == 1
+        assert n.api.shown()[-1]["lastState"]["terminated"]["exitCode"] == 1
 
 
-def test_a_pod_of_two_containers_is_ready_and_over_only_with_both(tmp_path: Path) -> None:
+@alone
+async def test_a_pod_of_two_containers_is_ready_and_over_only_with_both(tmp_path: Path) -> None:
     """Every container must be ready for the pod to be, and one failed container makes the finished pod Failed."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            never = {"exec": {"command": ["false"]}, "periodSeconds": 1}
-            obj = pod(shell(DRAINS), shell("sleep 60", name="side", readinessProbe=never))
-            await n.said(n.apply(obj), "up")
-            await n.api.until(lambda: n.api.running() and "running" in n.api.shown("side")[-1]["state"])
-            ready = next(entry for entry in n.api.statuses[-1]["conditions"] if entry["type"] == "Ready")
-            assert (ready["status"], ready["message"]) == ("False", "containers with unready status: [side]")
-            n.delete(obj, 30)
-            last = await n.removed(obj)
-            assert [entry["state"]["terminated"]["exitCode"] for entry in last["containerStatuses"]] == [0, 143]
-            assert last["phase"] == "Failed"
-
-    alone(body())
+    async with node(tmp_path) as n:
+        never = {"exec": {"command": ["false"]}, "periodSeconds": 1}
+        obj = pod(shell(DRAINS), shell("sleep 60", name="side", readinessProbe=never))
+        await n.said(n.apply(obj), "up")
+        await n.api.until(lambda: n.api.running() and "running" in n.api.shown("side")[-1]["state"])
+        ready = next(entry for entry in n.api.statuses[-1]["conditions"] if entry["type"] == "Ready")
+        assert (ready["status"], ready["message"]) == ("False", "containers with unready status: [side]")
+        n.delete(obj, 30)
+        last = await n.removed(obj)
+        assert [entry["state"]["terminated"]["exitCode"] for entry in last["containerStatuses"]] == [0, 143]
+        assert last["phase"] == "Failed"
 
 
-def test_a_command_that_is_not_there_is_a_start_error(tmp_path: Path) -> None:
+@alone
+async def test_a_command_that_is_not_there_is_a_start_error(tmp_path: Path) -> None:
     """A command that can't be executed shows as StartError with code 128, as a container runtime shows it."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            n.apply(pod(container("no-such-command"), policy="Never"))
-            await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == "Failed")
-            ended = n.api.shown()[-1]["state"]["terminated"]
-            assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
-            assert "no-such-command" in ended["message"]
-
-    alone(body())
+    async with node(tmp_path) as n:
+        n.apply(pod(container("no-such-command"), policy="Never"))
+        await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] == "Failed")
+        ended = n.api.shown()[-1]["state"]["terminated"]
+        assert (ended["exitCode"], ended["reason"]) == (128, "StartError")
+        assert "no-such-command" in ended["message"]
 
 
-def test_a_status_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+@alone
+async def test_a_status_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     """An outage of the API delays a status; it does not lose it."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            n.api.down = True
-            made = n.apply(pod(shell(DRAINS)))
-            await n.said(made, "up")
-            assert n.api.statuses == []
-            n.api.down = False
-            await n.api.until(n.api.running)
-
-    alone(body())
+    async with node(tmp_path) as n:
+        n.api.down = True
+        made = n.apply(pod(shell(DRAINS)))
+        await n.said(made, "up")
+        assert n.api.statuses == []
+        n.api.down = False
+        await n.api.until(n.api.running)
 
 
 @pytest.mark.parametrize("outage", ["down", "hangs"])
-def test_an_outage_does_not_hold_up_the_nodes_end(tmp_path: Path, outage: str) -> None:
+@alone
+async def test_an_outage_does_not_hold_up_the_nodes_end(tmp_path: Path, outage: str) -> None:
     """With an API that refuses or never answers, the node still ends every process and returns."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            setattr(n.api, outage, True)
-            draining, running = pod(shell(DRAINS)), pod(shell(DRAINS), metadata={"name": "other", "uid": "other"})
-            pods = [n.apply(draining), n.apply(running)]
-            for made in pods:
-                await n.said(made, "up")
-            n.delete(draining, 30)
-            async with asyncio.timeout(SOON_S):
-                await pods[0].containers[0].ended.wait()
-            await asyncio.sleep(0.1)  # its last status is being written now
-            began = time.monotonic()
-            await n.agent.stop()
-            assert time.monotonic() - began < LEAST_GRACE_S + 4  # a second less than it waits for one that does not end
-
-    alone(body())
-
-
-def test_few_writes_for_one_life(tmp_path: Path) -> None:
-    """A pod with nothing to wait for costs two status writes: running, and ended."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(DRAINS))
-            await n.said(n.apply(obj), "up")
-            await n.api.until(n.api.running)
-            n.delete(obj, 30)
-            await n.removed(obj)
-            assert [status["phase"] for status in n.api.statuses] == ["Running", "Succeeded"]
-
-    alone(body())
-
-
-def test_late_news_of_a_finished_pod_does_not_start_it_again(tmp_path: Path) -> None:
-    """The watch may still bring changes after the node has removed the object; they change nothing."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(DRAINS))
-            made = n.apply(obj)
+    async with node(tmp_path) as n:
+        setattr(n.api, outage, True)
+        draining, running = pod(shell(DRAINS)), pod(shell(DRAINS), metadata={"name": "other", "uid": "other"})
+        pods = [n.apply(draining), n.apply(running)]
+        for made in pods:
             await n.said(made, "up")
-            n.delete(obj, 30)
-            await n.removed(obj)
-            n.delete(obj, 30)
-            assert n.apply(obj) is made
-            await asyncio.sleep(0.1)
-            assert made.containers[0].pid is None
-            n.vanish(obj)
-            assert n.agent.pods() == []
-
-    alone(body())
+        n.delete(draining, 30)
+        async with asyncio.timeout(SOON_S):
+            await pods[0].containers[0].ended.wait()
+        await asyncio.sleep(0.1)  # its last status is being written now
+        began = time.monotonic()
+        await n.agent.stop()
+        assert time.monotonic() - began < LEAST_GRACE_S + 4  # a second less than it waits for one that does not end
 
 
-def test_a_pod_of_an_earlier_node_process_counts_as_restarted(tmp_path: Path) -> None:
+@alone
+async def test_few_writes_for_one_life(tmp_path: Path) -> None:
+    """A pod with nothing to wait for costs two status writes: running, and ended."""
+    async with node(tmp_path) as n:
+        obj = pod(shell(DRAINS))
+        await n.said(n.apply(obj), "up")
+        await n.api.until(n.api.running)
+        n.delete(obj, 30)
+        await n.removed(obj)
+        assert [status["phase"] for status in n.api.statuses] == ["Running", "Succeeded"]
+
+
+@alone
+async def test_late_news_of_a_finished_pod_does_not_start_it_again(tmp_path: Path) -> None:
+    """The watch may still bring changes after the node has removed the object; they change nothing."""
+    async with node(tmp_path) as n:
+        obj = pod(shell(DRAINS))
+        made = n.apply(obj)
+        await n.said(made, "up")
+        n.delete(obj, 30)
+        await n.removed(obj)
+        n.delete(obj, 30)
+        assert n.apply(obj) is made
+        await asyncio.sleep(0.1)
+        assert made.containers[0].pid is None
+        n.vanish(obj)
+        assert n.agent.pods() == []
+
+
+@alone
+async def test_a_pod_of_an_earlier_node_process_counts_as_restarted(tmp_path: Path) -> None:
     """A container shown as running when the node starts is lost: it runs again with its count raised and its loss on show."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell(DRAINS))
-            before = {"name": "main", "restartCount": 4, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
-            obj["status"] |= {"phase": "Running", "podIP": "127.77.9.9", "containerStatuses": [before]}
-            made = n.apply(obj)
-            await n.api.until(n.api.running)
-            shown: dict[str, Any] = n.api.shown()[-1]
-            assert (made.ip, shown["restartCount"]) == ("127.77.9.9", 5)
-            assert shown["lastState"]["terminated"]["reason"] == "ContainerStatusUnknown"
-
-    alone(body())
+    async with node(tmp_path) as n:
+        obj = pod(shell(DRAINS))
+        before = {"name": "main", "restartCount": 4, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+        obj["status"] |= {"phase": "Running", "podIP": "127.77.9.9", "containerStatuses": [before]}
+        made = n.apply(obj)
+        await n.api.until(n.api.running)
+        shown: dict[str, Any] = n.api.shown()[-1]
+        assert (made.ip, shown["restartCount"]) == ("127.77.9.9", 5)
+        assert shown["lastState"]["terminated"]["reason"] == "ContainerStatusUnknown"
 
 
 def test_processes_left_by_a_killed_node_are_ended(tmp_path: Path) -> None:

@@ -56,112 +56,93 @@ def probe(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_readiness_follows_the_server(tmp_path: Path) -> None:
+@alone
+async def test_readiness_follows_the_server(tmp_path: Path) -> None:
     """A pod is ready while its server answers below 400, unready after the threshold of failures, and ready again."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n, serving("127.77.0.1") as server:
-            n.apply(pod(shell("sleep 60", readinessProbe=probe(failureThreshold=1), **SERVES)))
-            await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
-            server.status = 503
-            await n.api.until(lambda: n.api.ready()[-1:] == ["False"])
-            server.status = 302
-            await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
-            assert n.api.ready()[-3:] == ["True", "False", "True"]
-            assert "Readiness probe failed: HTTP probe failed with statuscode: 503" in [
-                event["message"] for event in n.api.events
-            ]
-            assert server.requests[0].startswith("GET /ready HTTP/1.1\r\n")
-            assert server.requests[0].count("Host: me\r\n") == server.requests[0].count("Host:") == 1
-
-    alone(body())
+    async with node(tmp_path) as n, serving("127.77.0.1") as server:
+        n.apply(pod(shell("sleep 60", readinessProbe=probe(failureThreshold=1), **SERVES)))
+        await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
+        server.status = 503
+        await n.api.until(lambda: n.api.ready()[-1:] == ["False"])
+        server.status = 302
+        await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
+        assert n.api.ready()[-3:] == ["True", "False", "True"]
+        assert "Readiness probe failed: HTTP probe failed with statuscode: 503" in [event["message"] for event in n.api.events]
+        assert server.requests[0].startswith("GET /ready HTTP/1.1\r\n")
+        assert server.requests[0].count("Host: me\r\n") == server.requests[0].count("Host:") == 1
 
 
-def test_a_pod_stays_unready_until_its_first_success(tmp_path: Path) -> None:
+@alone
+async def test_a_pod_stays_unready_until_its_first_success(tmp_path: Path) -> None:
     """With a readiness probe that nothing answers, the pod runs and is not ready."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            n.apply(pod(shell("sleep 60", readinessProbe=probe(), **SERVES)))
-            await n.api.until(lambda: n.api.running() and "Unhealthy" in n.api.reasons())
-            assert n.api.ready() == ["False"]
-            assert n.api.shown()[-1]["started"] is True
-
-    alone(body())
+    async with node(tmp_path) as n:
+        n.apply(pod(shell("sleep 60", readinessProbe=probe(), **SERVES)))
+        await n.api.until(lambda: n.api.running() and "Unhealthy" in n.api.reasons())
+        assert n.api.ready() == ["False"]
+        assert n.api.shown()[-1]["started"] is True
 
 
-def test_readiness_is_still_probed_while_the_pod_drains(tmp_path: Path) -> None:
+@alone
+async def test_readiness_is_still_probed_while_the_pod_drains(tmp_path: Path) -> None:
     """As with a kubelet, deletion alone makes no pod unready; a failing probe during the drain does."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n, serving("127.77.0.1") as server:
-            drained = tmp_path / "drained"
-            script = f'trap "while [ ! -e {drained} ]; do sleep 0.05; done; exit 0" TERM; echo up; sleep 60 & wait'
-            obj = pod(shell(script, readinessProbe=probe(failureThreshold=1), **SERVES))
-            await n.said(n.apply(obj), "up")
-            await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
-            server.status = 500
-            n.delete(obj, 30)
-            await n.api.until(lambda: n.api.ready()[-1:] == ["False"])
-            assert n.api.running()
-            drained.touch()
-            await n.removed(obj)
-
-    alone(body())
+    async with node(tmp_path) as n, serving("127.77.0.1") as server:
+        drained = tmp_path / "drained"
+        script = f'trap "while [ ! -e {drained} ]; do sleep 0.05; done; exit 0" TERM; echo up; sleep 60 & wait'
+        obj = pod(shell(script, readinessProbe=probe(failureThreshold=1), **SERVES))
+        await n.said(n.apply(obj), "up")
+        await n.api.until(lambda: n.api.ready()[-1:] == ["True"])
+        server.status = 500
+        n.delete(obj, 30)
+        await n.api.until(lambda: n.api.ready()[-1:] == ["False"])
+        assert n.api.running()
+        drained.touch()
+        await n.removed(obj)
 
 
-def test_a_failing_liveness_probe_restarts_the_container(tmp_path: Path) -> None:
+@alone
+async def test_a_failing_liveness_probe_restarts_the_container(tmp_path: Path) -> None:
     """After its threshold the process is asked to end, killed after the probe's grace, and started again."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            deaf = tmp_path / "deaf"  # a probe that failed before the trap is set would end the process by SIGTERM
-            failing = {
-                "exec": {"command": ["sh", "-c", f"[ ! -e {deaf} ]"]},
-                "periodSeconds": 1,
-                "failureThreshold": 1,
-                "terminationGracePeriodSeconds": 1,
-            }
-            n.apply(pod(shell(f'trap "" TERM; touch {deaf}; while :; do sleep 0.05; done', livenessProbe=failing)))
-            await n.api.until(lambda: n.api.running(restarts=1))
-            assert n.api.shown()[-1]["lastState"]["terminated"]["exitCode"] == 137
-            said = [event["message"] for event in n.api.events]
-            assert "Container main failed liveness probe, will be restarted" in said
-
-    alone(body())
+    async with node(tmp_path) as n:
+        deaf = tmp_path / "deaf"  # a probe that failed before the trap is set would end the process by SIGTERM
+        failing = {
+            "exec": {"command": ["sh", "-c", f"[ ! -e {deaf} ]"]},
+            "periodSeconds": 1,
+            "failureThreshold": 1,
+            "terminationGracePeriodSeconds": 1,
+        }
+        n.apply(pod(shell(f'trap "" TERM; touch {deaf}; while :; do sleep 0.05; done', livenessProbe=failing)))
+        await n.api.until(lambda: n.api.running(restarts=1))
+        assert n.api.shown()[-1]["lastState"]["terminated"]["exitCode"] == 137
+        said = [event["message"] for event in n.api.events]
+        assert "Container main failed liveness probe, will be restarted" in said
 
 
-def test_a_pod_that_is_being_deleted_is_not_killed_by_its_liveness_probe(tmp_path: Path) -> None:
+@alone
+async def test_a_pod_that_is_being_deleted_is_not_killed_by_its_liveness_probe(tmp_path: Path) -> None:
     """Liveness probes stop with the deletion, so a slow drain keeps its grace."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n, serving("127.77.0.1") as server:
-            script = 'trap "sleep 1.5; exit 0" TERM; echo up; sleep 60 & wait'
-            liveness = probe(failureThreshold=1, terminationGracePeriodSeconds=1)
-            obj = pod(shell(script, livenessProbe=liveness, **SERVES))
-            await n.said(n.apply(obj), "up")
-            server.status = 500
-            n.delete(obj, 30)
-            assert (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
-
-    alone(body())
+    async with node(tmp_path) as n, serving("127.77.0.1") as server:
+        script = 'trap "sleep 1.5; exit 0" TERM; echo up; sleep 60 & wait'
+        liveness = probe(failureThreshold=1, terminationGracePeriodSeconds=1)
+        obj = pod(shell(script, livenessProbe=liveness, **SERVES))
+        await n.said(n.apply(obj), "up")
+        server.status = 500
+        n.delete(obj, 30)
+        assert (await n.removed(obj))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
 
-def test_an_exec_probe_that_hangs_is_killed_and_fails(tmp_path: Path) -> None:
+@alone
+async def test_an_exec_probe_that_hangs_is_killed_and_fails(tmp_path: Path) -> None:
     """A probe's command that overruns its timeout is killed with its children, leaves no pid file, and counts as a failure."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            hangs = {"exec": {"command": ["sh", "-c", "sleep 61 & wait"]}, "timeoutSeconds": 1, "failureThreshold": 1}
-            n.apply(pod(shell("sleep 60", readinessProbe=hangs)))
-            await n.api.until(lambda: "Unhealthy" in n.api.reasons())
-            assert "Readiness probe failed: no answer within 1 s" in [event["message"] for event in n.api.events]
-            assert len(list((tmp_path / "pids").iterdir())) == 1
-
-    alone(body())
+    async with node(tmp_path) as n:
+        hangs = {"exec": {"command": ["sh", "-c", "sleep 61 & wait"]}, "timeoutSeconds": 1, "failureThreshold": 1}
+        n.apply(pod(shell("sleep 60", readinessProbe=hangs)))
+        await n.api.until(lambda: "Unhealthy" in n.api.reasons())
+        assert "Readiness probe failed: no answer within 1 s" in [event["message"] for event in n.api.events]
+        assert len(list((tmp_path / "pids").iterdir())) == 1
 
 
-def test_a_cancelled_exec_probe_stays_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@alone
+async def test_a_cancelled_exec_probe_stays_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancellation that meets the command's end in the same moment is not lost, or the probe would outlive its container."""
 
     class Child:
@@ -176,37 +157,31 @@ def test_a_cancelled_exec_probe_stays_cancelled(tmp_path: Path, monkeypatch: pyt
         async def wait(self) -> int:
             return 1
 
-    async def body() -> None:
-        child = Child()
+    child = Child()
 
-        async def started(*_: object, **__: object) -> Child:
-            return child
+    async def started(*_: object, **__: object) -> Child:
+        return child
 
-        monkeypatch.setattr(asyncio, "create_subprocess_exec", started)
-        work = process.run_to_end(("x",), env={}, cwd="/", timeout_s=5, run=tmp_path, name="x")
-        task = asyncio.create_task(work)
-        await asyncio.sleep(0.01)
-        child.output.set_result((b"", None))
-        await asyncio.sleep(0)
-        assert task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    alone(body())
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", started)
+    work = process.run_to_end(("x",), env={}, cwd="/", timeout_s=5, run=tmp_path, name="x")
+    task = asyncio.create_task(work)
+    await asyncio.sleep(0.01)
+    child.output.set_result((b"", None))
+    await asyncio.sleep(0)
+    assert task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 @pytest.mark.parametrize("listening", [True, False])
-def test_a_tcp_probe_asks_only_for_a_connection(tmp_path: Path, listening: bool) -> None:
+@alone
+async def test_a_tcp_probe_asks_only_for_a_connection(tmp_path: Path, listening: bool) -> None:
     """A socket that accepts makes the pod ready; a port without one does not."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n, serving("127.77.0.1"):
-            port = PORT if listening else SILENT
-            n.apply(pod(shell("sleep 60", readinessProbe={"tcpSocket": {"port": port}, "periodSeconds": 1})))
-            await n.api.until(lambda: n.api.ready()[-1:] == ["True"] if listening else "Unhealthy" in n.api.reasons())
-            assert n.api.ready()[-1] == str(listening)
-
-    alone(body())
+    async with node(tmp_path) as n, serving("127.77.0.1"):
+        port = PORT if listening else SILENT
+        n.apply(pod(shell("sleep 60", readinessProbe={"tcpSocket": {"port": port}, "periodSeconds": 1})))
+        await n.api.until(lambda: n.api.ready()[-1:] == ["True"] if listening else "Unhealthy" in n.api.reasons())
+        assert n.api.ready()[-1] == str(listening)
 
 
 @given(st.lists(st.booleans(), max_size=40), st.integers(1, 4), st.integers(1, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -123,27 +124,24 @@ def test_the_automounted_token_is_named_once() -> None:
     assert len(refusals(pod(mounted, volumes=[TOKEN]), IMAGES)) == 1
 
 
-def test_a_refused_pod_fails_with_an_event_and_runs_nothing(tmp_path: Path) -> None:
+@alone
+async def test_a_refused_pod_fails_with_an_event_and_runs_nothing(tmp_path: Path) -> None:
     """The pod is Failed, a Warning says why in the same words, nothing was started, and the object stays until deleted."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n:
-            obj = pod(shell("touch ran", image="nginx"), shell("true", name="two", tty=True))
-            made = n.apply(obj)
-            await n.api.until(lambda: n.api.statuses and n.api.events)
-            status, event = n.api.statuses[-1], n.api.events[0]
-            assert (status["phase"], status["reason"]) == ("Failed", "ErrImageNeverPull")
-            assert status["message"] == event["message"]
-            assert "containers[0].image" in event["message"]
-            assert "containers[1].tty" in event["message"]
-            assert (event["type"], event["reason"]) == ("Warning", "ErrImageNeverPull")
-            assert event["involvedObject"]["uid"] == obj["metadata"]["uid"]
-            assert not made.folder.exists()
-            assert n.api.deleted == []
-            n.delete(obj, 0)
-            await n.removed(obj)
-
-    alone(body())
+    async with node(tmp_path) as n:
+        obj = pod(shell("touch ran", image="nginx"), shell("true", name="two", tty=True))
+        made = n.apply(obj)
+        await n.api.until(lambda: n.api.statuses and n.api.events)
+        status, event = n.api.statuses[-1], n.api.events[0]
+        assert (status["phase"], status["reason"]) == ("Failed", "ErrImageNeverPull")
+        assert status["message"] == event["message"]
+        assert "containers[0].image" in event["message"]
+        assert "containers[1].tty" in event["message"]
+        assert (event["type"], event["reason"]) == ("Warning", "ErrImageNeverPull")
+        assert event["involvedObject"]["uid"] == obj["metadata"]["uid"]
+        assert not made.folder.exists()
+        assert n.api.deleted == []
+        n.delete(obj, 0)
+        await n.removed(obj)
 
 
 def test_a_refused_template_does_not_make_a_storm_of_pods(tmp_path: Path) -> None:
@@ -157,5 +155,5 @@ def test_a_refused_template_does_not_make_a_storm_of_pods(tmp_path: Path) -> Non
             await n.api.until(lambda: len(n.api.events) == 2 and n.api.statuses)
             assert len(n.api.statuses) == 1
 
-    alone(body())
+    asyncio.run(body())
     assert [refusal_delay(count) for count in (0, 1, 2, 3, 50)] == [0, 1, 2, 4, 60]

@@ -85,73 +85,61 @@ async def get(url: str, context: ssl.SSLContext) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-def test_a_client_without_the_right_certificate_is_turned_away(tmp_path: Path, certificates: Path) -> None:
+@alone
+async def test_a_client_without_the_right_certificate_is_turned_away(tmp_path: Path, certificates: Path) -> None:
     """Only a certificate that the client CA has signed gets an answer."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n, served(n, certificates) as (url, clients):
-            assert await get(f"{url}/healthz", clients["client"]) == (200, "ok")
-            for name in ("nobody", "stranger"):
-                with pytest.raises((aiohttp.ClientError, ssl.SSLError, ConnectionError)):
-                    await get(f"{url}/healthz", clients[name])
-
-    alone(body())
+    async with node(tmp_path) as n, served(n, certificates) as (url, clients):
+        assert await get(f"{url}/healthz", clients["client"]) == (200, "ok")
+        for name in ("nobody", "stranger"):
+            with pytest.raises((aiohttp.ClientError, ssl.SSLError, ConnectionError)):
+                await get(f"{url}/healthz", clients[name])
 
 
-def test_logs_are_served_whole_by_tail_and_of_the_run_before(tmp_path: Path, certificates: Path) -> None:
+@alone
+async def test_logs_are_served_whole_by_tail_and_of_the_run_before(tmp_path: Path, certificates: Path) -> None:
     """tailLines, limitBytes and previous do as kubectl asks; an option that can't be honoured and an unknown pod are errors."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n, served(n, certificates) as (url, clients):
-            flag = tmp_path / "flag"
-            script = f"[ -e {flag} ] || {{ touch {flag}; echo first; exit 1; }}; echo one; echo two; echo three; sleep 60"
-            made = n.apply(pod(shell(script)))
-            await n.said(made, "three")
-            logs = f"{url}/containerLogs/ns/pod/main"
-            client = clients["client"]
-            assert await get(logs, client) == (200, "one\ntwo\nthree\n")
-            assert await get(f"{logs}?tailLines=2", client) == (200, "two\nthree\n")
-            assert await get(f"{logs}?limitBytes=5", client) == (200, "one\nt")
-            assert await get(f"{logs}?previous=true", client) == (200, "first\n")
-            assert (await get(f"{logs}?sinceSeconds=5", client))[0] == 400
-            assert (await get(f"{logs}?tailLines=x", client))[0] == 400
-            assert (await get(f"{url}/containerLogs/ns/other/main", client))[0] == 404
-            assert (await get(f"{url}/exec/ns/pod/main", client))[0] == 501
-
-    alone(body())
+    async with node(tmp_path) as n, served(n, certificates) as (url, clients):
+        flag = tmp_path / "flag"
+        script = f"[ -e {flag} ] || {{ touch {flag}; echo first; exit 1; }}; echo one; echo two; echo three; sleep 60"
+        made = n.apply(pod(shell(script)))
+        await n.said(made, "three")
+        logs = f"{url}/containerLogs/ns/pod/main"
+        client = clients["client"]
+        assert await get(logs, client) == (200, "one\ntwo\nthree\n")
+        assert await get(f"{logs}?tailLines=2", client) == (200, "two\nthree\n")
+        assert await get(f"{logs}?limitBytes=5", client) == (200, "one\nt")
+        assert await get(f"{logs}?previous=true", client) == (200, "first\n")
+        assert (await get(f"{logs}?sinceSeconds=5", client))[0] == 400
+        assert (await get(f"{logs}?tailLines=x", client))[0] == 400
+        assert (await get(f"{url}/containerLogs/ns/other/main", client))[0] == 404
+        assert (await get(f"{url}/exec/ns/pod/main", client))[0] == 501
 
 
-def test_a_followed_log_ends_with_its_container(tmp_path: Path, certificates: Path) -> None:
+@alone
+async def test_a_followed_log_ends_with_its_container(tmp_path: Path, certificates: Path) -> None:
     """What is written while a client follows arrives, to the last line, and then the answer ends."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n, served(n, certificates) as (url, clients):
-            obj = pod(shell('trap "echo bye; exit 0" TERM; echo up; sleep 60 & wait'))
-            await n.said(n.apply(obj), "up")
-            following = asyncio.create_task(get(f"{url}/containerLogs/ns/pod/main?follow=true", clients["client"]))
-            await asyncio.sleep(0.3)
-            n.delete(obj, 30)
-            assert await asyncio.wait_for(following, SOON_S) == (200, "up\nbye\n")
-
-    alone(body())
+    async with node(tmp_path) as n, served(n, certificates) as (url, clients):
+        obj = pod(shell('trap "echo bye; exit 0" TERM; echo up; sleep 60 & wait'))
+        await n.said(n.apply(obj), "up")
+        following = asyncio.create_task(get(f"{url}/containerLogs/ns/pod/main?follow=true", clients["client"]))
+        await asyncio.sleep(0.3)
+        n.delete(obj, 30)
+        assert await asyncio.wait_for(following, SOON_S) == (200, "up\nbye\n")
 
 
-def test_usage_counts_a_containers_children(tmp_path: Path, certificates: Path) -> None:
+@alone
+async def test_usage_counts_a_containers_children(tmp_path: Path, certificates: Path) -> None:
     """/metrics/resource shows the CPU of the whole process tree, and memory that is there."""
-
-    async def body() -> None:
-        async with node(tmp_path) as n, served(n, certificates) as (url, clients):
-            made = n.apply(pod(shell("(i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo spun; sleep 60) & wait")))
-            await n.said(made, "spun")
-            _, text = await get(f"{url}/metrics/resource", clients["client"])
-            samples = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if not line.startswith("#")}
-            labels = '{container="main",namespace="ns",pod="pod"}'
-            assert samples[f"container_cpu_usage_seconds_total{labels}"] >= 0.02
-            assert samples[f"container_memory_working_set_bytes{labels}"] > 2**18
-            assert samples["node_cpu_usage_seconds_total"] > 0
-            assert abs(samples[f"container_start_time_seconds{labels}"] - datetime.now(UTC).timestamp()) < 60
-
-    alone(body())
+    async with node(tmp_path) as n, served(n, certificates) as (url, clients):
+        made = n.apply(pod(shell("(i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo spun; sleep 60) & wait")))
+        await n.said(made, "spun")
+        _, text = await get(f"{url}/metrics/resource", clients["client"])
+        samples = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if not line.startswith("#")}
+        labels = '{container="main",namespace="ns",pod="pod"}'
+        assert samples[f"container_cpu_usage_seconds_total{labels}"] >= 0.02
+        assert samples[f"container_memory_working_set_bytes{labels}"] > 2**18
+        assert samples["node_cpu_usage_seconds_total"] > 0
+        assert abs(samples[f"container_start_time_seconds{labels}"] - datetime.now(UTC).timestamp()) < 60
 
 
 class FakeApi:
@@ -204,7 +192,8 @@ def meta(name: str, version: str) -> Json:
     return {"metadata": {"name": name, "resourceVersion": version}}
 
 
-def test_a_watch_goes_on_where_it_was_and_lists_again_when_it_expired() -> None:
+@alone
+async def test_a_watch_goes_on_where_it_was_and_lists_again_when_it_expired() -> None:
     """An ended or failed watch resumes at the last version, bookmarks included; both forms of 410 list anew."""
     gone = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
     fake = FakeApi(
@@ -216,32 +205,25 @@ def test_a_watch_goes_on_where_it_was_and_lists_again_when_it_expired() -> None:
             (410, []),
         ],
     )
-
-    async def body() -> None:
-        seen = []
-        async with client(fake) as api, asyncio.timeout(DEADLINE_S):
-            async for change in api.pods("node-1"):
-                seen.append(change)
-                if len(seen) == 5:
-                    break
-        kinds = [Listed, Changed, Deleted, Listed, Listed]
-        assert [type(change) for change in seen] == kinds
-        assert fake.asked == ["list", "10", "12", "12", "list", "20", "list"]
-
-    alone(body())
+    seen = []
+    async with client(fake) as api, asyncio.timeout(DEADLINE_S):
+        async for change in api.pods("node-1"):
+            seen.append(change)
+            if len(seen) == 5:
+                break
+    kinds = [Listed, Changed, Deleted, Listed, Listed]
+    assert [type(change) for change in seen] == kinds
+    assert fake.asked == ["list", "10", "12", "12", "list", "20", "list"]
 
 
-def test_a_request_is_repeated_while_the_server_is_busy_but_not_for_ever() -> None:
+@alone
+async def test_a_request_is_repeated_while_the_server_is_busy_but_not_for_ever() -> None:
     """503 is tried again until the deadline; 404 is an answer."""
     fake = FakeApi([], [])
-
-    async def body() -> None:
-        async with client(fake) as api:
-            fake.failures = 2
-            assert await api.data("ConfigMap", "ns", "there") == {"A": "b"}
-            assert await api.data("ConfigMap", "ns", "none") is None
-            fake.failures = 1000
-            with pytest.raises(ApiError, match="503: busy"):
-                await api.request("GET", "/api/v1/namespaces/ns/configmaps/there", deadline_s=3.0)
-
-    alone(body())
+    async with client(fake) as api:
+        fake.failures = 2
+        assert await api.data("ConfigMap", "ns", "there") == {"A": "b"}
+        assert await api.data("ConfigMap", "ns", "none") is None
+        fake.failures = 1000
+        with pytest.raises(ApiError, match="503: busy"):
+            await api.request("GET", "/api/v1/namespaces/ns/configmaps/there", deadline_s=3.0)
