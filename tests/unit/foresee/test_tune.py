@@ -260,12 +260,7 @@ class TestPersistentLag:
         assert list(force)[:1] == [variants.THRESHOLD]
         assert {
             field: force[field] for field in (variants.THRESHOLD, variants.SUSTAIN, variants.LEAST_OF, variants.GREATEST_OF)
-        } == {
-            "lagThreshold": 500,
-            "sustainSeconds": 60,
-            "scaleUpStabilization": 0,
-            "scaleDownStabilization": 90,
-        }
+        } == {"lagThreshold": 500, "sustainSeconds": 60, "scaleUpStabilization": 0, "scaleDownStabilization": 90}
         tried = [one.changes for one in variants.variants(given, situation(), 2.0, 1000)]
         assert sorted(one[variants.SUSTAIN] for one in tried if list(one) == [variants.SUSTAIN]) == [0, 30]
         assert {variants.GREATEST_OF: 300} in tried

@@ -5,12 +5,7 @@ import pytest
 from lab.errors import InputError
 from lab.kafka import forms, login
 
-PLAIN = {
-    "security.protocol": "SASL_PLAINTEXT",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": "lab",
-    "sasl.password": 'a"b\\c',
-}
+PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "lab", "sasl.password": 'a"b\\c'}
 TLS = {"ssl.ca.pem": "CA", "ssl.certificate.pem": "CHAIN", "ssl.key.pem": "KEY"}
 
 

@@ -4,7 +4,7 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException, Producer, TopicPartition
 
 from lab.kafka import lag
 from lab.kafka.lag import GroupsReader, LagReader, PartitionLag
@@ -59,3 +59,21 @@ def test_a_leader_that_does_not_answer_is_an_error_and_no_lag_of_0(monkeypatch):
     for error in (answer[DEAD], fault.value):
         assert error.args[0].code() == KafkaError.LEADER_NOT_AVAILABLE
         assert "the leader of t [1] does not answer" in str(error)
+
+
+@pytest.fixture
+def broker():
+    """The broker's client, and its address."""
+    client = Producer({"bootstrap.servers": "x", "test.mock.num.brokers": 1, "log_level": 0})
+    (node,) = client.list_topics(timeout=10).brokers.values()
+    return client, f"{node.host}:{node.port}"
+
+
+def test_a_topic_that_was_deleted_is_not_made_again_by_asking(broker):
+    """Alone or with others: it is an error, and it stays deleted."""
+    client, address = broker
+    reader = GroupsReader(address)
+    for wanted in ([("enrich", "gone")], [("enrich", "gone"), ("enrich", "lost")]):
+        for answer in next(reader.read(wanted)).values():
+            assert isinstance(answer, KafkaException)
+        assert list(client.list_topics(timeout=10).topics) == []

@@ -16,12 +16,7 @@ from tests.wire import CREATE_TOPIC, DESCRIBE_BROKER, REFUSED, Wire, asks_for_lo
 
 INGESTION = "tests.scenarios.ride_hailing.programs.ingestion"
 
-SETTINGS = {
-    "security.protocol": "SASL_PLAINTEXT",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": "lab",
-    "sasl.password": 'a"b\\c',
-}
+SETTINGS = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "lab", "sasl.password": 'a"b\\c'}
 
 
 def read(text):

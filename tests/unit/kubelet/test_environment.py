@@ -12,11 +12,7 @@ from lab.kubelet.environment import expand, service
 
 from .harness import IMAGES, SERVER, alone, container, node, pod, shell
 
-SERVICE = {
-    "KUBERNETES_SERVICE_HOST": "127.0.0.1",
-    "KUBERNETES_SERVICE_PORT": "6443",
-    "KUBERNETES_SERVICE_PORT_HTTPS": "6443",
-}
+SERVICE = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443", "KUBERNETES_SERVICE_PORT_HTTPS": "6443"}
 FIELDS = {
     "NAME": "metadata.name",
     "NAMESPACE": "metadata.namespace",

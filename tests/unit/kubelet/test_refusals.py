@@ -74,10 +74,7 @@ CONTAINER_CASES: list[tuple[Json, str]] = [
         {"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}]},
         f"env[0].valueFrom.resourceFieldRef: 'A' {NOT} fieldRef, configMapKeyRef, secretKeyRef",
     ),
-    (
-        {"envFrom": [{"inventedRef": {}}]},
-        f"envFrom[0].inventedRef: {{}} {NOT} configMapRef, secretRef",
-    ),
+    ({"envFrom": [{"inventedRef": {}}]}, f"envFrom[0].inventedRef: {{}} {NOT} configMapRef, secretRef"),
 ]
 HARMLESS: list[Json] = [
     {

@@ -193,12 +193,7 @@ def test_lines_become_syncs():
     assert [sync.at - NEW_YEAR for sync in found] == pytest.approx([-0.5, 0.5, 1], abs=1e-6)
     assert [sync.after - NEW_YEAR for sync in found] == pytest.approx([0.5, 1, float("inf")], abs=1e-6)
     with_failures = list(hpa_log.syncs(lines, (*hpa_log.DECIDED, hpa_log.FAILED)))
-    assert [sync.outcome.words for sync in with_failures] == [
-        hpa_log.RESCALED,
-        hpa_log.FAILED,
-        hpa_log.KEPT,
-        hpa_log.RESCALED,
-    ]
+    assert [sync.outcome.words for sync in with_failures] == [hpa_log.RESCALED, hpa_log.FAILED, hpa_log.KEPT, hpa_log.RESCALED]
     assert with_failures[1].proposal is None
 
 

@@ -13,10 +13,7 @@ from lab.model.keda import Observation, State
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topicFromEnv": "TOPIC"}}
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "75"}}
-CRON = {
-    "type": "cron",
-    "metadata": {"timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "10"},
-}
+CRON = {"type": "cron", "metadata": {"timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "10"}}
 PROMETHEUS = {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": "sum(x)", "threshold": "0.5"}}
 EXTERNAL = {"type": "external", "metadata": {"scalerAddress": "lag-scaler:6000"}}
 PREFIX = "autoscaling.keda.sh/"

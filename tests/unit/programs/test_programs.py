@@ -46,14 +46,7 @@ def test_a_port_in_use_is_one_clear_line(program):
         ("producer", ["--bootstrap-servers=x", "--rate=-5"], {}, "argument --rate: '-5' is not allowed"),
         ("producer", ["--bootstrap-servers=x", "--profile=nowhere.yaml"], {}, "nowhere.yaml: (file): 'No such file"),
         ("producer", ["--bootstrap-servers=x", "--spike-hold=5000"], {}, "spike_hold: 5000.0 is not allowed"),
-        (
-            "producer",
-            ["--bootstrap-servers=x"],
-            {
-                "PROFILE_YAML": "kind: [",
-            },
-            "PROFILE_YAML: line 1",
-        ),
+        ("producer", ["--bootstrap-servers=x"], {"PROFILE_YAML": "kind: ["}, "PROFILE_YAML: line 1"),
         ("exporter", ["--bootstrap-servers=x", "--metrics-port=99999"], {}, "argument --metrics-port: '99999'"),
     ],
 )

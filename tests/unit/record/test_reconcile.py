@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from lab.errors import LabFault
 from lab.record.ledger import reconcile as checker
+from lab.record.ledger import session as ledger_session
 from lab.record.reconciliation import Range, Reconciliation
 from tests.thoroughness import examples
 
@@ -184,3 +186,16 @@ def test_a_receipt_that_is_none_is_a_fault_of_the_lab(settle: Settle, receipt: t
     """Ends the wrong way round or a missing field is no finding about the consumers: the ledger refuses it."""
     with pytest.raises(LabFault, match="1 of 1 receipts"):
         settle([], [receipt])
+
+
+def test_ctrl_c_stays_pythons(session):
+    """PySpark's own handler fails once Spark is stopped, and a teardown that Ctrl-C meets would end there."""
+    assert session.range(3).count() == 3
+    assert signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)  # the latter in a shell's background
+
+
+def test_a_fault_names_the_jvms_reason():
+    """Py4J's first line names a call and no cause; another error has one line."""
+    py4j = "An error occurred while calling None.org.Context.\n: org.SparkException: 768 MiB/worker\n\tat org.Context"
+    assert ledger_session.reason(RuntimeError(py4j)) == "org.SparkException: 768 MiB/worker"
+    assert ledger_session.reason(RuntimeError("no Java")) == "no Java"

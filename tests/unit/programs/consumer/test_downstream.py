@@ -7,11 +7,12 @@ import time
 import zlib
 
 import pytest
+from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.inputs.consumer import Cost
-from lab.programs.consumer.downstream import Slots, summarize
+from lab.programs.consumer.downstream import NotDurable, Receipt, Slots, Store, summarize
 
 from .messages import Message
 
@@ -67,3 +68,50 @@ def test_computing_is_given_up_when_the_drain_time_is_over():
     begun = time.monotonic()
     assert not Slots(1, 100).work(60_000, abandon)
     assert time.monotonic() - begun < 30
+
+
+TOPICS = ("receipts", "dead-letters", "output")
+
+
+def receipts(first):
+    """The receipts of a batch: of two partitions, ten messages each."""
+    return [Receipt("pod", partition, first, first + 9, 10) for partition in (0, 1)]
+
+
+@pytest.fixture
+def durable():
+    """The batches that were called durable."""
+    return []
+
+
+def test_batches_are_durable_in_their_order_and_once(durable):
+    """None before the store has answered; all of them, in order, when the store was waited for."""
+    # Nothing is sent before the flush, however long the machine takes for the writes.
+    producer = Producer({"test.mock.num.brokers": 1, "enable.idempotence": True, "linger.ms": 60_000})
+    store = Store(producer, *TOPICS, durable.append)
+    written = [receipts(first) for first in range(0, 100, 10)]
+    for batch in written:
+        store.write(batch)
+    assert durable == []
+    store.settle()
+    assert durable == written
+    store.settle()
+    assert durable == written
+
+
+def test_a_receipt_that_is_not_acknowledged_makes_no_batch_durable(durable):
+    """The wait raises, and nothing may be committed."""
+    producer = Producer({"bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 50, "log_level": 0})
+    store = Store(producer, *TOPICS, durable.append)
+    store.write(receipts(0))
+    with pytest.raises(NotDurable):
+        store.settle()
+    assert durable == []
+
+
+def test_what_is_not_durable_is_not_emitted():
+    """The wait raises before any receipt is written, so its message is processed again."""
+    producer = Producer({"bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 50, "log_level": 0})
+    store = Store(producer, *TOPICS, lambda _: None)
+    with pytest.raises(NotDurable):
+        store.emit([Message(2, 5)], 1.5)

@@ -1,11 +1,15 @@
 """What a member tells of a rebalance: how long it took, where that was seen."""
 
+import time
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from confluent_kafka import TopicPartition
 
+from lab import clock
 from lab.inputs.consumer import flags, settings
+from lab.programs.consumer import __main__ as main
 from lab.programs.consumer import member as members
 from lab.programs.consumer.member import Member, configuration
 
@@ -186,3 +190,29 @@ def test_of_one_topic_a_message_is_kafkas_own(monkeypatch):
     messages = [message("events", 5, 1)]
     made._consumer = Client(messages)
     assert made.fetch(10, 0)[0] is messages[0]
+
+
+@pytest.fixture
+def starting(monkeypatch):
+    """A consumer with a broker that it never reaches; its metrics, which are the process's, can be registered once only."""
+    monkeypatch.setattr(main, "Metrics", MagicMock)
+    return main.Program(settings(flags().parse_args(["--bootstrap-servers=127.0.0.1:9"])))
+
+
+def test_a_start_lasts_until_its_time_and_the_pod_is_alive_but_not_ready(starting):
+    """What the process itself took is part of it: a time that has passed is not waited for."""
+    begun = time.monotonic()
+    starting._start_up(clock.now() + 0.3)
+    assert 0.29 <= time.monotonic() - begun < 10
+    assert (starting.healthy(), starting.ready()) == (True, False)
+    begun = time.monotonic()
+    starting._start_up(clock.now() - 60)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_signal_ends_a_start(starting):
+    """A pod that is deleted while it starts does not first get ready."""
+    starting.terminate()
+    begun = time.monotonic()
+    starting._start_up(clock.now() + 60)
+    assert time.monotonic() - begun < 10

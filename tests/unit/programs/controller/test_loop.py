@@ -86,10 +86,7 @@ def test_a_sync_that_keeps_the_replicas_patches_nothing():
     assert (world.patches, world.told[0][1]["desired"]) == ([], 4)
 
 
-@pytest.mark.parametrize(
-    ("broken", "said"),
-    [(KAFKA_DOWN, "broker down"), (NO_SCALE, "403"), (NO_PATCH, "no answer")],
-)
+@pytest.mark.parametrize(("broken", "said"), [(KAFKA_DOWN, "broker down"), (NO_SCALE, "403"), (NO_PATCH, "no answer")])
 @pytest.mark.parametrize("lag", [0, 1_500_000])
 def test_an_error_changes_nothing_and_is_said(broken, said, lag, caplog):
     """Whatever can't be asked: no patch, not ready, no old number in a metric, one line; and the next sync goes on."""

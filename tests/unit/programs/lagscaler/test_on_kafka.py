@@ -165,11 +165,7 @@ def test_a_topic_that_is_given_partitions_goes_on(bootstrap):
         topic.commit(0, 0, 0, 0)
         topic.produce(0, 0, 5, 5)
         seen = []
-        until(
-            lambda: seen.append(topic.metric(client)) or seen[-1] == 52,
-            DEADLINE_S,
-            "the new partitions' lag to have lasted",
-        )
+        until(lambda: seen.append(topic.metric(client)) or seen[-1] == 52, DEADLINE_S, "the new partitions' lag to have lasted")
         assert all(value is not None and 42 <= value <= 52 for value in seen)
 
 

@@ -5,6 +5,7 @@ import json
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from typing import Any
 
@@ -28,10 +29,10 @@ UNREACHABLE = METADATA | {"bootstrapServers": "127.0.0.1:9"}
 
 
 @contextlib.contextmanager
-def running(*flags):
+def running(*flags, program=("-m", "lab.programs.lagscaler")):
     """The program on free ports: its gRPC address and its metrics URL. It must end by itself on SIGTERM, with 0."""
     (metrics,) = processes.free_ports(1)
-    command = [sys.executable, "-m", "lab.programs.lagscaler", "--grpc-port=0", f"--metrics-port={metrics}", *flags]
+    command = [sys.executable, *program, "--grpc-port=0", f"--metrics-port={metrics}", *flags]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         for line in process.stderr:
@@ -207,3 +208,35 @@ def test_a_port_in_use_is_one_line(flag):
         ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 2
     assert f"argument --{flag}: {port} is not allowed; allowed: a free port of --pod-ip" in ran.stderr.splitlines()[-1]
+
+
+# The program as it is, with a sampler whose thread ends at once.
+DYING = """
+import sys
+from lab.programs.lagscaler import __main__, sampler
+sampler.Sampler._run = lambda self: None
+sys.exit(__main__.main())
+"""
+
+
+def healthz(url):
+    """The status of /healthz."""
+    try:
+        return urllib.request.urlopen(f"{url}/healthz", timeout=10).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_dead_sampling_thread_is_not_healthy_whoever_asks():
+    """A liveness probe, of HTTP or of gRPC, starts the pod anew."""
+    answer = health_pb2.HealthCheckResponse
+    with running(program=("-c", DYING)) as (address, url), Client(address) as client, grpc.insecure_channel(address) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+
+        def served():
+            return {stub.Check(health_pb2.HealthCheckRequest(service=name), timeout=10).status for name in ("", NAME)}
+
+        assert (healthz(url), served()) == (200, {answer.SERVING})
+        assert client.spec().metricSpecs
+        until(lambda: served() == {answer.NOT_SERVING}, END_S, "gRPC's health service to say so")
+        assert healthz(url) == 503
