@@ -26,7 +26,7 @@ from lab.inputs import scale
 from lab.inputs.workload import Workload
 from lab.kafka import topics
 from lab.kubelet import forking
-from lab.trial import login
+from lab.trial.addresses import login_objects
 from lab.trial.listen import Listener
 from lab.wait import until
 
@@ -157,7 +157,7 @@ def _deployment(
     data = names | Workload().environment(scale.load("quick"))
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trial"}, "data": data}
     apply.objects(api, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": run}}])
-    apply.objects(api, [*login.objects(cluster.kafka_settings, cluster.pod_bootstrap), settings, consumer], run)
+    apply.objects(api, [*login_objects(cluster.kafka_settings, cluster.pod_bootstrap), settings, consumer], run)
     apps = client.AppsV1Api(api)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "reports.jsonl"

@@ -17,7 +17,7 @@ from lab.inputs.scale import Scale
 if TYPE_CHECKING:
     from lab.cluster.existing import Access
     from lab.inputs.inputs import Inputs
-    from lab.trial.own import Own
+    from lab.trial.user_files import Own
 
 EXISTING = "existing"  # the runtime of a cluster that someone already runs
 OWN = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
@@ -220,7 +220,7 @@ def earlier(options: Options) -> InputError | None:
 
 def own(options: Options) -> Own:
     """The files that a user brought with the options of :data:`OWN`."""
-    from lab.trial.own import Own
+    from lab.trial.user_files import Own
 
     return Own(options.scaledobject, options.traffic_profile, options.workload)
 

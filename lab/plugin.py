@@ -153,11 +153,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say what will be run of a user's files, what was replaced in the ScaledObject, and how trials are repeated."""
-    from lab.trial.own import told
+    from lab.trial.user_files import header_lines
 
     given = config.option
     blocks = [f"{given.repeat} blocks, in an order by seed {order_seed(config)} (--lab-order-seed)"] if given.repeat > 1 else []
-    return [*(told(options.own_inputs(given, config.rootpath)) if options.own(given) else []), *blocks]
+    return [*(header_lines(options.own_inputs(given, config.rootpath)) if options.own(given) else []), *blocks]
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers

@@ -4,7 +4,7 @@ Replaced are the scale target, the triggers' servers, group and topic as far as 
 in (authenticationRef and :mod:`lab.inputs.triggers.common`), the namespace, and what only an API server, kubectl or KEDA
 writes. Everything else stays as it was written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches
 are what is on trial. Where a scaler or a Prometheus is, and the login to Kafka, a trial says when it applies the object
-(:mod:`lab.trial.located`).
+(:mod:`lab.trial.addresses`).
 """
 
 from __future__ import annotations

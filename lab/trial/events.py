@@ -14,23 +14,23 @@ from lab.errors import LabFault
 from lab.inputs.brokers import KillBroker, StartBrokers
 from lab.inputs.events import Delete, Event, Grow, Kill, Pause, PauseScaling, Restart, Resume, ScaleTo
 from lab.inputs.steps import Decree
-from lab.trial import failover, rollout, signals, stepping
+from lab.trial import failover, scaling, signals
 from lab.trial.stage import CONSUMER, Stage
 
 _PAUSED = {"autoscaling.keda.sh/paused": "true"}
 
 
 def happen(stage: Stage, phase: str | None, event: Event) -> None:
-    """Perform ``event`` and keep what happened as a row of ``stage.events``.
+    """Perform ``event`` and keep what happened as a row of the journal.
 
     The row has ``t`` and ``until``, when the event began and was through, ``due``, when its ``phase`` began (None after the
     profile; all in epoch s), the event's name and fields, and its result. Raises :class:`LabFault` when it can't be performed.
     """
-    stage.phase = f"event {len(stage.events) + 1} of {len(stage.inputs.schedule)}, {event}"
+    stage.journal.phase = f"event {len(stage.journal.trial.events) + 1} of {len(stage.inputs.schedule)}, {event}"
     began = clock.now()
     result = perform(event, stage)
     times = {"t": began, "until": clock.now(), "due": stage.reports.begun(phase) if phase else None}
-    stage.events.append({**times, "phase": phase, **event.to_dict(), "result": result})
+    stage.journal.add_event({**times, "phase": phase, **event.to_dict(), "result": result})
 
 
 @singledispatch
@@ -42,16 +42,16 @@ def perform(event: Event, stage: Stage) -> dict[str, Any]:
     raise LabFault(f"{event}: no function is registered for it with lab.trial.events.perform")
 
 
-perform.register(Decree, stepping.take)
+perform.register(Decree, scaling.take)
 perform.register(KillBroker, failover.kill)
 perform.register(StartBrokers, failover.start)
-perform.register(Restart, rollout.restart)
+perform.register(Restart, scaling.restart)
 
 
 @perform.register(Grow)
 def _grow(event: Grow, stage: Stage) -> dict[str, Any]:
-    stage.grow(event.partitions)
-    stage.mark("repartitioned")
+    stage.lead.topics.grow(event.partitions)
+    stage.journal.mark("repartitioned")
     return {}
 
 
@@ -90,7 +90,7 @@ def _delete(event: Delete, stage: Stage) -> dict[str, Any]:
 @perform.register(ScaleTo)
 def _scale_to(event: ScaleTo, stage: Stage) -> dict[str, Any]:
     before = stage.field(CONSUMER, "spec", "replicas")
-    stepping.scale(stage, CONSUMER, event.replicas)
+    scaling.scale(stage, CONSUMER, event.replicas)
     return {"before": before, "after": event.replicas}
 
 

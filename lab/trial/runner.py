@@ -8,34 +8,36 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 
-from lab import clock
+from lab import clock, paths
 from lab.cluster import Cluster
 from lab.errors import LabFault
-from lab.host import machine
+from lab.foresee.estimate import log_bytes
+from lab.host import machine, resources
 from lab.inputs import objects
 from lab.inputs.inputs import DRAINED, Inputs
 from lab.inputs.scaledobject import ScaledObject
 from lab.model.baseline import baseline
 from lab.record import rescue, store
 from lab.record.store import Record
-from lab.record.trial import Duet, Fault, Offsets, Step, Trial, Turn
-from lab.trial import anchoring, closing, syncphase
+from lab.record.trial import RUNNING, Duet, Trial, Turn
+from lab.trial import closing, traffic_start
+from lab.trial.addresses import asks_scaler, asks_store
 from lab.trial.closing import Closing
+from lab.trial.deadlines import deadlines
+from lab.trial.duet_threads import Meet, together
 from lab.trial.events import happen
-from lab.trial.located import asks_scaler, asks_store
-from lab.trial.parts import parts
-from lab.trial.stage import CONSUMER, Stage
-from lab.trial.together import Meet, together
+from lab.trial.journal import Journal
+from lab.trial.record_parts import parts
+from lab.trial.stage import CONSUMER, Stage, offsets
 from lab.wait import reporting, until
 
 log = logging.getLogger("lab.trial")
@@ -44,129 +46,138 @@ CLOSE_S = 180  # the pods of a record that was interrupted while it was closed a
 PHASE_SLACK_S = 60  # a phase may begin so much after the profile's length
 
 
+@dataclass
+class Side:
+    """A trial, or one side of a duet: its record's ``folder``, what is known of it, and how it ``ended``.
+
+    ``stage`` is None until it is put up. ``missing`` has the reason for each part that its record lacks.
+    """
+
+    folder: Path
+    journal: Journal
+    stage: Stage | None = None
+    ended: str = RUNNING
+    missing: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def trial(self) -> Trial:
+        """What is known by now, as trial.json has it."""
+        gaps = tuple(self.stage.transitions.gaps) if self.stage else ()
+        return replace(self.journal.trial, watch_gaps=gaps, ended=self.ended, missing=dict(self.missing))
+
+    def write(self) -> None:
+        """Write what is known."""
+        self.trial.write(self.folder)
+
+    def seal(self) -> None:
+        """Write what is known of the trial at its end, with the checksums of its record's files."""
+        moved_s = round(clock.PROCESS.moved_s(), 3)
+        replace(self.trial, finished=clock.now(), clock_moved_s=moved_s).sealed(self.folder).write(self.folder)
+        rescue.release(self.folder)
+
+
+def execute(
+    sides: Sequence[Inputs], cluster: Callable[[], Cluster], spark: Callable[[], SparkSession], results: Path, turn: Turn
+) -> list[Record]:
+    """Run the trial, or the two sides of a duet, and leave the records under ``results``.
+
+    ``cluster`` is called after the disk has been checked: a disk that is too full starts no cluster.
+    """
+    each = max(log_bytes(side) * (side.brokers.replication if side.brokers else 1) for side in sides)
+    resources.check_disk(sum(side.profile.total for side in sides), paths.state_dir(), results, each)
+    return run(cluster(), sides, results, spark, turn)
+
+
 def run(
     cluster: Cluster,
-    sides: Sequence[Inputs],
+    inputs: Sequence[Inputs],
     results: Path,
     spark: Callable[[], SparkSession],
     turn: Turn | None = None,
 ) -> list[Record]:
-    """Execute a trial, or the two ``sides`` of a duet, the first of which is put up first, and return the records.
+    """Execute a trial, or the two sides of a duet, the first of which is put up first, and return the records.
 
     They are on disk even when this raises; no earlier one is touched. ``turn`` is the trial's in its session. ``spark`` is
     asked for a session only once the last message is processed: on the trial's own two cores a JVM at work would be in the
     measurement (docs/decisions).
     """
-    here = machine.describe()  # takes a second: an interruption in it leaves no folder without a trial.json
-    folders, wanted, heads = store.begin(results, [side.id for side in sides]), sides[0].brokers, []
-    for inputs, folder, other in zip(sides, folders, reversed(folders), strict=True):
-        head = Trial(
-            id=inputs.id,
-            inputs=inputs,
-            baseline=baseline(inputs.policy, inputs.partitions, inputs.workload.topics),
-            scale=str(inputs.scale),
-            versions={**cluster.versions, **machine.packages()},
-            machine=here,
-            begun=clock.now(),
-            policy_times=inputs.policy_times,
-            policy_lags=inputs.policy_lags,
-            turn=turn,
-            duet=Duet(other.name, folder is folders[0]) if inputs.side else None,
-        )
-        head.write(folder)
-        rescue.claim(folder)
-        heads.append(head)
-    stages: list[Stage] = []
+    sides = _begin(cluster, inputs, results, turn)
+    names = " and ".join(one.id for one in inputs)
     with contextlib.ExitStack() as own:  # brokers of the trial's own end when its record is closed
         try:
+            wanted = inputs[0].brokers
             brokers = own.enter_context(contextlib.closing(cluster.brokers(wanted.count))) if wanted else None
-            for inputs, folder in zip(sides, folders, strict=True):
-                stages.append(Stage(cluster, inputs, folder, stages[0] if stages else None, brokers))
-            with reporting(partial(_progress, folders, heads, stages), every_s=5):
+            for side in sides:
+                side.stage = Stage(cluster, side.journal, side.folder, sides[0].stage, brokers)
+            stages = [side.stage for side in sides if side.stage]
+            with reporting(partial(_progress, sides), every_s=5):
                 ended = _drive(stages)
         except BaseException as error:
             why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"fault: {closing.reason(error)}"
-            log.warning("%s: %s; its record is closed with what there is (Ctrl-C gives that up)", _names(sides), why)
+            log.warning("%s: %s; its record is closed with what there is (Ctrl-C gives that up)", names, why)
             try:
-                _close(folders, heads, stages, [why] * len(sides), spark)
+                _close(sides, [why] * len(sides), spark)
             except Exception as second:
-                log.warning("%s: %s", _names(sides), second)  # the first one is raised
+                log.warning("%s: %s", names, second)  # the first one is raised
             raise
-        _close(folders, heads, stages, ended, spark)
-    return [Record(folder) for folder in folders]
+        _close(sides, ended, spark)
+    return [Record(side.folder) for side in sides]
 
 
-def _progress(folders: Sequence[Path], heads: Sequence[Trial], stages: Sequence[Stage]) -> str:
+def _begin(cluster: Cluster, inputs: Sequence[Inputs], results: Path, turn: Turn | None) -> list[Side]:
+    """Begin the records: folders with a trial.json each, which names this process as their writer."""
+    here = machine.describe()  # takes a second: an interruption in it leaves no folder without a trial.json
+    folders = store.begin(results, [one.id for one in inputs])
+    sides = []
+    for one, folder, other in zip(inputs, folders, reversed(folders), strict=True):
+        trial = Trial(
+            id=one.id,
+            inputs=one,
+            baseline=baseline(one.policy, one.partitions, one.workload.topics),
+            scale=str(one.scale),
+            versions={**cluster.versions, **machine.packages()},
+            machine=here,
+            begun=clock.now(),
+            deadlines=deadlines(one),
+            policy_times=one.policy_times,
+            policy_lags=one.policy_lags,
+            turn=turn,
+            duet=Duet(other.name, folder is folders[0]) if one.side else None,
+        )
+        sides.append(Side(folder, Journal(trial)))
+        sides[-1].write()
+        rescue.claim(folder)
+    return sides
+
+
+def _progress(sides: Sequence[Side]) -> str:
     """The live line. What is known so far is written too: a session that is killed has no other chance."""
-    for folder, head, stage in zip(folders, heads, stages, strict=False):  # those that are put up
+    stages = [(side, side.stage) for side in sides if side.stage]
+    for side, stage in stages:
         try:
-            offsets = {number: Offsets(part.end, part.committed) for number, part in stage.lag.read().items()}
-            replace(_known(head, stage), offsets=offsets).write(folder)
+            replace(side.trial, offsets=offsets(stage.lag.read())).write(side.folder)
         except (OSError, KafkaException) as error:
-            log.debug("%s: its progress can't be written: %s", folder.name, error)
-    return "  |  ".join(stage.line() for stage in stages)
+            log.debug("%s: its progress can't be written: %s", side.folder.name, error)
+    return "  |  ".join(stage.line() for _, stage in stages)
 
 
-def _names(sides: Sequence[Inputs]) -> str:
-    return " and ".join(side.id for side in sides)
-
-
-def _close(
-    folders: Sequence[Path],
-    heads: Sequence[Trial],
-    stages: Sequence[Stage],
-    ended: Sequence[str],
-    spark: Callable[[], SparkSession],
-) -> None:
+def _close(sides: Sequence[Side], ended: Sequence[str], spark: Callable[[], SparkSession]) -> None:
     """Leave each record with what can be had of it, sealed; then take down what the trial put up, the lead of a duet last."""
-    missing: list[dict[str, str]] = [{} for _ in heads]
     with contextlib.ExitStack() as takedown:
-        for stage in stages:
-            takedown.callback(closing.bounded, stage.close, CLOSE_S)
-            stage.times.setdefault("ended", clock.now())
+        records = []
+        for side, how in zip(sides, ended, strict=True):
+            side.ended = how
+            if side.stage is None:
+                continue  # what could not be put up has nothing to close
+            takedown.callback(closing.bounded, side.stage.close, CLOSE_S)
+            if "ended" not in side.journal.trial.times:
+                side.journal.mark("ended")
+            records.append(Closing(side.folder, parts(side.stage, spark, side.missing), side.missing, side.write))
         try:
-            records = zip(folders, heads, stages, ended, missing, strict=False)  # what could not be put up has nothing to close
-            closing.close(
-                *(
-                    Closing(folder, parts(stage, spark, lacking), lacking, partial(_note, folder, head, stage, how, lacking))
-                    for folder, head, stage, how, lacking in records
-                )
-            )
+            closing.close(*records)
         finally:
-            for folder, head, stage, how, lacking in zip_longest(folders, heads, stages, ended, missing):
-                _seal(folder, head, stage, how, lacking)
-
-
-def _known(head: Trial, stage: Stage) -> Trial:
-    """What is known of the trial by now."""
-    return replace(
-        head,
-        times=dict(stage.times),
-        ledger_s=stage.ledger_s,
-        offsets=stage.offsets,
-        topic_ids=tuple(stage.topic_ids),
-        events=tuple(stage.events),
-        steps=tuple(Step(**one) for one in stage.steps),
-        faults=tuple(Fault(**one) for one in stage.faults),
-        deadlines=stage.deadlines,
-        lag_unanswered=stage.lag_unanswered,
-        watch_gaps=tuple(stage.transitions.gaps),
-        anchor=stage.anchor,
-    )
-
-
-def _note(folder: Path, head: Trial, stage: Stage, ended: str, missing: Mapping[str, str]) -> None:
-    """Write how the trial ended and what of its record is missing so far, while that is being closed."""
-    replace(_known(head, stage), ended=ended, missing=dict(missing)).write(folder)
-
-
-def _seal(folder: Path, head: Trial, stage: Stage | None, ended: str, missing: dict[str, str]) -> None:
-    """Write what is known of the trial at its end, with the checksums of its record's files."""
-    trial = head if stage is None else _known(head, stage)
-    moved_s = round(clock.PROCESS.moved_s(), 3)
-    trial = replace(trial, ended=ended, missing=missing, finished=clock.now(), clock_moved_s=moved_s)
-    trial.sealed(folder).write(folder)
-    rescue.release(folder)
+            for side in sides:
+                side.seal()
 
 
 def _drive(stages: Sequence[Stage]) -> list[str]:
@@ -175,13 +186,13 @@ def _drive(stages: Sequence[Stage]) -> list[str]:
     Returns how each ended. All are put up before one is waited for.
     """
     for stage in stages:
-        stage.mark("settling")
+        stage.journal.mark("settling")
     beside = [_put_up(stage) for stage in stages]
-    anchoring.anchor(stages)
+    traffic_start.anchor(stages)
     for stage, names in zip(stages, beside, strict=True):
         _settle(stage, names)
     for stage in stages:
-        stage.mark("driving")
+        stage.journal.mark("driving")
     _start_traffic(stages)
     return together(_follow, stages)
 
@@ -195,18 +206,18 @@ def _follow(stage: Stage, meet: Meet) -> str:
     _await(stage, None)
     ended = "complete"
     if stage.inputs.until == DRAINED:
-        stage.mark("draining")
+        stage.journal.mark("draining")
         ended = _drained(stage)
-    stage.mark("ended")
+    stage.journal.mark("ended")
     return ended
 
 
 def _put_up(stage: Stage) -> list[str]:
     """Apply the trial's objects in order, lag scaler and store before what asks them; returns the Deployments beside.
 
-    A ScaledObject with a time of day is left for :func:`lab.trial.anchoring.anchor`.
+    A ScaledObject with a time of day is left for :func:`lab.trial.traffic_start.anchor`.
     """
-    wanted = [item for item in objects.applied(stage.inputs, stage.names) if not anchoring.waits(stage.inputs, item)]
+    wanted = [item for item in objects.applied(stage.inputs, stage.names) if not traffic_start.waits(stage.inputs, item)]
     batch: list[dict[str, Any]] = []
     for item in wanted:
         for name, asks in (("store", asks_store), ("lag-scaler", asks_scaler)):
@@ -221,7 +232,7 @@ def _put_up(stage: Stage) -> list[str]:
 
 
 def _settle(stage: Stage, beside: list[str]) -> None:
-    """Wait until the baseline's consumers share all partitions, ``beside`` is ready, and what decides has begun to."""
+    """Wait until the baseline's consumers share all partitions, ``beside`` is ready, and the autoscaler is active."""
     inputs, replicas = stage.inputs, stage.baseline.replicas
     if replicas != inputs.policy.start:
         log.info("%s: baseline of %d, not of %d as applied: %s", inputs.id, replicas, inputs.policy.start, stage.baseline.why)
@@ -233,21 +244,21 @@ def _settle(stage: Stage, beside: list[str]) -> None:
             stage.ready(CONSUMER, replicas)
             and (shared if replicas else not stage.transitions.pods(CONSUMER))
             and all(stage.ready(name) for name in beside)
-            and _decides(stage)
+            and _active(stage)
         )
 
     what = f"baseline of {replicas} consumers settled"
-    stage.transitions.wait(settled, anchoring.settle_s(stage), what, stage.check)
+    stage.transitions.wait(settled, traffic_start.settle_s(stage), what, stage.check)
 
 
 def _start_traffic(stages: Sequence[Stage]) -> None:
     """Start the producer at the drawn point of a sync, and wait until each side has heard that it begins the profile."""
     lead, *others = stages
-    syncphase.await_phase(stages)
+    traffic_start.await_sync_point(stages)
     lead.produce()
     for stage in stages:
         stage.transitions.wait(partial(_heard, stage), stage.deadlines.settle_s, "producer started", stage.check)
-    anchoring.await_start(stages)
+    traffic_start.await_start(stages)
     for other in others:  # a record is whole by itself: the producer is an input of each side
         shutil.copy(lead.folder / "inputs" / "job-producer.yaml", other.folder / "inputs")
 
@@ -266,8 +277,8 @@ def _await(stage: Stage, phase: str | None) -> None:
         wait(lambda: reports.begun(phase) is not None, deadline_s, f"phase {phase} began", stage.check)
 
 
-def _decides(stage: Stage) -> bool:
-    """Whether what decides the replicas has begun to: without any KEDA says so itself, or the HPA that took them to 0."""
+def _active(stage: Stage) -> bool:
+    """True once the autoscaler is active. At 0 replicas KEDA says so itself, or the HPA that took them there."""
     policy, replicas = stage.inputs.policy, stage.baseline.replicas
     if policy.hpa is None:
         return True

@@ -1,4 +1,4 @@
-"""What a trial needs to run, put up, asked and taken down: its namespace, its topics, and the watches that record it.
+"""A trial under way: its namespace and topics, put up and taken down, the watches that record it, and its journal.
 
 Of a duet each side is a stage with a namespace, group, receipts and reports of its own, so that its record is that of a trial.
 Topics and producer are the ``lead``'s, which is the side that is put up first. The producer reports to a topic that both hear.
@@ -10,6 +10,7 @@ import logging
 import secrets
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +18,21 @@ import yaml
 from confluent_kafka import KafkaException
 from kubernetes import client
 
-from lab import clock
 from lab.cluster import Cluster, apply
-from lab.cluster.broker import COPIES
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.inputs import objects
-from lab.inputs.events import SIGKILL, Kill
-from lab.inputs.inputs import Inputs
-from lab.inputs.steps import Decree
 from lab.inputs.topics import numbering, variables
 from lab.inputs.workload import DEPLOYMENT
-from lab.kafka import topics
 from lab.kafka.lag import LagReader, PartitionLag
-from lab.model.baseline import baseline
-from lab.record.trial import Anchor, Offsets
-from lab.trial import login
+from lab.record.trial import Offsets
+from lab.trial.addresses import LOGIN, located, login_objects
 from lab.trial.deadlines import deadlines
+from lab.trial.journal import Journal
 from lab.trial.listen import Listener
 from lab.trial.load import Sampler
-from lab.trial.located import located
 from lab.trial.pace import Pace
+from lab.trial.trial_topics import TrialTopics
 from lab.trial.watch import KINDS, Transitions
 from lab.wait import until
 
@@ -48,18 +43,22 @@ OFFSETS_S = 20
 GONE_S = 60  # until the pods of a trial are gone, over the grace that they have
 
 
+def offsets(parts: Mapping[int, PartitionLag]) -> dict[int, Offsets]:
+    """Log end and committed offset of each partition."""
+    return {number: Offsets(part.end, part.committed) for number, part in parts.items()}
+
+
 class Stage:
-    """A trial, or one side of a duet, under way: its namespace, topics, watches and record folder.
+    """A trial, or one side of a duet, under way: its namespace, topics, watches, ``journal`` and the ``folder`` of its record.
 
     ``brokers`` are the trial's own, None where it runs on the cluster's; ``bootstrap`` is the address of those that it runs on.
     """
 
-    anchor: Anchor | None = None  # of a policy with a time of day, once it is known
-
     def __init__(
-        self, cluster: Cluster, inputs: Inputs, folder: Path, lead: Stage | None = None, brokers: Quorum | None = None
+        self, cluster: Cluster, journal: Journal, folder: Path, lead: Stage | None = None, brokers: Quorum | None = None
     ) -> None:
-        self.cluster, self.inputs, self.folder = cluster, inputs, folder
+        self.cluster, self.journal, self.folder = cluster, journal, folder
+        self.inputs = inputs = journal.trial.inputs
         self.lead = lead or self
         self.stop = threading.Event()  # the other side can't go on
         run = f"{inputs.id}-{secrets.token_hex(2)}"  # an earlier run of the same trial may still be going away
@@ -70,17 +69,11 @@ class Stage:
         self.names = inputs.environment(for_pods, run)
         if lead is not None:
             self.names |= {name: lead.names[name] for name in variables(inputs.workload.topics)}
-        self._numbering = numbering(self.names)
-        self.phase = "preparing"
+        own = numbering(self.names)
         self.deadlines = deadlines(inputs)
-        self.baseline = baseline(inputs.policy, inputs.partitions, inputs.workload.topics)
-        self.lag_unanswered = 0  # how often Kafka did not answer when it was asked for the lag
+        self.baseline = journal.trial.baseline
         self._halted = False
         self._pace = Pace()
-        self.times: dict[str, float] = {}
-        self.ledger_s: float | None = None  # how long settling the ledger took
-        self.offsets: dict[int, Offsets] = {}
-        self.events: list[dict[str, Any]] = []  # what happened, by lab.trial.events
         self.paused: dict[str, str] = {}  # container by pod
         self.api = cluster.api()
         single = ["RECEIPTS_TOPIC", "REPORTS_TOPIC", *(["DLQ_TOPIC"] if inputs.workload.dead_letters else [])]
@@ -88,19 +81,15 @@ class Stage:
         if inputs.workload.emit == "on":
             made[self.names["OUTPUT_TOPIC"]] = inputs.partitions_after or inputs.partitions
         if lead is None:
-            self._grown = threading.Lock()
-            self.partitions = inputs.partitions
             self.traffic_reports = f"traffic-{run}" if inputs.side else self.names["REPORTS_TOPIC"]
-            own = self._numbering.topics
-            made |= {self.traffic_reports: 1} | dict.fromkeys(own, inputs.partitions // len(own))
+            made |= {self.traffic_reports: 1} | dict.fromkeys(own.topics, inputs.partitions // len(own.topics))
         else:
             self.traffic_reports = lead.traffic_reports
-        self._topics = list(made)
-        self._create(made)
-        self.topic_ids = [self._first_id()]
-        self.lag = LagReader(self.bootstrap, self.names["GROUP"], self._numbering, settings=cluster.kafka_settings)
+        self.topics = TrialTopics(self.bootstrap, cluster.kafka_settings, own, made, inputs.brokers)
+        journal.note(topic_ids=(self.topics.first_id(),))
+        self.lag = LagReader(self.bootstrap, self.names["GROUP"], own, settings=cluster.kafka_settings)
         apply.create_namespace(self.api, self.namespace)
-        self._login = login.objects(cluster.kafka_settings, for_pods)
+        self._login = login_objects(cluster.kafka_settings, for_pods)
         apply.objects(self.api, self._login, self.namespace)  # no inputs: no record may keep them
         kinds = tuple(dict.fromkeys((*KINDS, ("apps/v1", self.owner(CONSUMER)))))
         self.transitions = Transitions(self.api, self.namespace, folder / "transitions.jsonl", kinds)
@@ -112,30 +101,6 @@ class Stage:
             cluster.kafka_settings,
         )
         self.load = Sampler(own=cluster.processes)
-
-    def mark(self, phase: str) -> None:
-        """Enter ``phase``: shown in the live line, and its time is kept."""
-        self.phase = phase
-        self.times[phase] = clock.now()
-        log.info("%s: %s", self.inputs.id, phase)
-
-    @property
-    def steps(self) -> list[dict[str, Any]]:
-        """The decreed steps among the events, as trial.json has had them since before there was a list of events."""
-        rows = [row for row in self.events if row["event"] == Decree.name]
-        return [
-            {"t": row["t"], "kind": row["result"]["kind"], "before": row["before"], "after": row["after"]}
-            | {"settled": row["result"]["settled"], "until": row["result"]["observed"]}
-            for row in rows
-        ]
-
-    @property
-    def faults(self) -> list[dict[str, Any]]:
-        """The kills among the events, as trial.json has had them since before there was a list of events.
-
-        A kill through the API brings the time of its signal, which counts: the event began before that.
-        """
-        return [{"t": row["t"], "fault": SIGKILL} | row["result"] for row in self.events if row["event"] == Kill.name]
 
     def owner(self, name: str) -> str:
         """The kind of the object ``name`` that makes pods."""
@@ -150,7 +115,7 @@ class Stage:
         try:
             return self.lag.read()
         except KafkaException as error:
-            self.lag_unanswered += 1
+            self.journal.note(lag_unanswered=self.journal.trial.lag_unanswered + 1)
             log.debug("%s: no lag: %s", self.inputs.id, error)
             return None
 
@@ -166,38 +131,8 @@ class Stage:
             return bool(found)
 
         until(answered, OFFSETS_S, "the group's offsets", every_s=0.5)
-        self.offsets = {number: Offsets(part.end, part.committed) for number, part in found[0].items()}
-        self.topic_ids.append(self._topic_id())
-
-    def _create(self, partitions: dict[str, int]) -> None:
-        """Create topics with so many partitions. On brokers of the trial's own only its events have what the trial declares."""
-        own, settings = self.inputs.brokers, self.cluster.kafka_settings
-        if own is None:
-            topics.create(self.bootstrap, partitions, settings)
-            return
-        for name, count in partitions.items():
-            declared = name in self._numbering.topics
-            copies, least = (own.replication, own.min_insync) if declared else (COPIES, None)
-            topics.create(self.bootstrap, {name: count}, settings, copies=copies, min_insync=least)
-
-    def _first_id(self) -> str:
-        """The id of the topic that was just made: of several brokers, one that is asked may not know of it yet."""
-        found: list[str] = []
-
-        def told() -> bool:
-            try:
-                found.append(self._topic_id())
-            except LabFault:
-                return False
-            return True
-
-        until(told, OFFSETS_S, "the topic's id", every_s=0.05)
-        return found[0]
-
-    def _topic_id(self) -> str:
-        """The id of the topic, or those of several."""
-        ids = (topics.identity(self.bootstrap, name, self.cluster.kafka_settings) for name in self._numbering.topics)
-        return ",".join(ids)
+        self.journal.note(offsets=offsets(found[0]))
+        self.journal.note(topic_ids=(*self.journal.trial.topic_ids, self.topics.id()))
 
     def line(self) -> str:
         """The live line: phase, lag with its rates, replicas, and when the lag will be gone at this pace."""
@@ -207,7 +142,7 @@ class Stage:
             lag = "lag unknown"
         wanted = self.field(CONSUMER, "spec", "replicas")
         ready = self.field(CONSUMER, "status", "readyReplicas")
-        return f"{self.phase} {self.reports.phase}: {lag}, replicas {wanted} ({ready or 0} ready)"
+        return f"{self.journal.phase} {self.reports.phase}: {lag}, replicas {wanted} ({ready or 0} ready)"
 
     def apply(self, wanted: list[dict[str, Any]]) -> None:
         """Apply objects in the trial's namespace and keep them as inputs of the record."""
@@ -215,7 +150,7 @@ class Stage:
             next((pod["status"].get("podIP", "") for pod in self.transitions.pods(name)), "")
             for name in ("lag-scaler", "store")
         )
-        prometheus, reference = self.cluster.pod_prometheus_url, login.NAME if self._login else None
+        prometheus, reference = self.cluster.pod_prometheus_url, LOGIN if self._login else None
         placed = (located(item, self.namespace, prometheus, scaler, reference, store) for item in wanted)
         fitted = [self.cluster.fit(item) for item in placed]
         for item in fitted:
@@ -227,20 +162,12 @@ class Stage:
         """Start the producer, whose reports go where each side hears them; an anchored profile begins at its moment."""
         job = objects.producer(self.inputs)
         own = {"REPORTS_TOPIC": self.traffic_reports} if self.inputs.side else {}
-        if self.anchor is not None:
-            own["START_AT"] = f"{self.anchor.start:.6f}"
+        if self.journal.trial.anchor is not None:
+            own["START_AT"] = f"{self.journal.trial.anchor.start:.6f}"
         if own:
             container = job["spec"]["template"]["spec"]["containers"][0]
             container["env"] += [{"name": name, "value": value} for name, value in own.items()]
         self.apply([job])
-
-    def grow(self, partitions: int) -> None:
-        """Give the topic ``partitions`` partitions in all, once. Raises :class:`LabFault` when Kafka refuses."""
-        lead = self.lead
-        with lead._grown:
-            if partitions > lead.partitions:
-                topics.grow(self.bootstrap, self.names["TOPIC"], partitions, self.cluster.kafka_settings)
-                lead.partitions = partitions
 
     def ready(self, deployment: str, replicas: int | None = None) -> bool:
         """Whether ``deployment`` has as many ready pods as it asks for, and asks for ``replicas``."""
@@ -285,5 +212,5 @@ class Stage:
         self.halt()
         client.CoreV1Api(self.api).delete_namespace(self.namespace)
         if self.brokers is None:  # brokers of the trial's own end with all that they keep
-            topics.delete(self.bootstrap, self._topics, self.cluster.kafka_settings)
+            self.topics.delete()
         self.api.close()

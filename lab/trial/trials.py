@@ -198,3 +198,20 @@ def resumed(results: Path, execute: Execute, invalid: Callable[[Sequence[Record]
         return found
 
     return find
+
+
+def retried(execute: Execute, invalid: Callable[[Sequence[Record]], str]) -> Execute:
+    """A function that executes a trial as ``execute`` does, and once more where ``invalid`` gives a reason for its records.
+
+    It returns the second records, valid or not: a machine that disturbs two attempts disturbs the third. Both attempts stay in
+    the session.
+    """
+
+    def execute_twice(sides: Sequence[Inputs], turn: Turn) -> Sequence[Record]:
+        records = execute(sides, turn)
+        if why := invalid(records):
+            log.warning("invalid, and run once more: %s", why)
+            records = execute(sides, turn)
+        return records
+
+    return execute_twice

@@ -22,7 +22,7 @@ from lab.judge.runs import first
 from lab.measure.drain import best_drain
 from lab.measure.reaction import reaction
 from lab.measure.scaling import policy_excess
-from lab.trial import own
+from lab.trial import user_files
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("Acceptance")]
 
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_the_policy_is_accepted(trials, brought, evidence):
     """What any policy is held to, on whatever traffic."""
     record = trials.run(**brought)
-    evidence.explain(own.replaced(first(record).inputs))
+    evidence.explain(user_files.replacement_note(first(record).inputs))
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
     with evidence.of(record) as claim:

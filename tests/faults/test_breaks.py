@@ -15,7 +15,7 @@ from lab.measure.integrity import integrity
 from lab.measure.reaction import reaction
 from lab.measure.scaling import scale_events
 from lab.record.ledger.reconcile import reconcile
-from lab.trial import login, runner
+from lab.trial import addresses, runner
 
 pytestmark = pytest.mark.services
 
@@ -88,7 +88,7 @@ def test_a_record_keeps_nothing_of_the_login(undrained, cluster):
     assert any(pa.types.is_string(kind) for table in tables.values() for kind in table.schema.types)
     (applied,) = (file for file in files if file.name.startswith("scaledobject-"))
     (trigger,) = yamlfile.read(applied)["spec"]["triggers"]
-    assert trigger["authenticationRef"] == {"name": login.NAME}
+    assert trigger["authenticationRef"] == {"name": addresses.LOGIN}
 
 
 def test_a_paused_keda_is_no_reaction_and_no_hang(broken):

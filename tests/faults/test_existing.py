@@ -22,7 +22,7 @@ from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.inputs import REPLAYED
 from lab.kafka import forms
-from lab.trial import login, runner
+from lab.trial import addresses, runner
 from lab.wait import until
 from tests.experiments.workloads import slim
 from tests.faults import secured
@@ -154,7 +154,7 @@ def test_a_trial_on_a_cluster_that_is_there(listener, access, theirs, reference,
     answers = record.samples[record.samples["metric"] == "keda_scaler_metrics_value"]["labels"].map(json.loads)
     assert {one["scaler"] for one in answers} == {"kafkaScaler", "apacheKafkaScaler"}
     applied = yamlfile.read(record.folder / "inputs" / "scaledobject-orders.yaml")["spec"]["triggers"]
-    assert [one["authenticationRef"] for one in applied] == [{"name": login.NAME}] * 2
+    assert [one["authenticationRef"] for one in applied] == [{"name": addresses.LOGIN}] * 2
     secret = secured.PASSWORD.split()[0] if listener == "scram" else there.kafka_settings["ssl.key.pem"].splitlines()[2]
     files = [file for file in record.folder.rglob("*") if file.is_file()]
     assert [file for file in files if secret.encode() in file.read_bytes()] == []

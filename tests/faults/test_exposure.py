@@ -23,7 +23,7 @@ from lab.cluster import apply, broker
 from lab.host import processes
 from lab.kafka import topics
 from lab.kafka.lag import LagReader
-from lab.trial import login
+from lab.trial import addresses
 from tests.wire import CREATE_TOPIC, DESCRIBE_BROKER, REFUSED, Wire, asks_for_login
 
 pytestmark = pytest.mark.services
@@ -213,7 +213,7 @@ def test_a_client_with_a_wrong_password_is_told_so_and_writes_nothing(cluster):
 def test_the_login_is_readable_by_its_user_alone(cluster):
     """No command line has it and no log; the broker's files and etcd's have it, which no one else may read."""
     password = cluster.kafka_settings["sasl.password"]
-    apply.objects(cluster.api(), login.objects(cluster.kafka_settings, cluster.pod_bootstrap), "default")
+    apply.objects(cluster.api(), addresses.login_objects(cluster.kafka_settings, cluster.pod_bootstrap), "default")
     assert [process.pid for process in psutil.process_iter() if _shows(process, password)] == []
     held = [file for file in _files(cluster.run) if password.encode() in _content(file)]
     own = {broker.settings_file(cluster.run), broker.settings_file(cluster.run).with_name("server.properties")}

@@ -10,7 +10,7 @@ from lab import paths
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.options import OWN
-from lab.trial.own import Own
+from lab.trial.user_files import Own
 from tests.suite import NESTED_S, experiments
 
 from .measure.built import sealed

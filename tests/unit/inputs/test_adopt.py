@@ -14,7 +14,7 @@ from lab.inputs.adopt import LOGIN, Replaced, adopt
 from lab.inputs.scaledobject import parse
 from lab.inputs.triggers.common import without_login
 from lab.inputs.workload import Workload
-from lab.trial import own
+from lab.trial import user_files
 
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 KAFKA = ("spec", "triggers", 0, "metadata")
@@ -247,7 +247,11 @@ def test_a_password_in_an_address_is_not_kept(login, tmp_path):
     file = tmp_path / "orders.yaml"
     file.write_text(yaml.safe_dump(content))
     chosen = inputs.read("step-10x", file, Workload(), 1, scales.load("medium"), "binary")
-    for kept in (json.dumps(chosen.to_dict()), yaml.safe_dump(chosen.policy.content), "\n".join(own.told(chosen))):
+    for kept in (
+        json.dumps(chosen.to_dict()),
+        yaml.safe_dump(chosen.policy.content),
+        "\n".join(user_files.header_lines(chosen)),
+    ):
         assert "s3cr" not in kept
         assert "reader" not in kept
     assert "https://prometheus.shop:9090/api" in json.dumps(chosen.to_dict())

@@ -14,7 +14,7 @@ from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.scale import Scale
 from lab.inputs.workload import Workload
-from lab.trial.own import Own
+from lab.trial.user_files import Own
 
 LAG_4500 = paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml"
 METADATA = "spec.triggers[0].metadata"

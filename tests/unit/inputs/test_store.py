@@ -9,8 +9,8 @@ from lab.foresee.estimate import estimate
 from lab.inputs import inputs, objects
 from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
+from lab.trial.addresses import asks_store, located
 from lab.trial.deadlines import deadlines
-from lab.trial.located import asks_store, located
 
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 

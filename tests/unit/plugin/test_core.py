@@ -108,7 +108,7 @@ def test_an_extra_brings_its_modules(extra):
     [
         ("report", "lab.report.__main__"),
         ("trial", "lab.commands.cluster"),
-        ("trial", "lab.trial.live"),
+        ("trial", "lab.trial.runner"),
         ("trial", "lab.evidence"),
         ("board", "lab.board.__main__"),
     ],

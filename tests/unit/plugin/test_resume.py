@@ -19,7 +19,7 @@ from pathlib import Path
 
 from lab.record import store
 from lab.record.store import Record
-from lab.trial import live
+from lab.trial import runner
 
 
 def execute(sides, cluster, spark, results, turn):
@@ -33,7 +33,7 @@ def execute(sides, cluster, spark, results, turn):
     return records
 
 
-live.execute = execute
+runner.execute = execute
 """
 
 

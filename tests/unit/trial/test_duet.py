@@ -14,7 +14,7 @@ from lab.record.store import opened
 from lab.record.trial import Deadlines, Turn
 from lab.trial import runner
 from lab.trial.closing import Closing, Part, close
-from lab.trial.parts import _concerns
+from lab.trial.record_parts import _concerns
 from tests.experiments.workloads import light
 
 
@@ -31,11 +31,10 @@ class Stage:
     said: list = []
     broken = ""
 
-    def __init__(self, cluster, chosen, folder, lead=None, brokers=None):
-        self.inputs, self.folder, self.lead, self.name = chosen, folder, lead or self, chosen.side.name
-        self.times, self.events, self.steps, self.faults, self.offsets = {}, [], [], [], {}
-        self.deadlines, self.lag_unanswered, self.ledger_s = Deadlines(1, 1, 1, 1), 0, None
-        self.topic_ids, self.anchor = ["a", "a"], None
+    def __init__(self, cluster, journal, folder, lead=None, brokers=None):
+        self.journal, self.inputs, self.folder = journal, journal.trial.inputs, folder
+        self.lead, self.name, self.deadlines = lead or self, self.inputs.side.name, Deadlines(1, 1, 1, 1)
+        journal.mark = self.mark
         self.lag = SimpleNamespace(read=dict)  # asked by the live line where a run takes more than 5 s
         self.baseline = SimpleNamespace(replicas=4, why="")
         self.names, self.stop, self.produced = {}, threading.Event(), threading.Event()
@@ -49,7 +48,7 @@ class Stage:
 
     def mark(self, phase):
         """Enter a phase."""
-        self.times[phase] = float(len(Stage.said))
+        self.journal.note(times=self.journal.trial.times | {phase: float(len(Stage.said))})
         self.say(phase)
 
     def wait(self, condition, deadline_s, what, check):
@@ -96,7 +95,7 @@ def stages(monkeypatch):
     """Stand-ins in the place of stages; what was done to them."""
     Stage.said, Stage.broken = [], ""
     monkeypatch.setattr(runner, "Stage", Stage)
-    monkeypatch.setattr(runner, "_decides", lambda _: True)
+    monkeypatch.setattr(runner, "_active", lambda _: True)
 
     def parts(stage, spark, missing):
         return [Part(name, lambda into, name=name: (into / name).write_text(stage.name), 5) for name in ("rest", "ledger")]
@@ -161,7 +160,7 @@ def test_both_sides_come_to_an_event_before_it_happens(monkeypatch):
     monkeypatch.setattr(runner, "_await", lambda _, phase: done.append(f"await {phase}"))
     monkeypatch.setattr(runner, "happen", lambda _, phase, event: done.append(event))
     chosen = SimpleNamespace(schedule=(("spike", "kill"), (None, "step")), until="replayed")
-    stage = SimpleNamespace(inputs=chosen, mark=lambda _: None)
+    stage = SimpleNamespace(inputs=chosen, journal=SimpleNamespace(mark=lambda _: None))
     assert runner._follow(stage, lambda: done.append("meet")) == "complete"
     assert done == ["await spike", "meet", "kill", "await None", "meet", "step", "await None"]
 

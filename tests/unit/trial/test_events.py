@@ -12,9 +12,12 @@ import pytest
 
 from lab.errors import LabFault
 from lab.inputs.events import Event, Kill, Pause, Resume
+from lab.record.trial import Fault
 from lab.trial.events import happen, perform
+from lab.trial.journal import Journal
 from lab.trial.stage import Stage
 from lab.wait import until
+from tests.unit.measure import whole
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def stage(pods, owned):
     made.transitions = SimpleNamespace(pods=lambda app: pods if app == "consumer" else [])
     made.reports = SimpleNamespace(owned=lambda: owned, begun=lambda phase: 7.0 if phase == "spike" else None)
     made.inputs = SimpleNamespace(schedule=(None, None))
-    made.events, made.paused = [], {}
+    made.journal, made.paused = Journal(whole.trial(whole.inputs())), {}
     return made
 
 
@@ -62,19 +65,18 @@ def test_the_busiest_consumer_that_stays_is_killed(process):
     assert most.wait(10) == -signal.SIGKILL
     assert less.poll() is None
     assert going.poll() is None
-    (row,) = running.events
+    (row,) = running.journal.trial.events
     assert row["until"] >= row["t"] > 0
     victim = {"pod": "most", "pid": most.pid, "owned": 3}
     assert row == {"t": row["t"], "until": row["until"], "due": 7, "phase": "spike", "event": "kill", "result": victim}
-    assert running.faults == [{"t": row["t"], "fault": "sigkill", **victim}]
+    assert running.journal.trial.faults == (Fault(row["t"], "sigkill", **victim),)
 
 
 def test_a_kill_through_the_api_struck_when_its_signal_was_sent():
     """Starting the program takes a while in which the pod goes on: what it does until the signal is no copy."""
-    running = stage([], {})
-    result = {"pod": "most", "pid": 7, "t": 12.5, "owned": 3}
-    running.events.append({"t": 12.0, "event": Kill.name, "result": result})
-    assert running.faults == [{"t": 12.5, "fault": "sigkill", "pod": "most", "pid": 7, "owned": 3}]
+    journal = Journal(whole.trial(whole.inputs()))
+    journal.add_event({"t": 12.0, "event": Kill.name, "result": {"pod": "most", "pid": 7, "t": 12.5, "owned": 3}})
+    assert journal.trial.faults == (Fault(12.5, "sigkill", "most", 7, 3),)
 
 
 def test_a_paused_process_stands_still_until_it_is_resumed(process):
@@ -133,5 +135,5 @@ def test_an_event_of_ones_own_is_a_class_and_a_function():
         happen(running, "spike", Sing("la"))
     perform.register(Sing, lambda event, stage: {"sung": event.song * 2})
     happen(running, "spike", Sing("la"))
-    (row,) = running.events
+    (row,) = running.journal.trial.events
     assert (row["event"], row["song"], row["result"]) == ("sing", "la", {"sung": "lala"})

@@ -16,9 +16,11 @@ from lab.inputs.workload import Workload
 from lab.kafka.lag import PartitionLag
 from lab.record.store import opened
 from lab.record.trial import Deadlines, Offsets
-from lab.trial import runner, syncphase
+from lab.trial import runner, traffic_start
 from lab.trial.deadlines import deadlines
+from lab.trial.journal import Journal
 from lab.trial.stage import Stage
+from tests.unit.measure import whole
 
 HICCUP = KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
@@ -42,9 +44,8 @@ def stage(broker, folder=None, end_s=20.0):
     made = object.__new__(Stage)
     made.inputs = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
     made.deadlines = Deadlines(1, 1, end_s, 1)
-    made.folder, made.lag, made.lag_unanswered, made.offsets = folder, broker, 0, {}
-    made.topic_ids, made._topic_id = ["9Qk"], lambda: "7fL"
-    made.times, made.events, made.paused, made.ledger_s = {"settling": 1.0}, [], {}, None
+    made.journal = Journal(whole.trial(made.inputs, times={"settling": 1.0}, offsets={}, topic_ids=("9Qk",)))
+    made.folder, made.lag, made.topics = folder, broker, SimpleNamespace(id=lambda: "7fL")
     made.namespace = "trial-x"
     made.load = SimpleNamespace(write=lambda _: None)
     made.transitions = SimpleNamespace(field=lambda *_: 4, pods=lambda _: [0] * 4, gaps=[], fault=None)
@@ -57,14 +58,14 @@ def test_a_hiccup_of_the_broker_is_waited_out_and_counted():
     """The trial is complete; how often Kafka did not answer is in its record."""
     made = stage(Broker(2, [0, 0]))
     assert runner._drained(made) == "complete"
-    assert made.lag_unanswered == 2
+    assert made.journal.trial.lag_unanswered == 2
 
 
 def test_a_broker_that_never_answers_reaches_the_deadline():
     """And no earlier: that ends the wait, as a finding, like a lag that never goes."""
     made = stage(Broker(-1, []), end_s=1.5)  # time for three questions, of which a busy machine may cost one
     assert runner._drained(made).startswith("deadline: drained and back at the floor: not within 1.5 s")
-    assert made.lag_unanswered >= 2
+    assert made.journal.trial.lag_unanswered >= 2
     assert runner._drained(stage(Broker(0, [1]), end_s=0.6)).startswith("deadline")
 
 
@@ -72,16 +73,17 @@ def test_offsets_are_asked_for_again():
     """They are what integrity is judged by; the topic's id is beside that of when it was made."""
     made = stage(Broker(1, [0, 3]))
     made.read_offsets()
-    assert made.offsets == {0: Offsets(5, 5), 1: Offsets(8, 5)}
-    assert made.topic_ids == ["9Qk", "7fL"]
+    assert made.journal.trial.offsets == {0: Offsets(5, 5), 1: Offsets(8, 5)}
+    assert made.journal.trial.topic_ids == ("9Qk", "7fL")
 
 
 class Dying(Stage):
     """A trial under way whose API server died: its pods can't be taken down; watches and reports are there."""
 
-    def __init__(self, cluster, chosen, folder, lead=None, brokers=None):
+    def __init__(self, cluster, journal, folder, lead=None, brokers=None):
         self.__dict__ |= stage(Broker(0, [7]), folder).__dict__
-        self.inputs, self.deadlines, self.names = chosen, deadlines(chosen), {}
+        self.journal, self.inputs, self.deadlines, self.names = journal, journal.trial.inputs, journal.trial.deadlines, {}
+        journal.note(times={"settling": 1.0}, topic_ids=("9Qk",))
         row = {"t": 1.0, "kind": "Pod", "name": "a", "event": "ADDED", "object": {"metadata": {"name": "a"}}}
         (folder / "transitions.jsonl").write_text(json.dumps(row) + "\n")
         (folder / "group_events.jsonl").write_text('{"t": 2, "mono": 1, "pod": "a", "event": "started"}\n')
@@ -173,9 +175,9 @@ def test_each_event_happens_when_its_phase_begins(phases, monkeypatch):
     made.transitions, made.baseline = SimpleNamespace(wait=told.wait), SimpleNamespace(replicas=4, why="")
     order: list[str] = []
     made.apply, made.ready, made.produce = lambda _: None, lambda *_: True, lambda: order.append("traffic")
-    monkeypatch.setattr(syncphase, "await_phase", lambda _: order.append("point of the sync"))
+    monkeypatch.setattr(traffic_start, "await_sync_point", lambda _: order.append("point of the sync"))
     happened = {}
-    monkeypatch.setattr(runner, "_decides", lambda _: True)
+    monkeypatch.setattr(runner, "_active", lambda _: True)
     monkeypatch.setattr(runner, "happen", lambda _, phase, event: happened.update({event: told.events[-1]["phase"]}))
     assert runner._drive([made]) == ["complete"]
     assert happened == {Kill(): "sigkill", Grow(48): "repartition"}

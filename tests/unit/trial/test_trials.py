@@ -11,7 +11,7 @@ from lab.inputs import scale as scales
 from lab.judge.runs import Runs
 from lab.record import store
 from lab.record.store import Record
-from lab.trial.trials import Trials, resumed, stored, stored_rate
+from lab.trial.trials import Trials, resumed, retried, stored, stored_rate
 from tests.experiments.workloads import slim
 from tests.unit.measure import whole
 
@@ -221,3 +221,19 @@ def test_stored_duets_are_found_at_the_rate_that_they_ran_at(tmp_path):
     assert again[0].id == ran[0].id
     with pytest.raises(InputError, match="a stored trial"):
         trials(stored(tmp_path), carry=stored_rate(tmp_path)).duet(PLANS["lag"], PLANS["lag"])
+
+
+@pytest.mark.parametrize(
+    ("reasons", "runs"),
+    [([""], 1), (["steal", ""], 2), (["steal", "steal", ""], 2)],
+)
+def test_a_trial_is_repeated_once_where_it_is_invalid(reasons, runs):
+    """The last result counts; a second that is invalid too is left at that, and stays invalid."""
+    executed = []
+
+    def execute(sides, turn):
+        executed.append((sides, turn))
+        return len(executed)
+
+    assert retried(execute, lambda result: reasons[result - 1])("a trial", 1) == runs
+    assert executed == [("a trial", 1)] * runs

@@ -1,12 +1,17 @@
-"""Puts the profile of a trial whose policy has a time of day on the wall clock: when, and what KEDA is told.
+"""When the traffic of a trial starts: at a point of the HPA's sync period that is drawn, or at the time of day of its policy.
 
-The ScaledObject is applied last, once the group is up, because only then it is known when the profile can begin. All that is
-decided is decided by :mod:`lab.inputs.anchor`.
+A baseline has settled when the HPA's first sync says so, and most profiles begin with whole sync periods of baseline. So
+without a wait each spike at real time would come at one point of the period: some 2 s after a sync, of 15 s
+(docs/decisions/08-when-a-trial-begins.md).
+
+A ScaledObject with a time of day is applied last, once the group is up, because only then it is known when the profile can
+begin. All that is decided is decided by :mod:`lab.inputs.anchor`.
 """
 
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -18,11 +23,13 @@ from lab.inputs import anchor as anchors
 from lab.inputs.inputs import Inputs
 from lab.inputs.scaledobject import ScaledObject
 from lab.record.trial import Anchor
-from lab.trial.located import asks_scaler
+from lab.trial.addresses import asks_scaler
 from lab.trial.stage import CONSUMER, Stage
+from lab.wait import until
 
 log = logging.getLogger("lab.trial")
 
+SLACK_S = 5.0  # a busy machine may ask so much too late whether the wait is over
 LATE_S = 15.0  # a phase is heard so much after it began, at most
 
 
@@ -54,7 +61,8 @@ def anchor(stages: Sequence[Stage]) -> None:
             applied = anchors.with_schedules(policy, stage.inputs.windows, start)
             schedules = anchors.schedules(policy, applied)
             stage.apply([applied.content])
-        stage.anchor = Anchor(begins_at.isoformat(), start, start - now, lead_s + anchors.MINUTE_S, schedules)
+        anchor = Anchor(begins_at.isoformat(), start, start - now, lead_s + anchors.MINUTE_S, schedules)
+        stage.journal.note(anchor=anchor)
     log.info(
         "%s: the profile begins in %.0f s, at %s UTC", inputs.id, start - now, f"{datetime.fromtimestamp(start, UTC):%H:%M:%S}"
     )
@@ -66,27 +74,50 @@ def _up(stage: Stage) -> bool:
 
 def settle_s(stage: Stage) -> float:
     """How long the baseline may take to settle, s: no longer than until the producer of an anchored profile must be started."""
-    if stage.anchor is None:
+    if stage.journal.trial.anchor is None:
         return stage.deadlines.settle_s
-    return max(0.0, min(stage.deadlines.settle_s, stage.anchor.start - anchors.PRODUCER_S - clock.now()))
+    return max(0.0, min(stage.deadlines.settle_s, stage.journal.trial.anchor.start - anchors.PRODUCER_S - clock.now()))
 
 
 def await_start(stages: Sequence[Stage]) -> None:
     """Wait until an anchored profile has begun. Raises :class:`LabFault` where its producer came up after that moment."""
-    starts = [stage.anchor.start for stage in stages if stage.anchor is not None]
+    starts = [stage.journal.trial.anchor.start for stage in stages if stage.journal.trial.anchor is not None]
     if not starts:
         return
     start = starts[0]  # the sides of a duet have one
     if (late := clock.now() - start) > 0:
         raise LabFault(f"the producer was up {late:.1f} s after the profile was to begin: the cron trigger was not waited for")
     for stage in stages:
-        stage.phase = f"driving, from {datetime.fromtimestamp(start, UTC):%H:%M:%S} UTC on,"
+        stage.journal.phase = f"driving, from {datetime.fromtimestamp(start, UTC):%H:%M:%S} UTC on,"
     for stage in stages:
         first = stage.inputs.profile.steps[0].phase
         left_s = max(0.0, start - clock.now())
         stage.transitions.wait(partial(_begun, stage, first), left_s + LATE_S, f"phase {first} began", stage.check)
-        stage.phase = "driving"
+        stage.journal.phase = "driving"
 
 
 def _begun(stage: Stage, phase: str) -> bool:
     return stage.reports.begun(phase) is not None
+
+
+def drawn_s(sides: Sequence[Inputs]) -> float:
+    """How long the traffic of these sides waits once they have settled, s: from 0 to one sync period, by their identity.
+
+    Sides that no HPA decides don't wait. Those with a time of day begin at theirs.
+    """
+    if any(one.windows for one in sides) or not any(one.policy.hpa for one in sides):
+        return 0.0
+    drawn = random.Random(" ".join(sorted(one.id for one in sides)))
+    return drawn.random() * sides[0].scale.hpa_sync_s
+
+
+def await_sync_point(stages: Sequence[Stage]) -> None:
+    """Wait until the drawn point of the sync period. Raises :class:`LabFault` where a component dies meanwhile."""
+    wait_s = drawn_s([stage.inputs for stage in stages])
+    over = clock.now() + wait_s
+
+    def check() -> None:
+        for stage in stages:
+            stage.check()
+
+    until(lambda: clock.now() >= over, wait_s + SLACK_S, "the drawn point of the HPA's sync period", check, every_s=0.05)

@@ -1,20 +1,25 @@
-"""Takes a group through one decreed step: scale, wait until it has settled, observe."""
+"""Changes the pods of a group: by a decreed step, which is scaled, settled and observed, or by a rolling restart."""
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from kubernetes import client
+from kubernetes.dynamic import DynamicClient
 
 from lab import clock
+from lab.inputs.events import Restart
 from lab.inputs.steps import Decree
 from lab.inputs.workload import STATEFUL_SET
 from lab.trial.stage import CONSUMER, Stage
 from lab.wait import until
 
 SETTLE_DEADLINE_S = 90  # the slowest seen is 9 s: KIP-848 with the broker's stock heartbeat; a busy machine takes longer
+RESTART_DEADLINE_S = 120  # a StatefulSet restarts one pod after another, each some seconds
 BYSTANDER = "bystander"
+_RESTARTED = "kubectl.kubernetes.io/restartedAt"
 
 
 def take(decree: Decree, stage: Stage) -> dict[str, Any]:
@@ -71,4 +76,33 @@ def _settled(stage: Stage, members: int) -> bool:
     partitions = stage.inputs.partitions_after or stage.inputs.partitions
     return (
         _ready(stage, CONSUMER) == members and len(holders) == min(members, partitions) and sum(holders.values()) == partitions
+    )
+
+
+def restart(event: Restart, stage: Stage) -> dict[str, Any]:
+    """Ask for new pods as ``kubectl rollout restart`` does, and wait until they are all there is.
+
+    Returns the number of ``pods``. Raises :class:`lab.errors.LabFault` when they are not all Ready within RESTART_DEADLINE_S.
+    """
+    at = datetime.fromtimestamp(clock.now(), UTC).isoformat()
+    body = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED: at}}}}}
+    resource = DynamicClient(stage.api).resources.get(api_version="apps/v1", kind=stage.owner(CONSUMER))
+    content_type = "application/merge-patch+json"
+    patched = resource.patch(body=body, name=CONSUMER, namespace=stage.namespace, content_type=content_type)
+    generation = int(patched.metadata.generation)
+    stage.transitions.wait(lambda: is_through(stage, generation), RESTART_DEADLINE_S, "every pod restarted", stage.check)
+    return {"pods": stage.field(CONSUMER, "spec", "replicas")}
+
+
+def is_through(stage: Stage, generation: int) -> bool:
+    """Whether all pods are of the template of ``generation`` or a later one, and Ready, and none of an earlier one is left."""
+    status = stage.field(CONSUMER, "status") or {}
+    wanted = stage.field(CONSUMER, "spec", "replicas")
+    counts = [status.get(name) or 0 for name in ("replicas", "updatedReplicas", "readyReplicas")]
+    pods = stage.transitions.pods(CONSUMER)
+    return (
+        (status.get("observedGeneration") or 0) >= generation
+        and counts == [wanted] * len(counts)
+        and len(pods) == wanted
+        and all("deletionTimestamp" not in pod["metadata"] for pod in pods)
     )

@@ -1,4 +1,4 @@
-"""A rolling restart is through when every pod is of the new template and Ready, and none of the old is left."""
+"""When a change of a group's pods is over: a decreed step by what its live pods hold, a restart by its new pods."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ import pytest
 
 from lab.inputs.events import Restart
 from lab.inputs.workload import DEPLOYMENT, STATEFUL_SET
-from lab.trial import rollout
+from lab.trial import scaling
 from lab.trial.events import perform
 
 THROUGH = {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2}
@@ -35,7 +35,7 @@ def stage(status, leaving=0, pods=2):
 )
 def test_a_restart_is_through_when_all_pods_are_new_and_ready(status, more, through):
     """By the status of a Deployment or a StatefulSet, and by the pods themselves."""
-    assert rollout.through(stage(status, **more), 2) is through
+    assert scaling.is_through(stage(status, **more), 2) is through
 
 
 @pytest.mark.parametrize("owner", [DEPLOYMENT, STATEFUL_SET])
@@ -48,7 +48,7 @@ def test_a_restart_changes_the_template_of_what_makes_the_pods(monkeypatch, owne
         return SimpleNamespace(metadata=SimpleNamespace(generation=2))
 
     resources = SimpleNamespace(get=lambda api_version, kind: SimpleNamespace(patch=partial(patch, kind)))
-    monkeypatch.setattr(rollout, "DynamicClient", lambda api: SimpleNamespace(resources=resources))
+    monkeypatch.setattr(scaling, "DynamicClient", lambda api: SimpleNamespace(resources=resources))
     running, waited = stage(THROUGH), []
     running.api, running.namespace, running.check = None, "trial-x", None
     running.owner = lambda name: owner
@@ -56,3 +56,31 @@ def test_a_restart_changes_the_template_of_what_makes_the_pods(monkeypatch, owne
     assert perform(Restart(), running) == {"pods": 2}
     assert sent == {owner: ("consumer", "trial-x", ["kubectl.kubernetes.io/restartedAt"])}
     assert waited == [True]
+
+
+def decreed(alive, owned, ready):
+    """A group of 6 partitions with these live pods; ``owned`` is what each pod said last that it holds."""
+    return SimpleNamespace(
+        transitions=SimpleNamespace(
+            pods=lambda app: [{"metadata": {"name": name}} for name in alive],
+        ),
+        field=lambda *path: ready,
+        reports=SimpleNamespace(owned=lambda: owned),
+        inputs=SimpleNamespace(partitions=6, partitions_after=0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("alive", "owned", "ready", "settled"),
+    [
+        ("ab", {"a": 3, "b": 3}, 2, True),
+        ("ab", {"a": 3, "b": 3, "c": 2}, 2, True),  # c was killed, and never said that it gave up its partitions
+        ("ab", {"a": 2, "b": 2, "c": 2}, 2, False),  # c's are nobody's yet
+        ("ab", {"a": 6, "b": 0}, 2, False),
+        ("abc", {"a": 3, "b": 3}, 3, False),
+        ("ab", {"a": 3, "b": 3}, 1, False),
+    ],
+)
+def test_a_group_has_settled_when_its_live_pods_hold_everything(alive, owned, ready, settled):
+    """Each of them some, all of them together each partition, and all Ready."""
+    assert scaling._settled(decreed(alive, owned, ready), len(alive)) is settled

@@ -64,7 +64,7 @@ class Own:
         return workload.load(self.workload) if self.workload else (Workload(), PARTITIONS)
 
 
-def told(inputs: Inputs) -> list[str]:
+def header_lines(inputs: Inputs) -> list[str]:
     """The trial in lines a user reads before it runs: what was replaced, what the traffic asks, what it can't show."""
     policy, pod = inputs.policy, inputs.workload.rate * inputs.scale.rate
     rates = [step.rate for step in inputs.profile.steps]
@@ -86,7 +86,7 @@ def told(inputs: Inputs) -> list[str]:
     return [*lines, *(f"replaced {one}" for one in inputs.replaced)]
 
 
-def replaced(inputs: Inputs) -> str:
+def replacement_note(inputs: Inputs) -> str:
     """What a record's ``inputs`` say was replaced in the user's ScaledObject, as a paragraph; "" when nothing was."""
     rows = [f"{one.field} ({one.theirs!r})" for one in inputs.replaced]
     return f"Replaced in the ScaledObject as it was brought, so that it runs here: {'; '.join(rows)}." if rows else ""

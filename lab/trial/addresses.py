@@ -1,8 +1,9 @@
-"""Where a ScaledObject finds what it asks, and its login: known only when it is applied, on either runtime. Pure."""
+"""Where a ScaledObject finds what it asks, and how a trial logs in to Kafka: known only when it is applied. Pure."""
 
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +11,11 @@ from typing import Any
 from lab.errors import InputError
 from lab.inputs import store
 from lab.inputs.triggers.kafka import APACHE, KAFKA
+from lab.kafka import forms
 
 SCALER_PORT = 6000
+LOGIN = "kafka-login"
+SCALER_LOGIN = "lag-scaler-kafka"  # the name by which manifests/lagscaler asks for its own
 _NAMESPACE = re.compile(r'\bnamespace="[^"]*"')
 
 
@@ -60,3 +64,24 @@ def _store_variables(item: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The variables of the pods of ``item`` that are left open for the shared store's address."""
     containers = item.get("spec", {}).get("template", {}).get("spec", {}).get("containers", [])
     return [one for container in containers for one in container.get("env", []) if one == {"name": store.ADDRESS, "value": ""}]
+
+
+def login_objects(settings: Mapping[str, str], servers: str) -> list[dict[str, Any]]:
+    """Two Secrets and a TriggerAuthentication of a login to the brokers ``servers``; none without ``settings``.
+
+    Of the one Secret pods read ``settings``, and KEDA the rest. The other is the persistent-lag scaler's.
+    """
+    if not settings:
+        return []
+    parameters, own = forms.keda(settings), {"settings": json.dumps(dict(settings))}
+    reference = {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "TriggerAuthentication",
+        "metadata": {"name": LOGIN},
+        "spec": {"secretTargetRef": [{"parameter": name, "name": LOGIN, "key": name} for name in parameters]},
+    }
+    return [_secret(LOGIN, own | parameters), _secret(SCALER_LOGIN, own | {"clusters": servers}), reference]
+
+
+def _secret(name: str, data: Mapping[str, str]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": dict(data)}

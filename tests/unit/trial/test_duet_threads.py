@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from lab.errors import LabFault
-from lab.trial import together as module
-from lab.trial.together import together
+from lab.trial import duet_threads as module
+from lab.trial.duet_threads import together
 
 
 def sides(count=2):

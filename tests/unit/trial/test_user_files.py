@@ -13,8 +13,8 @@ from lab.errors import InputError
 from lab.inputs import inputs, workload
 from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
-from lab.trial import own
-from lab.trial.own import Own
+from lab.trial import user_files
+from lab.trial.user_files import Own
 from tests.suite import experiments
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
@@ -89,7 +89,7 @@ def test_an_unquoted_on_is_on(tmp_path, text, drain):
 
 def test_what_will_run_is_told():
     """What the traffic asks, what the pods can take, and each replaced field."""
-    told = own.told(read(Own(ORDERS, PEAK, ENRICHER)))
+    told = user_files.header_lines(read(Own(ORDERS, PEAK, ENRICHER)))
     assert told[1] == (
         "traffic 150 to 900 messages/s; a pod takes 100/s, the floor of 3 pods 300/s, 12 pods on 12 partitions 1,200/s"
     )
@@ -110,13 +110,13 @@ def test_what_will_run_is_told():
 )
 def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path, profile, line):
     """No data is not a pass, and no one should wait for it."""
-    assert any(one.startswith(line) for one in own.told(read(Own(profile=written(tmp_path, "p.yaml", profile)))))
+    assert any(one.startswith(line) for one in user_files.header_lines(read(Own(profile=written(tmp_path, "p.yaml", profile)))))
 
 
 def test_what_was_replaced_is_a_paragraph_of_the_report():
     """From the record's inputs; none where nothing was."""
-    assert "spec.triggers[0].metadata.topic ('orders')" in own.replaced(read(Own(ORDERS)))
-    assert own.replaced(read(Own())) == ""
+    assert "spec.triggers[0].metadata.topic ('orders')" in user_files.replacement_note(read(Own(ORDERS)))
+    assert user_files.replacement_note(read(Own())) == ""
 
 
 @pytest.mark.parametrize(

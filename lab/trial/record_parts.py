@@ -64,7 +64,7 @@ def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, st
 def _samples(stage: Stage, into: Path) -> None:
     # Prometheus stamps by the wall clock.
     moved = clock.PROCESS.moved_s()
-    start, end = min(stage.times.values()), clock.now()
+    start, end = min(stage.journal.trial.times.values()), clock.now()
     span = start + min(0.0, moved), end + max(0.0, moved)
     frames = samples.collect(stage.cluster.prometheus_url, stage.namespace, *span, objects.metrics(stage.inputs))
     samples.write(into / "samples.parquet", frames)
@@ -103,5 +103,5 @@ def _ledger(stage: Stage, spark: Callable[[], SparkSession], at_rest: bool, into
         letters = stage.names["DLQ_TOPIC"] if stage.inputs.workload.dead_letters else None
         topics = Topics(numbering(stage.names), stage.names["RECEIPTS_TOPIC"], letters)
         settle(spark(), stage.bootstrap, topics, into, at_rest, stage.cluster.kafka_settings)
-    stage.ledger_s = time.monotonic() - begun
-    log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.ledger_s)
+    stage.journal.note(ledger_s=time.monotonic() - begun)
+    log.info("%s: ledger settled in %.1f s", stage.inputs.id, stage.journal.trial.ledger_s)

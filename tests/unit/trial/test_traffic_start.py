@@ -1,4 +1,4 @@
-"""A time of day in a trial, on stand-in stages: KEDA is told when the group is up, and the profile begins at its moment."""
+"""When the traffic starts, on stand-in stages: at a time of day, of which KEDA is told, or at a drawn point of a sync."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,12 +11,14 @@ from lab.inputs import duet, inputs
 from lab.inputs import scale as scales
 from lab.inputs.anchor import MINUTE_S, PRODUCER_S, lead_s
 from lab.record.trial import Deadlines
-from lab.trial import anchoring, runner
+from lab.trial import runner, traffic_start
 from lab.trial.deadlines import deadlines
+from lab.trial.journal import Journal
 from lab.trial.stage import Stage
 from tests.experiments.workloads import light
+from tests.unit.measure import whole
 
-QUICK = scales.load("quick")
+REAL, QUICK = scales.load("real"), scales.load("quick")
 NOW = 1_000_000.0
 
 
@@ -28,8 +30,9 @@ def chosen(policy="lag-4500-cron", **more):
 def stage(given, up=True):
     """A stage of these inputs whose group is ``up``, and which notes what is waited for and applied."""
     made: Any = object.__new__(Stage)
+    made.journal = Journal(whole.trial(given, times={}))
     made.inputs, made.deadlines, made.names = given, Deadlines(90.0, 1, 1, 1), {}
-    made.waited, made.applied, made.lead, made.phase = [], [], made, ""
+    made.waited, made.applied, made.lead = [], [], made
 
     def wait(condition, deadline_s, what, check):
         made.waited.append((what, deadline_s))
@@ -66,66 +69,70 @@ def test_the_scaledobject_is_left_until_the_group_is_up():
 def test_keda_gets_the_minutes_of_the_day_and_the_record_both():
     """The profile begins 4 s before a full minute, after KEDA has had its time, and as soon as it can."""
     made = stage(chosen())
-    anchoring.anchor([made])
-    assert (made.anchor.start + 4) % MINUTE_S == 0
-    assert lead_s(QUICK) <= made.anchor.waited_s < made.anchor.deadline_s == lead_s(QUICK) + MINUTE_S
+    traffic_start.anchor([made])
+    assert (made.journal.trial.anchor.start + 4) % MINUTE_S == 0
+    assert (
+        lead_s(QUICK) <= made.journal.trial.anchor.waited_s < made.journal.trial.anchor.deadline_s == lead_s(QUICK) + MINUTE_S
+    )
     (applied,) = made.applied
     metadata = applied["spec"]["triggers"][1]["metadata"]
     assert metadata["timezone"] == "Etc/UTC"
-    assert [one.written for one in made.anchor.schedules] == ["56 7 * * * Etc/UTC", "26 8 * * * Etc/UTC"]
-    assert [one.applied for one in made.anchor.schedules] == [f"{metadata[name]} Etc/UTC" for name in ("start", "end")]
+    assert [one.written for one in made.journal.trial.anchor.schedules] == ["56 7 * * * Etc/UTC", "26 8 * * * Etc/UTC"]
+    assert [one.applied for one in made.journal.trial.anchor.schedules] == [
+        f"{metadata[name]} Etc/UTC" for name in ("start", "end")
+    ]
     assert made.waited == [("the consumers ready, before what has a time of day", 90.0)]
 
 
 def test_without_a_time_of_day_nothing_is_waited_for():
     """And the baseline has all its time."""
     made = stage(chosen("lag-4500"), up=False)
-    anchoring.anchor([made])
-    anchoring.await_start([made])
-    assert (made.anchor, made.waited, made.applied) == (None, [], [])
-    assert anchoring.settle_s(made) == 90.0
+    traffic_start.anchor([made])
+    traffic_start.await_start([made])
+    assert (made.journal.trial.anchor, made.waited, made.applied) == (None, [], [])
+    assert traffic_start.settle_s(made) == 90.0
 
 
 def test_the_sides_of_a_duet_have_one_moment():
     """Also the side that has no time of day: its profile is the same one."""
     sides = [stage(side) for side in duet.sides(chosen(), chosen("lag-4500"), 0.5)]
-    anchoring.anchor(sides)
-    assert sides[0].anchor.start == sides[1].anchor.start
+    traffic_start.anchor(sides)
+    assert sides[0].journal.trial.anchor.start == sides[1].journal.trial.anchor.start
     assert [len(side.applied) for side in sides] == [1, 0]
-    assert sides[1].anchor.schedules == ()
+    assert sides[1].journal.trial.anchor.schedules == ()
 
 
 def test_the_baseline_settles_before_the_producer_must_start(now):
     """Where KEDA has not taken the object by then, the trial is broken, and says what it waited for."""
     made = stage(chosen())
-    anchoring.anchor([made])
-    now.t = made.anchor.start - PRODUCER_S - 2
-    assert anchoring.settle_s(made) == pytest.approx(2)
+    traffic_start.anchor([made])
+    now.t = made.journal.trial.anchor.start - PRODUCER_S - 2
+    assert traffic_start.settle_s(made) == pytest.approx(2)
     now.t += 5
-    assert anchoring.settle_s(made) == 0
+    assert traffic_start.settle_s(made) == 0
     with pytest.raises(LabFault, match="the consumers ready, before what has a time of day: not within 90 s"):
-        anchoring.anchor([stage(chosen(), up=False)])
+        traffic_start.anchor([stage(chosen(), up=False)])
 
 
 def test_the_profiles_begin_is_waited_for_with_a_deadline(now):
     """The time that is left and a little more; a producer that came up too late is a fault of the lab."""
     made = stage(chosen())
-    anchoring.anchor([made])
+    traffic_start.anchor([made])
     made.waited.clear()
-    now.t = made.anchor.start - 12
-    anchoring.await_start([made])
-    assert made.waited == [("phase baseline began", pytest.approx(12 + anchoring.LATE_S))]
-    assert made.phase == "driving"
-    now.t = made.anchor.start + 0.4
+    now.t = made.journal.trial.anchor.start - 12
+    traffic_start.await_start([made])
+    assert made.waited == [("phase baseline began", pytest.approx(12 + traffic_start.LATE_S))]
+    assert made.journal.phase == "driving"
+    now.t = made.journal.trial.anchor.start + 0.4
     with pytest.raises(LabFault, match=r"the producer was up 0.4 s after the profile was to begin"):
-        anchoring.await_start([made])
+        traffic_start.await_start([made])
 
 
 def test_both_sides_of_a_duet_wait_for_the_begin_and_the_second_is_not_late(now):
     """The first side's wait ends when the profile has begun; that is no producer that came up too late for the second."""
     sides = [stage(side) for side in duet.sides(chosen(), chosen("lag-4500"), 0.5)]
-    anchoring.anchor(sides)
-    now.t = start = sides[0].anchor.start
+    traffic_start.anchor(sides)
+    now.t = start = sides[0].journal.trial.anchor.start
 
     def begun(_):
         now.t = start + 0.3
@@ -134,14 +141,15 @@ def test_both_sides_of_a_duet_wait_for_the_begin_and_the_second_is_not_late(now)
     for side in sides:
         side.reports.begun = begun
     now.t -= 12
-    anchoring.await_start(sides)
-    assert [side.phase for side in sides] == ["driving", "driving"]
+    traffic_start.await_start(sides)
+    assert [side.journal.phase for side in sides] == ["driving", "driving"]
 
 
 def test_the_producer_is_given_the_moment():
     """In its Job, where a duet's topic of reports is too; without a time of day it begins when it is up."""
     made = stage(chosen())
-    made.anchor, made.traffic_reports = SimpleNamespace(start=1_000_014.5), "traffic"
+    made.traffic_reports = "traffic"
+    made.journal.note(anchor=SimpleNamespace(start=1_000_014.5))
     made.produce()
     environment = {one["name"]: one.get("value") for one in made.applied[0]["spec"]["template"]["spec"]["containers"][0]["env"]}
     assert environment["START_AT"] == "1000014.500000"
@@ -158,3 +166,58 @@ def test_a_window_that_is_open_after_the_profile_is_waited_for():
         short = given.to_dict() | {"profile": given.profile.to_dict() | {"duration": 50.0}}
         ends.append(deadlines(inputs.Inputs.from_dict(short, "x")).end_s)
     assert ends[0] == pytest.approx(ends[1] + 14)
+
+
+def bursts(policy="lag-4500", repetition=1, scale=REAL, profile="bursty"):
+    """The inputs of a trial on three bursts."""
+    return inputs.read(profile, policy, light(), repetition, scale, "binary", until="replayed", repetition=repetition)
+
+
+@pytest.mark.parametrize("scale", [REAL, QUICK], ids=lambda scale: scale.name)
+def test_the_points_of_many_trials_fill_the_period(scale):
+    """Of 60 repetitions some begin in each fifth of it, and none after it."""
+    parts = [traffic_start.drawn_s([bursts(repetition=n, scale=scale)]) / scale.hpa_sync_s for n in range(1, 61)]
+    assert {int(5 * part) for part in parts} == {0, 1, 2, 3, 4}
+    assert max(parts) < 1
+
+
+def test_a_trial_that_is_run_again_begins_at_the_same_point():
+    """It is drawn by the identity, and the order in which two sides are put up does not change it."""
+    sides = duet.sides(bursts(), bursts("lag-4500-arrivals"))
+    assert traffic_start.drawn_s(sides) == traffic_start.drawn_s(sides[::-1]) > 0
+
+
+@pytest.mark.parametrize(("policy", "profile"), [("lag-4500-cron", "spike-announced"), ("up-and-down", "saturate")])
+def test_without_a_sync_to_meet_nothing_is_waited_for(policy, profile):
+    """A time of day has its own moment, and replicas by decree have no HPA."""
+    assert traffic_start.drawn_s([bursts(policy, profile=profile, scale=QUICK)]) == 0
+
+
+def looked_at(check) -> Any:
+    """A stage of a trial at quick scale, whose components are looked at by ``check``."""
+    return SimpleNamespace(inputs=bursts(scale=QUICK), check=check)
+
+
+def test_the_wait_ends_at_the_point(monkeypatch):
+    """Not before it, on a clock that moves by 0.1 s each time it is asked."""
+    asked = []
+
+    def now():
+        asked.append(1)
+        return 100 + 0.1 * len(asked)
+
+    monkeypatch.setattr(clock, "now", now)
+    stage = looked_at(lambda: None)
+    traffic_start.await_sync_point([stage])
+    assert 0.1 * (len(asked) - 1) == pytest.approx(traffic_start.drawn_s([stage.inputs]), abs=0.1)
+
+
+def test_a_component_that_dies_ends_the_wait(monkeypatch):
+    """Its fault is raised at once."""
+
+    def dead():
+        raise LabFault("kafka died")
+
+    monkeypatch.setattr(clock, "now", lambda: 100.0)
+    with pytest.raises(LabFault, match="kafka died"):
+        traffic_start.await_sync_point([looked_at(dead)])

@@ -1,0 +1,71 @@
+"""The topics of a trial: created, identified, grown and deleted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from lab.cluster.broker import COPIES
+from lab.errors import LabFault
+from lab.inputs.brokers import Brokers
+from lab.kafka import topics
+from lab.kafka.numbering import Numbering
+from lab.wait import until
+
+ANSWER_S = 20.0
+
+
+class TrialTopics:
+    """Topics on the brokers at ``bootstrap``, of which those of ``numbering`` have the trial's events.
+
+    ``made`` has the number of partitions of each topic to create. On brokers of the trial's own, ``brokers``, only its events
+    have the replication that the trial declares.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        settings: Mapping[str, str],
+        numbering: Numbering,
+        made: Mapping[str, int],
+        brokers: Brokers | None = None,
+    ) -> None:
+        self._bootstrap, self._settings, self._numbering, self._made = bootstrap, settings, numbering, dict(made)
+        self._growing = threading.Lock()
+        if brokers is None:
+            topics.create(bootstrap, self._made, settings)
+            return
+        for name, count in made.items():
+            declared = name in numbering.topics
+            copies, least = (brokers.replication, brokers.min_insync) if declared else (COPIES, None)
+            topics.create(bootstrap, {name: count}, settings, copies=copies, min_insync=least)
+
+    def first_id(self) -> str:
+        """The :meth:`id` right after the creation: of several brokers, one that is asked may not know of it yet."""
+        found: list[str] = []
+
+        def known() -> bool:
+            try:
+                found.append(self.id())
+            except LabFault:
+                return False
+            return True
+
+        until(known, ANSWER_S, "the topic's id", every_s=0.05)
+        return found[0]
+
+    def id(self) -> str:
+        """The id of the topic of events, or those of several. Raises :class:`LabFault` where Kafka does not know it."""
+        return ",".join(topics.identity(self._bootstrap, name, self._settings) for name in self._numbering.topics)
+
+    def grow(self, partitions: int) -> None:
+        """Give the topic of events ``partitions`` partitions in all, once. Raises :class:`LabFault` when Kafka refuses."""
+        name = self._numbering.topics[0]
+        with self._growing:
+            if partitions > self._made[name]:
+                topics.grow(self._bootstrap, name, partitions, self._settings)
+                self._made[name] = partitions
+
+    def delete(self) -> None:
+        """Delete them all."""
+        topics.delete(self._bootstrap, list(self._made), self._settings)
