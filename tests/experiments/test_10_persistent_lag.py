@@ -164,7 +164,7 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
         claim(
             discern(fewer["late (s)"], same["late (s)"]) < 0,
             "it pays for them with lateness",
-            source="pilot: findings.md section 10",
+            source="pilot of experiment 10",
         )
 
 
@@ -186,7 +186,7 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
         claim(
             (most[LASTING] / most[BUILT_IN]).named(as_many) >= 0.9,
             "a true step is answered with as many pods",
-            source="pilot: findings.md section 10",
+            source="pilot of experiment 10",
         )
         claim(
             later.named("decision later than the kafka trigger's, over sustainSeconds") >= 0.8,
@@ -245,7 +245,7 @@ def test_a_stalled_partition(trials, evidence):
         claim(
             scale_events(found[LASTING]).scale_ups > 0,
             "nothing lasts longer, so the persistent-lag scaler is no remedy here",
-            source="pilot: findings.md section 10",
+            source="pilot of experiment 10",
         )
 
 

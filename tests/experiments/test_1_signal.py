@@ -60,7 +60,7 @@ def test_cpu_does_not_see_a_backlog(trials, evidence):
             kind="control",
             source="the experiment's design: offered rate less capacity",
         )
-        claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end", source="pilot: findings.md section 1")
+        claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end", source="pilot of experiment 1")
 
 
 @allure.story("Memory is no signal either")
@@ -127,4 +127,4 @@ def test_the_right_signal_halves_the_peak(trials, evidence):
             kind="control",
             source="the experiment's design: offered rate less capacity",
         )
-        claim(discern(more, same) > 0, "the right signal at least halves the peak", source="pilot: findings.md section 1")
+        claim(discern(more, same) > 0, "the right signal at least halves the peak", source="pilot of experiment 1")

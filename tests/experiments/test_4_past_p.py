@@ -53,11 +53,11 @@ def test_replicas_beyond_p_are_idle(trials, evidence):
             found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", source=TEXT, kind="invariant"
         )
         claim(found.messages_by_surplus == 0, "a pod without a partition does nothing", source=TEXT, kind="invariant")
-        claim(gain <= 1.05, "pods beyond P add no throughput", source="pilot: findings.md section 4")
+        claim(gain <= 1.05, "pods beyond P add no throughput", source="pilot of experiment 4")
         claim(
             surplus.worst_dip >= DIP,
             "pods beyond P are not free: the group stumbles while they join",
-            source="pilot: past-p.png of findings.md section 4",
+            source="pilot of experiment 4",
         )
         claim(surplus.recovery_s < RECOVERY_S, "the group soon has its throughput back")
 

@@ -59,7 +59,7 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
             kind="control",
             source="the experiment's design: the trial ends before the window can",
         )
-        claim(drain_time(tuned) <= 10, "the group that does not flip drains as fast", source="pilot: findings.md section 5")
+        claim(drain_time(tuned) <= 10, "the group that does not flip drains as fast", source="pilot of experiment 5")
 
 
 @pytest.mark.spike
@@ -72,7 +72,7 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
         claim(
             scale_events(usual).flips > 0,
             "a window longer than a lull is not long enough",
-            source="pilot: findings.md section 5",
+            source="pilot of experiment 5",
         )
 
 
@@ -117,7 +117,7 @@ def test_what_ends_the_flapping(trials, evidence):
         claim(
             scale_events(tolerant).flips == 0, "to tell busy pods from idle ones ends the flapping", source="text 1, section 5"
         )
-        claim(drain_time(tolerant) <= 10, "the group that does not flip drains as fast", source="pilot: findings.md section 5")
+        claim(drain_time(tolerant) <= 10, "the group that does not flip drains as fast", source="pilot of experiment 5")
         claim(
             scale_events(tolerant).above_floor_at_end == 0,
             "the group gives back the pods that it took",

@@ -58,7 +58,7 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
         claim(
             repartition(short).consumed_s < 10,
             "a metadata refresh of a second finds the new partitions soon",
-            source="pilot: findings.md section 7",
+            source="pilot of experiment 7",
         )
         claim(
             repartition(short).skipped == 0,

@@ -103,7 +103,7 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
         claim(
             spared < 1.25,
             "calm is no longer bought by holding pods for long",
-            source="pilot: findings.md section 9, 14.4 pod-minutes against 14.8",
+            source="pilot of experiment 9, 14.4 pod-minutes against 14.8",
         )
         claim(
             scale_events(held).above_floor_at_baseline == 0,

@@ -121,7 +121,7 @@ def test_the_simulator_tells_what_will_happen(trials, shared, evidence):
     off = median(abs(one.peak_error) for one in found.values())
 
     with evidence.of(shared, delivery=None) as claim:
-        claim(off <= 15, "the median peak lag of the session's trials is predicted", source="pilot: findings.md section model")
+        claim(off <= 15, "the median peak lag of the session's trials is predicted", source="pilot of the model")
 
 
 @allure.story("A prediction is as near as the next run")
@@ -139,7 +139,7 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
         claim(
             nearer <= 10,
             "a prediction is about as near as the next run",
-            source="pilot: findings.md section model",
+            source="pilot of the model",
         )
 
 

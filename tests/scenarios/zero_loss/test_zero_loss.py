@@ -141,7 +141,7 @@ def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
         claim(
             found.others >= 0.9,
             "a retry stops its own partition and no other",
-            source="pilot: findings.md section zero-loss.md",
+            source="pilot of zero loss",
         )
 
 
