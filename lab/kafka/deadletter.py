@@ -87,12 +87,6 @@ def read(headers: Headers | None) -> Reason:
         raise ValueError(f"a header that is no number: {error}") from None
 
 
-def again(headers: Headers) -> list[tuple[str, bytes | None]]:
-    """The headers with which a dead letter goes back to its topic: all that it has, and one replay more."""
-    kept = [(name, value) for name, value in headers if name != REPLAYS]
-    return [*kept, (REPLAYS, str(replays(headers) + 1).encode())]
-
-
 def _text(headers: Iterable[tuple[str, bytes | None]], wanted: str) -> str | None:
     """The last header of that name, as Kafka's own clients read it."""
     found = [value for name, value in headers if name == wanted]

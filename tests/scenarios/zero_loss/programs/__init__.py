@@ -1,1 +1,0 @@
-"""Programs of scenario zero loss."""
