@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,12 +32,14 @@ FILES = {
 }
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Run the demo; returns the exit code of its session: 0, 1 for a breached objective, 2 for bad input, 3 for a fault."""
-    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"where the files and the results go (default: {FOLDER})")
     parser.add_argument("--no-board", action="store_true", help="do not serve the live board during the trial")
-    options = parser.parse_args(arguments)
+
+
+def run(options: Namespace) -> int:
+    """Run the demo; returns the exit code of its session: 0, 1 for a breached objective, 2 for bad input, 3 for a fault."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     begun = time.monotonic()
     folder: Path = options.folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,9 +24,8 @@ from lab.inputs.workload import PARTITIONS, Workload
 GB = 1e9
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Print the estimate. Raises :class:`LabFault`, in one line, for a trial that does not fit."""
-    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
     parser.flag("scaledobject", str, "lag", "the policy: a YAML file, or the name of a committed one")
     parser.flag("traffic-profile", str, "step-10x", "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload); the default workload without it", optional=True)
@@ -34,7 +33,10 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     parser.flag("seed", SEED, 1, "decides the keys, and so each partition's share")
     parser.flag("results", Path, Path("results"), "where the record would go")
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
-    options = parser.parse_args(arguments)
+
+
+def run(options: Namespace) -> int:
+    """Print the estimate. Raises :class:`LabFault`, in one line, for a trial that does not fit."""
     workload, partitions = workloads.load(options.workload) if options.workload else (Workload(), PARTITIONS)
     policy, profile = _named(options.scaledobject), _named(options.traffic_profile)
     scale = scales.load(options.scale)

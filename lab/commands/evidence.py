@@ -6,8 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from argparse import ArgumentParser
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from lab import paths
@@ -19,9 +18,8 @@ from lab.flags import Flags
 JUDGE_S = 3600  # the longest that judging a session again, test by test, may take
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """List, fetch or add sessions; returns 0. Raises :class:`InputError` and :class:`LabFault` like :class:`Repository`."""
-    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
     parser.add_argument(
         "--repository", type=Path, default=paths.PROJECT, help="a clone of the lab's repository [default: this one]"
     )
@@ -33,7 +31,10 @@ def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
     added = actions.add_parser("add", help="commit a session's records, lock them, and remove them in the next commit")
     added.add_argument("results", type=Path, help="the results of a session")
     added.add_argument("name", help="the name it gets: the date, and what was asked")
-    options = parser.parse_args(arguments)
+
+
+def run(options: Namespace) -> int:
+    """List, fetch or add sessions; returns 0. Raises :class:`InputError` and :class:`LabFault` like :class:`Repository`."""
     repository = Repository(options.repository.resolve())
     if options.action == "list":
         print("\n".join(lines(repository)))

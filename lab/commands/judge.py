@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,17 +44,18 @@ class Judged:
     missing: dict[str, str]
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Judge and print. Returns the exit code, which is 0 whatever the verdicts are."""
-    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record, or a folder of them (results)")
     parser.flag("calibrate", Path, None, "records that tell what pods take [default: the others of a workload]", optional=True)
     oldest = f"{TIME_BEHIND_S:g}"
     parser.flag("objective-s", within(0.1, 86_400), oldest, "the chart's objective: oldest age of an event, s", "0.1 to 86,400")
-    parser.flag("chart", situation.picture, None, "draw one record into this file", situation.DRAWABLE, optional=True)
     parser.add_argument("--recheck", action="store_true", help="settle each ledger again from its events and receipts")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
-    options = parser.parse_args(arguments)
+    situation.add_output_flags(parser, "draw one record into this file")
+
+
+def run(options: Namespace) -> int:
+    """Judge and print. Returns the exit code, which is 0 whatever the verdicts are."""
     for folder in options.records:
         rescue.rescue_all(folder, _spark)
     records = {record.id: record for folder in options.records for record in situation.records_in(folder)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -26,11 +27,14 @@ class Entry:
     rows: tuple[tuple[str, str, str], ...]
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Print. Returns the exit code. Raises :class:`InputError` for a name that no measure has."""
-    parser = Flags(f"elastic-lab {command}", help_text, environment=False)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
     parser.add_argument("name", nargs="?", help="a measure, to show whole")
-    name = parser.parse_args(arguments).name
+
+
+def run(options: Namespace) -> int:
+    """Print. Returns the exit code. Raises :class:`InputError` for a name that no measure has."""
+    name = options.name
     known = {entry.name: entry for entry in entries()}
     if name is None:
         print(table([("measure", "what it is"), *((one.name, one.text.partition("\n\n")[0]) for one in known.values())]))

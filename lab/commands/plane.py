@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from lab.commands import situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.errors import InputError
-from lab.flags import Kind
+from lab.flags import Flags, Kind
 from lab.flags import number as number_of
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, outcome
@@ -24,14 +25,17 @@ MOST = 12  # values of one axis
 COLUMNS = ("tolerance", "window (s)", "lagThreshold", "flips", "behind (s)", "oldest (s)", "pod-minutes", "most pods", "")
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Simulate the grid and print it. Returns the exit code."""
-    parser = situation.flags(command, help_text)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
+    situation.add_flags(parser)
     parser.flag("windows", several(0, 3600, whole=True), WINDOWS, "scaleDown.stabilizationWindowSeconds to try, s")
     parser.flag("tolerances", several(0, 1000), TOLERANCES, "scaleDown.tolerance to try, as a ratio")
     text = "lagThreshold to try, messages; by default a third to four times the given one"
     parser.flag("lag-thresholds", several(1, 10**12, whole=True), None, text, optional=True)
-    options = parser.parse_args(arguments)
+
+
+def run(options: Namespace) -> int:
+    """Simulate the grid and print it. Returns the exit code."""
     question = situation.read(options)
     if question.scale.name != scales.REAL:
         raise InputError("command line", "--scale", question.scale.name, f"{scales.REAL}: every figure is at real time")

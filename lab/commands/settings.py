@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from argparse import Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from lab.flags import Flags
@@ -20,9 +21,12 @@ experiment. A program's `--help` has the flags that a trial sets itself.
 """
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
+def add_flags(parser: Flags) -> None:
+    """The command has none."""
+
+
+def run(options: Namespace) -> int:
     """Print the page. Returns the exit code."""
-    Flags(prog=f"python -m lab {command}", description=help_text, environment=False).parse_args(arguments)
     print(page(), end="")
     return 0
 

@@ -5,6 +5,7 @@ Times in s, real; lag in messages.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +14,7 @@ from lab.commands import situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.errors import NoData, known
+from lab.flags import Flags
 from lab.foresee.curve import Arrivals, Curve, late, worst_age
 from lab.foresee.scaler import lag_triggers
 from lab.inputs.profile import BASELINE, RELIEF
@@ -147,11 +149,14 @@ ROWS = {
 }
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Simulate and print. Returns the exit code, which is 0 whatever the verdicts are."""
-    parser = situation.flags(command, help_text)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
+    situation.add_flags(parser)
     parser.add_argument("--log", action="store_true", help="print every change of the replicas with its reasons")
-    options = parser.parse_args(arguments)
+
+
+def run(options: Namespace) -> int:
+    """Simulate and print. Returns the exit code, which is 0 whatever the verdicts are."""
     question = situation.read(options)
     curve = question.simulated()
     figures = forecast(question, curve)

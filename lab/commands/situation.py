@@ -1,4 +1,4 @@
-"""The question to ``simulate`` and ``tune``: a ScaledObject, a profile and the pods, read from flags and files."""
+"""The question to ``simulate``, ``tune`` and ``plane``: a ScaledObject, a profile and the pods, read from flags and files."""
 
 from __future__ import annotations
 
@@ -116,9 +116,8 @@ class Question:
         }
 
 
-def flags(command: str, text: str) -> Flags:
-    """Return the flags that ``simulate`` and ``tune`` share. None is read from the environment."""
-    parser = Flags(f"elastic-lab {command}", text, environment=False)
+def add_flags(parser: Flags) -> None:
+    """Add the flags that ``simulate``, ``tune`` and ``plane`` share."""
     parser.flag("scaledobject", Path, None, "the ScaledObject, plain YAML")
     parser.flag("profile", str, None, "the traffic: a YAML file, or the name of one in profiles/")
     parser.flag("workload", Path, None, "what pods do (kind: Workload): rate, balancer, partitions", optional=True)
@@ -137,9 +136,13 @@ def flags(command: str, text: str) -> Flags:
     text = "oldest age an event may reach, s at real time"
     parser.flag("objective-s", number(0.1, 86_400), f"{OBJECTIVE_S:g}", text, "0.1 to 86,400")
     parser.flag("tail-s", number(0, 86_400), LONGEST_WINDOW, "s to go on at the profile's last rate", "0 to 86,400")
-    parser.flag("chart", picture, None, "draw it into this file", DRAWABLE, optional=True)
+    add_output_flags(parser, "draw it into this file")
+
+
+def add_output_flags(parser: Flags, chart: str) -> None:
+    """Add --chart, which ``chart`` describes, and --json."""
+    parser.flag("chart", picture, None, chart, DRAWABLE, optional=True)
     parser.add_argument("--json", action="store_true", help="print JSON in place of tables")
-    return parser
 
 
 def picture(text: str) -> Path:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from argparse import Namespace
 
 from lab.commands.text import as_json
 from lab.flags import Flags, number
 from lab.foresee.variants import HEADROOM, computed_threshold
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Compute and print. Returns the exit code."""
-    parser = Flags(prog=f"elastic-lab {command}", description=help_text, environment=False)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
     parser.flag("rate", number(0.001, 1e6), None, "messages/s that one pod processes at most", "0.001 to 1,000,000")
     parser.flag("slo", number(0.001, 86_400), None, "seconds within which a message is to be processed", "0.001 to 86,400")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args(arguments)
+
+
+def run(options: Namespace) -> int:
+    """Compute and print. Returns the exit code."""
     threshold = computed_threshold(options.rate, options.slo)
     behind = threshold / options.rate
     content = {"lagThreshold": threshold, "rate": options.rate, "slo_s": options.slo, "behind_at_rest_s": behind}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -14,7 +15,7 @@ from lab.commands import situation
 from lab.commands.situation import Question
 from lab.commands.text import as_json, number, table
 from lab.errors import InputError
-from lab.flags import whole
+from lab.flags import Flags, whole
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
 from lab.foresee.situation import Situation
@@ -27,15 +28,18 @@ BEYOND = 4  # times the lateness of the latest marked policy: later policies are
 HEAD = "# {0} as tuned by python -m lab tune; changed: {1}. Comments of the original are lost.\n"
 
 
-def run(command: str, help_text: str, arguments: Sequence[str]) -> int:
-    """Tune and print. Returns the exit code."""
-    parser = situation.flags(command, help_text)
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
+    situation.add_flags(parser)
     parser.flag("candidates", whole(2, 100_000), variants.CANDIDATES, "policies to simulate at most", "2 to 100,000")
     parser.flag("processes", whole(1, 256), os.cpu_count() or 1, "to simulate in", "1 to 256")
     parser.flag(
         "output", situation.writable, None, "write the ScaledObject to take", "a file in a folder that is there", optional=True
     )
-    options = parser.parse_args(arguments)
+
+
+def run(options: Namespace) -> int:
+    """Tune and print. Returns the exit code."""
     question = situation.read(options)
     if question.scale.name != scales.REAL:
         allowed = f"{scales.REAL}: what is recommended is written at real time; simulate --scale shows what a scale makes of it"

@@ -1,38 +1,38 @@
-"""``python -m lab.report``: build the Allure report of a session's results."""
+"""``elastic-lab report`` or ``python -m lab.report``: build the Allure report of a session's results."""
 
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
+from lab.flags import Flags
 from lab.report import build
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build the report, and print where it is.
-
-    Returns 0, 1 if the quality gate is not met, 2 on bad input, 3 on a fault of the lab.
-    """
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    """Build the report; returns the exit code of :func:`run`, 2 on bad input, or 3 on a fault of the lab."""
+    parser = Flags("python -m lab.report", __doc__, environment=False)
+    add_flags(parser)
     try:
-        return _build(sys.argv[1:] if arguments is None else arguments)
+        return run(parser.parse_args(arguments))
     except (InputError, LabFault) as error:
         print(f"lab: {error}", file=sys.stderr)
         return FAULT if isinstance(error, LabFault) else BAD_INPUT
 
 
-def _build(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.report",
-        description="the report of a session's results: its page, and the evidence behind it",
-    )
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
     parser.add_argument("--results", type=Path, default=Path("results"), help="the session's folder (default: results)")
     parser.add_argument("--least", type=int, metavar="N", help="fail unless the results hold at least N tests")
     parser.add_argument("--zip", action="store_true", help="pack the pages and the report into one file, to attach to a ticket")
-    chosen = parser.parse_args(arguments)
+
+
+def run(chosen: Namespace) -> int:
+    """Build the report, and print where it is. Returns 0, or 1 if the quality gate is not met."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     built = build.build(chosen.results)
     print(f"evidence: {built}")
     if chosen.zip:

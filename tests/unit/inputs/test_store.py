@@ -3,7 +3,7 @@
 import pytest
 
 from lab import paths
-from lab.commands import simulate
+from lab.__main__ import main
 from lab.errors import InputError
 from lab.foresee.estimate import estimate
 from lab.inputs import inputs, objects
@@ -81,13 +81,14 @@ def test_a_trial_waits_for_what_a_slow_store_leaves():
     assert slow > plain
 
 
-def test_a_store_is_not_simulated(tmp_path):
+def test_a_store_is_not_simulated(tmp_path, capsys):
     """No estimate of a backlog is made up, and the command says so in one line."""
     assert estimate(read(Workload(store_slots=12))).peak_lag is None
     file = tmp_path / "pods.yaml"
     file.write_text("kind: Workload\nstore_slots: 12\n")
-    with pytest.raises(InputError, match=r"pods.yaml: store_slots: 12 is not allowed; allowed: 0: a store that pods share"):
-        simulate.run("simulate", "", [f"--scaledobject={ORDERS}", f"--workload={file}", "--profile=plateau"])
+    assert main(["simulate", f"--scaledobject={ORDERS}", f"--workload={file}", "--profile=plateau"]) == 2
+    line = "pods.yaml: store_slots: 12 is not allowed; allowed: 0: a store that pods share"
+    assert line in capsys.readouterr().err
 
 
 def test_a_trial_without_a_store_has_the_id_that_it_had():

@@ -107,7 +107,7 @@ def test_an_extra_brings_its_modules(extra):
     ("extra", "module"),
     [
         ("report", "lab.report.__main__"),
-        ("trial", "lab.commands.cluster"),
+        ("trial", "lab.commands.images"),
         ("trial", "lab.trial.runner"),
         ("trial", "lab.evidence"),
         ("board", "lab.board.__main__"),

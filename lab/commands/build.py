@@ -1,0 +1,32 @@
+"""``elastic-lab build``: the components of a cluster, made here or taken from a file."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from lab.cluster import binary
+from lab.components import bundle
+from lab.flags import Flags
+
+
+def add_flags(parser: Flags) -> None:
+    """Add the flags of the command."""
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--export", type=Path, metavar="FILE", help="build, then write everything into one file")
+    way.add_argument("--import", dest="bundle", type=Path, metavar="FILE", help="take everything from such a file")
+
+
+def run(options: Namespace) -> int:
+    """Build the missing components, or take them from a bundle; write one if it is asked for. Returns the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    if options.bundle is not None:
+        taken = bundle.read(options.bundle)
+        print(f"{options.bundle}: {', '.join(map(str, taken)) or 'nothing that was not there already'}")
+        return 0
+    print(binary.prepare().folder)
+    if options.export is not None:
+        print(f"{options.export}: {bundle.write(options.export) / 2**20:,.0f} MiB")
+    return 0
