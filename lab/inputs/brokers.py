@@ -6,8 +6,7 @@ is lost for good must not be lost for the next trial.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lab.errors import InputError
 from lab.inputs.events import Context, Event
@@ -44,10 +43,6 @@ class Brokers:
     def spare(self) -> int:
         """How many may be down while the others still agree: the controllers need a majority."""
         return (self.count - 1) // 2
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -72,35 +72,28 @@ _BY_TIME = Scaling("divided by the scale's time", lambda value, scale: str(Backo
 class TrialSettings(store.TrialSettings, topics.TrialSettings):
     """What a trial sets of its consumers, as plain data: a field here is all that a new setting needs."""
 
-    process_ms: str = setting("2-10", _COST, "processing time of a message: 6 or 2-10", "ms", hashed_at_default=True)
-    concurrency: int = setting(
-        6, whole(1, 10_000), "messages processed at the same time", scaling=_TIMES_RATE, hashed_at_default=True
-    )
+    process_ms: str = setting("2-10", _COST, "processing time of a message: 6 or 2-10", "ms")
+    concurrency: int = setting(6, whole(1, 10_000), "messages processed at the same time", scaling=_TIMES_RATE)
     burn: int = setting(0, whole(0, 100), "share of the processing time spent computing; the rest waits", "percent")
     batch_ms: int = setting(50, whole(1, 60_000), "how much work shares a write to the store", "ms")
-    poll_ms: int = setting(
-        50, whole(1, 600_000), "how much work is taken, and is in flight, at a time", "ms", hashed_at_default=True
-    )
-    balancer: str = setting(
-        BALANCERS[0], choice(*BALANCERS), "how partitions are assigned to members; consumer is KIP-848", hashed_at_default=True
-    )
+    poll_ms: int = setting(50, whole(1, 600_000), "how much work is taken, and is in flight, at a time", "ms")
+    balancer: str = setting(BALANCERS[0], choice(*BALANCERS), "how partitions are assigned to members; consumer is KIP-848")
     membership: str = setting(
         DYNAMIC,
         choice(DYNAMIC, STATIC),
         "dynamic: each process is a new member; static: one of the pod's name is the same member (group.instance.id)",
     )
-    commit: str = setting("manual", choice("manual", "auto"), "manual commits follow receipts", hashed_at_default=True)
+    commit: str = setting("manual", choice("manual", "auto"), "manual commits follow receipts")
     commit_interval_ms: int = setting(
         5000,
         whole(0, 600_000),
         "least time between commits; the default is that of Kafka's auto.commit.interval.ms",
         "ms",
         scaling=_MILLISECONDS,
-        hashed_at_default=True,
     )
-    drain: str = setting("on", SWITCH, "finish, commit and leave on SIGTERM, or just die", hashed_at_default=True)
-    drain_timeout: int = setting(20, whole(0, 86_400), "longest wait for work in flight", "s", hashed_at_default=True)
-    wake: str = setting("on", SWITCH, "wake the fetchers after an incremental rebalance; off is stock", hashed_at_default=True)
+    drain: str = setting("on", SWITCH, "finish, commit and leave on SIGTERM, or just die")
+    drain_timeout: int = setting(20, whole(0, 86_400), "longest wait for work in flight", "s")
+    wake: str = setting("on", SWITCH, "wake the fetchers after an incremental rebalance; off is stock")
     client_settings: str = setting(
         LAB,
         choice(LAB, STOCK),
@@ -113,7 +106,6 @@ class TrialSettings(store.TrialSettings, topics.TrialSettings):
         choice("earliest", "latest"),
         "where a new group starts",
         client="auto.offset.reset",
-        hashed_at_default=True,
     )
     start_s: float = setting(
         0.0,
@@ -122,16 +114,13 @@ class TrialSettings(store.TrialSettings, topics.TrialSettings):
         "s",
         scaling=_SECONDS,
     )
-    partition_warmup_ms: int = setting(
-        0, whole(0, 600_000), "work per newly assigned partition (a cache, state)", "ms", hashed_at_default=True
-    )
+    partition_warmup_ms: int = setting(0, whole(0, 600_000), "work per newly assigned partition (a cache, state)", "ms")
     metadata_refresh_ms: int = setting(
         300_000,
         whole(10, 3_600_000),
         "how often the client looks for new partitions; the default is librdkafka's",
         "ms",
         client="topic.metadata.refresh.interval.ms",
-        hashed_at_default=True,
     )
     fail_rate: float = setting(0.0, number(0, 1), "share of messages that fail at first, and succeed in a retry")
     poison_rate: float = setting(0.0, number(0, 1), "share of messages that never succeed")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # a policy of decreed steps is made of events
     from lab.inputs.policy import Policy
     from lab.inputs.profile import Profile
 
-REPARTITION, SIGKILL = "repartition", "sigkill"  # the phases whose events were hashed before there was a list of events
 MOST_PODS = 200
 
 
@@ -180,51 +179,29 @@ def partitions_after(during: During) -> int | None:
     return next((event.partitions for _, event in reversed(during) if isinstance(event, Grow)), None)
 
 
-def hashed(during: During) -> dict[str, Any]:
-    """The events as a trial's identity has them; :func:`stored` reads them again.
-
-    The first trials could grow their topic in phase "repartition" and kill in phase "sigkill". These two stay the fields that
-    they were, ``partitions_after`` and ``fault``, so that stored ids stay valid. All others are in the list ``events``.
-    """
-    phases = dict.fromkeys(phase for phase, _ in during)
-    given = {phase: [event for one, event in during if one == phase] for phase in phases}
-    content: dict[str, Any] = {"partitions_after": partitions_after(during)}
-    if given.get(SIGKILL) == [Kill()]:
-        content["fault"] = SIGKILL
-        del given[SIGKILL]
-    grows = [event for _, event in during if isinstance(event, Grow)]
-    if grows and given.get(REPARTITION) == grows[:1] == grows:
-        del given[REPARTITION]
-    others = [{"phase": phase, **event.to_dict()} for phase, events in given.items() for event in events]
-    return content | ({"events": others} if others else {})
+def to_list(during: During) -> list[dict[str, Any]]:
+    """The events as plain data, in order; :func:`from_list` reads them again."""
+    return [{"phase": phase, **event.to_dict()} for phase, event in during]
 
 
-def stored(content: Mapping[str, Any], profile: Profile, where: object) -> During:
-    """The events in the plain inputs ``content``, as :func:`hashed` wrote them, in the order of ``profile``.
+def from_list(rows: Sequence[Any], profile: Profile, where: object) -> During:
+    """The events in plain ``rows``, in the order of ``profile``.
 
     Raises :class:`InputError`, naming ``where``, for an event that can't be read or whose phase ``profile`` does not have.
     """
-    given: dict[str, list[Event]] = {}
-    for row in content.get("events", ()):
-        kinds = {kind.name: kind for kind in _kinds(Event)}
+    kinds = {kind.name: kind for kind in _kinds(Event)}
+    phases = list(dict.fromkeys(phase for _, _, phase in profile.phases()))
+    found: list[tuple[str, Event]] = []
+    for row in rows:
         try:
             fields = dict(row)
             phase, name = str(fields.pop("phase", "")), fields.pop("event", None)
-            given.setdefault(phase, []).append(kinds[name](**fields))
+            found.append((phase, kinds[name](**fields)))
         except (KeyError, TypeError, ValueError):
             raise InputError(where, "inputs.events", row, f"one of {', '.join(sorted(kinds))} with its fields") from None
-    after = content.get("partitions_after")
-    if after is not None and not any(isinstance(event, Grow) for events in given.values() for event in events):
-        given[REPARTITION] = [Grow(int(after))]
-    if (fault := content.get("fault")) is not None:
-        if fault != SIGKILL:
-            raise InputError(where, "inputs.fault", fault, SIGKILL)
-        given[SIGKILL] = [Kill()]
-    phases = dict.fromkeys(phase for _, _, phase in profile.phases())
-    for phase in given:
         if phase not in phases:
             raise InputError(where, "inputs: phase of an event", phase, f"a phase of the profile: {', '.join(phases)}")
-    return tuple((phase, event) for phase in phases for event in given.get(phase, ()))
+    return tuple(sorted(found, key=lambda pair: phases.index(pair[0])))
 
 
 def _kinds(base: type[Event]) -> Iterator[type[Event]]:

@@ -32,25 +32,34 @@ from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.steps import ReplicaSteps
+from lab.inputs.variant import Variant
 from lab.inputs.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
 
 log = logging.getLogger("lab.inputs")
 
 DRAINED, REPLAYED = "drained", "replayed"
 PRODUCER = "producer/job"
-_LONGEST_NAME = 20  # of the 63 that a namespace may have, with two names and the hash in it
-# What plain inputs hold: a field that came later may be absent, and None where it is not used.
+_LONGEST_NAME = 20  # of a user's file
+_LONGEST_NAMES = 43  # of the 63 that a namespace may have, with the hash and the run's number in it
+# What plain inputs hold; one that has a default may be absent.
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("profile_name", "policy_name", "runtime"), str),
     **dict.fromkeys(("profile", "policy", "workload", "scale"), dict),
-    **dict.fromkeys(("seed", "partitions"), int),
+    "seed": int,
 }
-_EVENTS: dict[str, type] = {"fault": str, "partitions_after": int, "events": list}
 _OPTIONAL: dict[str, type] = {
     **dict.fromkeys(("until", "driver"), str),
-    "repetition": int,
-    **dict.fromkeys(("replaced", "beside"), list),
+    **dict.fromkeys(("partitions", "repetition"), int),
+    **dict.fromkeys(("events", "replaced", "beside"), list),
     **dict.fromkeys(("side", "brokers"), dict),
+}
+_DEFAULTS: dict[str, Any] = {
+    "partitions": PARTITIONS,
+    "until": DRAINED,
+    "repetition": 1,
+    "driver": PRODUCER,
+    **{name: [] for name in ("events", "replaced", "beside")},
+    **dict.fromkeys(("side", "brokers")),
 }
 
 
@@ -101,40 +110,39 @@ class Inputs:
         return (*self.during, *((None, one) for one in decrees))
 
     def to_dict(self) -> dict[str, Any]:
-        """The inputs as plain data: what is hashed, and what trial.json keeps."""
-        content = {
+        """The inputs as plain data, all of them, as trial.json keeps them."""
+        return {
             "profile_name": self.profile_name,
             "policy_name": self.policy_name,
             "profile": self.profile.to_dict(),
             "policy": self.policy.content,
             "workload": self.workload.to_dict(),
             "seed": self.seed,
-            "scale": self.scale.to_dict(),
+            "scale": asdict(self.scale),
             "runtime": self.runtime,
             "partitions": self.partitions,
             "until": self.until,
+            "events": events.to_list(self.during),
             "repetition": self.repetition,
-            **events.hashed(self.during),
+            "replaced": [asdict(one) for one in self.replaced],
+            "beside": list(self.beside),
+            "driver": self.driver,
+            "side": asdict(self.side) if self.side else None,
+            "brokers": asdict(self.brokers) if self.brokers else None,
         }
-        if self.replaced:
-            content["replaced"] = [asdict(one) for one in self.replaced]
-        if self.beside:
-            content["beside"] = list(self.beside)
-        if self.driver != PRODUCER:
-            content["driver"] = self.driver
-        if self.side is not None:
-            content["side"] = asdict(self.side)
-        if self.brokers is not None:
-            content["brokers"] = self.brokers.to_dict()
-        return content
+
+    def identity(self) -> dict[str, Any]:
+        """What is hashed: all that is not at its default, so that a new input or setting changes no id."""
+        content, work = self.to_dict(), Workload().to_dict()
+        content["workload"] = {name: value for name, value in content["workload"].items() if value != work[name]}
+        if self.scale.sync_s == scales.HPA_SYNC_S:
+            del content["scale"]["sync_s"]
+        return {name: value for name, value in content.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: object) -> Inputs:
         """The inputs that :meth:`to_dict` wrote, with the same id. Raises :class:`InputError`, which names ``where``."""
-        yamlfile.known(content, (*_KINDS, *_OPTIONAL, *_EVENTS), where, "inputs.")
-        for name, kind in _EVENTS.items():
-            if content.get(name) is not None:
-                yamlfile.field_value(content, name, kind, where, "inputs.")
+        yamlfile.known(content, (*_KINDS, *_OPTIONAL), where, "inputs.")
         given = {name: kind for name, kind in _OPTIONAL.items() if content.get(name) is not None}
         read: dict[str, Any] = {
             name: yamlfile.field_value(content, name, kind, where, "inputs.") for name, kind in (_KINDS | given).items()
@@ -151,7 +159,7 @@ class Inputs:
         if "brokers" in read:
             read["brokers"] = Brokers(**yamlfile.exact_fields(Brokers, read["brokers"], where, "inputs.brokers"))
             read["brokers"].check(where)
-        read["during"] = events.stored(content, read["profile"], where)
+        read["during"] = events.from_list(read.pop("events", ()), read["profile"], where)
         return cls(**read)
 
     @cached_property
@@ -172,8 +180,9 @@ class Inputs:
     @cached_property
     def id(self) -> str:
         """Names and the hash of everything: equal inputs, equal id."""
-        digest = hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
-        return f"{self.profile_name}-{self.policy_name}-{digest}"
+        digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:8]
+        names = f"{self.profile_name}-{self.policy_name}"[:_LONGEST_NAMES].rstrip("-")
+        return f"{names}-{digest}"
 
     def environment(self, bootstrap: str, run: str) -> dict[str, str]:
         """The ConfigMap "trial" that the pods and the ScaledObject read; ``run`` makes its names unique."""
@@ -197,7 +206,7 @@ class Inputs:
 
 def read(
     profile_name: str | Path,
-    policy_name: str | Path,
+    policy_name: str | Path | Variant,
     workload: Workload,
     seed: int,
     scale: Scale,
@@ -215,24 +224,28 @@ def read(
     """Read and check all inputs together. Raises :class:`InputError` for the first that can't be used.
 
     ``during`` has events by the phase of the profile at whose beginning they happen. With ``brokers`` the trial has its own.
-    A name is that of a file in ``library``. A path is a file of the user's: a policy is then a ScaledObject, and adopted.
+    A name is that of a file in ``library``. A path is a file of the user's: a policy is then a ScaledObject, and adopted. A
+    :class:`Variant` is either with changes.
     """
     workload.check()
     profile_file = profile_name if isinstance(profile_name, Path) else library.profile(profile_name)
     given = profile.load(profile_file)
+    variant = policy_name if isinstance(policy_name, Variant) else Variant(policy_name)
+    own_file = isinstance(variant.base, Path)
+    policy_file = variant.base if isinstance(variant.base, Path) else library.policy(variant.base)
+    where = variant.where(policy_file)
+    content = variant.applied(base := yamlfile.read(policy_file), where)
     policy: Policy
-    if isinstance(policy_name, Path):
-        policy, replaced = _adopted(policy_name, partitions, workload.topics)
-    else:
-        policy, replaced = policies.load(library.policy(policy_name)), ()
-    policy_file = policy_name if isinstance(policy_name, Path) else library.policy(policy_name)
+    policy, replaced = (
+        _adopted(content, where, partitions, workload.topics) if own_file else (policies.parse(content, where), ())
+    )
     if workload.pod_owner != DEPLOYMENT and not isinstance(policy, ReplicaSteps):
         allowed = f"{DEPLOYMENT}, which is what the policy scales; {STATEFUL_SET} with steps by decree"
         raise InputError("trial", "pod_owner", workload.pod_owner, allowed)
-    policy_times = fidelity.check(policy, scale, policy_file, scales.declared())
-    policy_times += anchor.check(policy, given, scale, policy_file, profile_file, scales.declared())
+    policy_times = fidelity.check(policy, scale, where, scales.declared())
+    policy_times += anchor.check(policy, given, scale, where, profile_file, scales.declared())
     for note in fidelity.notes(policy, scale, workload):
-        log.warning("%s: %s", policy_file, note)
+        log.warning("%s: %s", where, note)
     library.manifest(driver)
     for name in beside:
         objects.beside(library.manifest(name), scale)
@@ -246,11 +259,11 @@ def read(
         brokers.check()
         if runtime != "binary":
             raise InputError("trial", "brokers", brokers, "none but on binary, whose brokers are the lab's")
-    several.check(workload.topics, partitions, policy, policy_file, driver, PRODUCER)
+    several.check(workload.topics, partitions, policy, where, driver, PRODUCER)
     context = Context(runtime, policy, partitions, brokers=brokers, topics=workload.topics)
     return Inputs(
         profile_name=_label(profile_name),
-        policy_name=_label(policy_name),
+        policy_name=variant.label(_label(variant.base), policies.parse(base, policy_file).lag_threshold),
         profile=given.compressed(scale.time, scale.rate),
         policy=policy.compressed(scale),
         workload=workload,
@@ -271,8 +284,9 @@ def read(
     )
 
 
-def _adopted(file: Path, partitions: int, count: int) -> tuple[ScaledObject, tuple[Replaced, ...]]:
-    content = yamlfile.read(file)
+def _adopted(
+    content: Mapping[str, Any], file: object, partitions: int, count: int
+) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     try:
         json.dumps(content)
     except (TypeError, ValueError) as error:

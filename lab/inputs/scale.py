@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +35,9 @@ class Scale:
         """The HPA's sync period as applied, s."""
         return self.sync_s / self.time
 
-    def to_dict(self) -> dict[str, Any]:
-        """The scale as plain data; a sync period that is kube-controller-manager's own is left out."""
-        content = asdict(self)
-        if self.sync_s == HPA_SYNC_S:
-            del content["sync_s"]
-        return content
-
     @classmethod
     def of(cls, content: object, where: object, place: str) -> Scale:
-        """The scale that :meth:`to_dict` wrote. Raises :class:`InputError`, which names ``where`` and ``place``."""
+        """The scale in plain ``content``. Raises :class:`InputError`, which names ``where`` and ``place``."""
         names = [field.name for field in fields(cls)]
         if not isinstance(content, Mapping) or {"sync_s", *content} != set(names):
             raise InputError(where, place, content, f"a mapping of {', '.join(names)}")

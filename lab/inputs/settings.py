@@ -38,7 +38,6 @@ class Setting:
     unit: str
     scaling: Scaling | None
     client: str
-    hashed_at_default: bool
 
     @property
     def flag(self) -> str:
@@ -82,15 +81,14 @@ def setting(
     *,
     scaling: Scaling | None = None,
     client: str = "",
-    hashed_at_default: bool = False,
 ) -> Any:
     """Declare a dataclass field as a setting; its type is that of ``default``, which is plain data.
 
     ``kind`` checks it and says what is allowed; ``text`` says what it is, ``unit`` in what it is counted. ``client`` is the
-    property of librdkafka that takes the value as it is. A trial's id is made without a setting that is at its default, so
-    that a new one changes no stored id; ``hashed_at_default`` is for those that the ids of the first records contain.
+    property of librdkafka that takes the value as it is. A trial's id is made of those that are not at their
+    default, so that a new one changes no stored id.
     """
-    made = Setting("", default, kind, text, unit, scaling, client, hashed_at_default)
+    made = Setting("", default, kind, text, unit, scaling, client)
     return field(default=default, metadata={_KEY: made})
 
 
@@ -113,10 +111,9 @@ def read(owner: Any, content: Mapping[str, Any], where: object) -> dict[str, Any
     return {name: known[name].read(value, where) for name, value in content.items()}
 
 
-def hashed(given: Any) -> dict[str, Any]:
-    """What of the settings of ``given`` belongs to a trial's identity: see :func:`setting`."""
-    values = {one: getattr(given, one.name) for one in declared(given)}
-    return {one.name: value for one, value in values.items() if one.hashed_at_default or value != one.default}
+def plain(given: Any) -> dict[str, Any]:
+    """The settings of ``given`` by name, each of its default's type: 45 and 45.0 are one setting."""
+    return {one.name: type(one.default)(getattr(given, one.name)) for one in declared(given)}
 
 
 def environment(given: Any, owner: Any, scale: Scale) -> dict[str, str]:

@@ -32,9 +32,8 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
         whole(1, 86_400),
         "terminationGracePeriodSeconds of the pod; a kubelet waits for 2 s at least",
         "s",
-        hashed_at_default=True,
     )
-    cpu_request_m: int = setting(25, whole(1, 1000), "CPU that the pod requests", "millicores", hashed_at_default=True)
+    cpu_request_m: int = setting(25, whole(1, 1000), "CPU that the pod requests", "millicores")
     pod_owner: str = setting(
         DEPLOYMENT, choice(DEPLOYMENT, STATEFUL_SET), "kind of the object that makes the pods; a StatefulSet's keep their names"
     )
@@ -62,8 +61,8 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
             raise InputError(where, "membership", self.membership, allowed)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as plain data, as they are hashed: without most of those that are at their default."""
-        return settings.hashed(self)
+        """All settings as plain data."""
+        return settings.plain(self)
 
     def environment(self, scale: Scale) -> dict[str, str]:
         """The programs' settings at ``scale``, as their environment."""

@@ -13,7 +13,6 @@ from lab.foresee.scaler import lag_triggers
 from lab.foresee.simulate import simulate
 from lab.foresee.situation import Situation, controller_of
 from lab.inputs import anchor
-from lab.inputs.events import hashed
 from lab.inputs.inputs import DRAINED
 from lab.inputs.keys import shares
 from lab.inputs.scale import METRIC_RESOLUTION_S
@@ -81,7 +80,7 @@ def predict(record: Record, known: Calibration) -> Curve:
         raise NoData(f"a {policy.content['kind']} is not simulated")
     if record.inputs.partitions_after is not None:
         raise NoData("new partitions are not simulated")
-    if hashed(record.inputs.during).get("events"):
+    if record.inputs.during:
         raise NoData("events of a trial are not simulated")
     if workload.store_slots:
         raise NoData("a store that pods share is not simulated")

@@ -29,6 +29,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -99,17 +100,30 @@ def stored(folder: Path) -> dict[str, Path]:
 
 def identities(folder: Path) -> set[str]:
     """The ids of the trials that have a record under ``folder``."""
-    return {_parted(name)[0] for name in stored(folder)}
+    return {_identity(path) for path in stored(folder).values()}
 
 
 def attempts(folder: Path, identity: str) -> dict[int, Path]:
-    """The folders of all attempts at trial ``identity`` that are stored under ``folder``, by their number, in order."""
-    found = {}
-    for name, path in stored(folder).items():
-        own, number = (name, 1) if name == identity else _parted(name)
-        if own == identity:
-            found[number] = path
+    """The folders of all attempts at trial ``identity`` that are stored under ``folder``, by their number, in order.
+
+    The trial is the one that trial.json says; the folder's name tells the number.
+    """
+    found = {_parted(name)[1]: path for name, path in stored(folder).items() if _identity(path) == identity}
     return dict(sorted(found.items()))
+
+
+def _identity(record: Path) -> str:
+    """The id in the trial.json of a ``record``; of one that can't be read what the folder's name says."""
+    file = record / FILE
+    try:
+        return _id_in(file, file.stat().st_mtime_ns)
+    except (OSError, ValueError, LookupError, TypeError):
+        return _parted(record.name)[0]
+
+
+@cache
+def _id_in(file: Path, changed: int) -> str:
+    return str(json.loads(file.read_text())["id"])
 
 
 def _parted(name: str) -> tuple[str, int]:

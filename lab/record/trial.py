@@ -1,8 +1,7 @@
 """The content of trial.json: what a trial was a function of, where and with what it ran, and how it ended.
 
 It is declared here once, and written and read through here alone; ``trial.schema.json`` beside this module is its JSON Schema.
-Times are in epoch seconds. A record of before ``schema`` was written is converted when it is read.
-``files`` is the record's seal (:mod:`lab.record.seal`).
+Times are in epoch seconds. ``files`` is the record's seal (:mod:`lab.record.seal`).
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ from lab.inputs.inputs import Inputs
 from lab.model.baseline import Baseline
 from lab.record.seal import FILE, checksums
 
-SCHEMA = 1
+SCHEMA = 2
 RUNNING = "running"  # how a trial ended that no session has said the end of
 FINISHED = ("complete", "deadline")  # how a trial ends that went to its end
-LEDGER_S = "ledger_s"  # in the times of a record of before: a length among moments
 
 
 class Strict:
@@ -131,16 +129,17 @@ class Anchor(Strict):
 _TEXT, _COUNT, _OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object"}
 _INPUTS: dict[str, Any] = {
     "type": "object",
-    "description": "What the trial was a function of, as applied: after the scale's compression. Its hash is in the id.",
+    "description": "What the trial was a function of, as applied: after the scale's compression. "
+    "The id has the hash of all that is not at its default.",
     "properties": {
-        **dict.fromkeys(("profile_name", "policy_name", "runtime", "until", "driver", "fault"), _TEXT),
+        **dict.fromkeys(("profile_name", "policy_name", "runtime", "until", "driver"), _TEXT),
         **dict.fromkeys(("seed", "partitions", "repetition"), _COUNT),
-        **dict.fromkeys(("profile", "policy", "workload", "scale", "side", "brokers"), _OBJECT),
-        "partitions_after": {"type": ["integer", "null"]},
+        **dict.fromkeys(("profile", "policy", "workload", "scale"), _OBJECT),
+        **{name: {"type": ["object", "null"]} for name in ("side", "brokers")},
         **{name: {"type": "array", "items": _OBJECT} for name in ("replaced", "events")},
         "beside": {"type": "array", "items": _TEXT},
     },
-    "required": ["profile_name", "policy_name", "profile", "policy", "workload", "seed", "scale", "runtime", "partitions"],
+    "required": ["profile_name", "policy_name", "profile", "policy", "workload", "seed", "scale", "runtime"],
     "additionalProperties": False,
 }
 _ALLOWED = {"missing": "a value", "unexpected_keyword_argument": "no field of that name"}
@@ -167,12 +166,11 @@ class Trial(Strict):
     ``steps`` and ``faults`` are the decreed steps and the kills among them. ``missing`` has the reason for each part of the
     record that could not be closed. ``files`` has the SHA-256 of each file; it is None in a record that was never closed.
     ``topic_ids`` has the id of the trial's topic, or the ids of its topics with commas, when it was made and when the trial was
-    over; records of before have none.
+    over; none where they were not read.
     ``lag_unanswered`` counts how often Kafka did not answer when it was asked for the lag. ``ledger_s`` is how long settling
     the ledger took, ``clock_moved_s`` how far the wall clock moved. ``policy_times`` and ``policy_lags`` have
-    each time and each lag of the policy as it was written and as it was applied; a record of before the scale divided lags has
-    none of these.
-    ``turn`` is its place in the order of the session, None in a record of before. ``duet`` names the other side of a duet, None
+    each time and each lag of the policy as it was written and as it was applied.
+    ``turn`` is its place in the order of the session. ``duet`` names the other side of a duet, None
     of a trial by itself. ``anchor`` is where on the wall clock its profile began, None where the policy has no time of day.
     """
 
@@ -203,7 +201,7 @@ class Trial(Strict):
     duet: Duet | None = None
     anchor: Anchor | None = None
     files: dict[str, str] | None = None
-    schema: Literal[1] = 1
+    schema: Literal[2] = 2
 
     @property
     def complete(self) -> bool:
@@ -250,10 +248,8 @@ def from_json(content: Mapping[str, Any], where: object) -> Trial:
     Raises :class:`InputError` for another version of the schema, and for the first field that can't be used.
     """
     version = content.get("schema")
-    if version is None:
-        content = converted(content)
-    elif version != SCHEMA or isinstance(version, bool):
-        raise InputError(where, "schema", version, f"{SCHEMA}, or none in a record of before: this one is of another version")
+    if version != SCHEMA:
+        raise InputError(where, "schema", version, f"{SCHEMA}: this record is of another version")
     try:
         return _TRIAL.validate_json(json.dumps(content), strict=True, context=where)
     except ValidationError as refused:
@@ -264,13 +260,6 @@ def from_json(content: Mapping[str, Any], where: object) -> Trial:
         value = None if first["type"] == "missing" else first["input"]
         allowed = _ALLOWED.get(first["type"], first["msg"].removeprefix("Input should be "))
         raise InputError(where, place, value, allowed) from None
-
-
-def converted(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A trial.json of before ``schema`` as one of version 1: the ledger's length is not among the times."""
-    times = dict(content.get("times") or {})
-    length = times.pop(LEDGER_S, None)
-    return {**content, "times": times, "ledger_s": length, "schema": SCHEMA}
 
 
 if __name__ == "__main__":  # python -m lab.record.trial > lab/record/trial.schema.json

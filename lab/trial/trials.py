@@ -19,6 +19,7 @@ from lab.inputs import duet, inputs
 from lab.inputs.inputs import Inputs
 from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.scale import Scale
+from lab.inputs.variant import Variant
 from lab.inputs.workload import Workload
 from lab.judge.runs import Runs
 from lab.record import store
@@ -62,7 +63,7 @@ class Trials:
     asked: set[str] = field(default_factory=set)
 
     def run(
-        self, profile: str | Path, policy: str | Path, workload: Workload | None = None, seed: int = 1, **how: Any
+        self, profile: str | Path, policy: str | Path | Variant, workload: Workload | None = None, seed: int = 1, **how: Any
     ) -> Record | Runs[Record]:
         """The record of this trial, which is executed at most once a session; of a repeated one all runs.
 
@@ -132,7 +133,13 @@ class Trials:
         return names
 
     def _read(
-        self, block: int, profile: str | Path, policy: str | Path, workload: Workload | None = None, seed: int = 1, **how: Any
+        self,
+        block: int,
+        profile: str | Path,
+        policy: str | Path | Variant,
+        workload: Workload | None = None,
+        seed: int = 1,
+        **how: Any,
     ) -> Inputs:
         """The inputs of a plan in ``block``; those of the first block are the plan's own."""
         how = {"library": self.library, "repetition": block, **how}

@@ -20,6 +20,7 @@ import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import policy
 from lab.judge.aggregate import largest, smallest, spread
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
 from lab.judge.pairs import discern, paired
@@ -39,7 +40,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 BUILT_IN, EXCLUDING, LASTING = "kafka trigger", "excludePersistentLag", "persistent-lag scaler"
 TABLE = {"12:00": 30, "12:01": 90, "12:02": 150, "12:03": 210}  # the author's clock, in s after the lag began to build up
 AUTHORS_LAG = {"12:00": 15_000, "12:01": 12_000, "12:02": 8_000}
-POLICIES = {BUILT_IN: "lag-4500", EXCLUDING: "lag-4500-excluding", LASTING: "lasting-4500"}
+POLICIES = {BUILT_IN: "lag-4500", EXCLUDING: policy("lag-4500", exclude_persistent_lag=True), LASTING: "lasting-4500"}
 AUTHORS_S = 300  # the author's objective, at real time: 95 % of all events within it
 
 
@@ -253,8 +254,9 @@ def test_a_stalled_partition(trials, evidence):
 def test_the_authors_table(trials, evidence):
     """12:00 to 12:03: lag of 15, 12, 8 and 2 thousand, at a tenth, on which the author's scaler does nothing."""
     plan = {"profile": "catching-up", "workload": light(), "until": REPLAYED}
-    policies = {BUILT_IN: "lag-4500", f"{LASTING}, 120 s": "lasting-4500", f"{LASTING}, 300 s": "lasting-4500-long"}
-    found = trials.blocks({name: plan | {"policy": policy} for name, policy in policies.items()})
+    longer = policy("lasting-4500", sustain_seconds=300)
+    policies = {BUILT_IN: "lag-4500", f"{LASTING}, 120 s": "lasting-4500", f"{LASTING}, 300 s": longer}
+    found = trials.blocks({name: plan | {"policy": chosen} for name, chosen in policies.items()})
     short, long = list(found)[1:]
     seen = {name: dict(zip(TABLE, moments(record, list(TABLE.values())), strict=True)) for name, record in found.items()}
     for name, row in seen.items():

@@ -127,7 +127,7 @@ def test_the_pods_are_there_when_the_spike_comes(trials, evidence, profile):
             enough_ready(found[BOTH]) == 0,
             "as many pods are Ready at the spike's start as its rate needs",
             source="policy: 4 minutes before the announced spike, 8 s at quick; with lag alone 18 pods were Ready 5.2 s after "
-            "the spike (tests/records/judged, plateau-lag-150-aefb63be)",
+            "the spike (tests/records/judged, plateau-lag-4500-d6cad871)",
         )
         all_before(claim, found)
         lower_peak(claim, found)

@@ -5,7 +5,7 @@ ScaledObject and HPA. So a second group that scales changes neither peak nor lat
 which answers more fetches.
 
 Method. The 10x step of profile ``plateau``, in duets. The first group has policy ``lag-4500``. The second scales
-(``lag-1500``) or stands at two pods (``two-pods``). It stands in two duets, equal but for a drain timeout that nothing uses:
+(lagThreshold 1,500) or stands at two pods (``two-pods``). It stands in two duets, equal but for a timeout that nothing uses:
 these are the A/A pair. All pods share the cores.
 
 Asserted. The second group scales where it may and stands where it may not: the controls. From six pairs on peak and lateness
@@ -17,6 +17,7 @@ Refuted by a difference beyond that. Smaller ones can't be seen.
 import allure
 import pytest
 
+from lab.inputs.variant import policy
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.pairs import over_noise, paired
 from lab.measure.lag import peak_lag
@@ -30,7 +31,7 @@ pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature
 
 SCALES, STANDS, AGAIN = "scales", "stands", "stands, again"
 SECOND = {
-    SCALES: ON_LAG | {"policy": "lag-1500"},
+    SCALES: ON_LAG | {"policy": policy("lag-4500", lag_threshold=1500)},
     STANDS: ON_LAG | {"policy": "two-pods"},
     AGAIN: ON_LAG | {"policy": "two-pods", "workload": slim(drain_timeout=21)},  # a trial of its own, and the same
 }

@@ -19,6 +19,7 @@ import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import policy
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
@@ -35,7 +36,9 @@ pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature
 
 MEMORY, ALONE = "lag and memory", "lag alone"
 CLIMB = "11 pods of 100 events/s take 1,100, and 24 are allowed"
-HALVES, TOPICS = ({f"{each} each": f"{kind}-{each}" for each in (4500, 2250)} for kind in ("halves", "topics"))
+HALVES, TOPICS = (
+    {"4500 each": f"{kind}-4500", "2250 each": policy(f"{kind}-4500", lag_threshold=2250)} for kind in ("halves", "topics")
+)
 
 
 @quantity("of them", "pods over those that the sum of the lags asks for, in the spike's last third")
@@ -79,7 +82,7 @@ def test_two_topics_are_two_triggers(trials, evidence):
 def compare(trials, evidence, profile, policies, workload, needed):
     """The duet of ``policies`` on ``profile`` and what is claimed of it; ``needed`` is the arithmetic of the pods it needs."""
     plan = {"profile": profile, "workload": workload, "until": REPLAYED}
-    found = dict(zip(policies, trials.duet(*(plan | {"policy": policy} for policy in policies.values())), strict=True))
+    found = dict(zip(policies, trials.duet(*(plan | {"policy": one} for one in policies.values())), strict=True))
     for name, runs in found.items():
         evidence.report(name, {figure: of(runs) for figure, of in FIGURES.items()})
     each, half = found.values()
@@ -119,7 +122,7 @@ def compare(trials, evidence, profile, policies, workload, needed):
 @allure.story("A memory trigger at what a pod holds, beside the lag")
 def test_memory_keeps_the_pods_that_lag_took(trials, evidence):
     """A burst and half an hour of quiet, with a target that each pod is within a tenth of, idle or at work."""
-    found = beside_lag(trials, evidence, "lag-4500-memory-31mi")
+    found = beside_lag(trials, evidence, "31Mi")
 
     with evidence.of(found, delivery=None) as claim:
         claim_comparable(claim, found)
@@ -133,7 +136,7 @@ def test_memory_keeps_the_pods_that_lag_took(trials, evidence):
 @allure.story("A memory trigger at a third more than a pod holds, beside the lag")
 def test_memory_holds_the_way_down_up(trials, evidence):
     """The same burst and quiet, with a target that each pod is a quarter below."""
-    found = beside_lag(trials, evidence, "lag-4500-memory-40mi")
+    found = beside_lag(trials, evidence, "40Mi")
 
     with evidence.of(found, delivery=None) as claim:
         claim_comparable(claim, found)
@@ -144,10 +147,11 @@ def test_memory_holds_the_way_down_up(trials, evidence):
         )
 
 
-def beside_lag(trials, evidence, policy):
-    """The duet of ``policy`` and lag alone on one burst, as runs by name."""
+def beside_lag(trials, evidence, value):
+    """The duet of lag with a memory trigger of ``value`` a pod and lag alone on one burst, as runs by name."""
+    both = policy("lag-4500", trigger={"type": "memory", "metricType": "AverageValue", "metadata": {"value": value}})
     plan = {"profile": "one-burst", "workload": slim(), "until": REPLAYED}
-    found = dict(zip((MEMORY, ALONE), trials.duet(plan | {"policy": policy}, plan | {"policy": "lag-4500"}), strict=True))
+    found = dict(zip((MEMORY, ALONE), trials.duet(plan | {"policy": both}, plan | {"policy": "lag-4500"}), strict=True))
     for name, runs in found.items():
         events = scale_events(runs)
         figures = {"most replicas": events.most_replicas, "above the floor at the end": events.above_floor_at_end}

@@ -4,7 +4,7 @@ Hypothesis. A reaction is the time until lag asks for pods, the wait for the HPA
 Only the wait differs between bursts.
 
 Method. At real time. Profile ``step-ups``: ten 10x bursts of 45 s, one every 262 s, which is 7 s more than seventeen syncs, so
-they come at ten points of the period. Two equal groups on ``lag-4500-hasty`` read the same events; pods start in 45 s.
+they come at ten points of the period. Two equal groups with a window of 30 s read the same events; pods start in 45 s.
 ``--lab-hpa-sync-s=5`` shows what a shorter period gives, and the control plane's CPU what it costs.
 
 Asserted. Each reaction is within 90 s. At least six bursts of each side find the group at its floor, at points spread over
@@ -17,6 +17,7 @@ import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import policy
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import REACTION_S
 from lab.measure.reactions import reactions
@@ -29,7 +30,8 @@ pytestmark = [pytest.mark.real_time, allure.epic("Scaling on lag"), allure.featu
 @allure.story("Reactions at ten points of the HPA's sync period")
 def test_reactions_at_any_point_of_a_sync(trials, evidence):
     """Two equal groups on ten bursts: each burst's reaction, from its start until the first new pod is Ready and assigned."""
-    plan = {"profile": "step-ups", "policy": "lag-4500-hasty", "workload": slim(start_s=45), "until": REPLAYED}
+    brisk = policy("lag-4500", scale_down_window=30, scale_down="100%/30s")
+    plan = {"profile": "step-ups", "policy": brisk, "workload": slim(start_s=45), "until": REPLAYED}
     found = dict(zip(("one", "other"), trials.duet(plan, plan), strict=True))
     met = {name: reactions(runs) for name, runs in found.items()}
     for name, one in met.items():

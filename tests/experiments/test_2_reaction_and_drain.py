@@ -20,6 +20,7 @@ import pytest
 
 from lab.charts.breakdown import reaction_breakdown
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import policy
 from lab.judge.aggregate import largest, median, smallest, spread
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
 from lab.judge.pairs import discern, paired
@@ -118,7 +119,8 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
 def test_polling_matters_only_with_cached_metrics(trials, evidence):
     """Each HPA sync asks Kafka by itself; with useCachedMetrics it gets the value of the last poll."""
     plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
-    found = trials.blocks({"live": plan | {"policy": "lag-4500"}, "cached": plan | {"policy": "lag-4500-cached"}})
+    cached = policy("lag-4500", use_cached_metrics=True)
+    found = trials.blocks({"live": plan | {"policy": "lag-4500"}, "cached": plan | {"policy": cached}})
     live, cached = found["live"], found["cached"]
     polling_s = 60 / trials.scale.time
     in_syncs = (signal(live).median_refresh_s / trials.scale.hpa_sync_s).named("time between changes over the sync period")

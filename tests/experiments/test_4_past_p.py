@@ -5,7 +5,7 @@ false) is no substitute for maxReplicaCount = P: it stands at 22 of 24, within t
 falls (keda #4791, #4483).
 
 Method. Profile ``overload`` with P = 24 and pods of 100 events/s, on policies that differ in the cap: ``past-p`` (48, idle
-consumers allowed), ``capped`` (48, not allowed), ``capped-cured`` (24, allowed).
+consumers allowed), ``capped`` (48, not allowed), and cured (24, allowed).
 
 Asserted. 24 surplus pods own no partition, process nothing and make the group no faster. ``capped`` stands at 22, then asks
 for 25; the cure stops at 24. Rebalances beyond P dip by 20 % or more and are over within 5 s.
@@ -17,6 +17,7 @@ import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import policy
 from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.cost import surplus_replicas
 from lab.measure.scaling import plateau, scale_events
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 
 
 PLAN = {"profile": "overload", "workload": slim(), "until": REPLAYED}
-AT_P = PLAN | {"policy": "capped-cured"}  # the group with P replicas at most
+AT_P = PLAN | {"policy": policy("capped", max_replicas=24, allow_idle_consumers=True)}  # the group with P replicas at most
 
 
 @allure.story("Replicas beyond P are idle")

@@ -19,6 +19,7 @@ import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import policy
 from lab.judge.aggregate import median
 from lab.measure.cost import cost
 from lab.measure.drain import drain_time
@@ -37,13 +38,20 @@ ROWS: dict[str, dict[str, float]] = {  # scaleDown as a policy states it
 }
 
 
+def tolerant_at(lag_threshold):
+    """The policy with the tolerance at another lagThreshold."""
+    return policy("lag-4500", lag_threshold=lag_threshold, scale_down_tolerance=0.94)
+
+
 @pytest.mark.spike
 @pytest.mark.parametrize("profile", ["bursty"])
 @allure.story("A short scale-down window flaps, a long one more rarely")
 def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
     """The short window flips on three bursts; one that is longer than the trial does not, and the backlog drains as fast."""
     plan = {"profile": profile, "workload": light(), "until": REPLAYED}
-    found = trials.blocks({"30 s": plan | {"policy": "lag-4500-hasty"}, "900 s": plan | {"policy": "lag-4500-patient"}})
+    short = policy("lag-4500", scale_down_window=30, scale_down="100%/30s")
+    long = policy("lag-4500", scale_down_window=900)
+    found = trials.blocks({"30 s": plan | {"policy": short}, "900 s": plan | {"policy": long}})
     hasty, tuned = found["30 s"], found["900 s"]
 
     with evidence.of(found) as claim:
@@ -104,7 +112,9 @@ def calmest(found):
 @allure.story("What ends the flapping, on ten bursts")
 def test_what_ends_the_flapping(trials, evidence):
     """Window and tolerance on the same events, until the group is drained and back at its floor."""
-    patient, tolerant = trials.duet(TEN_BURSTS | {"policy": "lag-4500-patient"}, TEN_BURSTS | {"policy": "lag-4500-tolerant"})
+    patient, tolerant = trials.duet(
+        TEN_BURSTS | {"policy": policy("lag-4500", scale_down_window=900)}, TEN_BURSTS | {"policy": tolerant_at(4500)}
+    )
     found = {PATIENT: patient, TOLERANT: tolerant}
     report_price(evidence, found)
 
@@ -138,7 +148,7 @@ def test_what_ends_the_flapping(trials, evidence):
 @allure.story("What the tolerance needs, on ten bursts with pods that start slowly")
 def test_the_tolerance_needs_enough_in_flight(trials, evidence):
     """Two lagThresholds with one tolerance on the same events, until the group is drained and back at its floor."""
-    usual, low = trials.duet(SLOW_START | {"policy": "lag-4500-tolerant"}, SLOW_START | {"policy": "lag-3000-tolerant"})
+    usual, low = trials.duet(SLOW_START | {"policy": tolerant_at(4500)}, SLOW_START | {"policy": tolerant_at(3000)})
     found = {"lagThreshold 4,500": usual, "lagThreshold 3,000": low}
     report_price(evidence, found)
 
@@ -164,7 +174,7 @@ def test_the_tolerance_needs_enough_in_flight(trials, evidence):
 @allure.story("Commits in step with the HPA's sync, and out of step, on ten bursts")
 def test_commits_out_of_step_with_the_sync(trials, evidence):
     """One policy, lagThreshold 3,000 with the tolerance; the sides differ in how often they commit."""
-    plan = {"profile": "ten-bursts", "policy": "lag-3000-tolerant"}
+    plan = {"profile": "ten-bursts", "policy": tolerant_at(3000)}
     sides = [plan | {"workload": slim(start_s=45, commit_interval_ms=round(each * 1000))} for each in STEP_S.values()]
     found = dict(zip(STEP_S, trials.duet(*sides), strict=True))
     report_price(evidence, found)
@@ -187,7 +197,7 @@ def test_commits_out_of_step_with_the_sync(trials, evidence):
 @allure.story("A lagThreshold below the lowest point between two commits, on ten bursts")
 def test_a_threshold_below_the_swing_of_lag(trials, evidence):
     """Two lagThresholds with one tolerance, and commits in step with the sync."""
-    low, usual = trials.duet(SLOW_START | {"policy": "lag-1500-tolerant"}, SLOW_START | {"policy": "lag-3000-tolerant"})
+    low, usual = trials.duet(SLOW_START | {"policy": tolerant_at(1500)}, SLOW_START | {"policy": tolerant_at(3000)})
     found = {"lagThreshold 1,500": low, "lagThreshold 3,000": usual}
     report_price(evidence, found)
 

@@ -16,6 +16,7 @@ Refuted by fewer than four.
 import allure
 import pytest
 
+from lab.inputs.variant import policy
 from lab.judge.aggregate import spread
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, unaccounted, undelivered
 from lab.measure.integrity import integrity
@@ -23,6 +24,7 @@ from lab.measure.scaling import scale_events
 from tests.experiments.workloads import light, slim
 
 TAKEN = 4  # pods, by half-taken
+BRISK = policy("lag-4500", scale_down_window=0, scale_down="100%/30s")
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("6 Scale-down safety")]
 
 
@@ -32,7 +34,7 @@ def scaled_down(trials):
 
     def run(**settings):
         work = light(**{"poll_ms": 1000} | settings)
-        return trials.run(profile="peak-to-floor", policy="lag-4500-brisk", workload=work)
+        return trials.run(profile="peak-to-floor", policy=BRISK, workload=work)
 
     return run
 
@@ -68,7 +70,7 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
 @allure.story("Without drain work is repeated, and with auto-commit it is lost")
 def test_without_drain_work_is_repeated_or_lost(trials, evidence):
     """Taken pods that die where they stand: what they had in hand is processed again, or never, and the ledger names it."""
-    plan = {"profile": "peak-to-floor", "policy": "lag-4500-brisk"}
+    plan = {"profile": "peak-to-floor", "policy": BRISK}
     faults = {"manual commits": {}, "auto-commit": {"commit": "auto"}}
     pair = [plan | {"workload": slim(poll_ms=1000, drain="off", **settings)} for settings in faults.values()]
     killed, automatic = trials.duet(*pair)

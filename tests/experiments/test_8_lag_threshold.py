@@ -17,6 +17,7 @@ import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import policy
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import DRAIN_OVER_BEST, TIME_BEHIND_S
 from lab.judge.measure import quantity
@@ -32,9 +33,14 @@ pytestmark = [allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]
 
 RATE = light().rate
 OBJECTIVE_S = 60.0  # at real time; TIME_BEHIND_S is this at quick, as it is seen
-SWEEP = {150: "lag-noise", 4500: "lag-4500", 15_000: "lag-15000", 45_000: "lag-45000"}  # policy by lagThreshold at real time
+SWEEP = (150, 4500, 15_000, 45_000)  # lagThresholds at real time
 BETWEEN = ((1500, 6000), (3000, 9000))  # duets
 ALONE = (1500, 2250, 3000, 4500, 6000, 7500, 9000)
+
+
+def at(threshold):
+    """What a plan has of a lagThreshold."""
+    return {"policy": policy("lag-4500", lag_threshold=threshold)}
 
 
 @quantity("messages", "largest lagThreshold of the sweep that holds the objective")
@@ -58,7 +64,7 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
     """The computed value holds the objective and is the largest that does; the low end scales on noise."""
     computed = round(RATE * OBJECTIVE_S * 0.75)
     plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
-    named = trials.blocks({f"{threshold}": plan | {"policy": policy} for threshold, policy in SWEEP.items()})
+    named = trials.blocks({f"{threshold}": plan | at(threshold) for threshold in SWEEP})
     found = dict(zip(SWEEP, named.values(), strict=True))
     low, right, high = found[min(SWEEP)], found[computed], found[computed * 10]
     largest = largest_within(found)
@@ -104,7 +110,7 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
 def test_the_objective_is_lost_between_the_decades(trials, evidence):
     """Four lagThresholds around the computed one, two by two on the same events."""
     plan = {"profile": "plateau", "workload": slim(), "until": REPLAYED}
-    duets = trials.duets({f"{pair}": tuple(plan | {"policy": f"lag-{one}"} for one in pair) for pair in BETWEEN})
+    duets = trials.duets({f"{pair}": tuple(plan | at(one) for one in pair) for pair in BETWEEN})
     found = {
         one: runs for pair, sides in zip(BETWEEN, duets.values(), strict=True) for one, runs in zip(pair, sides, strict=True)
     }
@@ -130,7 +136,7 @@ def test_the_objective_is_lost_between_the_decades(trials, evidence):
 def test_each_value_between_by_itself(trials, evidence):
     """Seven lagThresholds around the computed one, each with the cores to itself."""
     plan = {"profile": "plateau", "workload": light(), "until": REPLAYED}
-    found = trials.blocks({f"{one}": plan | {"policy": f"lag-{one}"} for one in ALONE})
+    found = trials.blocks({f"{one}": plan | at(one) for one in ALONE})
     for threshold, runs in found.items():
         evidence.report(threshold, row(runs))
 
@@ -154,7 +160,7 @@ def test_each_value_between_by_itself(trials, evidence):
 def test_skew_is_beyond_any_lag_threshold(trials, evidence):
     """The hottest partition has one pod at most, and gets more than a pod's rate, whatever the replicas."""
     plan = {"profile": "plateau-skewed", "workload": slim(), "until": REPLAYED}
-    low, right = trials.duet(plan | {"policy": "lag-1500"}, plan | {"policy": "lag-4500"})
+    low, right = trials.duet(plan | at(1500), plan | at(4500))
     sides = {"1500": low, "4500": right}
     for threshold, runs in sides.items():
         evidence.report(threshold, row(runs))

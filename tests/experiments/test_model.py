@@ -5,7 +5,7 @@ predicts a trial's replicas, peak lag and drain time.
 
 Method. Every trial of the session that an HPA decided is replayed from the controller's log and the HPA's status. The
 simulator is given a trial's inputs, the phase of its syncs, and what the other trials show of the consumers. One trial is run
-twice. Last ``lag-4500-tuned`` runs, which the tuner made of ``lag-4500`` for ``bursty``.
+twice. Last runs what the tuner made of ``lag-4500`` for ``bursty``.
 
 Asserted. All decisions agree. The median peak is within 15 %. Replicas are within one of the recorded as much of the time as a
 second run's, less 10 points. The tuned policy does not flip and is late for less time.
@@ -17,6 +17,7 @@ import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import policy
 from lab.judge.aggregate import median, smallest, total
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import measure
@@ -59,19 +60,19 @@ TWICE = {
     "drain off, predicted (%)": lambda one, _: one.drain_error,
     "a second run (drain, %)": lambda _, again: again.drain_error,
 }
-PLANS = {"plateau": "lag-4500", "bursty": "lag-4500", "sawtooth": "lag-4500-patient"}
+PLANS = {"plateau": "lag-4500", "bursty": "lag-4500", "sawtooth": policy("lag-4500", scale_down_window=900)}
 AGAIN = ("plateau",)  # run twice
 
 
-def plan(profile, policy):
+def plan(profile, chosen):
     """The trial of pods of 100 events/s that other experiments have too."""
-    return {"profile": profile, "policy": policy, "workload": light(), "until": REPLAYED}
+    return {"profile": profile, "policy": chosen, "workload": light(), "until": REPLAYED}
 
 
 @pytest.fixture
 def shared(trials):
     """Three trials of the other experiments, so that this one can stand alone."""
-    return trials.blocks({profile: plan(profile, policy) for profile, policy in PLANS.items()})
+    return trials.blocks({profile: plan(profile, chosen) for profile, chosen in PLANS.items()})
 
 
 def alone(trials):
@@ -145,8 +146,9 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
 
 @allure.story("The tuner's recommendation, confirmed")
 def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
-    """``lag-4500-tuned`` is what ``python -m lab tune`` makes of ``lag-4500`` on ``bursty``."""
-    found = trials.blocks({"as given": plan("bursty", "lag-4500"), "tuned": plan("bursty", "lag-4500-tuned")})
+    """The variant is what ``python -m lab tune`` makes of ``lag-4500`` on ``bursty``."""
+    advised = policy("lag-4500", scale_up="900%/30s", scale_down_window=900)
+    found = trials.blocks({"as given": plan("bursty", "lag-4500"), "tuned": plan("bursty", advised)})
     tuned = found["tuned"]
     late = {name: behind(record, TIME_BEHIND_S) for name, record in found.items()}
     less = late["tuned"] / late["as given"]
@@ -167,6 +169,6 @@ def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
 
     evidence.conclude(
         "tuned",
-        "lag-4500-tuned.yaml",
+        "scaleUp 900%/30s, scaleDown window 900 s",
         f"behind for {late['tuned']:.1f} s instead of {late['as given']:.1f} s on bursty",
     )

@@ -26,7 +26,7 @@ EXPERIMENTS = (
     "10_persistent_lag",
     "model",
 )
-RECOMMENDED = paths.MANIFESTS / "scaledobjects" / "lag-4500-patient.yaml"
+RECOMMENDED = paths.MANIFESTS / "scaledobjects" / "recommended.yaml"
 
 
 @allure.story("Objectives and the recommended policy")

@@ -17,11 +17,9 @@ from lab import evidence
 from lab.measure import overview
 from lab.measure.validity import judge_validity
 from lab.plugin import SESSION
-from lab.record import store
 from lab.record.store import Record
 from lab.record.tables import Tables
 from lab.trial.trials import Trials
-from tests.records.today import names_today
 
 OPTION = "--note"
 ONE_RECORD = "--one-record"
@@ -45,12 +43,6 @@ class Notes:
         patch.setattr(evidence, "attach", lambda *_: None)
         patch.setattr(evidence, "side_by_side", lambda records: {"trials": dict.fromkeys(records, 1.0)})
         patch.setattr(evidence, "judge_validity", self._unheard(judge_validity))
-        names, find = names_today(Path(session.config.getoption("--from-records"))), store.find
-
-        def found_today(folder: Path, identity: str) -> Record:
-            return find(folder, names.get(identity) or identity)
-
-        patch.setattr(store, "find", found_today)
         patch.setattr(overview, "write_measures", lambda record: record)  # what is judged here stays as it is
         files, records = Tables._event_files, Trials._records
 

@@ -30,7 +30,7 @@ LINE = re.compile(
 # Options of pytest-kind, Hypothesis, pytest-xdist and pytest itself, and of the differential tests' conftest.py.
 OTHERS = {"--kubeconfig", "--keep-cluster", "--cluster-name", "--kind-bin", "--kind-image", "--hypothesis-profile", "--walks"}
 # The reader makes them.
-EXAMPLES = {"manifests/scaledobjects/floor-8.yaml", "tests/experiments/test_19_floor.py", "tests/test_orders.py"}
+EXAMPLES = {"tests/experiments/test_19_floor.py", "tests/test_orders.py"}
 
 
 def anchors(page: Path) -> set[str]:

@@ -126,9 +126,7 @@ def of_kind(kind, *patterns):
 
 def a_scaledobject(content):
     """As a trial and as ``simulate`` take it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yamlfile, "read", lambda path: content)
-        adopted, _ = inputs._adopted(FILE, 24, 1)
+    adopted, _ = inputs._adopted(content, FILE, 24, 1)
     adopted.compressed(QUICK)
 
 

@@ -16,10 +16,11 @@ Refuted by a step up where it is contained, or a partition that goes on without 
 import allure
 import pytest
 
+from lab.inputs.variant import Variant, policy
 from lab.judge.aggregate import total
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from tests.scenarios.payments.measure.poison import poison_stall
-from tests.scenarios.payments.trials import processor, run
+from tests.scenarios.payments.trials import SCALEDOBJECT, processor, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 
@@ -28,13 +29,13 @@ LAG_THRESHOLD = 250  # the author's: what one pod may have waiting
 STALL = "no pod brings a poisoned partition past its poison"
 MOVES_ON = "the poison is out of the way: no more waits than one pod's share"
 POISON = {"poison": "3:400", "dlq": "off", "cpu_request_m": 150}
-CONTAINMENTS = {
+CONTAINMENTS: dict[str, tuple[str | Variant, dict[str, str]]] = {
     "lag alone": ("scaledobject", {}),
-    "allowIdleConsumers": ("idle-consumers", {}),
+    "allowIdleConsumers": (policy(SCALEDOBJECT, allow_idle_consumers=True), {}),
     "lag and CPU": ("lag-and-cpu", {}),
     "persistent-lag scaler": ("persistent-lag", {}),
-    "limitToPartitionsWithLag": ("limit-to-lagging", {}),
-    "excludePersistentLag": ("exclude-persistent", {}),
+    "limitToPartitionsWithLag": (policy(SCALEDOBJECT, limit_to_partitions_with_lag=True), {}),
+    "excludePersistentLag": (policy(SCALEDOBJECT, exclude_persistent_lag=True), {}),
     "retry and DLQ": ("scaledobject", {"dlq": "on"}),
 }
 
@@ -49,8 +50,8 @@ def poisoned(trials):
     """Runs the poisoned traffic with one of CONTAINMENTS."""
 
     def once(name):
-        policy, settings = CONTAINMENTS[name]
-        return run(trials, "payments-poison", policy, processor(**POISON | settings), partitions=PARTITIONS)
+        chosen, settings = CONTAINMENTS[name]
+        return run(trials, "payments-poison", chosen, processor(**POISON | settings), partitions=PARTITIONS)
 
     return once
 

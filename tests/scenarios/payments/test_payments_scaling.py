@@ -16,6 +16,7 @@ Refuted by a number on the other side. A promise of the text that does not hold 
 import allure
 import pytest
 
+from lab.inputs.variant import policy
 from lab.judge.quantity import Bound
 from lab.measure.agreement import agreement
 from lab.measure.cost import cost
@@ -30,7 +31,7 @@ from tests.experiments.measure.cores import control_plane_cpu
 from tests.scenarios.payments.measure.descent import descent
 from tests.scenarios.payments.measure.tuning import one_graph
 from tests.scenarios.payments.measure.up_window import first_period_factor, steps_in_burst, up_window
-from tests.scenarios.payments.trials import BARE, DEFAULTS, INERTIA, run
+from tests.scenarios.payments.trials import BARE, DEFAULTS, INERTIA, SCALEDOBJECT, run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 
@@ -193,7 +194,7 @@ def test_percent_200_triples(trials, evidence):
 @allure.story("lagThreshold follows from a pod's rate and the SLO")
 def test_the_computed_threshold_holds_the_slo(trials, evidence):
     """250 = 166.7/s x 2 s x 0.75 keeps the group within 2 s; ten times that does not."""
-    computed, late = run(trials, "plateau"), run(trials, "plateau", "late")
+    computed, late = run(trials, "plateau"), run(trials, "plateau", policy(SCALEDOBJECT, lag_threshold=37_500))
 
     for name, record in {"250": computed, "2500": late}.items():
         figures = {"behind (s)": time_behind(record), "time lag p50 (s)": timelag(record).median_s}

@@ -6,10 +6,12 @@ from typing import Any
 
 from lab import paths
 from lab.inputs.inputs import REPLAYED
+from lab.inputs.variant import Variant
 from lab.inputs.workload import Workload
 from lab.trial.trials import Trials
 
 FOLDER = paths.MANIFESTS / "payments"
+SCALEDOBJECT = FOLDER / "scaledobject.yaml"  # as its author has it
 INERTIA, BARE, DEFAULTS = "as its author has it", "without inertia", "without advanced"
 
 
@@ -19,12 +21,13 @@ def processor(**settings: Any) -> Workload:
     return Workload(**ours | settings)
 
 
-def run(trials: Trials, profile: str, policy: str = "scaledobject", workload: Workload | None = None, **how: Any) -> Any:
+def run(
+    trials: Trials, profile: str, policy: str | Variant = "scaledobject", workload: Workload | None = None, **how: Any
+) -> Any:
     """The record of ``profile`` on one of the author's ScaledObjects, or its runs; ``how`` is that of :meth:`Trials.run`.
 
     A ``policy`` that is none of these is one of the library's.
     """
     file = FOLDER / f"{policy}.yaml"
-    return trials.run(
-        profile=profile, policy=file if file.exists() else policy, workload=workload or processor(), **{"until": REPLAYED} | how
-    )
+    chosen = file if isinstance(policy, str) and file.exists() else policy
+    return trials.run(profile=profile, policy=chosen, workload=workload or processor(), **{"until": REPLAYED} | how)

@@ -15,6 +15,7 @@ Refuted by a staler table, a falser one at the peak, or one event missing or dou
 import allure
 import pytest
 
+from lab.inputs import variant
 from lab.inputs.inputs import REPLAYED
 from lab.judge.measure import measure
 from lab.judge.quantity import Quantity
@@ -39,7 +40,7 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
     """Locust, ingestion, Kafka, Spark: event time to table, and the table's multipliers beside the generator's."""
     record = trials.run(
         profile="trips-http",
-        policy=policy("trip-analytics-in-real-time"),
+        policy=variant.policy(policy("trip-analytics"), lag_threshold=15_000),
         workload=TENTH_OF_TRIPS,
         partitions=claims.PARTITIONS,
         until=REPLAYED,

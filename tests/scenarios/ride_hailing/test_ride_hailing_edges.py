@@ -18,6 +18,7 @@ import pytest
 
 from lab import yamlfile
 from lab.cluster import apply
+from lab.inputs import variant
 from lab.measure.cost import surplus_replicas
 from tests.scenarios.ride_hailing.trials import TRIPS, policy
 
@@ -39,7 +40,12 @@ def live(request):
 @allure.story("More pods than partitions")
 def test_twenty_pods_on_sixteen_partitions(trials, evidence):
     """Four pods have no partition: the group has paid for them, and works no faster."""
-    record = trials.run(profile="trips", policy=policy("trip-analytics-to-twenty"), workload=TRIPS, partitions=PARTITIONS)
+    record = trials.run(
+        profile="trips",
+        policy=variant.policy(policy("trip-analytics"), lag_threshold=300, allow_idle_consumers=True),
+        workload=TRIPS,
+        partitions=PARTITIONS,
+    )
     found = surplus_replicas(record)
     with evidence.of(record) as claim:
         claim(found.replicas == 20, "all 20 replicas are there", kind="control", source="text 4: scaling to 20 consumers")

@@ -16,6 +16,7 @@ Refuted by a pod for one event, fewer than ten for the batch, or a later first r
 import allure
 import pytest
 
+from lab.inputs import variant
 from lab.inputs.inputs import REPLAYED
 from lab.judge.quantity import Quantity
 from lab.measure import age
@@ -35,7 +36,11 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
     """One event wakes nobody; 5,000 do, and the first waits for a pod; then all pods go at once."""
     plan = {"workload": FARES, "partitions": claims.PARTITIONS}
     single = trials.run(profile="fares-one", policy=policy("fare-reconciliation"), until=REPLAYED, **plan)
-    slow = trials.run(profile="fares", policy=policy("fare-reconciliation-slow-down"), **plan)
+    slow = trials.run(
+        profile="fares",
+        policy=variant.policy(policy("fare-reconciliation"), scale_down_window=300, scale_down="1 pod/60s"),
+        **plan,
+    )
     one = integrity(single)
     sent = one.produced.named("events of the batch of one", "events")
     waiting = one.uncommitted.named("events of the batch of one without a commit at the end", "events")

@@ -38,7 +38,7 @@ def test_without_a_step_or_a_receipt_there_is_no_data(tmp_path):
     assert "no receipts" in stalls(built.record(tmp_path / "idle", steps=[STEP], receipts=[])).stalled.why
 
 
-@pytest.mark.parametrize(("name", "stalled"), [("saturate-up-and-down-0ba799fe", 0), ("saturate-up-and-down-a66aa9c1", 60)])
+@pytest.mark.parametrize(("name", "stalled"), [("saturate-up-and-down-a7d1e4d3", 0), ("saturate-up-and-down-d22627ab", 60)])
 def test_real_members_pause_where_the_protocol_stops_them(name, stalled):
     """Ten steps of six or eight members: range, with 200 ms of work for each partition, stops nearly all; woken none."""
     found = stalls(Record(FOLDER / "records" / name))

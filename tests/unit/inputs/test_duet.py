@@ -14,6 +14,7 @@ from lab.inputs.duet import RATES, USED, Side, carried, cores, sides, slowed
 from lab.inputs.duet import busy as busy_cores
 from lab.inputs.events import Grow, Kill
 from lab.inputs.inputs import Inputs
+from lab.inputs.variant import policy
 from lab.inputs.workload import Workload
 from tests.experiments.workloads import busy, light, slim
 
@@ -30,7 +31,7 @@ LAG, CPU = read(workload=slim()), read("cpu", workload=slim())
 def test_sides_have_ids_of_their_own():
     """Neither is that of the trial by itself; they depend on what the other side is."""
     lag, cpu = sides(LAG, CPU)
-    again, other = sides(LAG, read("lag-noise"))
+    again, other = sides(LAG, read(policy("lag-4500", lag_threshold=150)))
     assert lag.side == Side("a", CPU.id, 1.0)
     assert cpu.side == Side("b", LAG.id, 1.0)
     assert len({one.id for one in (LAG, CPU, lag, cpu, again, other)}) == 6
@@ -43,7 +44,7 @@ def test_a_side_comes_back_from_plain_data_with_its_id():
         stored = json.loads(json.dumps(one.to_dict()))
         assert Inputs.from_dict(stored, "a test").id == one.id
         assert Inputs.from_dict(stored, "a test").side == one.side
-    assert "side" not in LAG.to_dict()
+    assert "side" not in LAG.identity()
 
 
 def test_a_duet_has_no_brokers_of_its_own():
@@ -87,7 +88,7 @@ def test_what_drives_both_sides_is_one(other, field):
 def test_a_duets_events_are_those_of_both_sides():
     """Each has its own kill; the topic grows for both."""
     grown = {"profile": "repartition", "during": {"repartition": [Grow(48), Kill()]}}
-    assert sides(read(**grown), read("lag-noise", **grown))[1].partitions_after == 48
+    assert sides(read(**grown), read(policy("lag-4500", lag_threshold=150), **grown))[1].partitions_after == 48
     with pytest.raises(InputError, match="duet: during: "):
         sides(read(**grown), read(profile="repartition"))
 

@@ -117,13 +117,13 @@ SCHEDULES = st.dictionaries(st.sampled_from(PHASES), st.lists(SOME, min_size=1, 
 
 
 @given(SCHEDULES)
-def test_what_is_hashed_is_read_again(during):
+def test_events_come_back_from_plain_data(during):
     """So no two schedules have the same identity, and a record's events are known."""
-    assert events.stored(events.hashed(during), PROFILE, "here") == during
+    assert events.from_list(events.to_list(during), PROFILE, "here") == during
 
 
 def test_an_event_that_is_not_known_is_one_clear_line():
     """In a record of another version."""
     for row in ({"phase": "drain", "event": "flood"}, {"phase": "drain", "event": "grow", "size": 3}):
         with pytest.raises(InputError, match=r"here: inputs.events: .* is not allowed; allowed: one of decree, delete, grow, "):
-            events.stored({"events": [row]}, PROFILE, "here")
+            events.from_list([row], PROFILE, "here")

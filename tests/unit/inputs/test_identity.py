@@ -1,56 +1,65 @@
-"""The identity of trials over time: the committed records' inputs, read again from today's files, have the ids of today."""
+"""The identity of trials: the hash of what is not at its default, the same from plain data, and of the committed records."""
 
-import hashlib
 import json
 from dataclasses import replace
 
 import pytest
 
 from lab import paths
-from lab.inputs import events, inputs, profile
+from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.events import Grow, Kill
 from lab.inputs.inputs import Inputs
 from lab.inputs.workload import Workload
-from tests.records.today import inputs_today, names_today
+from lab.record import trial
 
-FOLDER = paths.PROJECT / "tests" / "records" / "judged"
-RECORDS = sorted((FOLDER / "records").iterdir())
-NAMES = names_today(FOLDER)
-PLAIN = ("partitions", "until", "repetition", "driver")
+RECORDS = sorted((paths.PROJECT / "tests" / "records" / "judged" / "records").iterdir())
+WRITTEN = {"profile_name", "policy_name", "profile", "policy", "workload", "seed", "scale", "runtime"}
 
 
-def read_again(stored):
-    """The inputs that an experiment would read today to get the record with these ``stored`` inputs."""
-    how = {name: stored[name] for name in PLAIN if name in stored}
-    how["during"] = {}
-    for phase, event in events.stored(stored, profile.build(stored["profile"], "stored"), "stored"):
-        how["during"].setdefault(phase, []).append(event)
-    workload = Workload(**stored["workload"])
-    names = stored["profile_name"], stored["policy_name"]
-    return inputs.read(*names, workload, stored["seed"], scales.load(stored["scale"]["name"]), stored["runtime"], **how)
-
-
-def test_there_are_records_with_events():
-    """One of them grows its topic, so the ids below depend on an event too."""
-    assert [folder.name for folder in RECORDS if folder.name.startswith("repartition-")]
+def read(workload=None, **how):
+    """The inputs of a trial at quick."""
+    return inputs.read("bursty", "lag-4500", workload or Workload(), 1, scales.load("quick"), "binary", **how)
 
 
 @pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
-def test_a_committed_record_is_found_by_the_id_of_today(folder):
-    """Same inputs as plain data, but for what was renamed: neither a setting nor an event that came later changes the id."""
-    trial = json.loads((folder / "trial.json").read_text())
-    chosen = read_again(inputs_today(trial["inputs"]))
-    assert chosen.to_dict() == inputs_today(trial["inputs"])
-    assert NAMES[chosen.id] == trial["id"] == folder.name
+def test_a_committed_record_has_the_id_of_its_inputs(folder):
+    """Else no session would find it."""
+    kept = trial.read(folder)
+    assert kept.inputs.id == kept.id == folder.name
 
 
-@pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
-def test_the_id_is_the_hash_of_the_inputs(folder):
-    """Computed here without the lab's code, so that the test above can't agree with itself."""
-    trial = json.loads((folder / "trial.json").read_text())
-    digest = hashlib.sha256(json.dumps(trial["inputs"], sort_keys=True).encode()).hexdigest()[:8]
-    assert trial["id"].endswith(digest)
+def test_what_is_at_its_default_is_not_hashed():
+    """So a new input or setting changes no id; trial.json has all of them."""
+    plain = read()
+    assert plain.identity().keys() == WRITTEN
+    assert plain.identity()["workload"] == {}
+    assert "sync_s" not in plain.identity()["scale"]
+    assert plain.to_dict()["workload"].keys() >= {"dlq", "topics", "store_slots", "membership", "start_s"}
+
+
+@pytest.mark.parametrize(
+    ("how", "name", "value"),
+    [
+        ({"partitions": 48}, "partitions", 48),
+        ({"until": "replayed"}, "until", "replayed"),
+        ({"repetition": 2}, "repetition", 2),
+        ({"during": {"burst": Kill()}}, "events", [{"phase": "burst", "event": "kill"}]),
+        ({"during": {"burst": Grow(48)}}, "events", [{"phase": "burst", "event": "grow", "partitions": 48}]),
+        ({"workload": Workload(start_s=6)}, "workload", {"start_s": 6.0}),
+    ],
+)
+def test_what_differs_is_hashed(how, name, value):
+    """By its name, and the id is another."""
+    changed = read(**how)
+    assert changed.identity()[name] == value
+    assert changed.id != read().id
+    assert Inputs.from_dict(json.loads(json.dumps(changed.to_dict())), "here").id == changed.id
+
+
+def test_a_number_is_the_same_setting_with_and_without_a_point():
+    """A test writes 6, a record has 6.0."""
+    assert read(Workload(start_s=6)).id == read(Workload(start_s=6.0)).id
 
 
 def test_a_sync_period_of_ones_own_is_another_trial():
@@ -59,22 +68,10 @@ def test_a_sync_period_of_ones_own_is_another_trial():
     brisk = replace(usual, sync_s=5.0)
     trials = [inputs.read("bursty", "lag-4500", Workload(), 1, one, "binary") for one in (usual, brisk)]
     assert trials[0].id != trials[1].id
-    assert ["sync_s" in one.to_dict()["scale"] for one in trials] == [False, True]
     assert [Inputs.from_dict(one.to_dict(), "here").scale.hpa_sync_s for one in trials] == [0.5, 5 / 30]
 
 
-def test_the_trial_with_a_kill_keeps_its_id():
-    """No committed record has a kill: the id is that of scenario zero loss before events were data, with its commits."""
-    work = Workload(
-        process_ms="5-15", concurrency=1, cpu_request_m=50, fail_rate=0.01, poison_rate=0.001, commit_interval_ms=250
-    )
-    policy = paths.MANIFESTS / "zeroloss" / "scaledobject.yaml"
-    chosen = inputs.read("zero-loss", policy, work, 1, scales.load("medium"), "binary", during={"sigkill": Kill()})
-    assert chosen.id == "zero-loss-scaledobject-5b0976a2"
-
-
-def test_what_was_hashed_before_there_was_a_list_of_events_has_none():
-    """Growing in phase "repartition" and killing in phase "sigkill" are the fields that they were."""
-    grown = inputs.read("repartition", "grow", Workload(), 1, scales.load("quick"), "binary", during={"repartition": Grow(48)})
-    assert grown.to_dict()["partitions_after"] == grown.partitions_after == 48
-    assert "events" not in grown.to_dict()
+def test_long_names_are_cut_to_what_a_namespace_may_have():
+    """trial-, the id and the number of the run are 63 characters at most."""
+    named = replace(read(), profile_name="a" * 20, policy_name="b" * 40)
+    assert len(f"trial-{named.id}-0000") == 63

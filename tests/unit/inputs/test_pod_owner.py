@@ -47,9 +47,3 @@ def test_a_policy_that_scales_a_deployment_has_one(policy):
     """Its scaleTargetRef names a Deployment, which would not be there."""
     with pytest.raises(InputError, match="trial: pod_owner: 'StatefulSet' is not allowed; allowed: Deployment, which is what"):
         read(policy, Workload(pod_owner=STATEFUL_SET))
-
-
-def test_both_are_left_out_of_the_identity_at_their_defaults():
-    """So no stored id changes; set to something else they are in it."""
-    assert not {"membership", "pod_owner"} & Workload().to_dict().keys()
-    assert {"membership": "static", "pod_owner": "StatefulSet"}.items() <= STATIC.to_dict().items()

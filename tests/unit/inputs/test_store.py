@@ -89,9 +89,3 @@ def test_a_store_is_not_simulated(tmp_path, capsys):
     assert main(["simulate", f"--scaledobject={ORDERS}", f"--workload={file}", "--profile=plateau"]) == 2
     line = "pods.yaml: store_slots: 12 is not allowed; allowed: 0: a store that pods share"
     assert line in capsys.readouterr().err
-
-
-def test_a_trial_without_a_store_has_the_id_that_it_had():
-    """Both settings are left out of the identity at their default."""
-    assert not {"store_slots", "store_contention"} & Workload().to_dict().keys()
-    assert Workload(store_slots=12).to_dict()["store_slots"] == 12

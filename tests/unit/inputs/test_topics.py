@@ -20,10 +20,12 @@ from lab.inputs.events import Grow
 from lab.inputs.inputs import Inputs
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.topics import check, places
+from lab.inputs.variant import policy
 from lab.inputs.workload import Workload
 from lab.kafka.numbering import Numbering
 from lab.model.baseline import baseline
 
+HALF = policy("topics-4500", lag_threshold=2250)
 TWO = paths.MANIFESTS / "scaledobjects" / "topics-4500.yaml"
 KAFKA = {"bootstrapServers": "b:9092", "consumerGroup": "g", "lagThreshold": "4", "offsetResetPolicy": "latest"}
 LASTING = {"sustainSeconds": "60", "scalerAddress": "s:6000"}
@@ -70,7 +72,7 @@ def test_a_trial_tells_its_pods_each_topic():
 def test_a_trial_of_one_topic_is_what_it_was():
     """Its id, and what its pods are told but for the number of topics; nothing is numbered anew."""
     one = read("lag-4500", 1)
-    assert "topics" not in one.to_dict()["workload"]
+    assert "topics" not in one.identity()["workload"]
     assert one.id == inputs.read("plateau", "lag-4500", Workload(), 1, scales.load("quick"), "binary").id
     told = one.environment("127.0.0.1:1", "run")
     assert {name for name in told if name.startswith("TOPIC")} == {"TOPIC", "TOPICS"}
@@ -149,7 +151,7 @@ def test_what_a_trial_of_several_topics_can_t_have_is_one_clear_line(how, line):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("policy", ["lag-4500", "controller-4500", "cpu", "two-pods", "topics-2250"])
+@pytest.mark.parametrize("policy", ["lag-4500", "controller-4500", "cpu", "two-pods", HALF])
 def test_other_policies_run_on_several_topics(policy):
     """A trigger that reads one of them, the controller, which reads all, and what reads none."""
     assert read(policy).workload.topics == 2
@@ -159,7 +161,7 @@ def test_both_sides_of_a_duet_have_the_same_topics():
     """They get the same events."""
     with pytest.raises(InputError, match="duet: topics: 1 is not allowed; allowed: 2, as the other side has"):
         sides(read("lag-4500"), read("lag-4500", 1))
-    assert len(sides(read(), read("topics-2250"))) == 2
+    assert len(sides(read(), read(HALF))) == 2
 
 
 @pytest.mark.parametrize(
@@ -235,18 +237,17 @@ def test_without_a_commit_a_trigger_counts_the_partitions_of_its_topic(count, re
 
 def test_the_committed_policies_of_two_topics_differ_from_those_of_halves_in_the_topic_alone():
     """The experiment compares like with like."""
-    for threshold in (4500, 2250):
-        of_topics, of_halves = (
-            policies.load(paths.MANIFESTS / "scaledobjects" / f"{kind}-{threshold}.yaml") for kind in ("topics", "halves")
-        )
-        assert isinstance(of_topics, ScaledObject)
-        assert isinstance(of_halves, ScaledObject)
-        for own, other in zip(of_topics.triggers, of_halves.triggers, strict=True):
-            assert dataclasses.replace(own, topic=other.topic, partitions=other.partitions) == other
-        assert [one.topic.variable for one in of_topics.triggers] == ["TOPIC", "TOPIC_2"]
-        parts = [set(one.partitions) for one in of_halves.triggers]
-        numbers = topics.numbering(read(f"topics-{threshold}").environment("b:1", "run"))
-        assert parts == [{numbers.number(topic, n) for n in range(numbers.each)} for topic in numbers.topics]
+    of_topics, of_halves = (
+        policies.load(paths.MANIFESTS / "scaledobjects" / f"{kind}-4500.yaml") for kind in ("topics", "halves")
+    )
+    assert isinstance(of_topics, ScaledObject)
+    assert isinstance(of_halves, ScaledObject)
+    for own, other in zip(of_topics.triggers, of_halves.triggers, strict=True):
+        assert dataclasses.replace(own, topic=other.topic, partitions=other.partitions) == other
+    assert [one.topic.variable for one in of_topics.triggers] == ["TOPIC", "TOPIC_2"]
+    parts = [set(one.partitions) for one in of_halves.triggers]
+    numbers = topics.numbering(read().environment("b:1", "run"))
+    assert parts == [{numbers.number(topic, n) for n in range(numbers.each)} for topic in numbers.topics]
 
 
 def test_the_simulator_is_told_the_topics_by_flag_or_workload(tmp_path, capsys):

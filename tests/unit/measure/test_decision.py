@@ -11,7 +11,7 @@ from lab.model.hpa_log import KEPT, PROPOSED, RESCALED, Line, Logged
 from lab.record.store import Record
 from tests.records import FOLDER
 
-SPIKED = FOLDER / "records" / "plateau-lag-150-aefb63be"
+SPIKED = FOLDER / "records" / "plateau-lag-4500-d6cad871"
 
 
 def sync(at, proposed, before, after):

@@ -33,7 +33,7 @@ def inputs(**changes):
     applied = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml").compressed(scale.load("quick"))
     workload = asdict(Workload(process_ms="5-15", concurrency=1))
     given = {"profile": TRAFFIC.to_dict(), "policy": applied.content, "workload": workload, "seed": 1, "partitions": 24}
-    return given | {"scale": asdict(scale.load("quick")), "partitions_after": None} | changes
+    return given | {"scale": asdict(scale.load("quick"))} | changes
 
 
 def with_queue():
@@ -87,7 +87,10 @@ def test_a_wrong_prediction_is_seen(tmp_path, monkeypatch):
     [
         ({"policy": decreed(2, 3)}, "a ReplicaSteps"),
         ({"policy": with_queue()}, r"spec.triggers: \['kafka', 'external'\]"),
-        ({"partitions_after": 48, "profile": GROWING.to_dict()}, "new partitions"),
+        (
+            {"events": [{"phase": "repartition", "event": "grow", "partitions": 48}], "profile": GROWING.to_dict()},
+            "new partitions",
+        ),
         ({"events": [{"phase": "baseline", "event": "delete"}]}, "events of a trial"),
         ({"workload": asdict(Workload(store_slots=12))}, "a store that pods share"),
         ({"workload": asdict(Workload(drain="off"))}, "die without leaving"),

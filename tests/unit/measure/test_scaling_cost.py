@@ -99,7 +99,12 @@ def test_new_partitions_force_a_rebalance(tmp_path):
     events = [*JOINED, *(assigned(at, "c", number, owned=9) for at, number in ((31, 4), (32, 5)))]
     done = [receipt("a", 0, 31, 12_400), receipt("a", 31, 32, 300), receipt("a", 32, 50, 7200)]
     times = TIMES | {"repartitioned": 30}
-    given = {"profile": PROFILE["profile"], "workload": WORK, "policy": whole.scaled(100), "partitions_after": 6}
+    given = {
+        "profile": PROFILE["profile"],
+        "workload": WORK,
+        "policy": whole.scaled(100),
+        "events": [{"phase": "repartition", "event": "grow", "partitions": 6}],
+    }
     profile = {"steps": [*PROFILE["profile"]["steps"], {"at": 30, "rate": 1, "phase": "repartition"}], "duration": 100}
     record = built.record(
         tmp_path,
@@ -136,7 +141,7 @@ def test_only_rebalances_beyond_p_are_the_surplus_pods(tmp_path):
 
 def test_a_real_spike_is_worth_its_rebalances():
     """The committed record of 24 pods on a 10x spike: two rebalances, and a fifteenth of what they cleared."""
-    found = scaling_cost(Record(FOLDER / "records" / "plateau-lag-150-aefb63be"))
+    found = scaling_cost(Record(FOLDER / "records" / "plateau-lag-4500-d6cad871"))
     assert found.rebalances.value == 2
     assert found.share.value == pytest.approx(0.0675, abs=0.001)
     assert found.worst_dip.value == pytest.approx(0.155, abs=0.001)

@@ -23,10 +23,10 @@ LAG = {0: 0, 3: 10, 8: 500, 12: 500, 20: 0, 30: 0}
 GROWING = {"steps": [{"at": 0, "rate": 1, "phase": "baseline"}, {"at": 50, "rate": 1, "phase": "repartition"}]}
 
 
-def build(folder, moves=MOVES, events=EVENTS, receipts=RECEIPTS, samples=(), lag=LAG, **inputs):
+def build(folder, moves=MOVES, reports=EVENTS, receipts=RECEIPTS, samples=(), lag=LAG, **inputs):
     """The record of that group."""
     given = {"partitions": 2} | inputs
-    tables = {"group_events": events, "receipts": receipts, "samples": [*lags(lag), *samples]}
+    tables = {"group_events": reports, "receipts": receipts, "samples": [*lags(lag), *samples]}
     return built.record(folder, inputs=given, transitions=[*PODS, *moves], **tables)
 
 
@@ -74,7 +74,9 @@ def test_messages_of_an_idle_pod_are_counted(tmp_path):
 
 def test_the_surplus_is_counted_against_the_partitions_there_are_then(tmp_path):
     """Three after the topic grew: one pod too many, and only once four are Ready."""
-    found = surplus_replicas(build(tmp_path, partitions_after=3, profile=GROWING))
+    found = surplus_replicas(
+        build(tmp_path, events=[{"phase": "repartition", "event": "grow", "partitions": 3}], profile=GROWING)
+    )
     assert (found.partitions.value, found.surplus.value, found.stretch_s.value) == (3, 1, 8)
     assert found.idle_pods.value == 2  # one more than need be: the third partition has no owner
 
@@ -95,7 +97,7 @@ def test_never_too_many_is_no_data(tmp_path):
 
 def test_a_group_that_never_rests_is_no_data(tmp_path):
     """Half a second after the last handover proves nothing."""
-    found = surplus_replicas(build(tmp_path, events=[*EVENTS, assigned(19.5, "b", 1)]))
+    found = surplus_replicas(build(tmp_path, reports=[*EVENTS, assigned(19.5, "b", 1)]))
     assert found.surplus.why == "the group never came to rest with more than 2 replicas: only for 0.5 s"
 
 
@@ -107,4 +109,4 @@ def test_clipping_keeps_what_lies_within():
 def test_a_restarted_container_owns_nothing(tmp_path):
     """c died without a word and started anew: what its first life reported is over."""
     again = report(15, "c", "started", created=15.0)
-    assert ("c", 0, 1100) in surplus_replicas(build(tmp_path, events=[*EVENTS, again])).pods
+    assert ("c", 0, 1100) in surplus_replicas(build(tmp_path, reports=[*EVENTS, again])).pods

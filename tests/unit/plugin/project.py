@@ -12,7 +12,7 @@ from lab.inputs.manifests import Library
 from lab.inputs.workload import Workload
 from tests.records import FOLDER
 
-COMMITTED = FOLDER / "records" / "plateau-lag-150-aefb63be"
+COMMITTED = FOLDER / "records" / "plateau-lag-4500-d6cad871"
 LIGHT = {"process_ms": "5-15", "concurrency": 1, "cpu_request_m": 70}
 CONFIGURATION = """\
 [pytest]

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,6 @@ from lab.record.trial import Anchor, Deadlines, Duet, Fault, Offsets, Step, Turn
 from tests.unit.measure import whole
 
 SCHEMA = paths.PROJECT / "lab" / "record" / "trial.schema.json"
-EVENTS = {"partitions_after", "fault", "events"}  # what the events of ``Inputs.during`` are in plain inputs
-BEFORE = sorted(Path(__file__).with_name("before").glob("*"))  # of records that were written before there was a version
 FULL = whole.trial(
     whole.inputs(),
     times={"settling": 1.0, "ended": 9.5},
@@ -38,7 +35,7 @@ def test_what_is_written_is_read_again(tmp_path):
     """Every field, and the version first."""
     FULL.write(tmp_path)
     content = json.loads((tmp_path / seal.FILE).read_text())
-    assert next(iter(content.items())) == ("schema", 1)
+    assert next(iter(content.items())) == ("schema", 2)
     assert content["watch_gaps"] == [{"kind": "Pod", "from": 1.5, "until": 1.75}]
     again = trial.read(tmp_path)
     assert replace(again, inputs=FULL.inputs) == FULL
@@ -50,10 +47,12 @@ def test_the_published_schema_is_that_of_the_types():
     published = json.loads(SCHEMA.read_text())
     assert published == json.loads(json.dumps(trial.json_schema()))
     inputs = published["properties"]["inputs"]
-    assert (
-        set(inputs["properties"])
-        == {field.name for field in fields(Inputs)} - {"during", "library", "policy_times", "policy_lags"} | EVENTS
-    )
+    assert set(inputs["properties"]) == {field.name for field in fields(Inputs)} - {
+        "during",
+        "library",
+        "policy_times",
+        "policy_lags",
+    } | {"events"}
     assert set(FULL.to_json()) == set(published["properties"])
 
 
@@ -62,24 +61,11 @@ def test_the_schema_ships_with_the_package():
     assert '"lab.record" = ["trial.schema.json"]' in (paths.PROJECT / "pyproject.toml").read_text()
 
 
-@pytest.mark.parametrize("folder", BEFORE, ids=lambda folder: folder.name)
-def test_a_record_of_before_there_was_a_version_is_converted(folder):
-    """Each committed one: nothing is lost, a length is no moment any more, and the id is that of the inputs."""
-    written = json.loads((folder / seal.FILE).read_text())
-    assert "schema" not in written
-    read = trial.read(folder)
-    assert read.inputs.id == read.id == written["id"]
-    content = read.to_json()
-    assert (content.pop("schema"), content.pop("ledger_s")) == (1, written["times"].pop("ledger_s"))
-    added = {"events": [], "topic_ids": [], "policy_times": [], "policy_lags": [], "turn": None}
-    added |= {"duet": None, "anchor": None, "machine": written["machine"] | {"speed": None}}
-    assert content == written | added
-
-
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"schema": 2}, "schema: 2 is not allowed; allowed: 1, or none in a record of before"),
+        ({"schema": 1}, "schema: 1 is not allowed; allowed: 2: this record is of another version"),
+        ({"schema": None}, "schema: None is not allowed; allowed: 2"),
         ({"schema": True}, "schema: True is not allowed"),
         ({"begun": "noon"}, "begun: 'noon' is not allowed; allowed: a valid number"),
         ({"machine": {}}, "machine.cpu: None is not allowed; allowed: a value"),
@@ -90,8 +76,10 @@ def test_a_record_of_before_there_was_a_version_is_converted(folder):
         ({"inputs": FULL.inputs.to_dict() | {"scale": {"name": "x"}}}, "inputs.scale: {'name': 'x'} is not allowed"),
         ({"inputs": FULL.inputs.to_dict() | {"workload": {"concurrency": 0}}}, "concurrency: 0 is not allowed; allowed: 1 to"),
         ({"inputs": FULL.inputs.to_dict() | {"events": [3]}}, "inputs.events: 3 is not allowed; allowed: one of"),
-        ({"inputs": FULL.inputs.to_dict() | {"fault": "sigterm"}}, "inputs.fault: 'sigterm' is not allowed; allowed: sigkill"),
-        ({"inputs": FULL.inputs.to_dict() | {"fault": "sigkill"}}, "inputs: phase of an event: 'sigkill' is not allowed"),
+        (
+            {"inputs": FULL.inputs.to_dict() | {"events": [{"phase": "flood", "event": "kill"}]}},
+            "inputs: phase of an event: 'flood' is not allowed",
+        ),
         ({"inputs": FULL.inputs.to_dict() | {"weather": "fine"}}, "inputs.weather: 'fine' is not allowed"),
     ],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from lab import paths, yamlfile
+from lab.inputs import variant
 from lab.report.recommended import SETTINGS, beaten
 from tests.experiments.test_summary import RECOMMENDED
 
@@ -41,7 +42,7 @@ def test_a_tolerance_that_is_not_written_is_the_default(policy):
     assert beaten([concluded("scaleDown.tolerance", 0.1), concluded(WINDOW, 300)], plain, 6) == []
     (line,) = beaten([concluded("scaleDown.tolerance", 0.94)], plain, 6)
     assert "has 0.1, this session concludes 0.94" in line
-    tolerant = yamlfile.read(paths.MANIFESTS / "scaledobjects" / "lag-4500-tolerant.yaml")
+    tolerant = variant.policy("lag-4500", scale_down_tolerance=0.94).applied(plain, "here")
     assert beaten([concluded("scaleDown.tolerance", 0.94)], tolerant, 6) == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from lab.errors import InputError, LabFault
 from lab.inputs import duet
 from lab.inputs import scale as scales
+from lab.inputs.variant import policy
 from lab.judge.runs import Runs
 from lab.record import store
 from lab.record.store import Record
@@ -16,7 +17,12 @@ from tests.experiments.workloads import slim
 from tests.unit.measure import whole
 
 PLAN = {"profile": "plateau", "workload": slim(), "until": "replayed"}
-PLANS = {"CPU": PLAN | {"policy": "cpu"}, "lag": PLAN | {"policy": "lag-4500"}, "low": PLAN | {"policy": "lag-noise"}}
+LOW = policy("lag-4500", lag_threshold=150)
+PLANS = {
+    "CPU": PLAN | {"policy": "cpu"},
+    "lag": PLAN | {"policy": "lag-4500"},
+    "low": PLAN | {"policy": LOW},
+}
 
 
 class Session:

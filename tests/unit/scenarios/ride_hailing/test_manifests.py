@@ -17,7 +17,7 @@ from lab.model import lag
 from tests.scenarios.ride_hailing.programs import service
 
 FOLDER = paths.MANIFESTS / "ridehailing"
-POLICIES = ("trip-analytics", "trip-analytics-tenth", "fare-reconciliation", "fare-reconciliation-slow-down")
+POLICIES = ("trip-analytics", "fare-reconciliation")
 BESIDE = ("ingestion", "analytics", "pipeline", "rider-api", "driver-matching", "contested")
 SCALERS = {
     "rider-api-on-cpu": ("HorizontalPodAutoscaler", "rider-api"),
