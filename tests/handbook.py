@@ -22,9 +22,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import yaml
-
-from lab import paths
+from lab import paths, yamlfile
 
 PAGE, _ = PAGES = (paths.PROJECT / "docs" / "handbook.md", paths.PROJECT / "docs" / "scale.md")
 VERDICTS, GROWTH, SIMILARITY = "docs/evidence/verdicts.csv", "docs/growth.json", "lab/measure/similarity.yaml"
@@ -42,7 +40,7 @@ def verdicts() -> list[Row]:
     for part in json.loads(_text(GROWTH)):
         for cost in part["costs"]:
             rows += [_row(GROWTH, part["of"], f"{cost['what']}, {size}", value) for size, value in cost["values"].items()]
-    for error in yaml.safe_load(_text(SIMILARITY))["rows"]:
+    for error in yamlfile.load(_text(SIMILARITY))["rows"]:
         if error["relative"] and error["estimate"] is not None:
             rows.append(_row(SIMILARITY, error["scale"], error["name"], error["estimate"], error["n"]))
     return rows
