@@ -21,8 +21,9 @@ from lab.measure.outcome import committed, remark
 from lab.measure.overview import figures, overview
 from lab.measure.validity import judge_validity
 from lab.record.store import Record
-from lab.report.attachments import Chart, attach
-from lab.report.session import Session
+from lab.report.allure_test import Chart, attach
+from lab.report.running_session import RunningSession
+from lab.report.session import Conclusion
 from lab.report.tables import comparison_table
 
 
@@ -44,7 +45,7 @@ class Claim(Protocol):
 class Evidence:
     """Judges the records of one experiment; ``session`` keeps what was judged."""
 
-    def __init__(self, experiment: str, session: Session) -> None:
+    def __init__(self, experiment: str, session: RunningSession) -> None:
         self._experiment, self._session = experiment, session
         self._explained: list[str] = []
         self._charts: dict[str, Chart] = {}
@@ -75,8 +76,7 @@ class Evidence:
 
     def conclude(self, setting: str, value: object, because: str) -> None:
         """Add a line to the recommended policy: ``setting`` should be ``value``, ``because``."""
-        row = {"experiment": self._experiment, "setting": setting, "value": f"{value}", "because": because}
-        self._session.conclusions.append(row)
+        self._session.conclusions.append(Conclusion(setting, f"{value}", because, self._experiment))
 
     @contextmanager
     def of(
@@ -134,11 +134,9 @@ class Evidence:
         test = self._session.running(self._experiment)
         beside = {figure: row | self._noise.get(figure, {}) for figure, row in side_by_side(named).items()}
         shown: list[Mapping[str, Mapping[str, float | None]]] = [*([self._figures] if self._figures else []), beside]
-        test.tables.extend(comparison_table(one).stored for one in shown)
+        test.tables.extend(map(comparison_table, shown))
         test.explained = self._explained  # which grows with the test
-        drawn = attach(named, test, table, self._charts, shown, validity, self._session.timelines)
-        if drawn and not test.picture:
-            test.picture, test.alt = drawn
+        attach(named, test, table, self._charts, shown, validity, self._session)
 
 
 def _shown(figures: Figures) -> dict[str, float | None]:

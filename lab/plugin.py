@@ -22,9 +22,9 @@ from lab import extras, options
 from lab.errors import BAD_INPUT, Breach, InputError, NoData
 from lab.inputs.scale import Scale
 from lab.judge.claim import absent
-from lab.report import cases
-from lab.report.answers import natural
-from lab.report.session import BROKEN, FAILED, FILE, INTERRUPTED, Session
+from lab.report.running_session import RunningSession, case_of
+from lab.report.session import BROKEN, FAILED, FILE, ID, INTERRUPTED
+from lab.report.verdict_text import natural
 
 pytest_plugins = [f"lab.fixtures.{name}" for name in ("cluster", "evidence", "kafka", "keda", "prometheus", "spark", "trials")]
 
@@ -41,7 +41,7 @@ MARKERS = (
 JUDGING = ("spike", "stretch", "scenario", "scale", "backlog", "real_time", "kind")
 LIVE = JUDGING[:-1]  # a session of these leaves Allure results beside its records; "kind" stands beside one of them
 VERDICTS, SUMMARY, PAGE = "verdicts.json", "summary.md", "report.html"  # what a session writes when it has judged, beside FILE
-SESSION = pytest.StashKey[Session]()
+SESSION = pytest.StashKey[RunningSession]()
 ORDER = pytest.StashKey[int]()
 WRITTEN = pytest.StashKey[Path]()  # the session's page
 
@@ -85,7 +85,7 @@ def pytest_load_initial_conftests() -> Generator[None, object, object]:
 class Ending:
     """Keeps in a session's ``state`` why it ends early; the hook is given no session that it could be found by."""
 
-    def __init__(self, state: Session) -> None:
+    def __init__(self, state: RunningSession) -> None:
         self._state = state
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -97,7 +97,7 @@ class Ending:
 def pytest_configure(config: pytest.Config) -> None:
     """Begin the session's state, register the markers, and leave Allure results beside the records of every experiment."""
     options.configure(config.option, config.getini, config.inipath.parent if config.inipath else config.rootpath)
-    config.stash[SESSION] = state = Session()
+    config.stash[SESSION] = state = RunningSession()
     config.pluginmanager.register(Ending(state))
     given = config.getoption("--lab-order-seed")
     config.stash[ORDER] = 1 + secrets.randbelow(options.MOST_SEED) if given is None else given
@@ -170,7 +170,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in filter(judges, items):
         item.add_marker("live")
         if config.pluginmanager.hasplugin("allure_pytest"):
-            item.add_marker(pytest.mark.allure_label(item.nodeid, label_type=cases.ID))
+            item.add_marker(pytest.mark.allure_label(item.nodeid, label_type=ID))
     wanted = bool(options.own(config.option))
     other = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is not wanted]
     if other:
@@ -192,7 +192,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for name in (VERDICTS, SUMMARY, PAGE, FILE):
             (given.results / name).unlink(missing_ok=True)
         judging = [item for item in session.items if judges(item) and "evidence" in getattr(item, "fixturenames", ())]
-        session.config.stash[SESSION].plan(cases.case_of(item, experiment(item)) for item in judging)
+        session.config.stash[SESSION].plan(case_of(item, experiment(item)) for item in judging)
         _heed_sigterm(session.config)
 
 
@@ -211,7 +211,7 @@ def _heed_sigterm(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Begin the test in the session: what is judged from here on is its own."""
     if judges(item):
-        item.config.stash[SESSION].begin(cases.case_of(item, experiment(item)))
+        item.config.stash[SESSION].begin(case_of(item, experiment(item)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -236,7 +236,7 @@ def pytest_runtest_makereport(
     if not judges(item):
         return report
     state, error = item.config.stash[SESSION], call.excinfo
-    test = state.begin(cases.case_of(item, experiment(item)))
+    test = state.begin(case_of(item, experiment(item)))
     if report.failed and error is not None:
         line = error.exconly().splitlines()[0]
         asserted = call.when == "call" and isinstance(error.value, (AssertionError, pytest.fail.Exception))
@@ -246,9 +246,12 @@ def pytest_runtest_makereport(
     elif report.skipped or call.when == "call":
         test.end(report.outcome, str(error.value) if error else "")
     if call.when != "call" and item.config.pluginmanager.hasplugin("allure_pytest"):
-        from lab.report import inallure
+        from lab.report import allure_test
 
-        (inallure.begin if call.when == "setup" else inallure.end)(test)
+        if call.when == "setup":
+            allure_test.begin(test)
+        else:
+            allure_test.end(test, state.pictures.get(test.picture, ""))
     return report
 
 
@@ -264,7 +267,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if state.rows:
         from lab.record.store import write_json
 
-        write_json(config.getoption("--results") / VERDICTS, state.rows)
+        write_json(config.getoption("--results") / VERDICTS, state.verdicts)
         folder = config.getoption("allure_report_dir", None)
         if folder and state.records:
             Path(folder, "environment.properties").write_text(state.environment())
@@ -274,12 +277,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = state.exit_code
 
 
-def _summarize(config: pytest.Config, state: Session) -> None:
+def _summarize(config: pytest.Config, state: RunningSession) -> None:
     """Write session.json and what is made of it."""
-    from lab.report import page
+    from lab.report import session_page
 
-    state.repeated(config.option.repeat)
-    config.stash[WRITTEN] = page.leave(config.getoption("--results"), state)
+    state.runs = config.option.repeat
+    config.stash[WRITTEN] = session_page.leave(config.getoption("--results"), state)
 
 
 @pytest.hookimpl(trylast=True)
@@ -297,7 +300,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     from lab.report.summary import Summary
 
-    for title, lines in Summary(state.content(config.getoption("--results"))).terminal:
+    for title, lines in Summary(state.session(config.getoption("--results"))).terminal:
         terminalreporter.section(title)
         for line in lines:
             terminalreporter.line(line)

@@ -23,12 +23,6 @@ WIDTH = 860
 INK, QUIET, ASKED, DELIVERED, BETWEEN = "#222222", "#6b6b6b", "#D55E00", "#0072B2", "#56B4E9"
 UP, DOWN, MOVED, FAULT = "#009E73", "#AA4499", "#000000", "#E69F00"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-STATIC = """<div id="picture">
-<p>Static picture. For zoom, pan and values download this attachment and open it.</p>
-<style>#picture p {{ font: 12px Arial, sans-serif; color: #555 }} #picture svg {{ max-width: 100%; height: auto }}</style>
-{picture}
-</div>
-<script>document.getElementById("picture").remove()</script>"""
 UNSEEN = (
     re.compile(r' (?:aria-label|aria-roledescription)="[^"]*"| role="graphics-(?:symbol|object)"'),
     re.compile(r'<(line|path)\b[^>]*\bopacity="0"[^>]*(/>|></\1>)'),
@@ -45,16 +39,10 @@ VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
 
 
 def html(chart: Any) -> str:
-    """The chart as one interactive page with its scripts inside: nothing is fetched when it is opened.
-
-    Where a page's scripts are taken out, as in Allure's preview of an attachment, it shows the static picture instead.
-    """
+    """The chart as one interactive page with its scripts inside: nothing is fetched when it is opened."""
     spec = chart.to_dict()
     page = vlc.vegalite_to_html(spec, vl_version=VEGA_LITE, bundle=True, renderer="canvas")
-    page = page.replace("<title>Chart</title>", f"<title>{escape(spec['title']['text'])}</title>", 1)
-    picture = STATIC.format(picture=_picture(spec))
-    scripts, body, rest = page.rpartition("<body>")  # the last: the scripts before it hold one as text
-    return f"{scripts}{body}\n{picture}{rest}"
+    return page.replace("<title>Chart</title>", f"<title>{escape(spec['title']['text'])}</title>", 1)
 
 
 def scripts() -> str:
@@ -70,13 +58,11 @@ def scripts() -> str:
 
 
 def svg(chart: Any) -> str:
-    """The chart as a static SVG document, its text kept as text."""
-    return _picture(chart.to_dict())
+    """The chart as a static SVG document, its text kept as text.
 
-
-def _picture(spec: dict[str, Any]) -> str:
-    """The SVG without what no eye can see: marks for a pointer, marks upon each other, further digits, labels, defaults."""
-    drawn = vlc.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    It lacks what no eye can see: marks for a pointer, marks upon each other, further digits, labels, defaults.
+    """
+    drawn = vlc.vegalite_to_svg(chart.to_dict(), vl_version=VEGA_LITE)
     for unseen in UNSEEN:
         drawn = unseen.sub("", drawn)
     # Marks within half a pixel of each other are one mark: a group of 24 hands its partitions over at one moment.

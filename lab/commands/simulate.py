@@ -23,7 +23,7 @@ from lab.judge.bounds import REACTION_S
 from lab.judge.claim import Verdict, judge
 from lab.judge.measure import quantity
 from lab.judge.quantity import Bound, Quantity
-from lab.report.tables import MARKS
+from lab.report.verdict_text import MARKS
 
 
 def forecast(question: Question, curve: Curve) -> dict[str, Quantity]:

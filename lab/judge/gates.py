@@ -6,7 +6,7 @@ A trial that fails a gate is invalid. It is neither a pass nor a breach, since w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from lab.judge.bounds import DIP
@@ -104,9 +104,10 @@ def reason(gates: Iterable[Verdict]) -> str:
     return _failed(gates, "control")
 
 
-def shown(gates: Iterable[Verdict]) -> str:
-    """Every gate that was failed and does not decide, with its number and its bound; "" for none."""
-    return _failed(gates, "claim")
+def remark(gates: Sequence[Verdict]) -> str:
+    """Why a trial is not valid, and the failed gates that do not decide, with their numbers and bounds; "" for none."""
+    seen, lacking = _failed(gates, "claim"), ", ".join(gate.objective for gate in gates if gate.verdict == NO_DATA)
+    return "; ".join(filter(None, [reason(gates), seen and f"shown: {seen}", lacking and f"no data: {lacking}"]))
 
 
 def _failed(gates: Iterable[Verdict], kind: str) -> str:

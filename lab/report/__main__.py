@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
 from lab.flags import Flags
-from lab.report import build
+from lab.report import allure_report
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,12 +33,12 @@ def add_flags(parser: Flags) -> None:
 def run(chosen: Namespace) -> int:
     """Build the report, and print where it is. Returns 0, or 1 if the quality gate is not met."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    built = build.build(chosen.results)
+    built = allure_report.build(chosen.results)
     print(f"evidence: {built}")
     if chosen.zip:
-        packed = build.archive(chosen.results)
+        packed = allure_report.archive(chosen.results)
         print(f"archive: {packed} ({packed.stat().st_size / 1e6:.1f} MB)")
-    wrong = build.gate(chosen.results, chosen.least) if chosen.least is not None else None
+    wrong = allure_report.gate(chosen.results, chosen.least) if chosen.least is not None else None
     if wrong:
         print(f"lab: quality gate: {wrong}", file=sys.stderr)
     if built.page is not None:

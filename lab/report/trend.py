@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from lab.number_format import number
-from lab.report.answers import Row, called, natural, title
-from lab.report.tables import Table, kind
+from lab.report.session import Case, Row, Session
+from lab.report.tables import Table
+from lab.report.verdict_text import natural
 
 LOWER = ("<", "<=")
 NUMBER = re.compile(r"[0-9]+")
@@ -26,7 +27,7 @@ SPEED, SPEED_UNIT = "000 speed of the machine", "events/s"  # Allure orders by i
 class Main:
     """The main number of a ``test``: that of its first claim with a number."""
 
-    test: Mapping[str, Any]
+    test: Case
     row: Row
     scale: str
 
@@ -36,56 +37,54 @@ class Main:
 
         Allure orders by it, letter by letter: so a number in it has as many digits as any other, and 10 comes after 3.
         """
-        return NUMBER.sub(lambda found: found[0].zfill(3), f"{self.test['id']}: {self.row['objective']} ({self.scale})")
+        return NUMBER.sub(lambda found: found[0].zfill(3), f"{self.test.id}: {self.row.objective} ({self.scale})")
 
     def metric(self, place: int, start: int, stop: int) -> dict[str, Any]:
         """The number as Allure reads it; the test ran from ``start`` to ``stop``, in epoch milliseconds."""
-        better = "lower" if self.row["operator"] in LOWER else "higher"
-        unit = f" ({self.row['unit']})" if self.row["unit"] else ""  # Allure has no room for one of several words
-        named = {"title": f"{title(self.test)}: {self.row['objective']}{unit}", "better": better}
-        group = called(self.test)
-        moments = {"start": start, "stop": stop}
-        return {"id": f"main-{place}", "key": self.key, "value": self.row["measured"], "group": group, **named, **moments}
+        better = "lower" if self.row.operator in LOWER else "higher"
+        unit = f" ({self.row.unit})" if self.row.unit else ""  # Allure has no room for one of several words
+        named = {"title": f"{self.test.name}: {self.row.objective}{unit}", "better": better}
+        named |= {"id": f"main-{place}", "key": self.key, "group": self.test.called}
+        return {**named, "value": self.row.measured, "start": start, "stop": stop}
 
 
-def main_numbers(content: Mapping[str, Any]) -> list[Main]:
-    """The main number of each test of a session.json's ``content`` that has one, in the natural order of experiments."""
-    scale = str(content["head"].get("scale", "")).partition(":")[0]
+def main_numbers(session: Session) -> list[Main]:
+    """The main number of each test of a ``session`` that has one, in the natural order of experiments."""
     found: list[Main] = []
-    for test in sorted(content["tests"], key=lambda one: natural(one["experiment"])):
-        claims = (row for row in test["rows"] if row["measured"] is not None and kind(row) == "claim")
-        found += [Main(test, row, scale) for row in list(claims)[:1]]
+    for test in sorted(session.tests, key=lambda one: natural(one.experiment)):
+        claims = (row for row in test.rows if row.measured is not None and row.kind == "claim")
+        found += [Main(test, row, session.head.scale_name) for row in list(claims)[:1]]
     return found
 
 
-def speed_metric(content: Mapping[str, Any], start: int, stop: int) -> list[dict[str, Any]]:
+def speed_metric(session: Session, start: int, stop: int) -> list[dict[str, Any]]:
     """The machine's speed as Allure reads a number, of a session from ``start`` to ``stop``; none where it is not known."""
-    if content.get("speed") is None:
+    if session.speed is None:
         return []
     named = {"title": f"speed of the machine ({SPEED_UNIT})", "better": "higher", "group": "The machine"}
-    return [{"id": "machine-speed", "key": SPEED, "value": content["speed"], "start": start, "stop": stop, **named}]
+    return [{"id": "machine-speed", "key": SPEED, "value": session.speed, "start": start, "stop": stop, **named}]
 
 
-def trend(content: Mapping[str, Any], history: Sequence[str]) -> Table | None:
+def trend(session: Session, history: Sequence[str]) -> Table | None:
     """The main numbers of the session and of earlier ones, the newest last; None where no earlier session has any of them.
 
     ``history`` are the lines of history.jsonl, of which the last is the session's own.
     """
-    mains = main_numbers(content)
+    mains = main_numbers(session)
     sessions = [json.loads(line) for line in history]
     known = [one for one in sessions[:-1] if any(main.key in one.get("metrics", {}) for main in mains)][1 - SHOWN :]
     if not known:
         return None
     head = ["experiment", "number", "unit", *(_when(one["timestamp"]) for one in known), "now"]
-    speeds = [*(one.get("metrics", {}).get(SPEED) for one in known), content.get("speed")]
+    speeds = [*(one.get("metrics", {}).get(SPEED) for one in known), session.speed]
     rows = [["The machine", "speed of the machine", SPEED_UNIT, *map(number, speeds)]] if any(speeds) else []
     rows += [
         [
-            called(main.test),
-            f"{title(main.test)}: {main.row['objective']}",
-            str(main.row["unit"]),
+            main.test.called,
+            f"{main.test.name}: {main.row.objective}",
+            main.row.unit,
             *(number(one.get("metrics", {}).get(main.key)) for one in known),
-            number(main.row["measured"]),
+            number(main.row.measured),
         ]
         for main in mains
     ]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from lab.errors import FAULT, HELD, InputError, LabFault
 from lab.flags import Flags
@@ -24,7 +23,6 @@ from tests.records.nested import SESSIONS, Said, differences, judge, kind
 from tests.records.plugin import LEDGER
 
 LARGE = 300_000
-LEFT_OUT = "left out of the records"  # the fact of a session's head that names files
 MOST_EVIDENCE = 25_000_000
 ROWS = frozenset({LEDGER, "receipts.parquet"})  # of the ledger: 10 of the 11 MB of an hour at real time
 
@@ -53,39 +51,30 @@ def main(arguments: list[str] | None = None) -> int:
 def publish(results: Sequence[Path], folder: Path, without: Set[str] = frozenset()) -> None:
     """Put small records of all tests of the one session in ``results`` into ``folder``, and its session.json beside them.
 
-    The files ``without`` are left out of the records, and session.json says so.
+    The files ``without`` are left out of the records.
     """
     if len(results) != 1:
         raise InputError("command line", "RESULTS", len(results), "one session: its records are one folder")
     content = sessions.read(results[0])
     if content is None:
         raise InputError(results[0], sessions.FILE, "no file", "results of a session that came to its end, or was judged again")
-    tests = [test["id"] for test in content["tests"] if test["rows"]]  # a test without a verdict has no record
-    scale = str(content["head"]["scale"])
-    if (session := kind(tests, scale, str(content["head"].get("runtime", "binary")))) is None:
+    tests = [test.id for test in content.tests if test.rows]  # a test without a verdict has no record
+    scale = content.head.scale
+    if (session := kind(tests, scale, content.head.runtime)) is None:
         paths = ", ".join(f"{path} ({' '.join(options)})" for options, path in SESSIONS.values())
         raise InputError(results[0], "tests", f"{tests[0]} at {scale}", f"tests of one of {paths}")
-    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=runs(content["head"]), without=without)
+    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=content.head.runs, without=without)
     leave_out(content, folder)
-    if without:
-        content = {**content, "head": content["head"] | {LEFT_OUT: ", ".join(sorted(without))}}
-    content = {**content, "folders": {name: f"records/{name}" for name in content["folders"]}}
-    (folder / sessions.FILE).write_text(sessions.as_text(content), encoding="utf-8")
+    replace(content, folders={name: f"records/{name}" for name in content.folders}).write(folder)
 
 
-def runs(head: Mapping[str, Any]) -> int:
-    """How many runs of each trial the session of this ``head`` has: 1 where it does not say."""
-    found = re.match(r"^\d+", str(head.get("runs", "")))
-    return int(found.group()) if found else 1
-
-
-def leave_out(content: Mapping[str, Any], folder: Path) -> None:
+def leave_out(content: sessions.Session, folder: Path) -> None:
     """Leave a test out of the verdicts in ``folder`` that says something else by itself than in its session.
 
     Such a test judges all of the session's records. ``tox`` judges each test with its own records alone.
     """
     stored = json.loads((folder / VERDICTS).read_text())
-    said = {test["id"]: Said(test["rows"], {}, whole=True) for test in content["tests"]}
+    said = {test.id: Said([asdict(row) for row in test.rows], {}, whole=True) for test in content.tests}
     for tests in stored["sessions"].values():
         for test in [test for test, rows in tests.items() if differences({test: rows}, said)]:
             print(f"not judged again, as it judges all of its session's records: {test}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Generator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ class Notes:
         self._whole = True
         result = yield
         trials = {name: sorted(files) for name, files in sorted(self._trials.items())}
-        self._tests[item.nodeid] = {"rows": self._rows[said:], "trials": trials, "whole": self._whole}
+        self._tests[item.nodeid] = {"rows": [asdict(row) for row in self._rows[said:]], "trials": trials, "whole": self._whole}
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

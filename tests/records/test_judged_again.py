@@ -9,6 +9,7 @@ import pytest
 
 from lab.inputs import scale as scales
 from lab.record.store import Record, write_json
+from lab.report.session import Case, Head, Row, Session
 from tests.experiments.test_summary import EXPERIMENTS
 from tests.records import EVIDENCE, FOLDER, VERDICTS, folders
 from tests.records import __main__ as command
@@ -73,25 +74,13 @@ def test_a_session_with_a_sync_of_its_own_is_judged_with_it():
     assert kind(["tests/experiments/test_18_sync.py::a"], str(brisk)) == "experiments at real time, an HPA sync of 5 s"
 
 
-def test_evidence_has_its_sessions_content(tmp_path, monkeypatch):
-    """Its session.json names the files that its records lack; a test that says something else by itself is not among them."""
-    given = next(one for one in folders().values() if one.parent == EVIDENCE)
-    stored = json.loads((given / VERDICTS).read_text())
-    ((kind, tests),) = stored["sessions"].items()
-    other, *_ = tests
-    changed = tests | {other: [row | {"why": "another", "measured": -1.0} for row in tests[other]]}
-
-    def keep(_, to, *__, **___):
-        to.mkdir(parents=True)
-        write_json(to / VERDICTS, stored | {"sessions": {kind: changed}})
-
-    monkeypatch.setattr(command, "keep", keep)
-    for name, options in {"whole": [], "without": ["--without-rows"]}.items():
-        assert command.main([str(given), "--evidence", str(tmp_path / name), *options]) == 0
-    head = json.loads((tmp_path / "without" / "session.json").read_text())["head"]
-    assert head[command.LEFT_OUT] == "ledger/events, receipts.parquet"
-    assert command.LEFT_OUT not in (tmp_path / "whole" / "session.json").read_text()
-    assert json.loads((tmp_path / "whole" / VERDICTS).read_text())["sessions"][kind].keys() == tests.keys() - {other}
+def test_a_test_that_judges_all_records_is_left_out(tmp_path):
+    """In its session it said something else than by itself, so that nobody could judge it again."""
+    write_json(tmp_path / VERDICTS, {"repeat": 1, "sessions": {"experiments": {"own": [ROW], "all": [ROW]}}})
+    row = Row("flips", 1.0, "<=", 2.0, "flips", "held", "the group is calm", experiment="5_flapping", trials=["x"])
+    cases = [Case("own", "5_flapping", rows=[row]), Case("all", "5_flapping", rows=[replace(row, measured=2.0)])]
+    command.leave_out(Session(tests=cases), tmp_path)
+    assert json.loads((tmp_path / VERDICTS).read_text())["sessions"]["experiments"].keys() == {"own"}
 
 
 def test_no_file_is_read_that_is_left_out():

@@ -8,9 +8,9 @@ import pytest
 from lab.errors import InputError
 from lab.record import store, trial
 from lab.record.store import Record, attempts, begin, find, whole
-from lab.report import attempts as report
-from lab.report import page
-from lab.report.session import Session
+from lab.report import session_page, session_tables
+from lab.report.running_session import RunningSession
+from lab.report.summary import Summary
 from tests.unit.measure import whole as made
 from tests.unit.measure.built import sealed
 
@@ -60,9 +60,9 @@ def test_trials_that_a_session_did_not_ask_for_are_counted(tmp_path):
     kept = [Record(folder) for _ in range(2) for folder in attempt(tmp_path, A)]
     attempt(tmp_path, B)
     assert store.identities(tmp_path) == {A, B}
-    head = Session(records=kept, asked={A}).content(tmp_path)["head"]
-    assert head["not judged"] == "1 more trial in this folder, of tests that were not selected"
-    assert "not judged" not in Session(records=kept, asked={A, B}).content(tmp_path)["head"]
+    facts = Summary(RunningSession(records=kept, asked={A}).session(tmp_path)).facts
+    assert facts["not judged"] == "1 more trial in this folder, of tests that were not selected"
+    assert RunningSession(records=kept, asked={A, B}).session(tmp_path).head.others == 0
 
 
 def test_a_session_has_the_median_of_its_trials_speeds(tmp_path):
@@ -74,10 +74,10 @@ def test_a_session_has_the_median_of_its_trials_speeds(tmp_path):
         content["machine"]["speed"] = speed
         file.write_text(json.dumps(content))
     kept = [Record(record.folder) for record in kept]
-    content = Session(records=kept, asked={A}).content(tmp_path)
-    assert content["speed"] == 300_000
-    assert content["head"]["machine"].endswith("speed 300 (200 to 310) thousand events/s")
-    assert Session(records=kept[:1], asked={A}).content(tmp_path)["speed"] is None
+    session = RunningSession(records=kept, asked={A}).session(tmp_path)
+    assert session.speed == 300_000
+    assert session.head.machine.endswith("speed 300 (200 to 310) thousand events/s")
+    assert RunningSession(records=kept[:1], asked={A}).session(tmp_path).speed is None
 
 
 def test_the_sides_of_a_duet_keep_one_number(tmp_path):
@@ -132,22 +132,19 @@ def test_every_attempt_is_shown(tmp_path):
     attempt(tmp_path, A)
     attempt(tmp_path, B)
     first, second = [A, "1", "fault: etcd died", "ledger", "no data"], [f"{A}.2", "2", "complete", "none", "no data"]
-    assert report.table(tmp_path).rows == [first, second]
-    assert [(folder.name, how) for folder, how in report.others(find(tmp_path, A))] == [(A, "fault: etcd died")]
-    assert list(report.others(find(tmp_path, B))) == []
+    assert session_tables.attempt_table(tmp_path).rows == [first, second]
+    assert [(folder.name, how) for folder, how in session_tables.other_attempts(find(tmp_path, A))] == [(A, "fault: etcd died")]
+    assert list(session_tables.other_attempts(find(tmp_path, B))) == []
 
 
-def test_a_session_shows_its_attempts_on_its_page_and_in_its_summary(tmp_path):
+def test_a_session_shows_its_attempts_on_its_page(tmp_path):
     """A session without any says nothing of them."""
     attempt(tmp_path, A)
-    page.leave(tmp_path, Session())
-    assert page.ATTEMPTS not in (tmp_path / page.MARKDOWN).read_text()
+    assert session_page.ATTEMPTS not in session_page.leave(tmp_path, RunningSession()).read_text()
     attempt(tmp_path, A, ended="fault: etcd died")
-    page.leave(tmp_path, Session())
-    for file in (page.MARKDOWN, page.PAGE):
-        shown = (tmp_path / file).read_text()
-        assert page.ATTEMPTS in shown
-        assert "fault: etcd died" in shown
+    shown = session_page.leave(tmp_path, RunningSession()).read_text()
+    assert session_page.ATTEMPTS in shown
+    assert "fault: etcd died" in shown
 
 
 def test_a_record_knows_its_attempt(tmp_path):

@@ -1,153 +1,300 @@
-"""The session's summary: its counts, its order, its policy and its head, the same on the page and in Markdown."""
+"""What a session says: the same words and counts in the terminal, in summary.md, which CI shows, and on its page."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lab.report import page as renderer
-from lab.report.session import Case, Session
+from lab.judge.claim import Repeats
+from lab.judge.gates import GATES
+from lab.report import summary
+from lab.report.running_session import RunningSession
+from lab.report.session import BROKEN, INTERRUPTED, NOT_RUN, Case, Conclusion, Head, Row, Section, Session, Validity
 from lab.report.summary import Summary
 from lab.report.tables import Table
 from tests.unit.report.sessions import (
     BREACHED,
     CONCLUSION,
-    HEAD,
     HELD,
+    INVALID,
     INVARIANT,
     NO_DATA,
     Page,
-    content,
+    everywhere,
+    gates,
     html,
     markdown,
     pages,
     plain,
     section,
+    session,
 )
+from tests.unit.report.test_tables import Tags, rows
+
+SENTENCES = (
+    "The session was interrupted: 4 of 5 experiments and 4 of 5 tests ran.",
+    "Not run: all of 6 last.",
+    "2 tests are broken, 1 of them by invalid trials.",
+    "1 claim was breached.",
+    "1 verdict is invalid.",
+    "1 verdict has no data.",
+)
+
+
+@everywhere
+def test_what_is_no_pass_is_told_everywhere(page: Page) -> None:
+    """A broken test, a breach, an invalid trial, no data and an interruption, in one headline and each by its name."""
+    outcomes = {"5 brokers": BROKEN, "6 last": NOT_RUN, "3 dip": BROKEN}
+    text = plain(page([HELD, BREACHED, NO_DATA, INVALID], outcomes=outcomes, stopped=INTERRUPTED))
+    assert " ".join(SENTENCES) in text
+    for one in ("drain", "dip", "idle", "why 6 last not run"):
+        assert one in text
+    assert "claims: 1 held, 1 breached, 1 no data, 1 invalid" in text
+    assert "tests: 2 broken; tests: 1 not run" in text
+
+
+@pages
+def test_what_needs_attention_stands_above_the_rest(page: Page) -> None:
+    """Each under its own heading: who, how much, against what, and the note; what held stands under none."""
+    text = page([HELD, BREACHED, NO_DATA, INVALID], expected=["2 reaction", "5 brokers"], outcomes={"7 kafka": BROKEN})
+    assert "2 reaction: two hot | ones: drain: 1.62 x, wanted < 1.5 x; n = 1" in section(text, "Breached")
+    assert "4 ceiling: fast enough: idle: n/a, wanted < 90 s; n = 1 (no spike)" in section(text, "No data")
+    assert "3 dip: fast enough: dip: 71.2 s, wanted < 90 s; n = 1 (steal 0.3)" in section(text, "Invalid")
+    assert "7 kafka: why 7 kafka broken" in section(text, "Broken")
+    assert "5 brokers: no verdict at all" in section(text, "Missing")
+    assert "2 reaction" not in section(text, "Missing")
+    assert "1 of 2 experiments missing" in plain(text)
+    assert all("reaction: 71.2" not in section(text, heading) for heading in ("Breached", "No data", "Invalid"))
+    assert text.index("Breached") < text.index("Recommended policy")
+
+
+@everywhere
+def test_a_whole_session_in_which_all_held_has_nothing_to_tell(page: Page) -> None:
+    """No heading where nothing went wrong, and not a word of what did not run."""
+    text = page([INVARIANT], expected=["2 reaction"])
+    assert summary.ALL_WELL in text
+    assert not re.search("missing|interrupted|not run", text.lower().replace("not-run", ""))
+    assert [section(text, name) for name in ("Breached", "No data", "Missing")] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, True),
+        ({"outcomes": {"5 brokers": BROKEN}}, False),
+        ({"outcomes": {"5 brokers": NOT_RUN}}, False),
+        ({"outcomes": {"5 brokers": "failed"}}, False),
+        ({"expected": ["5 brokers"]}, False),  # one that did not run did not hold
+        ({"more": replace(INVARIANT, verdict="breached")}, False),
+        ({"more": replace(INVARIANT, verdict="invalid")}, False),
+        ({"more": replace(INVARIANT, verdict="no data", measured=None)}, False),
+        ({"more": BREACHED}, True),  # a claim that was breached is no invariant
+    ],
+)
+def test_all_held_is_said_of_invariants_alone(given: dict[str, Any], said: bool) -> None:
+    """And only where every one of them was judged and held, and nothing broke."""
+    more = [given.pop("more")] if "more" in given else []
+    assert ("all held" in Summary(session([INVARIANT, *more], **given)).tally) is said
+    assert "all held" not in Summary(session([HELD])).tally
 
 
 @pages
 def test_each_kind_is_counted_by_itself(page: Page) -> None:
     """A control that shows an effect adds nothing to the claims that held; a bound without a source is counted."""
-    control = HELD | {"kind": "control", "source": "a pilot"}
-    text = plain(page([INVARIANT, INVARIANT, control, HELD, BREACHED | {"source": "text 1"}], [], HEAD))
+    text = plain(page([INVARIANT, INVARIANT, replace(INVARIANT, kind="control"), HELD, replace(BREACHED, source="text 1")]))
     assert "invariants: 2 held, 0 breached, 0 no data, all held; controls: 1 held, 0 breached, 0 no data; " in text
     assert "claims: 1 held, 1 breached, 0 no data (1 without a source)" in text
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected", "said"),
-    [
-        ([INVARIANT], [], True),
-        ([INVARIANT, BREACHED], [], True),  # a claim that was breached is no invariant
-        ([INVARIANT], ["5 brokers"], False),  # one that did not run did not hold
-        ([INVARIANT, INVARIANT | {"verdict": "breached"}], [], False),
-        ([INVARIANT, INVARIANT | {"verdict": "invalid"}], [], False),
-        ([INVARIANT, INVARIANT | {"verdict": "no data", "measured": None}], [], False),
-        ([HELD], [], False),
-        ([], [], False),
-    ],
-)
-def test_all_held_is_said_of_invariants_alone(rows: list[dict[str, Any]], expected: list[str], said: bool) -> None:
-    """And only where every one of them was judged and held."""
-    assert ("all held" in Summary(content(rows, expected=expected)).tally) is said
+@pages
+def test_a_test_that_fails_beside_its_claims_is_told(page: Page) -> None:
+    """A plain assertion is no claim, and no verdict shows it; one that failed by a breach is told by the breach alone."""
+    text = plain(page([INVARIANT, BREACHED], outcomes={"2 reaction": "failed", "5 brokers": "failed"}))
+    assert "1 claim was breached. 1 test failed beside its claims." in text
+    assert "why 5 brokers failed" in text
+    assert "why 2 reaction failed" not in text
 
 
 @pages
 def test_an_empty_session_says_so(page: Page) -> None:
     """Nothing judged and nothing concluded is written out, not left blank."""
-    text = page([], [], HEAD, expected=["2 reaction"])
+    text = page([], expected=["2 reaction"])
     assert "1 experiment is missing. Nothing was judged." in plain(text)
-    assert "Nothing was judged." in section(text, "All verdicts")
     assert "No experiment of this session concluded" in section(text, "Recommended policy")
     assert "0 held, 0 breached, 0 no data; 1 of 1 experiments missing" in plain(text)
 
 
-def test_the_head_is_one_line() -> None:
-    """Scale and machine stand above every number; what is not known says so. The page has each fact by its name."""
-    wanted = "scale standard; runtime binary; machine 2 cores; commit unknown"
-    assert [plain(line) for line in markdown([], [], HEAD).splitlines()].count(wanted) == 1
-    for name, value in HEAD.items():
-        assert f"<dt>{name}</dt><dd>{value or 'unknown'}</dd>" in html([], [], HEAD)
+@pytest.mark.parametrize(
+    ("stopped", "said"),
+    [
+        (INTERRUPTED, "The session was interrupted: "),
+        ("stopping after 1 failures", "The session was stopped (stopping after 1 failures): "),
+        ("", "The session is incomplete: "),
+    ],
+)
+def test_an_incomplete_session_says_why_and_how_many_trials_ran(stopped: str, said: str) -> None:
+    """Ctrl-C, a reason of pytest's, or none; trials are counted of those that its tests asked for, where any did."""
+    given = {"outcomes": {"6 last": NOT_RUN}, "stopped": stopped}
+    headline = Summary(session([HELD], **given, asked=36, done=34)).headline
+    assert headline.startswith(f"{said}1 of 2 experiments, 1 of 2 tests and 34 of 36 trials that they asked for ran.")
+    assert headline.endswith(summary.WELL_SO_FAR)
+    assert "1 of 2 tests and 32 trials ran." in Summary(session([HELD], **given, head=Head(trials=32))).headline
+
+
+def test_an_experiment_that_ran_in_part_is_named_as_such() -> None:
+    """By its number; the entry has its tests in words and the one that was cut off. Its word is above a pass."""
+    left = Case("b", "2 reaction", title="It lasts", remark="cut off")
+    made = session([HELD])
+    found = Summary(replace(made, tests=[*made.tests, left]))
+    assert found.coverage.sentences[1] == "Not run: a part of 2 reaction."
+    (entry,) = found.coverage.entries
+    assert entry.text == "1 of 2 tests did not run: It lasts (cut off)"
+    assert [one.word for one in found.experiments] == [NOT_RUN]
+
+
+@pages
+def test_facts_stand_above_every_number(page: Page) -> None:
+    """Each by its name; what is not known is left out."""
+    text = plain(page([], head=Head(runs=6, scale="quick: time / 30", machine="2 cores", trials=3, others=2)))
+    for fact in ("scale", "quick: time / 30", "machine", "2 cores", "6 of each trial", "2 more trials in this folder"):
+        assert fact in text
+    assert "runtime" not in text
 
 
 @pages
 def test_the_policy_says_what_and_why(page: Page) -> None:
     """The setting, its value, the reason and the experiment, over the YAML as it would be applied."""
     policy = "# lag & more\nspec:\n  maxReplicaCount: 24   # <= P\n"
-    text = section(page([HELD], [CONCLUSION], HEAD, policy_yaml=policy), "Recommended policy")
-    for told in CONCLUSION.values():
+    text = section(page([HELD], conclusions=[CONCLUSION], policy=policy), "Recommended policy")
+    for told in vars(CONCLUSION).values():
         assert told in text
     assert policy.strip() in text
-
-
-def test_markdown_is_what_a_reader_expects() -> None:
-    """The tables in full, as they are written."""
-    text = markdown([BREACHED | {"trials": ["a1", "b 2"]}], [CONCLUSION], HEAD)
-    lines = {part.splitlines()[0]: part.splitlines()[2:] for part in text.split("\n## ")}
-    assert lines["All verdicts"] == [
-        "| experiment | kind | claim | quantity | target | source | measured | runs | verdict | records |",
-        "|---|---|---|---|---|---|---:|---|---|---|",
-        "| 2 reaction | claim | two hot \\| ones | drain | &lt; 1.5 x | not stated | 1.62 x | n = 1 | ✘ breached "
-        "| [a1](records/a1/), [b 2](records/b%202/) |",
-    ]
-    assert lines["Recommended policy"][2] == (
-        "| maxReplicaCount | 24 | 24 surplus pods owned 0 partitions and added 0 messages/s | 4 ceiling |"
-    )
-
-
-@pages
-def test_an_unknown_verdict_is_refused(page: Page) -> None:
-    """A new word must get a meaning before it is counted."""
-    with pytest.raises(ValueError, match="'passed' is not one of held, breached, no data, invalid"):
-        page([HELD | {"verdict": "passed"}], [], HEAD)
 
 
 @pages
 def test_repeats_show_their_interval_and_their_number(page: Page) -> None:
     """Median, interval with its confidence, runs, and in how many it held; a number of one run, or of all, says so."""
-    runs = {"n": 6, "held": 5, "worst": 95.0, "low": 60.0, "high": 95.0, "confidence": 0.96875}
-    rows = [HELD | {"repeats": runs}, BREACHED, BREACHED | {"runs": 6}, NO_DATA | {"runs": 5}]
-    text = plain(page(rows, [], HEAD))
-    assert "60 to 95 (97 %), n = 6, held in 5, worst 95" in text
-    assert "n = 1" in text
-    assert "one number of 6 runs" in text  # as the worst step of all of them
-    assert "n = 5" in text  # that have no number
+    repeats = Repeats(6, 5, worst=95.0, low=60.0, high=95.0, confidence=0.96875)
+    given = [
+        replace(HELD, repeats=repeats, experiment="1 signal"),
+        BREACHED,
+        replace(BREACHED, runs=6),
+        replace(NO_DATA, runs=5),
+    ]
+    text = plain(page(given))
+    for said in ("60 to 95 (97 %), n = 6, held in 5, worst 95", "n = 1", "one number of 6 runs", "n = 5"):
+        assert said in text
 
 
 @pages
 def test_experiments_come_in_their_natural_order(page: Page) -> None:
     """1, 2, 10, and then those with a name."""
     names = ["model", "10_lag", "2_reaction", "1_signal"]
-    text = plain(page([HELD | {"experiment": name, "why": f"of {name}"} for name in names], [], HEAD))
+    text = plain(page([replace(HELD, experiment=name, why=f"of {name}") for name in names]))
     places = [text.index(f"of {name}") for name in ("1_signal", "2_reaction", "10_lag", "model")]
     assert places == sorted(places)
 
 
-@pages
-def test_a_note_on_a_verdict_and_a_further_table_are_shown(page: Page) -> None:
-    """What a claim is worth at real time, and sections that a session adds, are in both."""
-    session = Session()
-    session.add_section("Two alike", Table(("pair", "difference"), [["a", "0.1"]]), "How far a side is from itself.")
-    made = content([HELD | {"real_time": "quick only"}], [], HEAD)
-    made["sections"] = session.content(Path())["sections"]
-    text = plain((renderer.markdown if page is markdown else renderer.html)(Summary(made)))
-    assert "n = 1 (quick only)" in text
-    for shown in ("quick only", "Two alike", "How far a side is from itself.", "0.1"):
-        assert shown in text
+def test_the_page_has_every_verdict_and_further_tables() -> None:
+    """With what a claim is worth at real time, and the sections that a session adds."""
+    table = Section("Two alike", "How far a side is from itself.", Table(("pair", "difference"), [["a", "0.1"]]))
+    text = html([replace(HELD, real_time="quick only")], sections=[table])
+    assert "fast enough (quick only)" in section(text, "All verdicts")
+    assert "How far a side is from itself." in section(text, "Two alike")
 
 
 def test_the_question_is_the_modules_first_line() -> None:
     """Without the name of the experiment; the rest of the docstring is its note."""
-    case = Case("x", "3_dip", heading="3 Rebalance dip", note="Experiment 3: what does a step cost?\n\nHypothesis. Much.")
-    case.rows.append(HELD)
-    made = Session(tests={"x": case}).content(Path())
-    (one,) = Summary(made).experiments
-    assert (one.number, one.heading, one.question, one.note) == (
-        "3",
-        "Rebalance dip",
-        "What does a step cost?",
-        ["Hypothesis. Much."],
-    )
+    note = "Experiment 3: what does a step cost?\n\nHypothesis. Much."
+    (one,) = Summary(Session(tests=[Case("x", "3_dip", "3 Rebalance dip", note=note, rows=[HELD])])).experiments
+    found = (one.number, one.heading, one.question, one.note)
+    assert found == ("3", "Rebalance dip", "What does a step cost?", ["Hypothesis. Much."])
+
+
+def test_each_trial_is_said_to_be_valid_or_why_not(tmp_path: Any) -> None:
+    """What is not valid comes first; a valid trial takes no line on the terminal. Each gate has its bound and its reason."""
+    trials = {"good": gates(), "bad": gates(steal=0.3), "old": gates(io_pressure=None)}
+    found = Summary(RunningSession(validity=trials).session(tmp_path))
+    assert [[cell.text for cell in row] for row in found.validity_table.cells] == [
+        ["bad", "! invalid", "steal 0.3 x, at most 0.05"],
+        ["old", "? no data", "no data: io_pressure"],
+        ["good", "valid", ""],
+    ]
+    assert dict(found.terminal)["validity of the trials"] == [
+        "3 trials: 1 valid, 1 invalid, 1 no data",
+        " invalid  bad: steal 0.3 x, at most 0.05",
+        " no data  old: no data: io_pressure",
+    ]
+    assert found.headline.startswith("1 trial is not known to be valid.")
+    rows = {row[0].text: [cell.text for cell in row] for row in found.gates.cells}
+    assert list(rows) == [gate.name for gate in GATES]
+    assert rows["steal"][1:3] == ["0.05 x", "yes"]
+    assert rows["settle"][2] == "no, it is shown"
+
+
+@pages
+def test_a_trial_that_is_not_known_to_be_valid_is_told(page: Page) -> None:
+    """What it says may be the machine's: nothing is well before that is known."""
+    text = plain(page([INVARIANT], validity=[Validity("a1", "no data", "no data: CPU time")]))
+    assert "1 trial is not known to be valid." in text
+    assert summary.ALL_WELL not in text
+
+
+@given(st.text(max_size=60) | st.text("`~ \n", max_size=20))
+def test_no_yaml_ends_its_own_block(policy: str) -> None:
+    """Whatever the YAML holds, the first line that could close the block is the one after it."""
+    lines = markdown([], policy=policy).split("\n")
+    begun = next(n for n, line in enumerate(lines) if line.endswith("```yaml"))
+    fence = lines[begun].removesuffix("yaml")
+    closing = next(n for n in range(begun + 1, len(lines)) if lines[n].strip().startswith(fence))
+    assert "\n".join(lines[begun + 1 : closing]) == policy.rstrip()
+
+
+conclusions = st.lists(st.builds(Conclusion, *[st.text(max_size=20)] * 4), min_size=1, max_size=3)
+
+
+@given(st.lists(rows, min_size=1, max_size=4), conclusions, st.text(max_size=9))
+def test_no_text_breaks_the_markdown(judged: list[Row], concluded: list[Conclusion], name: str) -> None:
+    """Any text in any cell: each row stays one line with its columns, and no line becomes a tag or a heading."""
+    text = markdown(judged, conclusions=concluded, head=Head(commit=name), expected=[name])
+    lines = [line for line in text.split("\n") if line.startswith("|")]
+    assert len(lines) == len(concluded) + 2
+    assert all(line.replace("\\\\", "").replace("\\|", "").count("|") == len(summary.SETTINGS) + 1 for line in lines)
+    assert "<" not in text
+    known = {summary.TITLE, "Breached", "Invalid", "No data", "Missing", "Answers", "Recommended policy"}
+    assert set(re.findall(r"^#+ (.*)", text, flags=re.MULTILINE)) <= known
+
+
+class Links(Tags):
+    """Collects the links too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """Note a link's address."""
+        super().handle_starttag(tag, attrs)
+        self.links += [value for key, value in attrs if tag == "a" and key == "href"]
+
+
+OWN = "html head meta title style body header nav main section article div h1 h2 h3 p b i em small a pre span ul li dl dt dd"
+OWN += " table caption thead tbody tfoot tr th td details summary"
+
+
+@given(st.lists(rows, min_size=1, max_size=4), conclusions, st.text(max_size=9))
+def test_no_text_breaks_the_page(judged: list[Row], concluded: list[Conclusion], name: str) -> None:
+    """Only the page's own tags, and each record's link leads to its folder below records/; the others stay on the page."""
+    seen = Links()
+    seen.feed(html(judged, conclusions=concluded, head=Head(commit=name), policy=name, expected=[name]))
+    seen.close()
+    assert set(seen.tags) <= set(OWN.split())
+    links = [link for link in seen.links if not link.startswith("#")]
+    assert {unquote(link) for link in links} == {f"records/{trial}/" for row in judged for trial in row.trials}
+    assert all(link.count("/") == 2 for link in links)

@@ -1,8 +1,9 @@
-"""The verdict table: everything escaped, one row for each verdict, numbers for people."""
+"""Tables: everything escaped, one row for each verdict, numbers for people."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -11,33 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import number_format
-from lab.report import tables
+from lab.report.session import Row
+from lab.report.tables import code, comparison_table
+from lab.report.verdict_text import VERDICTS, verdict_table
+from tests.unit.report.sessions import BREACHED, INVALID, NO_DATA
 
-VERDICT = {
-    "experiment": "1 signal",
-    "objective": "reaction",
-    "measured": 71.234,
-    "operator": "<",
-    "bound": 90.0,
-    "unit": "s",
-    "verdict": "held",
-    "why": "fast enough",
-    "note": "",
-    "trials": ["a1"],
-}
-verdicts = st.fixed_dictionaries(
-    {
-        "experiment": st.text(max_size=20),
-        "objective": st.text(max_size=20),
-        "measured": st.none() | st.floats(allow_nan=True),
-        "operator": st.sampled_from(["<", "<=", "==", ">=", ">"]),
-        "bound": st.floats(-1e12, 1e12),
-        "why": st.text(max_size=20),
-        "note": st.text(max_size=20),
-        "unit": st.text(max_size=5),
-        "verdict": st.sampled_from(["held", "breached", "no data", "invalid"]),
-        "trials": st.lists(st.text(max_size=5), max_size=3),
-    }
+rows = st.builds(
+    Row,
+    objective=st.text(max_size=20),
+    measured=st.none() | st.floats(allow_nan=True),
+    operator=st.sampled_from(["<", "<=", "==", ">=", ">"]),
+    bound=st.floats(-1e12, 1e12),
+    unit=st.text(max_size=5),
+    verdict=st.sampled_from(["held", "breached", "no data", "invalid"]),
+    why=st.text(max_size=20),
+    note=st.text(max_size=20),
+    experiment=st.text(max_size=20),
+    trials=st.lists(st.text(max_size=5), max_size=3),
 )
 
 
@@ -61,65 +52,62 @@ class Tags(HTMLParser):
             self.cells[-1] += data
 
 
-@given(st.lists(verdicts, max_size=4))
-def test_no_text_becomes_a_tag(rows: list[dict[str, Any]]) -> None:
-    """Whatever the texts hold, the table has exactly its own tags and the texts come back."""
-    seen = Tags()
-    seen.feed(tables.verdict_table(rows).html)
+@given(st.lists(rows, max_size=4))
+def test_no_text_becomes_a_tag_or_breaks_a_line(judged: list[Row]) -> None:
+    """As HTML the table has exactly its own tags, and the texts come back; as Markdown each row is a line with its columns."""
+    seen, table = Tags(), verdict_table(judged)
+    seen.feed(table.html)
     seen.close()
     assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
-    assert seen.tags.count("tr") == len(rows) + 1
-    assert seen.tags.count("td") == len(rows) * len(tables.HEAD)
-    assert [cell.replace("\r", "\n") for cell in seen.cells[tables.HEAD.index("quantity") :: len(tables.HEAD)]] == [
-        row["objective"].replace("\r", "\n") for row in rows
-    ]
-
-
-@given(st.lists(verdicts, max_size=4))
-def test_markdown_keeps_one_line_and_its_columns(rows: list[dict[str, Any]]) -> None:
-    """No text adds a line, a column or a tag."""
-    lines = tables.verdict_table(rows).markdown.split("\n")[:-1]
-    assert len(lines) == len(rows) + 2
+    assert (seen.tags.count("tr"), seen.tags.count("td")) == (len(judged) + 1, len(judged) * len(VERDICTS))
+    texts = [cell.replace("\r", "\n") for cell in seen.cells[VERDICTS.index("quantity") :: len(VERDICTS)]]
+    assert texts == [row.objective.replace("\r", "\n") for row in judged]
+    lines = table.markdown.split("\n")[:-1]
+    assert len(lines) == len(judged) + 2
     for line in lines[2:]:
-        unescaped = line.replace("\\\\", "").replace("\\|", "")
-        assert unescaped.count("|") == len(tables.HEAD) + 1
+        assert line.replace("\\\\", "").replace("\\|", "").count("|") == len(VERDICTS) + 1
         assert "<" not in line
 
 
-def test_a_status_is_a_word_not_only_a_colour() -> None:
-    """Held, breached and no data are written out, and a measure that is missing says so."""
-    page = tables.verdict_table([VERDICT, VERDICT | {"verdict": "no data", "measured": None}]).html
-    assert '<td class="verdict held">✔ held</td>' in page
-    assert '<td class="verdict no-data">? no data</td>' in page
-    assert '<td class="number">n/a</td>' in page
-
-
-def test_a_claim_says_where_its_bound_is_from_and_why_it_has_no_number() -> None:
-    """The source has a column, and the reason stands beside the sentence; a row of an older session has no source."""
-    row = VERDICT | {"source": "text 1", "note": "no pod", "verdict": "no data", "measured": None}
-    page = tables.verdict_table([row]).html
-    assert "<td>fast enough (no data: no pod)</td>" in page
-    assert "<td>text 1</td>" in page
-    half = VERDICT | {"note": "no id is judged"}
-    assert "(but: no id is judged)</td>" in tables.verdict_table([half]).html
-    older = tables.verdict_table([VERDICT]).html
-    assert "<td>fast enough</td>" in older
-    assert "<td>not stated</td>" in older
-
-
-def test_a_claim_on_an_invalid_trial_keeps_its_number() -> None:
-    """It is shown with the mark and the reason, in a colour that is neither a pass's nor a breach's."""
-    page = tables.verdict_table([VERDICT | {"verdict": "invalid", "note": "steal 0.3", "kind": "invariant"}]).html
+def test_a_verdict_is_a_row_with_links_to_its_records() -> None:
+    """A word and not only a colour, the claim with its remarks, the number, the target, the runs and the bound's source."""
+    row = replace(BREACHED, note="but one", real_time="quick only", trials=["a1", "b 2"], source="text 1")
+    line = verdict_table([row], "records/{}/".format).markdown.splitlines()[2]
+    assert line == (
+        "| ✘ breached | claim | two hot \\| ones (but one) (quick only) | drain | 1.62 x | &lt; 1.5 x | n = 1 | text 1 "
+        "| 2 reaction | [a1](records/a1/), [b 2](records/b 2/) |"
+    )
+    page = verdict_table([INVALID, NO_DATA]).html
     assert '<td class="verdict invalid">! invalid</td>' in page
-    assert "<td>fast enough (invalid: steal 0.3)</td>" in page
-    assert "<td>invariant</td>" in page
-    assert '<td class="number">71.2</td>' in page
+    assert '<td class="verdict no-data">? no data</td>' in page
+    assert '<td class="number">71.2 s</td>' in page
+    assert "<td>fast enough (no spike)</td>" in page
+    assert "<td>not stated</td>" in page
 
 
-def test_an_unknown_verdict_is_refused() -> None:
-    """A new word must get a meaning before it is shown."""
-    with pytest.raises(ValueError, match="'passed' is not one of held, breached, no data"):
-        tables.verdict_table([VERDICT | {"verdict": "passed"}])
+def test_measures_of_two_trials_have_their_ratio() -> None:
+    """What is missing is n/a, and has no ratio."""
+    found = comparison_table({"peak lag": {"a": 200.0, "b": 50.0}, "flips": {"a": 0.0, "b": 3.0}, "drain (s)": {"a": 2.0}})
+    assert found.markdown.splitlines()[0] == "| measure | a | b | second / first |"
+    assert [[cell.text for cell in row] for row in found.cells] == [
+        ["peak lag", "200", "50", "0.25"],
+        ["flips", "0", "3", "n/a"],
+        ["drain (s)", "2", "n/a", "n/a"],
+    ]
+    assert comparison_table({"peak": {"a": 1.0, "b": 2.0, "c": None}}).head == ["measure", "a", "b", "c"]
+    with pytest.raises(ValueError, match="no measure"):
+        comparison_table({})
+
+
+@pytest.mark.parametrize("values", [(math.inf, 1.0), (1.0, math.inf), (math.nan, 1.0), (-2.0, 1.0)])
+def test_no_ratio_is_made_of_what_is_no_number(values: tuple[float, float]) -> None:
+    """Neither infinity nor a negative base gives a factor."""
+    assert comparison_table({"x": dict(zip("ab", values, strict=True))}).cells[0][-1].text == "n/a"
+
+
+def test_a_docstrings_backticks_are_code_and_its_text_is_text() -> None:
+    """As a reader of the page expects them."""
+    assert code("with ``--repeat`` <b>") == "with <code>--repeat</code> &lt;b&gt;"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 from lab.judge.pairs import FEWEST
 from lab.model.hpa import DEFAULTS
+from lab.report.session import Conclusion
 
 
 def _down(policy: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -33,7 +34,7 @@ SETTINGS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 }
 
 
-def beaten(conclusions: Iterable[Mapping[str, Any]], policy: Mapping[str, Any], runs: int) -> list[str]:
+def beaten(conclusions: Iterable[Conclusion], policy: Mapping[str, Any], runs: int) -> list[str]:
     """A line for each setting of the ScaledObject ``policy`` that the ``conclusions`` of a session decide otherwise.
 
     A session of fewer than six ``runs`` beats none: its medians have no interval of 95 %.
@@ -41,10 +42,10 @@ def beaten(conclusions: Iterable[Mapping[str, Any]], policy: Mapping[str, Any], 
     if runs < FEWEST:
         return []
     return [
-        f"{row['setting']}: the recommended policy has {_text(SETTINGS[row['setting']](policy))}, this session concludes "
-        f"{_text(row['value'])} ({row['experiment']}: {row['because']})"
+        f"{row.setting}: the recommended policy has {_text(SETTINGS[row.setting](policy))}, this session concludes "
+        f"{_text(row.value)} ({row.experiment}: {row.because})"
         for row in conclusions
-        if row["setting"] in SETTINGS and _text(SETTINGS[row["setting"]](policy)) != _text(row["value"])
+        if row.setting in SETTINGS and _text(SETTINGS[row.setting](policy)) != _text(row.value)
     ]
 
 

@@ -1,7 +1,12 @@
-"""What an experiment attaches to its Allure test: charts and tables of its records, and the steps that each trial took."""
+"""What Allure shows of a test: its description in words, its charts and tables, and the steps that each trial took.
+
+The description begins with the answer, its chart and the whole table of verdicts. Then come the question, the hypothesis, the
+method and what is asserted.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -23,69 +28,94 @@ from lab.charts.timeline import timeline
 from lab.errors import NoData
 from lab.judge.claim import Verdict
 from lab.record.store import Record
-from lab.report import attempts
-from lab.report.session import Case
-from lab.report.tables import comparison_table, verdict_table
-from lab.report.validity import gate_table
+from lab.report import verdict_text
+from lab.report.running_session import RunningSession
+from lab.report.session import BROKEN, FAILED, PASSED, Case, Row
+from lab.report.session_tables import gate_table, other_attempts
+from lab.report.tables import comparison_table, image, render
 
 Chart = Callable[[], Any]
+VERDICT = "verdict"  # the label
+DOCS = "docs/"
+ADAPTED = re.compile(r"<style>.*?</style>", re.DOTALL)  # to the reader's scheme, which is not the one of Allure's own switch
 PREPARING = "preparing"
+
+
+def begin(test: Case) -> None:
+    """Name the running Allure test, and describe what it asks: that is all there is of one which never ends."""
+    allure.dynamic.title(test.name)
+    allure.dynamic.description_html(description(test))
+    for one in test.known:
+        if one.startswith(DOCS):  # from the report in the results of a checkout
+            allure.dynamic.link(f"../../{one}/README.md", name=one)
+
+
+def end(test: Case, drawn: str = "") -> None:
+    """Describe what the running Allure test found, with its chart ``drawn`` as SVG, and label it with the word for that."""
+    allure.dynamic.description_html(description(test, drawn))
+    allure.dynamic.label(VERDICT, verdict_text.answer_of(test).word if test.is_shown else PASSED)
+
+
+def description(test: Case, drawn: str = "") -> str:
+    """The description of a ``test`` as HTML with its own style."""
+    found = verdict_text.answer_of(test) if test.rows or test.outcome in (FAILED, BROKEN) else None
+    led = [found.led] if found and found.led else []
+    return render(
+        "description.html",
+        answer=found,
+        rows=[*led, *(found.rows if found else [])],
+        picture=image(ADAPTED.sub("", drawn), test.alt),
+        paragraphs=verdict_text.paragraphs(test.note) + test.explained,
+        tables=test.tables,
+        w=verdict_text,
+    )
 
 
 def attach(
     records: Mapping[str, Record],
     test: Case,
-    verdicts: Sequence[dict[str, Any]],
+    verdicts: Sequence[Row],
     charts: Mapping[str, Chart],
     measured: Sequence[Mapping[str, Mapping[str, float | None]]],
     validity: Mapping[str, Sequence[Verdict]],
-    timelines: dict[str, dict[str, Any]],
-) -> tuple[str, str]:
-    """Attach the evidence of a ``test`` to the running Allure test.
+    session: RunningSession,
+) -> None:
+    """Attach the evidence of a ``test`` to the running Allure test, and keep its small chart in the ``session``.
 
     ``records`` by what the experiment calls them, ``verdicts`` on them, ``charts`` and ``measured`` its own. ``validity`` has
-    the verdicts on each record's gates. ``timelines`` gets the Vega-Lite spec of each record's timeline by the record's name,
-    and of several records side by side by the test's id: to zoom, every run is there. Of a trial that was repeated the first
-    run alone has its image and its files attached, or six runs would make the report six times as heavy. The tables of a record
-    stay in its folder, to which the session's page links. Returns the small chart of the test for that page, as :func:`picture`
-    does.
+    the verdicts on each record's gates. The session's ``timelines`` get the Vega-Lite spec of each record's timeline by the
+    record's name, and of several records side by side by the test's id: to zoom, every run is there. Of a trial that was
+    repeated the first run alone has its image and its files attached, or six runs would make the report six times as heavy.
+    The tables of a record stay in its folder, to which the session's page links.
     """
     _parameters(records)
     _steps(records)
-    allure.attach(verdict_table(verdicts).html, "1 verdicts", AttachmentType.HTML)
+    allure.attach(verdict_text.verdict_table(verdicts).html, "1 verdicts", AttachmentType.HTML)
     allure.attach(gate_table(validity).html, "1 validity", AttachmentType.HTML)
     allure.attach("".join(comparison_table(one).html for one in measured), "2 before and after", AttachmentType.HTML)
     if len(records) > 1:
-        _draw(partial(_side_by_side, records, test, timelines), "2 side by side")
+        _draw(partial(_side_by_side, records, test, session.timelines), "2 side by side")
     for name, make in charts.items():
         _draw(make, f"3 {name}")
     others = {id(record) for runs in by_trial(records).values() for record in runs[1:]}
     for name, record in records.items():
         if id(record) in others:
             with suppress(NoData, ValueError):
-                _timeline(record, timelines)
+                _timeline(record, session.timelines)
         else:
-            _draw(partial(_timeline, record, timelines), f"4 timeline: {name}")
+            _draw(partial(_timeline, record, session.timelines), f"4 timeline: {name}")
             policy = yaml.safe_dump(record.policy.content, sort_keys=False)
             allure.attach(policy, f"5 policy as applied: {name}", AttachmentType.YAML)
             allure.attach.file(str(record.folder / "trial.json"), f"5 trial.json: {name}", AttachmentType.JSON)
             allure.attach.file(str(record.folder / "measures.json"), f"6 measures: {name}", AttachmentType.JSON)
-        for other, ended in attempts.others(record):
-            allure.attach.file(
-                str(other / "trial.json"), f"5 another attempt at {name}: {other.name}, {ended}", AttachmentType.JSON
-            )
+        for other, ended in other_attempts(record):
+            named = f"5 another attempt at {name}: {other.name}, {ended}"
+            allure.attach.file(str(other / "trial.json"), named, AttachmentType.JSON)
     if len(records) == 1:
         for file in sorted((record.folder / "inputs").glob("*.yaml")):
             allure.attach.file(str(file), f"5 input: {file.name}", AttachmentType.YAML)
-    return picture(records)
-
-
-def picture(records: Mapping[str, Record]) -> tuple[str, str]:
-    """(SVG, its text) of the test's small chart; both are empty where a record has no curve to draw."""
-    try:
-        return thumbnail(by_trial(records))
-    except (NoData, ValueError):
-        return "", ""
+    with suppress(NoData, ValueError):  # a record without a curve has no chart
+        session.keep_picture(test, *thumbnail(by_trial(records)))
 
 
 def _timeline(record: Record, timelines: dict[str, dict[str, Any]]) -> Any:
@@ -101,7 +131,7 @@ def _side_by_side(records: Mapping[str, Record], test: Case, timelines: dict[str
     subtitle = f"profile {', '.join(profiles)}; scale {first.scale}; {first.runtime} runtime"
     if (most := max(map(len, runs.values()))) > 1:
         subtitle += f"; a line is the median of {most} runs, its band holds all of them"
-    chart = comparison_chart(compared_runs(runs), test.title or test.id, subtitle, duets(runs))
+    chart = comparison_chart(compared_runs(runs), test.name, subtitle, duets(runs))
     timelines.setdefault(test.id, chart.to_dict())
     return chart
 
@@ -109,8 +139,8 @@ def _side_by_side(records: Mapping[str, Record], test: Case, timelines: dict[str
 def _draw(make: Chart, name: str) -> None:
     """Attach a chart as an image with its size in its name; what can't be drawn says why."""
     try:
-        image = svg(make())
-        allure.attach(image, f"{name} ({len(image.encode()) / 1000:.0f} kB)", AttachmentType.SVG)
+        drawn = svg(make())
+        allure.attach(drawn, f"{name} ({len(drawn.encode()) / 1000:.0f} kB)", AttachmentType.SVG)
     except (NoData, ValueError) as missing:
         allure.attach(f"no data: {missing}", name, AttachmentType.TEXT)
 
@@ -135,8 +165,7 @@ def _steps(records: Mapping[str, Record]) -> None:
 def _step(reporter: AllureReporter, name: str, begun: float, ended: float) -> Iterator[None]:
     """A step of the running test from ``begun`` to ``ended``, in epoch seconds; what the block adds is inside it."""
     identity = uuid4()
-    step = TestStepResult(name=name, status=Status.PASSED, start=round(begun * 1000))
-    reporter.start_step(None, identity, step)
+    reporter.start_step(None, identity, TestStepResult(name=name, status=Status.PASSED, start=round(begun * 1000)))
     yield
     reporter.stop_step(identity, stop=round(ended * 1000))
 

@@ -1,31 +1,15 @@
-"""Trials side by side: the table keeps its shape whatever the labels hold, and the chart draws every trial it was given."""
+"""Trials side by side: the chart draws every trial it was given."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lab.charts import comparison, drawing
-from lab.report import tables
-from tests.unit.report.test_tables import Tags
-from tests.unit.report.test_timeline import encodings
-
-ROWS = {
-    "reaction (s)": {"lag": 4.0, "cpu": 31.0},
-    "flips": {"lag": 0.0, "cpu": 3.0},
-    "drain (s)": {"lag": 87.5, "cpu": None},
-    "peak lag (messages)": {"cpu": 812_000.0},
-}
-labels = st.text(max_size=12)
-compared = st.dictionaries(
-    labels, st.dictionaries(labels, st.none() | st.floats(), min_size=1, max_size=4), min_size=1, max_size=4
-)
+from tests.unit.charts.test_timeline import encodings
 
 
 def curves(trials: int = 2, *, samples: int = 100) -> pd.DataFrame:
@@ -46,56 +30,6 @@ def drawn(spec: dict[str, Any], panel: str) -> pd.DataFrame:
     """The rows that a panel's lines are drawn from."""
     layers = next(view for view in spec["vconcat"] if view["name"] == panel)["layer"]
     return pd.DataFrame(spec["datasets"][layers[0]["data"]["name"]])
-
-
-def test_two_trials_get_the_ratio_where_it_means_something() -> None:
-    """Second over first; none where a value is missing, or the first is 0."""
-    assert tables.comparison_table(ROWS).markdown.splitlines() == [
-        "| measure | lag | cpu | second / first |",
-        "|---|---:|---:|---:|",
-        "| reaction (s) | 4 | 31 | 7.75 |",
-        "| flips | 0 | 3 | n/a |",
-        "| drain (s) | 87.5 | n/a | n/a |",
-        "| peak lag (messages) | n/a | 812,000 | n/a |",
-    ]
-
-
-@pytest.mark.parametrize("values", [(math.inf, 1.0), (1.0, math.inf), (math.nan, 1.0), (-2.0, 1.0)])
-def test_no_ratio_is_made_of_what_is_no_number(values: tuple[float, float]) -> None:
-    """Neither infinity nor a negative base gives a factor."""
-    table = tables.comparison_table({"x": dict(zip("ab", values, strict=True))}).markdown
-    assert table.splitlines()[-1].endswith("| n/a |")
-
-
-@pytest.mark.parametrize("trials", [1, 3])
-def test_only_two_trials_have_a_ratio(trials: int) -> None:
-    """One trial has nothing to be compared with; of three no pair is the one that is meant."""
-    rows = {"x": {str(n): float(n) for n in range(trials)}}
-    assert tables.RATIO not in tables.comparison_table(rows).markdown + tables.comparison_table(rows).html
-
-
-def test_nothing_to_compare_is_refused() -> None:
-    """An empty table would look like trials that agree."""
-    for rows in ({}, {"reaction (s)": {}}):
-        with pytest.raises(ValueError, match="no measure of any trial"):
-            tables.comparison_table(rows)
-
-
-@given(compared)
-def test_no_label_breaks_a_table(rows: dict[str, dict[str, float | None]]) -> None:
-    """Whatever measures and trials are called: only the table's own tags, one line and the same columns in every row."""
-    trials = {trial for values in rows.values() for trial in values}
-    columns = 1 + len(trials) + (len(trials) == 2)
-    seen = Tags()
-    seen.feed(tables.comparison_table(rows).html)
-    seen.close()
-    assert set(seen.tags) <= {"style", "table", "thead", "tbody", "tr", "th", "td"}
-    assert (seen.tags.count("th"), seen.tags.count("td")) == (columns, columns * len(rows))
-    lines = tables.comparison_table(rows).markdown.split("\n")[:-1]
-    assert len(lines) == len(rows) + 2
-    for line in (lines[0], *lines[2:]):
-        assert line.replace("\\\\", "").replace("\\|", "").count("|") == columns + 1
-        assert "<" not in line
 
 
 def test_every_trial_is_drawn_in_every_panel() -> None:

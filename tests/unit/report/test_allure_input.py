@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lab.report.prepared import container, metrics, prepare, result, unrun
-from lab.report.session import INTERRUPTED, NOT_RUN
+from lab.report.allure_input import container, metrics, prepare, result, unrun
+from lab.report.session import INTERRUPTED, NOT_RUN, Session
 from lab.report.trend import SPEED
-from tests.unit.report.sessions import HEAD, HELD, content
+from tests.unit.report.sessions import HELD, session
 
 MADE: dict[str, Any] = {
     "name": "It holds",
@@ -25,9 +25,9 @@ MADE: dict[str, Any] = {
 }
 
 
-def interrupted() -> dict[str, Any]:
+def interrupted(**fields: Any) -> Session:
     """A session of which one test ran, and one did not."""
-    return content([HELD], [], HEAD, outcomes={"6 last": NOT_RUN}, stopped=INTERRUPTED)
+    return session([HELD], outcomes={"6 last": NOT_RUN}, stopped=INTERRUPTED, **fields)
 
 
 def test_a_result_has_the_labs_labels_and_texts_without_quotes() -> None:
@@ -81,18 +81,18 @@ def test_the_test_in_which_a_session_ended_has_one_result(tmp_path: Path) -> Non
 def test_the_main_number_of_a_test_goes_into_the_history() -> None:
     """With its unit, and whether less is better; the key names the scale, at another one it is another number."""
     (made,) = metrics(interrupted(), [MADE])
-    assert made["key"] == f"002 reaction: {HELD['objective']} (standard)"
-    assert (made["value"], made["title"], made["better"]) == (HELD["measured"], f"2 reaction: {HELD['objective']} (s)", "lower")
+    assert made["key"] == f"002 reaction: {HELD.objective} (standard)"
+    assert (made["value"], made["title"], made["better"]) == (HELD.measured, f"2 reaction: {HELD.objective} (s)", "lower")
     assert (made["start"], made["stop"]) == (1_000, 3_000)
 
 
 def test_the_speed_of_the_machine_goes_into_the_history_with_them() -> None:
     """It comes first, and it lasts as long as the tests together."""
     later = {"start": 5_000, "stop": 9_000, "labels": [{"name": "test", "value": "6 last"}]}
-    first, *others = metrics(interrupted() | {"speed": 310_000.0}, [MADE, later])
+    first, *others = metrics(interrupted(speed=310_000.0), [MADE, later])
     assert (first["key"], first["value"], first["start"], first["stop"]) == (SPEED, 310_000.0, 1_000, 9_000)
-    assert [one["value"] for one in others] == [HELD["measured"]]
-    assert metrics(interrupted() | {"speed": 310_000.0}, []) == []
+    assert [one["value"] for one in others] == [HELD.measured]
+    assert metrics(interrupted(speed=310_000.0), []) == []
 
 
 def test_results_are_read_in_the_natural_order_of_experiments(tmp_path: Path) -> None:

@@ -16,17 +16,15 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
 from lab import paths
 from lab.errors import InputError, LabFault
-from lab.report import page, prepared, session
-from lab.report.cases import ID
+from lab.report import allure_input, session, session_page
+from lab.report.session import ID, Session
 from lab.report.trend import trend
 from lab.wait import reporting
 
@@ -77,13 +75,13 @@ def build(results: Path) -> Report:
     tool = install()
     one_file = sum(path.stat().st_size for path in source.iterdir()) <= ONE_FILE_BYTES
     mark = _fingerprint(source)
-    content = session.read(results)
+    found = session.read(results)
     target = results / "report"
     history = results / "history.jsonl"
     with FileLock(results / "report.lock"), tempfile.TemporaryDirectory(prefix=".report-", dir=results) as scratch:
         made, kept = Path(scratch) / "report", Path(scratch) / "history.jsonl"
         _earlier(history, kept, without_last=(target / MARK).is_file() and (target / MARK).read_text() == mark)
-        prepared.prepare(source, Path(scratch) / source.name, content)
+        allure_input.prepare(source, Path(scratch) / source.name, found)
         settings = {"ELASTIC_LAB_HISTORY": str(kept), "ELASTIC_LAB_SINGLE_FILE": str(one_file).lower()}
         settings["ALLURE_READ_CONCURRENCY"] = "1"  # in the order of their names
         log.info("building the report of %d tests", len(list(source.glob("*-result.json"))))
@@ -98,13 +96,13 @@ def build(results: Path) -> Report:
         made.replace(target)
         kept.replace(history)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-    return Report(target / "index.html", one_file, size, None if content is None else _page(results, content))
+    return Report(target / "index.html", one_file, size, _page(results, found) if found else None)
 
 
-def _page(results: Path, content: Mapping[str, Any]) -> Path:
+def _page(results: Path, found: Session) -> Path:
     """Write the session's page again, with links to the evidence of each test and with the main numbers of earlier sessions."""
     history = (results / "history.jsonl").read_text(encoding="utf-8").splitlines()
-    return page.write(results, content, _evidence(history[-1]), trend(content, history))
+    return session_page.write(results, found, _evidence(history[-1]), trend(found, history))
 
 
 def _evidence(line: str) -> dict[str, str]:
@@ -119,7 +117,7 @@ def _evidence(line: str) -> dict[str, str]:
 
 def archive(results: Path) -> Path:
     """Pack the session's pages, its summary, its verdicts and the Allure report into one file; returns that file."""
-    names = (page.PAGE, page.MARKDOWN, page.TIMELINES, session.FILE, "verdicts.json", "report")
+    names = (session_page.PAGE, session_page.MARKDOWN, session_page.TIMELINES, session.FILE, "verdicts.json", "report")
     target = results / ARCHIVE
     with tempfile.TemporaryDirectory(prefix=".archive-", dir=results) as scratch:
         made = Path(scratch) / ARCHIVE

@@ -4,7 +4,8 @@ import pytest
 
 from lab import paths, yamlfile
 from lab.inputs import variant
-from lab.report.recommended import SETTINGS, beaten
+from lab.report.recommended_policy import SETTINGS, beaten
+from lab.report.session import Conclusion
 from tests.experiments.test_summary import RECOMMENDED
 
 WINDOW = "scaleDown.stabilizationWindowSeconds"
@@ -12,7 +13,7 @@ WINDOW = "scaleDown.stabilizationWindowSeconds"
 
 def concluded(setting, value):
     """What an experiment concluded of a setting."""
-    return {"experiment": "5_flapping", "setting": setting, "value": str(value), "because": "it flipped least"}
+    return Conclusion(setting, str(value), "it flipped least", "5_flapping")
 
 
 @pytest.fixture

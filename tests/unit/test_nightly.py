@@ -15,7 +15,7 @@ from hypothesis import settings
 from lab import paths
 from lab.components.build import GO_NEEDED
 from lab.components.jars import JAVA_NEEDED
-from lab.report.build import NODE_NEEDED
+from lab.report.allure_report import NODE_NEEDED
 from tests.suite import cases
 
 pytestmark = pytest.mark.services

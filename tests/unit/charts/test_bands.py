@@ -11,7 +11,7 @@ import pytest
 
 from lab.charts import bands, drawing, thumbnail
 from lab.charts.comparison import comparison_chart
-from tests.unit.report.test_compare import curves
+from tests.unit.charts.test_comparison import curves
 
 
 def runs(*levels: float, trial: str = "a", samples: int = 50) -> pd.DataFrame:

@@ -12,33 +12,33 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lab.report.answers import called, natural, title
-from lab.report.cases import ID
-from lab.report.extent import Extent
+from lab.report.coverage import Coverage
+from lab.report.session import ID, Session
 from lab.report.trend import main_numbers, speed_metric
+from lab.report.verdict_text import natural
 
 LEAST_MS = 100  # a fixture that takes less is no news
 NOISE = ("host", "thread", "framework", "language", "package", "parentSuite", "suite", "subSuite", "story", "tag")
 NUMBERS = "main-numbers-perf.json"
 
 
-def prepare(source: Path, target: Path, content: Mapping[str, Any] | None) -> None:
-    """Copy the results in ``source`` into the new folder ``target``; ``content`` is that of the session.json beside them."""
+def prepare(source: Path, target: Path, session: Session | None) -> None:
+    """Copy the results of a ``session`` in ``source`` into the new folder ``target``."""
     target.mkdir()
     results = []
     for file in sorted(source.iterdir()):
         if file.name.endswith("-result.json"):
             made = result(json.loads(file.read_text(encoding="utf-8")))
-            results += [] if _is_cut_off(made, content) else [made]
+            results += [] if _is_cut_off(made, session) else [made]
         elif file.name.endswith("-container.json"):
             _write(target / file.name, container(json.loads(file.read_text(encoding="utf-8"))))
         else:
             _link(file, target / file.name)
-    shown = results + (unrun(content, results) if content is not None else [])
+    shown = results + (unrun(session, results) if session else [])
     for place, made in enumerate(sorted(shown, key=_order)):  # by which Allure reads them, and then orders its tree
         _write(target / f"{place:05d}-result.json", made)
-    if content is not None:
-        _write(target / NUMBERS, metrics(content, results))
+    if session:
+        _write(target / NUMBERS, metrics(session, results))
 
 
 def result(made: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,45 +54,42 @@ def container(made: Mapping[str, Any]) -> dict[str, Any]:
     return {**made, **kept}
 
 
-def unrun(content: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def unrun(session: Session, results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A result for each test that the session was asked for, did not run, and has none of in ``results``."""
     known = {identity for one in results for identity in _ids(one)}
     epics = {label["value"] for one in results for label in one["labels"] if label["name"] == "epic"}
-    extent = Extent(content)
+    coverage = Coverage(session)
     found = []
-    for test in (one for tests in extent.left.values() for one in tests if one["id"] not in known):
-        labels = [{"name": ID, "value": test["id"]}, {"name": "feature", "value": called(test)}]
+    for test in (one for tests in coverage.left.values() for one in tests if one.id not in known):
+        labels = [{"name": ID, "value": test.id}, {"name": "feature", "value": test.called}]
         labels += [{"name": "epic", "value": epic} for epic in sorted(epics)[:1]] + [{"name": "verdict", "value": "not run"}]
         found.append(
             {
-                "uuid": test["id"],
-                "name": title(test),
-                "fullName": test["id"],
-                "testCaseId": test["id"],
-                "historyId": test["id"],
+                **dict.fromkeys(("uuid", "fullName", "testCaseId", "historyId"), test.id),
+                "name": test.name,
                 "status": "skipped",
-                "statusDetails": {"message": f"not run. {' '.join(extent.sentences)}"},
+                "statusDetails": {"message": f"not run. {' '.join(coverage.sentences)}"},
                 "labels": labels,
             }
         )
     return found
 
 
-def metrics(content: Mapping[str, Any], results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def metrics(session: Session, results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The speed of the machine, and the main number of each test that has a result, as Allure keeps them in its history."""
     times = {identity: (one.get("start", 0), one.get("stop", 0)) for one in results for identity in _ids(one)}
-    mains = [main for main in main_numbers(content) if main.test["id"] in times]
-    found = [main.metric(place, *times[main.test["id"]]) for place, main in enumerate(mains)]
+    mains = [main for main in main_numbers(session) if main.test.id in times]
+    found = [main.metric(place, *times[main.test.id]) for place, main in enumerate(mains)]
     if not times:
         return found
-    return [*speed_metric(content, min(begin for begin, _ in times.values()), max(end for _, end in times.values())), *found]
+    return [*speed_metric(session, min(begin for begin, _ in times.values()), max(end for _, end in times.values())), *found]
 
 
-def _is_cut_off(made: Mapping[str, Any], content: Mapping[str, Any] | None) -> bool:
+def _is_cut_off(made: Mapping[str, Any], session: Session | None) -> bool:
     """Whether a result is of the test in which the session ended: it has the status of its setup, and no label of pytest's."""
-    if content is None or _ids(made):
+    if session is None or _ids(made):
         return False
-    return made["name"] in {title(one) for tests in Extent(content).left.values() for one in tests}
+    return made["name"] in {one.name for tests in Coverage(session).left.values() for one in tests}
 
 
 def _order(made: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError, LabFault
-from lab.report import build, page
+from lab.report import allure_report, session_page
 from lab.report.__main__ import main
-from lab.report.session import FAILED, Case, Session
+from lab.report.running_session import RunningSession
+from lab.report.session import FAILED, Case
 from tests.unit.report import browser
 
 pytestmark = pytest.mark.services
@@ -42,7 +43,7 @@ def result(folder: Path, name: str, status: str, **labels: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> build.Report:
+def built(tmp_path_factory: pytest.TempPathFactory) -> allure_report.Report:
     """A report of a result of each kind, made by the real generator."""
     if shutil.which("npm") is None:
         pytest.skip("no npm on PATH")
@@ -56,11 +57,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> build.Report:
     result(source, "test_broken", "broken", epic="Scaling", feature="1 signal", verdict="broken")
     result(source, "test_unknown", "passed", epic="Scaling", feature="1 signal", verdict="no data")
     result(source, "test_known", "passed", epic="KEDA", feature="zero", verdict="held", known="a stall of librdkafka")
-    return build.build(results)
+    return allure_report.build(results)
 
 
 @pytest.fixture
-def served(built: build.Report) -> Iterator[str]:
+def served(built: allure_report.Report) -> Iterator[str]:
     """The report's address on loopback."""
 
     class Quiet(SimpleHTTPRequestHandler):
@@ -76,7 +77,7 @@ def served(built: build.Report) -> Iterator[str]:
     thread.join()
 
 
-def test_the_page_names_no_other_host(built: build.Report) -> None:
+def test_the_page_names_no_other_host(built: allure_report.Report) -> None:
     """No script, style, image or frame of another host, no analytics, and a policy that forbids the rest."""
     page = built.index.read_text(encoding="utf-8")
     assert not re.search(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//", page)
@@ -86,33 +87,27 @@ def test_the_page_names_no_other_host(built: build.Report) -> None:
     assert "Elastic Lab" in page
 
 
-def test_the_data_come_before_the_application(built: build.Report) -> None:
+def test_the_data_come_before_the_application(built: allure_report.Report) -> None:
     """The application starts when it is read, and asks for files of its data if they are not there yet."""
     page = built.index.read_text(encoding="utf-8")
-    (application,) = build.APPLICATION.finditer(page)
+    (application,) = allure_report.APPLICATION.finditer(page)
     assert page.index("window.allureReportData =") < page.index("window.allureReportDataReady = true") < application.start()
     assert page[application.end() :].split() == ["</body>", "</html>"]
-    assert build.APPLICATION.search(build.closed("<head></head><script src=app.js></script></body>")) is None
+    assert allure_report.APPLICATION.search(allure_report.closed("<head></head><script src=app.js></script></body>")) is None
 
 
-@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")
-def test_a_browser_shows_it_and_asks_no_other_host(built: build.Report, served: str, tmp_path: Path) -> None:
+@browser.needed
+def test_a_browser_shows_it_and_asks_no_other_host(built: allure_report.Report, served: str) -> None:
     """Chromium renders the tests' names, from a server and from a file, and the page asks nobody but that server."""
-    script, own = browser.shown("test_breached"), served.rpartition("/")[0]
-    for seen in browser.see(tmp_path, browser.Visit(served, script=script), browser.Visit(built.index, script=script)):
-        assert [address for address in seen.requests if not address.startswith(own)] == []
+    own = served.rpartition("/")[0]
+    with browser.started() as chromium:
+        for page in (served, built.index):
+            view = browser.look(chromium, page)
+            view.page.get_by_text("test_breached").first.wait_for()
+            assert [address for address in view.requests if not address.startswith(own)] == []
 
 
-@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")
-def test_the_browser_check_sees_a_page_that_calls_out(tmp_path: Path) -> None:
-    """The check above can fail: a script of another host is among the requests."""
-    page = tmp_path / "index.html"
-    page.write_text('<html><head><script src="https://elsewhere.example/x.js"></script></head></html>')
-    (seen,) = browser.see(tmp_path / "profile", browser.Visit(page))
-    assert seen.requests == ["https://elsewhere.example/x.js"]
-
-
-def test_categories_and_grouping_are_the_labs(built: build.Report) -> None:
+def test_categories_and_grouping_are_the_labs(built: allure_report.Report) -> None:
     """Each word of the session's page is a category, and known behaviours of others are one; the tree is epic and feature."""
     data = dict(re.findall(r'd\("([^"]+)","([^"]*)"\)', built.index.read_text(encoding="utf-8")))
     categories = json.loads(base64.b64decode(data["widgets/categories.json"]))
@@ -129,18 +124,18 @@ def test_categories_and_grouping_are_the_labs(built: build.Report) -> None:
     assert all(f'"{name}"' in tree for name in ("Scaling", "1 signal", "KEDA", "zero"))
 
 
-def test_the_same_results_are_one_entry_of_history(built: build.Report) -> None:
+def test_the_same_results_are_one_entry_of_history(built: allure_report.Report) -> None:
     """Building a report again replaces the session's entry instead of adding one."""
     results = built.index.parent.parent
-    build.build(results)
+    allure_report.build(results)
     assert len((results / "history.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_missing_experiment_fails_the_gate(built: build.Report) -> None:
+def test_a_missing_experiment_fails_the_gate(built: allure_report.Report) -> None:
     """Seven tests satisfy a gate of seven and fail one of eight."""
     results = built.index.parent.parent
-    assert build.gate(results, 7) is None
-    assert str(build.gate(results, 8)).endswith("7 is less than the expected threshold value 8")
+    assert allure_report.gate(results, 7) is None
+    assert str(allure_report.gate(results, 8)).endswith("7 is less than the expected threshold value 8")
 
 
 def test_no_results_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,36 +143,37 @@ def test_no_results_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["--results", str(tmp_path)]) == 2
     assert str(tmp_path) in capsys.readouterr().err
     with pytest.raises(InputError):
-        build.build(tmp_path)
+        allure_report.build(tmp_path)
 
 
 def test_no_node_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Node.js the fault says what to install."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(LabFault, match=r"Node\.js 20 or later on PATH: not found"):
-        build.install()
+        allure_report.install()
 
 
 @pytest.mark.parametrize("page", ["<html></html>", '<head><script src="https://elsewhere.example/x.js"></script></head>'])
 def test_a_page_that_calls_elsewhere_is_refused(page: str) -> None:
     """Were a later Allure's page different, the build stops instead of shipping it."""
     with pytest.raises(LabFault, match="self-contained"):
-        build.closed(page)
+        allure_report.closed(page)
 
 
-@pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on PATH")
-def test_the_sessions_page_links_to_the_evidence_of_each_test(built: build.Report, tmp_path: Path) -> None:
+@browser.needed
+def test_the_sessions_page_links_to_the_evidence_of_each_test(built: allure_report.Report) -> None:
     """By the id that the result has as a label; the link opens that test. The archive holds the page and the report."""
     results = built.index.parent.parent
-    state = Session()
+    state = RunningSession()
     state.begin(Case("tests/test_1.py::test_linked", "1_signal", title="It is linked")).end(FAILED, "why")
-    page.leave(results, state)
+    session_page.leave(results, state)
     result(results / "allure-results", "test_linked", "failed", test="tests/test_1.py::test_linked")
-    again = build.build(results)
-    assert again.page == results / page.PAGE
+    again = allure_report.build(results)
+    assert again.page == results / session_page.PAGE
     (link,) = re.findall(r'href="(report/index\.html#[^"]+)"', again.page.read_text())
-    visit = browser.Visit(again.index, anchor=link.partition("#")[2], script=browser.shown("test_linked"))
-    (seen,) = browser.see(tmp_path, visit)
-    assert "test_breached" not in seen.value
-    with zipfile.ZipFile(build.archive(results)) as packed:
+    with browser.started() as chromium:
+        view = browser.look(chromium, again.index, link.partition("#")[2])
+        view.page.get_by_text("test_linked").first.wait_for()
+        assert "test_breached" not in view.text
+    with zipfile.ZipFile(allure_report.archive(results)) as packed:
         assert {"report.html", "summary.md", "session.json", "report/index.html"} <= set(packed.namelist())
