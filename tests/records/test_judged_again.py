@@ -9,7 +9,7 @@ import pytest
 
 from lab.inputs import scale as scales
 from lab.record.store import Record, write_json
-from lab.report.session import Case, Head, Row, Session
+from lab.report.session import Case, Row, Session
 from tests.experiments.test_summary import EXPERIMENTS
 from tests.records import EVIDENCE, FOLDER, VERDICTS, folders
 from tests.records import __main__ as command
