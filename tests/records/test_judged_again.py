@@ -11,7 +11,7 @@ from lab.inputs import scale as scales
 from lab.record.store import Record, write_json
 from lab.report.session import Case, Row, Session
 from tests.experiments.test_summary import EXPERIMENTS
-from tests.records import EVIDENCE, FOLDER, VERDICTS, folders
+from tests.records import FOLDER, VERDICTS, folders
 from tests.records import __main__ as command
 from tests.records.choice import choose
 from tests.records.compact import compact
