@@ -20,7 +20,7 @@ from lab.foresee.variants import LONGEST_WINDOW
 from lab.inputs import anchor, profile, scaledobject, topics
 from lab.inputs import scale as scales
 from lab.inputs import workload as workloads
-from lab.inputs.consumer import BALANCERS
+from lab.inputs.consumer import Balancer
 from lab.inputs.keys import ENTITIES, shares
 from lab.inputs.profile import Profile
 from lab.inputs.scale import HPA_SYNC_S, METRIC_RESOLUTION_S, Scale
@@ -124,7 +124,7 @@ def add_flags(parser: Flags) -> None:
     parser.flag("pod-rate", number(0.001, 1e6), None, "messages/s a pod processes at most", "0.001 to 1,000,000", optional=True)
     parser.flag("partitions", whole(1, MOST_PARTITIONS), None, "of all topics", f"1 to {MOST_PARTITIONS:,}", optional=True)
     parser.flag("topics", whole(1, topics.MOST), None, "that the partitions are spread over, as many on each", optional=True)
-    parser.flag("balancer", choice(*BALANCERS), None, "how the group shares partitions", ", ".join(BALANCERS), optional=True)
+    parser.flag("balancer", choice(*Balancer), None, "how the group shares partitions", ", ".join(Balancer), optional=True)
     for field in TIMES:
         parser.flag(field.replace("_", "-"), number(0, 3600), None, f"s {WORDS[field]}", "0 to 3600", optional=True)
     parser.flag("calibrate", Path, None, "a record, or a folder of records, that tells the times above", optional=True)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lab.foresee.usage import LONG_AGO, Footprint
-from lab.inputs.consumer import EAGER
+from lab.inputs.consumer import Balancer
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ class Consumers:
 
     rate: float
     start_s: float
-    balancer: str = "cooperative-sticky"
+    balancer: str = Balancer.COOPERATIVE_STICKY
     start_each_s: float = 0.0
     stop_s: float = 1.0
     notice_s: float = 0.5
@@ -98,15 +98,13 @@ class Group:
         self._throughput = served.sum(axis=1) / seconds
 
 
-WITHOUT_BARRIER = "consumer"
-
-
 class Rebalance:
     """The membership of one group; ``owner``, its row of owners, is changed in place. The member with the highest number
     leaves."""
 
     def __init__(self, consumers: Consumers, owner: Ints, members: int) -> None:
         self._consumers, self._owner = consumers, owner
+        self._balancer = Balancer(consumers.balancer)
         self._begun = self._least = 0.0
         self._joins = 0
         self.joined = [LONG_AGO] * members
@@ -125,7 +123,7 @@ class Rebalance:
 
     def resize(self, at: float, members: int) -> None:
         """Members have joined or left: a round begins, or the current round includes them."""
-        if self._consumers.balancer in EAGER:
+        if self._balancer.eager:
             self._owner[:] = NOBODY
         self._owner[self._owner >= members] = NOBODY
         if self.ends is None:
@@ -133,7 +131,7 @@ class Rebalance:
         came = max(0, members - self.members)
         self._joins += came
         self.joined = [*self.joined[:members], *([at] * came)]
-        if self._consumers.balancer == WITHOUT_BARRIER:
+        if not self._balancer.barrier:
             self._revoke(assigned(self._owner, members))
         self.ends = self._begun + max(self._least, self._joins * self._consumers.join_each_s)
 

@@ -19,9 +19,9 @@ from lab.foresee.curve import Change, Curve
 from lab.foresee.group import Floats, Group, Ints, Rebalance, Seen
 from lab.foresee.scaler import Scaler
 from lab.foresee.situation import Situation
+from lab.inputs.consumer import Balancer
 from lab.inputs.scaledobject import ScaledObject
 
-BY_TOPIC = "range"  # the balancer
 PARTS_OF_A_SYNC = 30  # where many policies share steps, each event moves to the nearest such part of a sync period
 
 
@@ -32,9 +32,9 @@ def simulate(situation: Situation, scaled: ScaledObject) -> Curve:
 
 def simulate_many(situation: Situation, policies: Sequence[ScaledObject]) -> list[Curve]:
     """:func:`simulate` for each of ``policies``, in one pass; events between syncs are rounded to a part of a period."""
-    if situation.topics > 1 and situation.consumers.balancer == BY_TOPIC:
+    if situation.topics > 1 and Balancer(situation.consumers.balancer).by_topic:
         allowed = f"any other with topics {situation.topics}: it shares out each topic by itself, which is not simulated"
-        raise InputError("simulated group", "balancer", BY_TOPIC, allowed)
+        raise InputError("simulated group", "balancer", situation.consumers.balancer, allowed)
     return _Loop(situation, policies).run()
 
 

@@ -1,4 +1,4 @@
-"""Brokers of a trial's own: how many, how often they keep its topic, and the events that kill and start them. Pure.
+"""Brokers of a trial's own: how many, and how often they keep its topic. :mod:`lab.inputs.events` kills and starts them. Pure.
 
 A trial without this input runs on the cluster's one broker. With it the trial starts its brokers and ends them: a broker that
 is lost for good must not be lost for the next trial.
@@ -9,10 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.errors import InputError
-from lab.inputs.events import Context, Event
 
-LEADER, COORDINATOR = ROLES = ("leader", "coordinator")
-KEPT, LOST = DISKS = ("kept", "lost")
 LEAST, MOST = 3, 5  # a majority of three survives one; each takes 0.4 GB of memory on one machine
 
 
@@ -43,44 +40,3 @@ class Brokers:
     def spare(self) -> int:
         """How many may be down while the others still agree: the controllers need a majority."""
         return (self.count - 1) // 2
-
-
-@dataclass(frozen=True)
-class KillBroker(Event):
-    """SIGKILL a broker: the leader of most of the topic's partitions, or the coordinator of the group.
-
-    With ``disk`` "lost" its copies of the topic's partitions are deleted too, as if a new disk took the place of the old one.
-    Without a :class:`StartBrokers` in a later phase the broker is lost for good.
-    """
-
-    role: str = LEADER
-    disk: str = KEPT
-
-    def refusal(self, context: Context) -> str:
-        """A trial has brokers of its own, and a majority of them goes on."""
-        if context.brokers is None:
-            return "a trial with brokers of its own: brokers=Brokers()"
-        if self.role not in ROLES or self.disk not in DISKS:
-            return f"role {' or '.join(ROLES)}, disk {' or '.join(DISKS)}"
-        if down(context.earlier) >= context.brokers.spare:
-            return (
-                f"at most {context.brokers.spare} of {context.brokers.count} brokers down: StartBrokers() in an earlier phase"
-            )
-        return ""
-
-
-@dataclass(frozen=True)
-class StartBrokers(Event):
-    """Start every broker that was killed, and wait until each copy of each partition is in sync again."""
-
-    def refusal(self, context: Context) -> str:
-        """There must be something to start."""
-        return "" if down(context.earlier) else "a KillBroker in an earlier phase"
-
-
-def down(events: tuple[Event, ...]) -> int:
-    """How many brokers are down after ``events``."""
-    count = 0
-    for event in events:
-        count = 0 if isinstance(event, StartBrokers) else count + isinstance(event, KillBroker)
-    return count

@@ -6,6 +6,7 @@ import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 
 from lab.errors import InputError
@@ -16,14 +17,36 @@ from lab.inputs.failures import MOST_DELAY_MS, MOST_DELAYS, Backoff, Failures, P
 from lab.inputs.settings import Scaling, setting
 from lab.kafka.login import kafka_flags
 
-BALANCERS = ("cooperative-sticky", "range", "roundrobin", "consumer")
-EAGER = ("range", "roundrobin")  # every member gives up every partition at each rebalance
 SLACK_S = 0.02  # a batch that follows another one within this time is counted from its end: the pod had work all the while
 LAB, STOCK = "lab", "stock"
 DYNAMIC, STATIC = "dynamic", "static"
 FAIL, CRASH, HANG, SPIN = POISON_MODES = ("fail", "crash", "hang", "spin")
 LIVENESS_S = 120  # half of it is the program's, and half are the six failures of a probe that the manifest has
 STOCK_SESSION_MS = 45_000  # librdkafka's own session timeout
+
+
+class Balancer(StrEnum):
+    """How a group's partitions are assigned to its members."""
+
+    COOPERATIVE_STICKY = "cooperative-sticky"
+    RANGE = "range"
+    ROUNDROBIN = "roundrobin"
+    CONSUMER = "consumer"  # KIP-848: the broker assigns
+
+    @property
+    def eager(self) -> bool:
+        """Whether every member gives up every partition at each rebalance."""
+        return self in (self.RANGE, self.ROUNDROBIN)
+
+    @property
+    def barrier(self) -> bool:
+        """Whether a rebalance waits until all members have joined the round."""
+        return self is not self.CONSUMER
+
+    @property
+    def by_topic(self) -> bool:
+        """Whether each topic is shared out by itself."""
+        return self is self.RANGE
 
 
 @dataclass(frozen=True)
@@ -77,7 +100,9 @@ class TrialSettings(store.TrialSettings, topics.TrialSettings):
     burn: int = setting(0, whole(0, 100), "share of the processing time spent computing; the rest waits", "percent")
     batch_ms: int = setting(50, whole(1, 60_000), "how much work shares a write to the store", "ms")
     poll_ms: int = setting(50, whole(1, 600_000), "how much work is taken, and is in flight, at a time", "ms")
-    balancer: str = setting(BALANCERS[0], choice(*BALANCERS), "how partitions are assigned to members; consumer is KIP-848")
+    balancer: str = setting(
+        Balancer.COOPERATIVE_STICKY.value, choice(*Balancer), "how partitions are assigned to members; consumer is KIP-848"
+    )
     membership: str = setting(
         DYNAMIC,
         choice(DYNAMIC, STATIC),

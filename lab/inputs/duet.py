@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from lab.errors import InputError
-from lab.inputs import anchor, manifests, objects
+from lab.inputs import anchor, beside, manifests
 from lab.inputs.hpa_spec import parse_quantity
+from lab.inputs.inputs import Inputs, Side
 from lab.inputs.scale import Scale
 from lab.inputs.steps import ReplicaSteps
-
-if TYPE_CHECKING:  # inputs have a side
-    from lab.inputs.inputs import Inputs
 
 log = logging.getLogger("lab.inputs")
 
@@ -36,18 +33,6 @@ BATCHED, BATCHES = 9e-5, 0.033  # s for a message in small batches and fetches, 
 CONSUMED = 3.2e-6  # s for a message in a full batch (docs/options.md)
 BESIDE = 0.25  # cores that producer and exporters request
 USED = 0.8  # of a machine's cores: beyond it what is measured is the queue for them
-
-
-@dataclass(frozen=True)
-class Side:
-    """Which side of a duet inputs are: ``name`` "a" or "b", and the id that the ``other`` side's inputs have by themselves.
-
-    ``rate`` is what traffic and pods were multiplied by so that the machine carries both sides.
-    """
-
-    name: str
-    other: str
-    rate: float = 1.0
 
 
 def sides(a: Inputs, b: Inputs, rate: float = 1.0) -> tuple[Inputs, Inputs]:
@@ -108,7 +93,7 @@ def requested_beside(inputs: Inputs) -> float:
     """The cores that the pods of ``beside`` request: what their author expects them to use, as nothing else is known."""
     found = 0.0
     for name in inputs.beside:
-        for item in objects.beside(inputs.library.manifest(name), inputs.scale):
+        for item in beside.read(inputs.library.manifest(name), inputs.scale):
             pod = item.get("spec", {}).get("template", {}).get("spec", {})
             for container in pod.get("containers", ()):
                 cpu = container.get("resources", {}).get("requests", {}).get("cpu", 0)

@@ -9,17 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from lab.errors import InputError
+from lab.inputs.brokers import Brokers
+from lab.inputs.profile import Profile
 from lab.inputs.workload import MOST_PARTITIONS
 
-if TYPE_CHECKING:  # a policy of decreed steps is made of events
-    from lab.inputs.brokers import Brokers
-    from lab.inputs.policy import Policy
-    from lab.inputs.profile import Profile
-
+LEADER, COORDINATOR = ROLES = ("leader", "coordinator")
+KEPT, LOST = DISKS = ("kept", "lost")
 MOST_PODS = 200
+
+
+class Decider(Protocol):
+    """What an event needs to know of a trial's policy."""
+
+    @property
+    def min_replicas(self) -> int: ...  # noqa: D102
+    @property
+    def content(self) -> dict[str, Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class Context:
     """
 
     runtime: str
-    policy: Policy
+    policy: Decider
     partitions: int
     earlier: tuple[Event, ...] = ()
     brokers: Brokers | None = None
@@ -132,6 +140,47 @@ class PauseScaling(Event):
     def refusal(self, context: Context) -> str:
         """Only KEDA reads the annotation."""
         return "" if context.policy.content.get("kind") == "ScaledObject" else "a policy that is a ScaledObject"
+
+
+@dataclass(frozen=True)
+class KillBroker(Event):
+    """SIGKILL a broker: the leader of most of the topic's partitions, or the coordinator of the group.
+
+    With ``disk`` "lost" its copies of the topic's partitions are deleted too, as if a new disk took the place of the old one.
+    Without a :class:`StartBrokers` in a later phase the broker is lost for good.
+    """
+
+    role: str = LEADER
+    disk: str = KEPT
+
+    def refusal(self, context: Context) -> str:
+        """A trial has brokers of its own, and a majority of them goes on."""
+        if context.brokers is None:
+            return "a trial with brokers of its own: brokers=Brokers()"
+        if self.role not in ROLES or self.disk not in DISKS:
+            return f"role {' or '.join(ROLES)}, disk {' or '.join(DISKS)}"
+        if down(context.earlier) >= context.brokers.spare:
+            return (
+                f"at most {context.brokers.spare} of {context.brokers.count} brokers down: StartBrokers() in an earlier phase"
+            )
+        return ""
+
+
+@dataclass(frozen=True)
+class StartBrokers(Event):
+    """Start every broker that was killed, and wait until each copy of each partition is in sync again."""
+
+    def refusal(self, context: Context) -> str:
+        """There must be something to start."""
+        return "" if down(context.earlier) else "a KillBroker in an earlier phase"
+
+
+def down(events: tuple[Event, ...]) -> int:
+    """How many brokers are down after ``events``."""
+    count = 0
+    for event in events:
+        count = 0 if isinstance(event, StartBrokers) else count + isinstance(event, KillBroker)
+    return count
 
 
 def schedule(

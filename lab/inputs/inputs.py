@@ -16,22 +16,23 @@ import yaml
 
 from lab import yamlfile
 from lab.errors import InputError
-from lab.inputs import anchor, events, fidelity, manifests, objects, profile, scaledobject, several, topics
+from lab.inputs import anchor, events, fidelity, manifests, profile, scaledobject, topics
+from lab.inputs import beside as others
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.anchor import Window
 from lab.inputs.brokers import Brokers
 from lab.inputs.controller import LagController
-from lab.inputs.duet import Side
 from lab.inputs.events import Context, During, Event
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.manifests import COMMITTED, Library
-from lab.inputs.policy import Policy
+from lab.inputs.policy import PlainHpa, Policy
 from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.steps import ReplicaSteps
+from lab.inputs.triggers import topics as trigger_topics
 from lab.inputs.variant import Variant
 from lab.inputs.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
 
@@ -61,6 +62,18 @@ _DEFAULTS: dict[str, Any] = {
     **{name: [] for name in ("events", "replaced", "beside")},
     **dict.fromkeys(("side", "brokers")),
 }
+
+
+@dataclass(frozen=True)
+class Side:
+    """Which side of a duet inputs are: ``name`` "a" or "b", and the id that the ``other`` side's inputs have by themselves.
+
+    ``rate`` is what traffic and pods were multiplied by so that the machine carries both sides.
+    """
+
+    name: str
+    other: str
+    rate: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -248,7 +261,7 @@ def read(
         log.warning("%s: %s", where, note)
     library.manifest(driver)
     for name in beside:
-        objects.beside(library.manifest(name), scale)
+        others.read(library.manifest(name), scale)
     for what, name in (("driver", driver), *(("beside", name) for name in beside)):
         if any(one.programs for one in manifests.declarations(library.manifest(name))) and runtime != "binary":
             words = f"none with programs of its own ({manifests.PYTHONPATH}) but on binary: the image of pods lacks them"
@@ -259,7 +272,7 @@ def read(
         brokers.check()
         if runtime != "binary":
             raise InputError("trial", "brokers", brokers, "none but on binary, whose brokers are the lab's")
-    several.check(workload.topics, partitions, policy, where, driver, PRODUCER)
+    _check_topics(workload.topics, partitions, policy, where, driver)
     context = Context(runtime, policy, partitions, brokers=brokers, topics=workload.topics)
     return Inputs(
         profile_name=_label(profile_name),
@@ -282,6 +295,23 @@ def read(
         policy_times=policy_times,
         policy_lags=fidelity.lags(policy, scale),
     )
+
+
+def _check_topics(count: int, partitions: int, policy: Policy, where: object, driver: str) -> None:
+    """Raise :class:`InputError` for the first thing that a trial of ``count`` topics with these ``partitions`` can't have.
+
+    Any other driver than the lab's sends all traffic to the first topic. An HPA that is not KEDA's reads the lag of one topic.
+    """
+    topics.check(count, partitions, "trial")
+    if isinstance(policy, ScaledObject):
+        trigger_topics.check(policy.triggers, count, where)
+    if count == 1:
+        return
+    if driver != PRODUCER:
+        raise InputError("trial", "driver", driver, f"{PRODUCER} with topics {count}: any other sends to one topic")
+    if isinstance(policy, PlainHpa) and policy.lag_threshold is not None:
+        allowed = f"a ScaledObject, or a LagController, with topics {count}: an HPA on lag reads that of one topic"
+        raise InputError(where, "spec.metrics", "External", allowed)
 
 
 def _adopted(

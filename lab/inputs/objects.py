@@ -7,26 +7,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lab import paths, yamlfile
-from lab.errors import InputError
-from lab.inputs import anchor, fidelity, lag_metric, manifests, store
-from lab.inputs import policy as policies
-from lab.inputs import scale as scales
+from lab.inputs import beside, lag_metric, manifests, store
 from lab.inputs.controller import LagController
-from lab.inputs.policy import PlainHpa, Policy
-from lab.inputs.scale import Scale
+from lab.inputs.inputs import Inputs
+from lab.inputs.policy import PlainHpa
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.steps import ReplicaSteps
 from lab.inputs.triggers.external import External
 from lab.inputs.workload import STATEFUL_SET
 
 STORE = "store/store"
-
-if TYPE_CHECKING:
-    from lab.inputs.inputs import Inputs
 
 
 def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]:
@@ -43,9 +36,9 @@ def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]
     pod["containers"][0]["livenessProbe"]["periodSeconds"] = work.liveness_s // 12  # it fails six times
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trial"}, "data": environment}
     exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
-    others = [item for name in inputs.beside for item in beside(inputs.library.manifest(name), inputs.scale)]
+    others = [item for name in inputs.beside for item in beside.read(inputs.library.manifest(name), inputs.scale)]
     if work.store_slots:
-        others += beside(inputs.library.manifest(STORE), inputs.scale)
+        others += beside.read(inputs.library.manifest(STORE), inputs.scale)
         pod["containers"][0]["env"].append({"name": store.ADDRESS, "value": ""})  # known when the store is there
     owner = stateful_set(consumer) if work.pod_owner == STATEFUL_SET else consumer
     return [settings, exporter, *others, owner, *_deciding(inputs, consumer, environment)]
@@ -81,28 +74,6 @@ def metrics(inputs: Inputs) -> tuple[str, ...]:
         for name in one.metrics
     )
     return tuple(dict.fromkeys(names))
-
-
-def beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
-    """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own.
-
-    Raises :class:`InputError` for one that can't be used.
-    """
-    return [
-        _compressed(policies.parse(item, file), scale, file)
-        if item.get("kind") in policies.KINDS
-        else manifests.with_programs(item, file)
-        for item in yamlfile.documents(file)
-    ]
-
-
-def _compressed(policy: Policy, scale: Scale, file: Path) -> dict[str, Any]:
-    if anchor.crons(policy):
-        raise InputError(
-            file, "spec.triggers", "cron", "any other trigger beside a trial: only the trial's own policy is anchored"
-        )
-    fidelity.check(policy, scale, file, scales.declared())
-    return policy.compressed(scale).content
 
 
 def lag_scaler() -> dict[str, Any]:

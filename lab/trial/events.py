@@ -11,8 +11,7 @@ from kubernetes.dynamic import DynamicClient
 
 from lab import clock
 from lab.errors import LabFault
-from lab.inputs.brokers import KillBroker, StartBrokers
-from lab.inputs.events import Delete, Event, Grow, Kill, Pause, PauseScaling, Restart, Resume, ScaleTo
+from lab.inputs.events import Delete, Event, Grow, Kill, KillBroker, Pause, PauseScaling, Restart, Resume, ScaleTo, StartBrokers
 from lab.inputs.steps import Decree
 from lab.trial import failover, scaling, signals
 from lab.trial.stage import CONSUMER, Stage

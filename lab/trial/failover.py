@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
 from lab.inputs import topics
-from lab.inputs.brokers import LEADER, LOST, KillBroker, StartBrokers
+from lab.inputs.events import LEADER, LOST, KillBroker, StartBrokers
 from lab.kafka.replicas import Replicas, whole
 from lab.trial.stage import Stage
 from lab.wait import until

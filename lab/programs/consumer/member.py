@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from lab.inputs.consumer import EAGER, STATIC, STOCK, Settings
+from lab.inputs.consumer import STATIC, STOCK, Balancer, Settings
 from lab.inputs.settings import client
 from lab.programs.consumer.retries import Consumed, Numbered
 
@@ -43,7 +43,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
     }
     if settings.commit == "auto":
         common["auto.commit.interval.ms"] = max(1, settings.commit_interval_ms)
-    if settings.balancer == "consumer":
+    if settings.balancer == Balancer.CONSUMER:
         return common | {"group.protocol": "consumer"}
     times = {"heartbeat.interval.ms": settings.heartbeat_ms, "session.timeout.ms": settings.session_timeout_ms}
     return common | {"partition.assignment.strategy": settings.balancer, **({} if stock else times)}
@@ -59,7 +59,7 @@ class Member:
     def __init__(self, settings: Settings, say: Callable[..., None]) -> None:
         self._settings, self._say = settings, say
         self._numbering = settings.numbering
-        self._eager = settings.balancer in EAGER
+        self._eager = Balancer(settings.balancer).eager
         self._consumer = Consumer(configuration(settings) | {"on_commit": self._committed})
         self._owned: set[int] = set()
         self._held: set[int] = set()

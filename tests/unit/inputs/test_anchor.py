@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.errors import InputError
-from lab.inputs import anchor, duet, inputs, objects, profile
+from lab.inputs import anchor, beside, duet, inputs, profile
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.anchor import Window
@@ -184,7 +184,7 @@ def test_a_policy_beside_a_trial_has_no_time_of_day(tmp_path):
     file = tmp_path / "beside.yaml"
     file.write_text((paths.MANIFESTS / "scaledobjects" / "lag-4500-cron.yaml").read_text())
     with pytest.raises(InputError, match=r"spec.triggers: 'cron' is not allowed; allowed: any other trigger beside a trial"):
-        objects.beside(file, scales.load("quick"))
+        beside.read(file, scales.load("quick"))
 
 
 def test_the_sides_of_a_duet_begin_together():

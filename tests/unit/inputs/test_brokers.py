@@ -5,7 +5,8 @@ import pytest
 from lab.errors import InputError
 from lab.inputs import inputs
 from lab.inputs import scale as scales
-from lab.inputs.brokers import COORDINATOR, LOST, Brokers, KillBroker, StartBrokers
+from lab.inputs.brokers import Brokers
+from lab.inputs.events import COORDINATOR, LOST, KillBroker, StartBrokers
 from lab.inputs.inputs import Inputs
 from lab.inputs.workload import Workload
 

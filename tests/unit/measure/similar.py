@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from lab.inputs.duet import Side
+from lab.inputs.inputs import Side
 from lab.record.store import Record
 from lab.record.trial import Duet, Turn
 

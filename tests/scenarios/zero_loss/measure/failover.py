@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lab.errors import NoData
-from lab.inputs.brokers import KillBroker, StartBrokers
+from lab.inputs.events import KillBroker, StartBrokers
 from lab.inputs.inputs import DRAINED
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
