@@ -1,0 +1,142 @@
+"""--from-records: stored records are judged without a cluster, also by the bounds of a user's own files."""
+
+import json
+import os
+import subprocess
+from dataclasses import astuple
+from types import SimpleNamespace
+
+import pytest
+
+from lab import paths
+from lab.inputs import inputs
+from lab.inputs import scale as scales
+from lab.inputs.workload import Workload
+from lab.options import OWN
+from lab.trial.user_files import Own
+from tests.suite import NESTED_S, experiments
+
+from .measure.built import sealed
+from .measure.conftest import REPORTS, TRANSITIONS, build
+
+pytestmark = pytest.mark.services
+
+EXAMPLES = paths.PROJECT / "docs" / "examples"
+BROUGHT = Own(EXAMPLES / "orders.yaml", EXAMPLES / "evening-peak.yaml", EXAMPLES / "enricher.yaml")
+
+
+def suite(*options, environment=None):
+    """What the suite prints with ``options``, and its exit code."""
+    ran = subprocess.run(
+        experiments(*options),
+        cwd=paths.PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=NESTED_S,
+        check=False,
+    )
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def judged(folder, chosen, *options):
+    """The suite's verdicts on a hand-written record of ``chosen`` that went from 4 to 24 replicas, without a reconciliation."""
+    record = folder / "records" / chosen.id
+    (record / "inputs").mkdir(parents=True)
+    build(record, TRANSITIONS, REPORTS)
+    sealed(record, id=chosen.id, inputs=chosen, scale=str(chosen.scale))
+    code, printed = suite(*options, f"--from-records={folder}", f"--results={folder}")
+    rows = {row["objective"]: row for row in json.loads((folder / "verdicts.json").read_text())}
+    return SimpleNamespace(code=code, printed=printed, rows=rows, folder=folder)
+
+
+@pytest.fixture(scope="module")
+def spike(tmp_path_factory):
+    """Experiment 2's first test."""
+    chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
+    return judged(tmp_path_factory.mktemp("stored"), chosen, "-k", "a_10x_spike")
+
+
+@pytest.fixture(scope="module")
+def acceptance(tmp_path_factory):
+    """The acceptance of the examples."""
+    plan = BROUGHT.plan()
+    traffic, policy, work = (plan.pop(name) for name in ("profile", "policy", "workload"))
+    chosen = inputs.read(traffic, policy, work, 1, scales.load("medium"), "binary", **plan)
+    options = [f"--{option}={file}" for option, file in zip(OWN, astuple(BROUGHT), strict=True)]
+    return judged(tmp_path_factory.mktemp("stored"), chosen, *options)
+
+
+def test_a_number_within_its_bound_is_held(spike):
+    """The reaction of the record, 6.5 s, is held to 90 s."""
+    row = spike.rows["reaction"]
+    assert (row["verdict"], row["bound"], row["unit"], row["operator"]) == ("held", 90, "s", "<")
+    assert row["measured"] == pytest.approx(6.5)
+
+
+def test_a_missing_table_is_no_data_and_fails(spike):
+    """Without a reconciliation nothing is proved, so the test does not pass. Judging is reading: no cluster comes up."""
+    assert spike.rows["messages that were not delivered exactly once"]["verdict"] == "no data"
+    assert spike.code == 1
+    assert "messages that were not delivered exactly once: no data" in spike.printed
+    assert "1 failed" in spike.printed
+    assert "cluster up" not in spike.printed
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "line"),
+    [
+        (
+            "--cluster=kind",
+            3,
+            "no cluster: no docker command on PATH: install Docker, or use --cluster binary, which needs none",
+        ),
+        ("--from-records=nowhere", 2, "--from-records: 'nowhere' is not allowed; allowed: a folder of records"),
+    ],
+)
+def test_an_option_that_can_not_work_is_one_clear_line(option, code, line, tmp_path):
+    """Exit code 2, or 3 where the machine lacks what is needed, the line, and nothing started: PATH is empty."""
+    ended, printed = suite(option, f"--results={tmp_path}", environment=os.environ | {"PATH": str(tmp_path)})
+    assert ended == code
+    assert line in printed
+    assert "cluster up" not in printed
+
+
+def test_only_the_acceptance_was_judged(acceptance):
+    """One test, failed by what was breached and by what was not there."""
+    assert {row["experiment"] for row in acceptance.rows.values()} == {"acceptance"}
+    assert acceptance.code == 1
+    assert "1 failed" in acceptance.printed
+
+
+@pytest.mark.parametrize(
+    ("objective", "measured", "verdict"),
+    [
+        ("reaction", 6.5, "held"),
+        ("flips", 0, "held"),
+        ("replicas wanted outside of the policy's bounds", 12, "breached"),
+        ("replicas wanted beyond the partitions", 12, "breached"),
+        ("replicas above the floor at the end", 1, "breached"),
+        ("messages that were not delivered exactly once", None, "no data"),
+    ],
+)
+def test_the_users_own_bounds_are_what_counts(acceptance, objective, measured, verdict):
+    """24 replicas where 12 are allowed on 12 partitions, 4 left where the floor is 3, and no ledger."""
+    row = acceptance.rows[objective]
+    assert (row["measured"], row["verdict"]) == (pytest.approx(measured), verdict)
+
+
+def test_a_drain_that_can_not_be_compared_is_no_data(acceptance):
+    """All of the record's messages are on one partition, which takes 150/s, and a pod gives 100."""
+    row = next(row for name, row in acceptance.rows.items() if name.startswith("drain time over the best"))
+    assert (row["verdict"], row["measured"]) == ("no data", None)
+    assert "as much arrives" in row["note"]
+
+
+def test_the_report_says_what_was_replaced(acceptance):
+    """In the description of the test, beside its hypothesis and method."""
+    (result,) = (acceptance.folder / "allure-results").glob("*-result.json")
+    described = json.loads(result.read_text())["descriptionHtml"]
+    assert "Replaced in the ScaledObject as it was brought" in described
+    assert "spec.triggers[0].metadata.topic" in described
+    assert "Hypothesis." in described
