@@ -204,23 +204,8 @@ def _build(components: Sequence[Component], run: Path) -> Built:
         started = time.monotonic()
         label = f"building {component.name} {component.version} ({index} of {len(components)})"
         with reporting(lambda label=label: label, every_s=15):  # type: ignore[misc]
-            run_go(
-                [
-                    go,
-                    "build",
-                    *BUILD,
-                    "-tags",
-                    component.tags,
-                    "-ldflags",
-                    component.ldflags,
-                    "-o",
-                    str(output),
-                    component.package,
-                ],
-                MODULES / component.folder,
-                component.name,
-                run,
-            )
+            options = ["-tags", component.tags, "-ldflags", component.ldflags, "-o", str(output)]
+            run_go([go, "build", *BUILD, *options, component.package], MODULES / component.folder, component.name, run)
         versions[component.name] = _verified(go, output, component)
         if component.name in FILES:
             there, here = FILES[component.name]

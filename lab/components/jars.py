@@ -35,16 +35,9 @@ KAFKA = ("org.apache.kafka:kafka_2.13:4.3.1", "org.apache.logging.log4j:log4j-sl
 # 4.0.1 and later need spark-token-provider, which some mirrors of Maven Central lack; 4.0.0 works with every PySpark 4.0.
 SPARK_KAFKA = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
 SPARK_SHIPS = (
-    "hadoop-client-api",
-    "hadoop-client-runtime",
-    "jsr305",
-    "lz4-java",
-    "scala-library",
-    "scala-parallel-collections_2.13",
-    "slf4j-api",
-    "snappy-java",
-    "spark-tags_2.13",
-)
+    "hadoop-client-api", "hadoop-client-runtime", "jsr305", "lz4-java", "scala-library", "scala-parallel-collections_2.13",
+    "slf4j-api", "snappy-java", "spark-tags_2.13",
+)  # fmt: skip
 
 
 def resolve(name: str, coordinates: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata  # type
 
 from lab.kafka.numbering import Numbering, numbering
 
+TIMEOUT_S = 10.0  # of a question
 BATCH = 10  # groups asked about at once: some 5 ms of work, during which the rest of the process waits
 _SILENT = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError.REQUEST_TIMED_OUT)
 
@@ -35,13 +36,12 @@ Answer = Mapping[int, PartitionLag | KafkaException]
 class GroupsReader:
     """Reads the lag of many groups of one cluster through one admin connection. Only one thread may read at a time."""
 
-    def __init__(self, bootstrap: str, timeout_s: float = 10.0, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, bootstrap: str, settings: Mapping[str, str] | None = None) -> None:
         # Errors are raised, not logged. A question for a topic creates none. ``settings`` are the client library's own, for
         # TLS and SASL.
         own: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 2}
         own["allow.auto.create.topics"] = False
         self._admin = AdminClient(own | dict(settings or {}))
-        self._timeout = timeout_s
 
     def read(
         self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()
@@ -53,7 +53,7 @@ class GroupsReader:
         """
         ordered = sorted(wanted, key=lambda pair: (pair[1], pair[0]))
         only = ordered[0][1] if len({topic for _, topic in ordered}) == 1 else None
-        described = self._admin.list_topics(only, timeout=self._timeout).topics
+        described = self._admin.list_topics(only, timeout=TIMEOUT_S).topics
         for begin in range(0, len(ordered), BATCH):
             answers: dict[tuple[str, str], Answer | KafkaException] = {}
             numbers: dict[str, Sequence[int]] = {}
@@ -88,14 +88,14 @@ class GroupsReader:
         """Ask for the committed offsets. The client takes one group a request, and runs many requests at once."""
         request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, number) for number in numbers])]
         asked: Future[ConsumerGroupTopicPartitions]
-        asked = self._admin.list_consumer_group_offsets(request, request_timeout=self._timeout)[group]
+        asked = self._admin.list_consumer_group_offsets(request, request_timeout=TIMEOUT_S)[group]
         return asked
 
     def _offsets(self, parts: Sequence[tuple[str, int]], which: OffsetSpec) -> dict[tuple[str, int], int | KafkaException]:
         """The log's end, or its start, by topic and partition."""
         found: dict[tuple[str, int], int | KafkaException] = {}
         request = {TopicPartition(*part): which for part in parts}
-        for part, future in (self._admin.list_offsets(request, request_timeout=self._timeout) if request else {}).items():
+        for part, future in (self._admin.list_offsets(request, request_timeout=TIMEOUT_S) if request else {}).items():
             try:
                 found[part.topic, part.partition] = _leader_offset(part, future.result().offset)
             except KafkaException as error:
@@ -134,7 +134,7 @@ class LagReader:
         bootstrap: str,
         group: str,
         topics: str | Numbering,
-        timeout_s: float = 10.0,
+        timeout_s: float = TIMEOUT_S,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         own: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "group.id": group, "log_level": 2}

@@ -11,18 +11,9 @@ from urllib.parse import urlsplit
 from lab.kubelet.podspec import HOST_IP, ContainerSpec, Json, PodSpec
 
 FIELDS = (
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "metadata.labels['<key>']",
-    "metadata.annotations['<key>']",
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
-)
+    "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels['<key>']", "metadata.annotations['<key>']",
+    "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+)  # fmt: skip
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 Kind = Literal["ConfigMap", "Secret"]

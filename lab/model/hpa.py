@@ -18,28 +18,9 @@ from lab.model.hpa_limits import State
 from lab.model.hpa_replicas import Controller, External, MetricFailed, Observed, Pod, PodUsage, Usage, external
 
 __all__ = [
-    "DEFAULTS",
-    "Behavior",
-    "Condition",
-    "Controller",
-    "Decision",
-    "External",
-    "HpaSpec",
-    "Metric",
-    "Observed",
-    "Pod",
-    "PodUsage",
-    "Policy",
-    "Rules",
-    "State",
-    "Usage",
-    "decide",
-    "decide_on_lag",
-    "external",
-    "parse",
-    "proposals",
-    "settle",
-]
+    "DEFAULTS", "Behavior", "Condition", "Controller", "Decision", "External", "HpaSpec", "Metric", "Observed", "Pod",
+    "PodUsage", "Policy", "Rules", "State", "Usage", "decide", "decide_on_lag", "external", "parse", "proposals", "settle",
+]  # fmt: skip
 
 
 DEFAULTS = Controller()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 
 @dataclass(frozen=True)
@@ -52,17 +54,8 @@ class Reconciliation:
     @property
     def exact(self) -> bool:
         """Whether every produced message was processed exactly once or is one dead letter, and no receipt contradicts that."""
-        return not (
-            self.lost_messages
-            or self.unseen_messages
-            or self.doubled_messages
-            or self.phantom_messages
-            or self.mismatched_receipts
-            or self.holes
-            or self.both_messages
-            or self.buried_again
-            or self.stray_letters
-        )
+        messages = (self.lost_messages, self.unseen_messages, self.doubled_messages, self.phantom_messages, self.both_messages)
+        return not any((*messages, self.mismatched_receipts, self.holes, self.buried_again, self.stray_letters))
 
     @property
     def anomalies(self) -> dict[str, tuple[Range, ...]]:
@@ -72,18 +65,17 @@ class Reconciliation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, lists and numbers."""
-        fields = dataclasses.asdict(self)
-        for name, value in fields.items():
-            if isinstance(value, tuple):
-                fields[name] = [{**each, "pods": list(each["pods"])} for each in value]
-        return fields
+        content: dict[str, Any] = _FORM.dump_python(self, mode="json")
+        return content
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Reconciliation:
-        """Read the output of :meth:`to_json`. Raises ``KeyError`` or ``TypeError`` for anything else."""
-        missing = {field.name: field.default for field in dataclasses.fields(cls) if field.default is not dataclasses.MISSING}
-        fields = {field.name: (missing | dict(content))[field.name] for field in dataclasses.fields(cls)}
-        for name, value in fields.items():
-            if isinstance(value, list):
-                fields[name] = tuple(Range(**{**each, "pods": tuple(each["pods"])}) for each in value)
-        return cls(**fields)
+        """Read the output of :meth:`to_json`. Raises ``ValueError``, in one line, for anything else."""
+        try:
+            return _FORM.validate_json(json.dumps(content), strict=True)
+        except ValidationError as refused:
+            first = refused.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+_FORM = TypeAdapter(Reconciliation)

@@ -50,8 +50,8 @@ class Tables:
         file = self.file("reconciliation.json")
         try:
             return Reconciliation.from_json(json.loads(file.read_text()))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(file, "content", f"{type(error).__name__}: {error}", "what the ledger of a trial writes") from None
+        except ValueError as error:
+            raise InputError(file, "content", str(error), "what the ledger of a trial writes") from None
 
     @cached_property
     def samples(self) -> pd.DataFrame:

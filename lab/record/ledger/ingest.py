@@ -68,16 +68,14 @@ def ingest(
     bootstrap: str,
     topics: Topics,
     ledger: Path,
-    every: str | None = None,
     in_turn: bool = False,
     settings: Mapping[str, str] | None = None,
     most_offsets: int = MOST_OFFSETS,
-) -> tuple[StreamingQuery, ...]:
+) -> None:
     """Append to ``ledger`` what the topics hold from where its checkpoint left off, from their beginning at first.
 
-    In batches of ``most_offsets`` messages, each done once, even over the loss of this process. Without ``every`` it returns
-    when all that is there is on disk; with it ("5 seconds") it goes on until the returned queries are stopped. ``in_turn``
-    takes the receipts, then the letters, then the events: every receipt's messages are then there.
+    In batches of ``most_offsets`` messages, each done once, even over the loss of this process. ``in_turn`` takes the receipts,
+    then the letters, then the events: every receipt's messages are then there. ``settings`` log in to Kafka.
 
     Raises :class:`LabFault` when the topics can't be read in full or hold something else, and when ``ledger`` has tables but no
     checkpoint: Spark would silently drop batches.
@@ -86,30 +84,26 @@ def ingest(
         if _has_data(ledger / name) and not (ledger / CHECKPOINT / name).exists():
             raise LabFault(f"{ledger / name} has data but no checkpoint to append from: ingest into another folder")
     source = {"kafka.bootstrap.servers": bootstrap, "maxOffsetsPerTrigger": str(most_offsets), **forms.spark(settings or {})}
-    # Each task pays for itself and for a file: one a core, not one a partition.
     on = numbering(topics.events)
-    records = _numbered(_stream(spark, source, ",".join(on.topics)), on)
-    events = decode_events(records).coalesce(spark.sparkContext.defaultParallelism)
-    receipts = decode_receipts(_stream(spark, source, topics.receipts))
-    tables = {"receipts": receipts}
+    tables = {"receipts": decode_receipts(_stream(spark, source, topics.receipts))}
     if topics.dead_letters:
         letters = _stream(spark, source | {"includeHeaders": "true"}, topics.dead_letters)
         tables["dead_letters"] = _numbered(decode_dead_letters(letters), on)
-    tables["events"] = events
+    records = _numbered(_stream(spark, source, ",".join(on.topics)), on)
+    # Each task pays for itself and for a file: one a core, not one a partition.
+    tables["events"] = decode_events(records).coalesce(spark.sparkContext.defaultParallelism)
     begun: list[StreamingQuery] = []
     try:
         for name, table in tables.items():
-            begun.append(_start(table, ledger, name, every))
+            begun.append(_start(table, ledger, name))
             if in_turn:
                 begun[-1].awaitTermination()
-        if every is None:
-            for query in begun:
-                query.awaitTermination()
+        for query in begun:
+            query.awaitTermination()
     except PySparkException as error:
         for query in begun:
             query.stop()
         raise LabFault(f"ingesting {', '.join(on.topics)} and {topics.receipts} from {bootstrap}: {_reason(error)}") from error
-    return tuple(begun)
 
 
 def read(spark: SparkSession, ledger: Path, name: str) -> DataFrame:
@@ -191,12 +185,12 @@ def _numbered(table: DataFrame, on: Numbering) -> DataFrame:
     return table.withColumn("partition", number.cast("int"))
 
 
-def _start(table: DataFrame, ledger: Path, name: str, every: str | None) -> StreamingQuery:
+def _start(table: DataFrame, ledger: Path, name: str) -> StreamingQuery:
     checkpoint = ledger / CHECKPOINT / name
     checkpoint.mkdir(parents=True, exist_ok=True)
     writer = table.writeStream.format("parquet").outputMode("append").queryName(f"{ledger.resolve()}/{name}")
     writer = writer.option("checkpointLocation", str(checkpoint)).option("path", str(ledger / name))
-    return (writer.trigger(processingTime=every) if every else writer.trigger(availableNow=True)).start()
+    return writer.trigger(availableNow=True).start()
 
 
 def _big_endian(value: Column, at: int) -> Column:

@@ -36,8 +36,8 @@ def settle(
 ) -> Reconciliation:
     """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside, as :func:`conclude` does.
 
-    A continuous ingestion must have been stopped; it is carried on. ``at_rest``: nobody writes to the topics any more. On
-    failure all is left to be called again, which goes on after the last batch of ``most_offsets``. Raises :class:`LabFault`.
+    ``at_rest``: nobody writes to the topics any more. On failure all is left to be called again, which goes on after the last
+    batch of ``most_offsets``. Raises :class:`LabFault`.
     """
     ledger = record / LEDGER
     if not ingested(record):

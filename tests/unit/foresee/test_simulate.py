@@ -123,27 +123,32 @@ def test_a_step_scales_out_drains_and_gives_back():
     assert curve.log[0].reasons
 
 
-def test_many_policies_at_once_are_each_as_alone():
-    """The same, but for the rounding of what happens between syncs."""
+@pytest.mark.parametrize(
+    "policies",
+    [
+        [lag_150(), lag_150(lagThreshold="500"), lag_150(maxReplicaCount=12)],
+        [lasting(), lag_150(), lasting(sustainSeconds="30", samplingInterval="5")],
+    ],
+    ids=["built-in", "lasting"],
+)
+def test_many_policies_at_once_are_each_as_alone(policies):
+    """The same, but for the rounding of what happens between syncs; each scaler samples its own group."""
     situation = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
-    policies = [lag_150(), lag_150(lagThreshold="500"), lag_150(maxReplicaCount=12)]
-    together = simulate_many(situation, policies)
-    for one, curve in zip(policies, together, strict=True):
+    for one, curve in zip(policies, simulate_many(situation, policies), strict=True):
         alone = simulate(situation, one)
         assert curve.changes[:2] == alone.changes[:2]
         assert curve.peak_lag == pytest.approx(alone.peak_lag, rel=0.02)
         assert curve.pod_minutes == pytest.approx(alone.pod_minutes, rel=0.02)
 
 
-def test_a_group_without_traffic_goes_to_zero_and_comes_back():
-    """minReplicaCount 0: KEDA takes the last pod away after cooldownPeriod, and brings the first at a poll."""
+@pytest.mark.parametrize("policy", [lag_150(minReplicaCount=0), lasting(minReplicaCount=0)], ids=["built-in", "lasting"])
+def test_a_group_without_traffic_goes_to_zero_and_comes_back(policy):
+    """KEDA takes the last pod away after cooldownPeriod, and brings the first at a poll, whether lag has lasted or not."""
     traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
-    curve = simulate(Situation(traffic, EVEN, Consumers(100.0, 3.0)), lag_150(minReplicaCount=0))
-    counts = [after for _, _, after in curve.changes]
-    assert 0 in counts
+    curve = simulate(Situation(traffic, EVEN, Consumers(100.0, 3.0)), policy)
     gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
-    assert 600 < gone < 1000
     back = next(at for at, before, _ in curve.changes if before == 0 and at > gone)
+    assert 600 < gone < 1000
     assert 1800 <= back <= 1860
 
 
@@ -261,26 +266,6 @@ def test_partition_limitation_limits_what_is_sampled():
     flood = Situation(step(100, 4000), EVEN, Consumers(100.0, 3.0))
     chosen = {"partitionLimitation": "0,5", "allowIdleConsumers": "false", "minReplicaCount": 1}
     assert simulate(flood, lasting(**chosen)).replicas.max() == 2
-
-
-def test_many_policies_of_the_scaler_at_once():
-    """Each samples its own group."""
-    situation = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
-    policies = [lasting(), lag_150(), lasting(sustainSeconds="30", samplingInterval="5")]
-    for one, curve in zip(policies, simulate_many(situation, policies), strict=True):
-        alone = simulate(situation, one)
-        assert curve.changes[:2] == alone.changes[:2]
-        assert curve.pod_minutes == pytest.approx(alone.pod_minutes, rel=0.02)
-
-
-def test_from_zero_the_scaler_wakes_the_group_at_once():
-    """Activity is the lag there is, lasting or not: a pollingInterval after the first message, as with the kafka trigger."""
-    traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
-    curve = simulate(Situation(traffic, EVEN, Consumers(100.0, 3.0)), lasting(minReplicaCount=0))
-    gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
-    back = next(at for at, before, _ in curve.changes if before == 0 and at > gone)
-    assert 600 < gone < 1000
-    assert 1800 <= back <= 1860
 
 
 def test_what_can_t_be_read_holds_the_replicas_and_falls_back():

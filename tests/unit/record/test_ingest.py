@@ -89,14 +89,9 @@ def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tm
     trial = Trial(kafka, "settled")
     trial.produce(500)
     record = tmp_path / "record"
-    queries = ingest(session, kafka, trial.topics, record / "ledger", every="1 second")
-    for query in queries:
-        query.processAllAvailable()
-    trial.produce(300)
-    for query in queries:
-        query.processAllAvailable()
-        query.stop()
-    trial.produce(200)
+    for count in (300, 200):
+        ingest(session, kafka, trial.topics, record / "ledger")
+        trial.produce(count)
     verdict = settle(session, kafka, trial.topics, record)
     assert verdict.exact
     assert (verdict.produced, verdict.processed, verdict.resent, verdict.receipts) == (3000, 3000, 0, 9)
