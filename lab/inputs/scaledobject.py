@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab import yamlfile
@@ -19,7 +19,7 @@ from lab.inputs.scale import Scale
 from lab.inputs.triggers import parsing
 from lab.inputs.triggers.external import External
 from lab.inputs.triggers.kafka import Kafka
-from lab.inputs.triggers.parsing import Trigger, compressed
+from lab.inputs.triggers.parsing import Trigger
 from lab.inputs.triggers.resource import Resource
 
 _SPEC = (
@@ -102,20 +102,31 @@ class ScaledObject:
     def compressed(self, scale: Scale) -> ScaledObject:
         """The same policy with its times and its thresholds of lag compressed as ``scale`` declares.
 
-        KEDA's defaults are written out with them: or those would stay at real time. A cron trigger stays as it is, as
-        :func:`lab.inputs.triggers.parsing.compressed` says.
+        KEDA's defaults are written out with them: or those would stay at real time.
         """
-        content = copy.deepcopy(self.content)
-        spec = content["spec"]
-        spec |= {"pollingInterval": scale.seconds(self.polling_s), "cooldownPeriod": scale.seconds(self.cooldown_s)}
+        made = replace(
+            self,
+            polling_s=scale.seconds(self.polling_s),
+            cooldown_s=scale.seconds(self.cooldown_s),
+            initial_cooldown_s=scale.seconds(self.initial_cooldown_s),
+            triggers=tuple(trigger.compressed(scale) for trigger in self.triggers),
+            where=f"{self.name} at scale {scale.name}",
+        )
+        return replace(made, content=made._written(hpa_spec.compressed_behavior(self._hpa_settings.get("behavior"), scale)))
+
+    @property
+    def _hpa_settings(self) -> dict[str, Any]:
+        return (self.content["spec"].get("advanced") or {}).get("horizontalPodAutoscalerConfig") or {}
+
+    def _written(self, behavior: dict[str, Any]) -> dict[str, Any]:
+        """The content with this object's times, thresholds and ``behavior``."""
+        spec = self.content["spec"] | {"pollingInterval": self.polling_s, "cooldownPeriod": self.cooldown_s}
         if self.initial_cooldown_s:
-            spec["initialCooldownPeriod"] = scale.seconds(self.initial_cooldown_s)
-        advanced = spec["advanced"] = dict(spec.get("advanced") or {})
-        settings = advanced["horizontalPodAutoscalerConfig"] = dict(advanced.get("horizontalPodAutoscalerConfig") or {})
-        settings["behavior"] = hpa_spec.compressed_behavior(settings.get("behavior"), scale)
+            spec["initialCooldownPeriod"] = self.initial_cooldown_s
+        settings = {"horizontalPodAutoscalerConfig": self._hpa_settings | {"behavior": behavior}}
         pairs = zip(spec["triggers"], self.triggers, strict=True)
-        spec["triggers"] = [compressed(written, trigger, scale) for written, trigger in pairs]
-        return parse(content, f"{self.name} at scale {scale.name}")
+        triggers = [one | {"metadata": trigger.written(one["metadata"])} for one, trigger in pairs]
+        return self.content | {"spec": spec | {"advanced": (spec.get("advanced") or {}) | settings, "triggers": triggers}}
 
 
 def parse(content: Mapping[str, Any], where: object) -> ScaledObject:

@@ -9,11 +9,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from lab import yamlfile
 from lab.errors import InputError
+from lab.inputs.scale import Scale
 
 
 class ScalerError(Exception):
@@ -37,6 +38,18 @@ def exposed(value: float) -> float:
     if math.isnan(value) or math.isinf(value) or value < 0:
         return 0.0
     return float(f"{value:.3f}")
+
+
+class Unscaled:
+    """A trigger that a scale leaves as it is: no time or lag is in it. A time of day is moved by :mod:`lab.inputs.anchor`."""
+
+    def compressed(self, scale: Scale) -> Self:
+        """The trigger at ``scale``."""
+        return self
+
+    def written(self, metadata: Mapping[str, str]) -> dict[str, str]:
+        """The trigger's ``metadata``, with this trigger's own values of what a scale compresses."""
+        return dict(metadata)
 
 
 _FIELDS = ("type", "name", "metadata", "metricType", "useCachedMetrics", "authenticationRef")

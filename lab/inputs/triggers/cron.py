@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from lab.inputs.triggers import common
-from lab.inputs.triggers.common import Common, Reading
+from lab.inputs.triggers.common import Common, Reading, Unscaled
 from lab.inputs.triggers.metadata import Metadata
 
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -194,7 +194,7 @@ _REPLACED = str.maketrans({" ": "", "*": "x", "/": "Sl", "?": "Qm", ",": "Cm"})
 
 
 @dataclass(frozen=True)
-class Cron:
+class Cron(Unscaled):
     """``replicas`` while the next end is nearer than the next start, 0 else; the HPA wants 1 per replica."""
 
     common: Common

@@ -5,30 +5,61 @@ What such a service does with its metadata is its own; of one service it is know
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
+from lab.inputs.scale import Scale
 from lab.inputs.triggers import common, persistent_lag
-from lab.inputs.triggers.common import Common
+from lab.inputs.triggers.common import Common, Unscaled
 from lab.inputs.triggers.metadata import Metadata
 from lab.inputs.triggers.persistent_lag import Settings
 
 MARK = "sustainSeconds"
 FIELDS = ("scalerAddress", *common.GRPC_LOGIN)  # KEDA's own; whatever else is written is for the service
 REFUSALS = common.only_by_reference("caCert", "tlsClientCert", "tlsClientKey")
+INTERVAL_S = 10  # the persistent-lag scaler's own default of samplingInterval
+
+
+def _decimal(scale: Scale, value: str) -> str:
+    """Rounded up: a window of so many intervals must still hold sustainSeconds."""
+    return f"{math.ceil(float(value) / scale.time * 1000) / 1000:g}"
+
+
+_COMPRESS: dict[str, Callable[[Scale, str], str]] = {
+    **dict.fromkeys(("samplingInterval", "lagSeconds", "activationLagSeconds"), _decimal),
+    **dict.fromkeys(
+        ("sustainSeconds", "scaleUpStabilization", "scaleDownStabilization"),
+        lambda scale, value: str(scale.seconds(float(value))),
+    ),
+    "lagThreshold": lambda scale, value: str(scale.messages(int(value))),
+    "activationLagThreshold": lambda scale, value: str(scale.most_messages(int(value))),
+}
 _SCHEME = re.compile(r"[a-z]+://")
 _GRPC_SCHEMES = ("dns:///", "passthrough:///", "unix://")
 
 
 @dataclass(frozen=True)
-class External:
+class External(Unscaled):
     """A scaler at ``address``, and the metadata it is sent with each call."""
 
     common: Common
     address: str
     metadata: Mapping[str, str]
+
+    def compressed(self, scale: Scale) -> Self:
+        """What a scaler is sent, with the persistent-lag scaler's times and lags at ``scale``."""
+        sent = dict(self.metadata) | {"samplingInterval": self.metadata.get("samplingInterval") or str(INTERVAL_S)}
+        for field, value in sent.items():
+            if value and field in _COMPRESS:
+                sent[field] = _COMPRESS[field](scale, value)
+        return replace(self, metadata=sent)
+
+    def written(self, metadata: Mapping[str, str]) -> dict[str, str]:
+        """As it is sent."""
+        return {**metadata, **self.metadata}
 
     def metric(self, index: int, name: str, target: float) -> dict[str, Any]:
         """The HPA's metric for what the scaler answered to GetMetricSpec. Source: ``externalScaler.buildMetricSpecs``."""
@@ -40,6 +71,11 @@ class PersistentLag(External):
     """The lab's persistent-lag scaler, and what it makes of the metadata. A variable's name stands there for its value."""
 
     settings: Settings
+
+    def compressed(self, scale: Scale) -> Self:
+        """With the settings that follow from what is sent."""
+        made = super().compressed(scale)
+        return replace(made, settings=persistent_lag.parse(made.metadata, f"{self.settings.metric} at scale {scale.name}"))
 
 
 def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:

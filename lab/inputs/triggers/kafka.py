@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
+from lab.inputs.scale import Scale
 from lab.inputs.triggers import common
-from lab.inputs.triggers.common import Common
+from lab.inputs.triggers.common import Common, Unscaled
 from lab.inputs.triggers.metadata import Metadata, Named
 
 KAFKA, APACHE = "kafka", "apache-kafka"
@@ -59,7 +60,7 @@ _MOST_PARTITIONS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Kafka:
+class Kafka(Unscaled):
     """Lag of one consumer group in messages: the HPA wants ``lag_threshold`` of it per replica.
 
     ``partitions`` are the only ones counted, or None for all. Without a topic the group's every topic counts.
@@ -83,6 +84,16 @@ class Kafka:
     def target(self) -> float:
         """What the HPA wants per replica, messages."""
         return float(self.lag_threshold)
+
+    def compressed(self, scale: Scale) -> Self:
+        """Its thresholds at ``scale``: an activation is rounded down, for a lag above both is the same lag."""
+        threshold, activation = scale.messages(self.lag_threshold), scale.most_messages(self.activation)
+        return replace(self, lag_threshold=threshold, activation=activation)
+
+    def written(self, metadata: Mapping[str, str]) -> dict[str, str]:
+        """With both thresholds; the activation where there is one."""
+        activation = {"activationLagThreshold": str(self.activation)} if metadata.get("activationLagThreshold") else {}
+        return {**metadata, "lagThreshold": str(self.lag_threshold), **activation}
 
     def metric(self, index: int, environment: Mapping[str, str]) -> dict[str, Any]:
         """The HPA's metric. Source: ``kafkaScaler.GetMetricSpecForScaling``."""

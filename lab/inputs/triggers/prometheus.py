@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
+from lab.inputs.scale import Scale
 from lab.inputs.triggers import common
-from lab.inputs.triggers.common import Common, Reading, ScalerError, exposed
+from lab.inputs.triggers.common import Common, Reading, ScalerError, Unscaled, exposed
 from lab.inputs.triggers.metadata import Metadata
 
 _PAIRS = ("queryParameters", "customHeaders")
@@ -36,7 +37,7 @@ _TIMEOUT = re.compile(r"\d{1,9}|(\d{1,6}(\.\d{1,6})?(ns|us|ms|s|m|h))+")
 
 
 @dataclass(frozen=True)
-class Prometheus:
+class Prometheus(Unscaled):
     """The value of ``query``: the HPA wants ``threshold`` of it per replica; above ``activation`` the trigger is active."""
 
     common: Common
@@ -50,6 +51,14 @@ class Prometheus:
     def target(self) -> float:
         """What the HPA wants per replica, in the query's unit."""
         return self.threshold
+
+    def compressed(self, scale: Scale) -> Self:
+        """Its threshold times the scale's rate alone: whether the query is a lag can't be known."""
+        return replace(self, threshold=self.threshold * scale.rate)
+
+    def written(self, metadata: Mapping[str, str]) -> dict[str, str]:
+        """With the threshold."""
+        return {**metadata, "threshold": f"{self.threshold:g}"}
 
     def metric(self, index: int, environment: Mapping[str, str]) -> dict[str, Any]:
         """The HPA's metric. Source: ``prometheusScaler.GetMetricSpecForScaling``."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.inputs.triggers import common
-from lab.inputs.triggers.common import Common
+from lab.inputs.triggers.common import Common, Unscaled
 from lab.inputs.triggers.metadata import Metadata
 
 CPU, MEMORY = "cpu", "memory"
@@ -23,7 +23,7 @@ _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
 
 @dataclass(frozen=True)
-class Resource:
+class Resource(Unscaled):
     """Use of ``resource`` by the pods: ``value`` is percent of what they request (Utilization), or a quantity (AverageValue).
 
     It never activates: a ScaledObject of nothing else is always active, and can't scale to 0.
