@@ -12,7 +12,7 @@ from lab.inputs import scale as scales
 from lab.inputs.duet import sides
 from lab.record.store import opened
 from lab.record.trial import Deadlines, Turn
-from lab.trial import runner
+from lab.trial import phases, runner
 from lab.trial.closing import Closing, Part, close
 from lab.trial.record_parts import _concerns
 from tests.experiments.workloads import light
@@ -95,7 +95,7 @@ def stages(monkeypatch):
     """Stand-ins in the place of stages; what was done to them."""
     Stage.said, Stage.broken = [], ""
     monkeypatch.setattr(runner, "Stage", Stage)
-    monkeypatch.setattr(runner, "_active", lambda _: True)
+    monkeypatch.setattr(phases, "is_active", lambda _: True)
 
     def parts(stage, spark, missing):
         return [Part(name, lambda into, name=name: (into / name).write_text(stage.name), 5) for name in ("rest", "ledger")]
@@ -157,11 +157,11 @@ def test_a_side_that_fails_ends_both_and_both_records_stay(stages, tmp_path, bro
 def test_both_sides_come_to_an_event_before_it_happens(monkeypatch):
     """Once its phase has begun, and again before the next."""
     done = []
-    monkeypatch.setattr(runner, "_await", lambda _, phase: done.append(f"await {phase}"))
-    monkeypatch.setattr(runner, "happen", lambda _, phase, event: done.append(event))
+    monkeypatch.setattr(phases, "_await", lambda _, phase: done.append(f"await {phase}"))
+    monkeypatch.setattr(phases, "happen", lambda _, phase, event: done.append(event))
     chosen = SimpleNamespace(schedule=(("spike", "kill"), (None, "step")), until="replayed")
     stage = SimpleNamespace(inputs=chosen, journal=SimpleNamespace(mark=lambda _: None))
-    assert runner._follow(stage, lambda: done.append("meet")) == "complete"
+    assert phases.follow(stage, lambda: done.append("meet")) == "complete"
     assert done == ["await spike", "meet", "kill", "await None", "meet", "step", "await None"]
 
 

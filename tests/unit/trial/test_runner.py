@@ -16,7 +16,7 @@ from lab.inputs.workload import Workload
 from lab.kafka.lag import PartitionLag
 from lab.record.store import opened
 from lab.record.trial import Deadlines, Offsets
-from lab.trial import runner, traffic_start
+from lab.trial import phases, runner, traffic_start
 from lab.trial.deadlines import deadlines
 from lab.trial.journal import Journal
 from lab.trial.stage import Stage
@@ -57,16 +57,16 @@ def stage(broker, folder=None, end_s=20.0):
 def test_a_hiccup_of_the_broker_is_waited_out_and_counted():
     """The trial is complete; how often Kafka did not answer is in its record."""
     made = stage(Broker(2, [0, 0]))
-    assert runner._drained(made) == "complete"
+    assert phases.drain(made) == "complete"
     assert made.journal.trial.lag_unanswered == 2
 
 
 def test_a_broker_that_never_answers_reaches_the_deadline():
     """And no earlier: that ends the wait, as a finding, like a lag that never goes."""
     made = stage(Broker(-1, []), end_s=1.5)  # time for three questions, of which a busy machine may cost one
-    assert runner._drained(made).startswith("deadline: drained and back at the floor: not within 1.5 s")
+    assert phases.drain(made).startswith("deadline: drained and back at the floor: not within 1.5 s")
     assert made.journal.trial.lag_unanswered >= 2
-    assert runner._drained(stage(Broker(0, [1]), end_s=0.6)).startswith("deadline")
+    assert phases.drain(stage(Broker(0, [1]), end_s=0.6)).startswith("deadline")
 
 
 def test_offsets_are_asked_for_again():
@@ -119,7 +119,7 @@ def test_a_partial_record_is_left_and_the_first_error_raised(error, ended, tmp_p
         raise error
 
     monkeypatch.setattr(runner, "Stage", Dying)
-    monkeypatch.setattr(runner, "_drive", drive)
+    monkeypatch.setattr(runner, "drive", drive)
     with pytest.raises(type(error)):
         runner.run(SimpleNamespace(versions={}), [chosen], tmp_path, spark)
     record = opened(tmp_path / "records" / chosen.id)
@@ -162,14 +162,14 @@ class Told:
             self.events.append(self.coming.pop(0))
 
 
-@pytest.mark.parametrize("phases", [PHASES, ("baseline", "sigkill", "repartition", "drain")])
-def test_each_event_happens_when_its_phase_begins(phases, monkeypatch):
+@pytest.mark.parametrize("names", [PHASES, ("baseline", "sigkill", "repartition", "drain")])
+def test_each_event_happens_when_its_phase_begins(names, monkeypatch):
     """Whichever phase comes first: none waits for another's."""
-    steps = tuple(Step(10 * number, 1, phase) for number, phase in enumerate(phases))
+    steps = tuple(Step(10 * number, 1, phase) for number, phase in enumerate(names))
     profile = Profile(steps, 40)
     chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary", until="replayed")
     during = schedule({"sigkill": Kill(), "repartition": Grow(48)}, profile, Context("binary", chosen.policy, 24))
-    told = Told(phases)
+    told = Told(names)
     made = stage(Broker(0, [0]))
     made.inputs, made.reports, made.names = replace(chosen, profile=profile, during=during), told, {}
     made.transitions, made.baseline = SimpleNamespace(wait=told.wait), SimpleNamespace(replicas=4, why="")
@@ -177,9 +177,9 @@ def test_each_event_happens_when_its_phase_begins(phases, monkeypatch):
     made.apply, made.ready, made.produce = lambda _: None, lambda *_: True, lambda: order.append("traffic")
     monkeypatch.setattr(traffic_start, "await_sync_point", lambda _: order.append("point of the sync"))
     happened = {}
-    monkeypatch.setattr(runner, "_active", lambda _: True)
-    monkeypatch.setattr(runner, "happen", lambda _, phase, event: happened.update({event: told.events[-1]["phase"]}))
-    assert runner._drive([made]) == ["complete"]
+    monkeypatch.setattr(phases, "is_active", lambda _: True)
+    monkeypatch.setattr(phases, "happen", lambda _, phase, event: happened.update({event: told.events[-1]["phase"]}))
+    assert phases.drive([made]) == ["complete"]
     assert happened == {Kill(): "sigkill", Grow(48): "repartition"}
     assert order == ["point of the sync", "traffic"]
     assert told.last("produced")
@@ -211,6 +211,6 @@ def test_what_is_asked_is_there_before_what_asks_it(policy, workload, batches, a
         check=None,
         transitions=SimpleNamespace(wait=lambda done, deadline_s, what, check: waits.append(what)),
     )
-    beside = runner._put_up(made)
+    beside = phases.put_up(made)
     assert (applied, waits) == (batches, awaited)
     assert beside == [name for batch in batches for name in batch if name in ("lag-exporter", "store", "lag-scaler")]

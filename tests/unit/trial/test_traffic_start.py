@@ -11,7 +11,7 @@ from lab.inputs import duet, inputs
 from lab.inputs import scale as scales
 from lab.inputs.anchor import MINUTE_S, PRODUCER_S, lead_s
 from lab.record.trial import Deadlines
-from lab.trial import runner, traffic_start
+from lab.trial import phases, traffic_start
 from lab.trial.deadlines import deadlines
 from lab.trial.journal import Journal
 from lab.trial.stage import Stage
@@ -58,11 +58,11 @@ def now(monkeypatch):
 def test_the_scaledobject_is_left_until_the_group_is_up():
     """Everything else is applied before; one without a time of day is not left."""
     made = stage(chosen())
-    runner._put_up(made)
+    phases.put_up(made)
     assert "ScaledObject" not in {item["kind"] for item in made.applied}
     assert {"ConfigMap", "Deployment"} <= {item["kind"] for item in made.applied}
     made = stage(chosen("lag-4500"))
-    runner._put_up(made)
+    phases.put_up(made)
     assert "ScaledObject" in {item["kind"] for item in made.applied}
 
 
