@@ -21,7 +21,7 @@ from tests.unit.measure.conftest import REPORTS, TRANSITIONS, build
 NEEDS = {"a.py::large": {"x", "y"}, "a.py::small": {"y"}, "b.py::one": {"y", "z"}, "c.py::one": {"w"}}
 SIZES = {"w": 50, "x": 10, "y": 20, "z": 5}
 ROW = {"objective": "flips", "unit": "flips", "verdict": "held", "trials": ["x"], "measured": 1.0}
-ROW |= {"operator": "<=", "bound": 2.0, "why": "the group is calm"}
+ROW |= {"operator": "<=", "bound": 2.0, "why": "the group is calm", "kind": "claim"}
 
 
 @pytest.fixture(scope="module")
