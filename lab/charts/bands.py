@@ -73,12 +73,11 @@ def differences(part: pd.DataFrame, pairs: Sequence[tuple[str, str]], x: dict[st
 
     Each pair is named above the panel, in the style of its line. The level of no difference is drawn.
     """
-    axis = alt.Axis(labelExpr="format(datum.value, '~s')", tickCount=5, minExtent=52, maxExtent=52, titlePadding=4)
     found = [difference(part, pair) for pair in pairs[: len(STYLES)]]
     known = pd.concat([one[name] for one in found for name in ("low", "high")]).dropna()
     reach = [min(0.0, *known) * 1.07, max(0.0, *known) * 1.07]
     scale = alt.Scale(domain=reach if reach[0] < reach[1] else [-1.0, 1.0], nice=False)
-    y: dict[str, Any] = {"title": "Lag, difference (messages)", "axis": axis, "scale": scale}
+    y: dict[str, Any] = {"title": "Lag, difference (messages)", "axis": drawing.value_axis(), "scale": scale}
     level = alt.Chart(inline([{"value": 0}])).mark_rule(color=QUIET, strokeWidth=1)
     layers: list[Any] = [level.encode(y=alt.Y("value:Q", **y))]
     place = 0.0

@@ -7,9 +7,11 @@ colour-blind readers. Orange is demand, blue is delivery. Sampling makes a serie
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import version
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import altair as alt
 import numpy as np
@@ -125,6 +127,57 @@ def styled(chart: alt.VConcatChart) -> alt.VConcatChart:
     return chart
 
 
+def time_axis(domain: Sequence[float], title: str | None = None) -> dict[str, Any]:
+    """The axis of time that panels share, of which only the one with a ``title`` is labelled: arguments of its encoding."""
+    axis = alt.Axis(format=",~f", tickCount=12) if title else alt.Axis(labels=False, ticks=False, tickCount=12)
+    return {"scale": alt.Scale(domain=list(domain), nice=False), "axis": axis, "title": title}
+
+
+def value_axis(*, whole: bool = False) -> alt.Axis:
+    """The axis of a panel's values, as wide as that of any other; ``whole`` numbers have no mark between them."""
+    axis = alt.Axis(labelExpr="format(datum.value, '~s')", tickCount=5, minExtent=52, maxExtent=52, titlePadding=4)
+    if whole:
+        axis.tickMinStep = 1
+    return axis
+
+
+def zoom() -> alt.Parameter:
+    """The zoom along the axis of time that panels share."""
+    return alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
+
+
+def pointer() -> alt.Parameter:
+    """The moment at the pointer, which :func:`cursor` shows."""
+    return alt.selection_point(name="cursor", fields=["t"], nearest=True, on="pointermove", clear="pointerout")
+
+
+def cursor(columns: Mapping[str, Sequence[float | None]], times: np.ndarray, x: dict[str, Any]) -> alt.Chart:
+    """A rule at the :func:`pointer` that names each of ``columns`` with its value at that one of ``times``.
+
+    The columns are numbered in the data, since a name may hold anything.
+    """
+    named = {f"v{n}": values for n, values in enumerate(columns.values())}
+    moments = [{"t": round(float(t), 2), **{name: one[k] for name, one in named.items()}} for k, t in enumerate(times)]
+    tips = [alt.Tooltip("t:Q", title="time (s)", format=",.1f")]
+    tips += [alt.Tooltip(f"v{n}:Q", title=name, format=",.0f") for n, name in enumerate(columns)]
+    shown = alt.OpacityValue(0, condition={"param": "cursor", "empty": False, "value": 0.8})
+    rule = alt.Chart(inline(moments)).mark_rule(color=QUIET, strokeWidth=1, aria=False)
+    drawn: alt.Chart = rule.encode(x=alt.X("t:Q", **x), opacity=shown, tooltip=tips)
+    return drawn
+
+
+def stacked(
+    panels: Sequence[Any], title: str, subtitle: str, *, spacing: int = 14, legends: Literal["shared", "independent"]
+) -> alt.VConcatChart:
+    """Panels over one axis of time, with a title; their ``legends`` are independent, or shared."""
+    with warnings.catch_warnings():  # one zoom and one cursor for all panels is the intent
+        warnings.filterwarnings("ignore", message="Automatically deduplicated")
+        chart = alt.vconcat(*panels, spacing=spacing)
+    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
+    return styled(chart.resolve_scale(x="shared", color=legends, strokeDash=legends))
+
+
+CURSOR_STEPS = 300
 MOST_POINTS = 5000
 BUCKETS = 1000
 

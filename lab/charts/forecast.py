@@ -5,7 +5,6 @@ Pure: curves and tables in, one Vega-Lite spec out. Orange is predicted or asked
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lab.charts import drawing
-from lab.charts.drawing import ASKED, DELIVERED, DOWN, QUIET, WIDTH, Layer, records, styled
+from lab.charts.drawing import ASKED, DELIVERED, DOWN, QUIET, WIDTH, Layer, records
 from lab.foresee.curve import Arrivals, Curve, ages
 from lab.inputs.profile import Profile
 
@@ -50,23 +49,14 @@ class Forecast:
 def forecast(data: Forecast) -> alt.VConcatChart:
     """Lag, age of the oldest unprocessed event, and replicas, over one axis of time, on the profile's phases."""
     end = max(float(curve.t[-1]) for curve in (data.predicted, data.recorded) if curve is not None)
-    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
+    zoom = drawing.zoom()
     panels = []
     for name, (title, height) in PANELS.items():
-        axis = alt.Axis(format=",~f", tickCount=12) if name == "replicas" else alt.Axis(labels=False, ticks=False, tickCount=12)
-        x = {
-            "scale": alt.Scale(domain=[0.0, end], nice=False),
-            "axis": axis,
-            "title": "Time since the profile began (s)" if name == "replicas" else None,
-        }
+        x = drawing.time_axis([0.0, end], "Time since the profile began (s)" if name == "replicas" else None)
         layers = [*_phases(data, x, end, named=name == "lag"), _lines(_drawn(data, name, end), name, title, height, x)]
         panel = alt.layer(*layers).add_params(zoom).resolve_scale(color="independent", strokeDash="independent")
         panels.append(panel.properties(width=WIDTH, height=height, name=name))
-    with warnings.catch_warnings():  # one zoom for the three panels is the intent
-        warnings.filterwarnings("ignore", message="Automatically deduplicated")
-        chart = alt.vconcat(*panels, spacing=14)
-    chart.title = alt.TitleParams(data.title, subtitle=data.subtitle, anchor="start", frame="bounds", offset=10)
-    return styled(chart.resolve_scale(x="shared", color="independent", strokeDash="independent"))
+    return drawing.stacked(panels, data.title, data.subtitle, legends="independent")
 
 
 def _drawn(data: Forecast, name: str, end: float) -> pd.DataFrame:
@@ -99,9 +89,6 @@ def _steps(series: str, t: Any, value: Any, end: float) -> pd.DataFrame:
 
 def _lines(drawn: pd.DataFrame, name: str, title: str, height: int, x: dict[str, Any]) -> alt.Chart:
     known = list(dict.fromkeys(drawn["series"]))
-    axis = alt.Axis(labelExpr="format(datum.value, '~s')", tickCount=5, minExtent=52, maxExtent=52, titlePadding=4)
-    if name == "replicas":
-        axis.tickMinStep = 1
     room = 12 + LINE * LABEL_ROWS if name == "lag" else 12
     y = alt.Scale(domain=[0, max(1.0, *drawn["value"]) * height / (height - room)], nice=False)
     colour = alt.Scale(domain=known, range=[SERIES[one][0] for one in known])
@@ -114,7 +101,7 @@ def _lines(drawn: pd.DataFrame, name: str, title: str, height: int, x: dict[str,
     legend = title.split(" (")[0]
     encoded: alt.Chart = line.encode(
         x=alt.X("t:Q", **x),
-        y=alt.Y("value:Q", title=title, axis=axis, scale=y),
+        y=alt.Y("value:Q", title=title, axis=drawing.value_axis(whole=name == "replicas"), scale=y),
         color=alt.Color("series:N", scale=colour, title=legend),
         strokeDash=alt.StrokeDash("series:N", scale=dash, title=legend),
     )

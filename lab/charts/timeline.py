@@ -6,7 +6,6 @@ Orange is what is asked for, blue what is delivered.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,28 +15,12 @@ import numpy as np
 import pandas as pd
 
 from lab.charts import drawing
-from lab.charts.drawing import (
-    ASKED,
-    BETWEEN,
-    DELIVERED,
-    DOWN,
-    FAULT,
-    INK,
-    MOVED,
-    QUIET,
-    UP,
-    WIDTH,
-    Layer,
-    inline,
-    records,
-    styled,
-)
+from lab.charts.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, MOVED, QUIET, UP, WIDTH, Layer, inline, records
 
 HEIGHTS = {"lag": 190, "replicas": 150, "throughput": 150}
 TIME = alt.Tooltip("t:Q", title="time (s)", format=",.1f")
 LABEL_ROWS = 3
 LINE = 13
-CURSOR_STEPS = 300
 FAR = 5  # times the most that was consumed
 
 EVENTS = {"scale up": (UP, [1, 0]), "scale down": (DOWN, [5, 3]), "rebalance": (MOVED, [1, 0])}
@@ -86,26 +69,22 @@ def timeline(data: Timeline) -> alt.VConcatChart:
         if getattr(data, name).empty:
             raise ValueError(f"timeline {data.title!r}: the table {name!r} is empty")
     domain = _domain(data)
-    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
-    cursor = alt.selection_point(name="cursor", fields=["t"], nearest=True, on="pointermove", clear="pointerout")
-    values = _cursor_rows(data, domain)
+    zoom, pointer = drawing.zoom(), drawing.pointer()
+    times = np.linspace(*domain, drawing.CURSOR_STEPS)
+    values = _values(data, times)
     panels = []
     for name in HEIGHTS:
-        x = _time_axis(domain, f"Time since the {_first(data)} began (s)" if name == "throughput" else None)
+        x = drawing.time_axis(domain, f"Time since the {_first(data)} began (s)" if name == "throughput" else None)
         layers: list[Layer] = [
             *_shading(data, x),
             _lines(data, name, x),
-            _cursor(values, x).add_params(zoom, cursor),
+            drawing.cursor(values, times, x).add_params(zoom, pointer),
             *_marks(data, name, x, zoom),
             *(_named(data, x) if name == "lag" else []),
         ]
         panel = alt.layer(*layers).resolve_scale(color="independent", strokeDash="independent")
         panels.append(panel.properties(width=WIDTH, height=HEIGHTS[name], name=name))
-    with warnings.catch_warnings():  # one zoom and one cursor for the three panels is the intent
-        warnings.filterwarnings("ignore", message="Automatically deduplicated")
-        chart = alt.vconcat(*panels, spacing=14)
-    chart.title = alt.TitleParams(data.title, subtitle=data.subtitle, anchor="start", frame="bounds", offset=10)
-    return styled(chart.resolve_scale(x="shared", color="independent", strokeDash="independent"))
+    return drawing.stacked(panels, data.title, data.subtitle, legends="independent")
 
 
 def _domain(data: Timeline) -> tuple[float, float]:
@@ -125,11 +104,6 @@ def _domain(data: Timeline) -> tuple[float, float]:
 def _first(data: Timeline) -> str:
     """The first phase after the baseline, at whose begin the time is 0; many a trial has no spike."""
     return next((str(label) for label in data.spans.sort_values("start")["label"] if str(label).isalpha()), "spike")
-
-
-def _time_axis(domain: tuple[float, float], title: str | None) -> dict[str, Any]:
-    axis = alt.Axis(format=",~f", tickCount=12) if title else alt.Axis(labels=False, ticks=False, tickCount=12)
-    return {"scale": alt.Scale(domain=list(domain), nice=False), "axis": axis, "title": title}
 
 
 def _colours(marks: dict[str, tuple[str, list[int]]]) -> tuple[alt.Scale, alt.Scale]:
@@ -158,9 +132,7 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
     drawn = _series(data, name, domain[1])
     drawn_names = {*drawn["series"], *([THRESHOLD] if name == "lag" and data.lag_objective is not None else [])}
     colour, dash = _colours({series: style for series, style in LINES[name].items() if series in drawn_names})
-    axis = alt.Axis(labelExpr="format(datum.value, '~s')", tickCount=5, minExtent=52, maxExtent=52, titlePadding=4)
-    if name == "replicas":
-        axis.tickMinStep = 1
+    axis = drawing.value_axis(whole=name == "replicas")
     room = 12 + (LINE * (1 + max(_rows(data, domain), default=-1)) if name == "lag" else 0)
     known = [1.0, *drawn["value"].dropna(), *([data.lag_objective] if name == "lag" and data.lag_objective is not None else [])]
     beyond = _beyond(drawn) if name == "throughput" else None
@@ -204,25 +176,14 @@ def _layers(charts: Sequence[Any]) -> alt.LayerChart:
     return alt.LayerChart(layer=list(charts))
 
 
-def _cursor_rows(data: Timeline, domain: tuple[float, float]) -> list[dict[str, Any]]:
-    """Every series' value in force at evenly spaced moments: what the cursor shows in all panels at once."""
-    times = np.linspace(*domain, CURSOR_STEPS)
-    columns = {"lag": drawing.values_at(times, data.lag, "lag")}
-    for kind, part in data.replicas.groupby("kind"):
-        columns[str(kind)] = drawing.values_at(times, part, "replicas")
-    for series, part in data.throughput.groupby("series"):
-        columns[str(series)] = drawing.values_at(times, part, "rate")
-    moments = ({"t": round(float(t), 2)} for t in times)
-    return [row | {name: column[n] for name, column in columns.items()} for n, row in enumerate(moments)]
-
-
-def _cursor(rows: list[dict[str, Any]], x: dict[str, Any]) -> alt.Chart:
-    formats = {"lag": ",.0f", "desired": "d", "current": "d", "ready": "d", "produced": ",.0f", "consumed": ",.0f"}
-    tips = [TIME] + [alt.Tooltip(f"{name}:Q", format=shape) for name, shape in formats.items() if name in rows[0]]
-    moment = alt.Chart(inline(rows)).mark_rule(color=QUIET, strokeWidth=1, aria=False)
-    shown = alt.OpacityValue(0, condition={"param": "cursor", "empty": False, "value": 0.8})
-    drawn: alt.Chart = moment.encode(x=alt.X("t:Q", **x), opacity=shown, tooltip=tips)
-    return drawn
+def _values(data: Timeline, times: np.ndarray) -> dict[str, list[float | None]]:
+    """Every series' value in force at ``times``: what the cursor shows in all panels at once."""
+    found = {"lag": drawing.values_at(times, data.lag, "lag")}
+    for kind in LINES["replicas"]:
+        found[kind] = drawing.values_at(times, data.replicas[data.replicas["kind"] == kind], "replicas")
+    for series in LINES["throughput"]:
+        found[series] = drawing.values_at(times, data.throughput[data.throughput["series"] == series], "rate")
+    return {name: values for name, values in found.items() if any(value is not None for value in values)}
 
 
 def _names(data: Timeline, domain: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:

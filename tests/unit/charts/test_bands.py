@@ -83,14 +83,12 @@ def test_it_can_be_drawn() -> None:
 def test_a_small_chart_has_a_band_for_repeats_too(trials: int, areas: int) -> None:
     """A line a trial and not a line a run, on the session's page as in the evidence; no band where too many would overlap."""
     several = pd.concat([curves(trials).assign(run=n, value=lambda one, n=n: one["value"] + n) for n in range(6)])
-    part = several[several["panel"] == "lag"].assign(end=50.0)
-    panel = thumbnail._panel(part, "lag", [f"trial {n}" for n in range(trials)], [0.0, 50.0]).to_dict()
+    panel = thumbnail.panel(several, "lag", [f"trial {n}" for n in range(trials)]).to_dict()
     assert [layer["mark"]["type"] for layer in panel["layer"]] == ["line", *["area"] * areas]
     assert max(map(len, panel["datasets"].values())) == trials * thumbnail.MOMENTS
 
 
 def test_an_axis_of_pods_has_whole_numbers() -> None:
     """Two pods all the time once had a mark at "500m"."""
-    part = curves(1)
-    part = part[part["panel"] == "replicas"].assign(run=0, end=50.0, value=2.0)
-    assert ">500m<" not in drawing.svg(alt.vconcat(thumbnail._panel(part, "replicas", ["trial 0"], [0.0, 50.0])))
+    two = curves(1).assign(run=0, value=2.0)
+    assert ">500m<" not in drawing.svg(alt.vconcat(thumbnail.panel(two, "replicas", ["trial 0"])))
