@@ -97,7 +97,7 @@ SHARING = {
     "crash": ("tests/faults/test_crash", "tests/unit/plugin/test_wheel"),
     "programs": ("tests/unit/programs/", "tests/unit/kafka/"),
     "dashboards": tuple(f"tests/unit/scenarios/ride_hailing/test_{name}" for name in ("analytics", "pipeline")),
-    "charts": ("tests/unit/report/", "tests/unit/test_commands"),
+    "charts": ("tests/unit/charts/", "tests/unit/report/"),
 }
 
 # Tests that share nothing, each of which judges a session in a process of its own: each is a group, so every worker takes some.

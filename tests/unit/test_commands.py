@@ -174,11 +174,11 @@ class TestTune:
     def test_it_recommends_one_and_writes_it(self, lab, tmp_path):
         """The file is the user's with the changes it names, and simulates as was said; the same with one process."""
         output, chart = tmp_path / "tuned.yaml", tmp_path / "front.png"
-        given = [*THEIRS, "--candidates=40", "--json"]
+        given = [*THEIRS, "--candidates=20", "--json"]
         told = started("tune", *given, "--processes=2", f"--output={output}", f"--chart={chart}")
         content = json.loads(told)
         chosen = content["recommended"]
-        assert content["candidates"] == 40
+        assert content["candidates"] == 20
         assert chosen["flips"] == 0
         assert chosen["late_s"] <= content["given"]["late_s"]
         assert [reason["field"] for reason in chosen["reasons"]] == list(chosen["changes"])
@@ -197,8 +197,8 @@ class TestTune:
 
     def test_its_table_says_why(self, lab):
         """Given and recommended side by side, and a sentence for each change."""
-        text = lab("tune", *THEIRS, "--candidates=30", "--processes=1")
-        assert "30 policies simulated" in text
+        text = lab("tune", *THEIRS, "--candidates=10", "--processes=1")
+        assert "10 policies simulated" in text
         assert text.index("as given") < text.index("recommended") < text.index("front")
         assert "recommended: behind by more than 60 s for" in text
 
