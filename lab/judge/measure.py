@@ -10,19 +10,20 @@ A measure is declared as a class and computed by a function:
         return Hold(growth=...)  # a float, or None where there is none
 
 Where the function raises :class:`NoData`, ``hold(record).growth`` is a quantity without a value that says why. Of the runs of a
-repeated trial, ``hold(runs).growth`` is the quantity of each run (:mod:`lab.judge.runs`).
+repeated trial, ``hold(runs).growth`` is the quantity of each run (:mod:`lab.judge.runs`). What a measure computes from its own
+quantities is then of each run too; a method that reads its details says so by :attr:`Measure.runs`.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, Self, TypeVar, cast, get_type_hints, overload
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, Self, TypeVar, get_type_hints, overload
 
 from lab.errors import NoData
 from lab.judge import runs
 from lab.judge.origin import UNKNOWN, Dimension, origin
-from lab.judge.quantity import Quantity
+from lab.judge.quantity import Quantity, repeated
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -56,13 +57,18 @@ class Number(Declared):
     def __get__(self, measured: Measure | None, owner: type) -> Self | Quantity:
         if measured is None:
             return self
+        if measured.runs:
+            return repeated(self.__get__(one, owner) for one in measured.runs)
         value = measured.values.get(self.attribute)
         why = "" if value is not None else measured.why or f"no {self.name}"
         return Quantity(self.name, self.unit, value, why, origin=self.origin)
 
 
 class Detail(Declared, Generic[T]):
-    """What a measure says beside its numbers: names, tables. Reading it raises :class:`NoData` where there is no measure."""
+    """What a measure says beside its numbers: names, tables. Reading it raises :class:`NoData` where there is no measure.
+
+    Of several runs it is the :class:`lab.judge.runs.Runs` of what each says.
+    """
 
     @overload
     def __get__(self, measured: None, owner: type) -> Self: ...
@@ -71,6 +77,9 @@ class Detail(Declared, Generic[T]):
     def __get__(self, measured: Measure | None, owner: type) -> Self | T:
         if measured is None:
             return self
+        if measured.runs:
+            several: Any = runs.Runs(self.__get__(one, owner) for one in measured.runs)
+            return several  # type: ignore[no-any-return]
         if measured.why:
             raise NoData(measured.why)
         content: T = measured.values[self.attribute]
@@ -93,8 +102,11 @@ def detail(kind: type[T], name: str) -> Detail[T]:
 class Measure:
     """The quantities of one measure of one record. Raises ``TypeError`` unless exactly its numbers and details are given.
 
-    A number or detail may not have the name of anything below, so that none hides it.
+    Of a trial that was repeated ``runs`` has the measure of each run. A number or detail may not have the name of anything
+    below, so that none hides it.
     """
+
+    runs: tuple[Self, ...] = ()
 
     def __init_subclass__(cls) -> None:
         if hidden := sorted(
@@ -127,6 +139,15 @@ class Measure:
         made.values, made.why = {}, why
         return made
 
+    @classmethod
+    def of_runs(cls, each: Sequence[Self]) -> Self:
+        """The measure of several runs; of a single one it is that run's."""
+        if len(each) == 1:
+            return each[0]
+        made = cls.missing(next((one.why for one in each if one.why), ""))
+        made.runs = tuple(each)
+        return made
+
     def to_dict(self) -> dict[str, Any]:
         """The values as plain data, or ``{"no data": reason}``."""
         return {"no data": self.why} if self.why else dict(self.values)
@@ -146,15 +167,19 @@ M = TypeVar("M", bound=Measure)
 def measure(compute: Callable[P, M]) -> Callable[P, M]:
     """Make the :class:`NoData` that ``compute`` raises the reason of a measure without values."""
 
-    @functools.wraps(compute)
-    def measured(*given: P.args, **named: P.kwargs) -> M:
-        if count := runs.count(given, named):
-            return cast(M, runs.each(measured, count, given, named))
+    of_one: Callable[..., M] = compute
+
+    def once(*given: Any, **named: Any) -> M:
         try:
-            return compute(*given, **named)
+            return of_one(*given, **named)
         except NoData as missing:
             kind: type[M] = get_type_hints(compute)["return"]
             return kind.missing(str(missing))
+
+    @functools.wraps(compute)
+    def measured(*given: P.args, **named: P.kwargs) -> M:
+        each = runs.each(once, given, named)
+        return type(each[0]).of_runs(each)
 
     return measured
 
@@ -167,15 +192,17 @@ def quantity(unit: str, name: str, dimension: Dimension | None = None) -> Callab
 
     def decorate(compute: Callable[P, float]) -> Callable[P, Quantity]:
         made = origin(compute, "", unit, dimension)
+        of_one: Callable[..., float] = compute
+
+        def once(*given: Any, **named: Any) -> Quantity:
+            try:
+                return Quantity(name, unit, of_one(*given, **named), origin=made)
+            except NoData as missing:
+                return Quantity(name, unit, None, str(missing), origin=made)
 
         @functools.wraps(compute)
         def measured(*given: P.args, **named: P.kwargs) -> Quantity:
-            if count := runs.count(given, named):
-                return cast(Quantity, runs.each(measured, count, given, named))
-            try:
-                return Quantity(name, unit, compute(*given, **named), origin=made)
-            except NoData as missing:
-                return Quantity(name, unit, None, str(missing), origin=made)
+            return repeated(runs.each(once, given, named))
 
         return measured
 

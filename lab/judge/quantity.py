@@ -186,11 +186,13 @@ def _combined(
 def repeated(quantities: Iterable[Quantity]) -> Quantity:
     """One quantity of the same in each run: its value is the median. It is missing when it is missing in any run.
 
-    It has the name and the unit of the first. Raises ``ValueError`` for no run.
+    It has the name and the unit of the first; of a single run it is that run's. Raises ``ValueError`` for no run.
     """
     runs = tuple(quantities)
     if not runs:
         raise ValueError("repeated: there is no run")
+    if len(runs) == 1:
+        return runs[0]
     name, unit, origin = runs[0].name, runs[0].unit, runs[0].origin
     for number, one in enumerate(runs, 1):
         if one.value is None:

@@ -11,7 +11,7 @@ from lab.inputs.inputs import DRAINED, PRODUCER
 from lab.judge.aggregate import total
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.quantity import Quantity
-from lab.judge.runs import every
+from lab.judge.runs import Runs
 from lab.record.store import Record
 
 DELIVERED = "each event that was scheduled was sent, acknowledged, stored and processed exactly once, as far as it was due"
@@ -150,7 +150,7 @@ def _remarked(found: Quantity, records: Sequence[Record]) -> Quantity:
     """``found`` with what of its ``records`` can't be judged."""
     if found.value is None:
         return found
-    runs = (one for record in records for one in every(record))
+    runs = (one for record in records for one in (record if isinstance(record, Runs) else [record]))
     remarks = dict.fromkeys(remark for record in runs for remark in _remarks(record))
     return replace(found, why="; ".join(remarks))
 

@@ -11,7 +11,7 @@ from lab.errors import NoData
 from lab.inputs.policy import behavior
 from lab.judge.measure import Measure, detail, measure, number
 from lab.judge.origin import UNSCALED
-from lab.judge.quantity import Quantity
+from lab.judge.quantity import Quantity, repeated
 from lab.model.hpa import DEFAULTS
 from lab.record.store import Record
 
@@ -44,13 +44,10 @@ class Reaction(Measure):
     total_s = number("s", "reaction")
     real_s = number("s", "reaction at real time", UNSCALED)
 
-    @property
-    def dominant(self) -> str:
-        """The part that took longest. Raises :class:`NoData` when there was no reaction."""
-        return max(self.parts, key=lambda part: self.parts[part])
-
     def part(self, name: str) -> Quantity:
         """The time of one of PARTS, s."""
+        if self.runs:
+            return repeated(one.part(name) for one in self.runs)
         return Quantity(f"reaction: {name}", "s", None if self.why else self.parts[name], self.why)
 
 

@@ -64,14 +64,13 @@ class Trials:
 
     def run(
         self, profile: str | Path, policy: str | Path | Variant, workload: Workload | None = None, seed: int = 1, **how: Any
-    ) -> Record | Runs[Record]:
-        """The record of this trial, which is executed at most once a session; of a repeated one all runs.
+    ) -> Runs[Record]:
+        """The runs of this trial, one of each block; each is executed at most once a session.
 
         A path is a user's file. ``how`` is that of :func:`lab.inputs.inputs.read`.
         """
         plan = {"profile": profile, "policy": policy, "workload": workload, "seed": seed} | how
-        runs = self.blocks({"": plan})[""]
-        return runs if self.repeat > 1 else runs[0]
+        return self.blocks({"": plan})[""]
 
     def blocks(self, plans: Mapping[str, Plan]) -> dict[str, Runs[Record]]:
         """The records of every plan, which is what :meth:`run` takes, one from each block; a block is a run of all plans."""

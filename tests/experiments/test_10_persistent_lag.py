@@ -24,7 +24,6 @@ from lab.inputs.variant import policy
 from lab.judge.aggregate import largest, smallest, spread
 from lab.judge.bounds import REACTION_S, TIME_BEHIND_S
 from lab.judge.pairs import discern, paired
-from lab.judge.runs import first
 from lab.measure.cost import cost
 from lab.measure.lag import moments, peak_lag
 from lab.measure.lateness import behind, share_in_time
@@ -62,7 +61,7 @@ FIGURES = {
 
 def ignoring(claim, record):
     """A scaler that saw no lag would do nothing either: there was lag to scale on, and the HPA got it at every sync."""
-    lag = peak_lag(record) / (first(record).policy.min_replicas * first(record).lag_threshold)
+    lag = peak_lag(record) / (record[0].policy.min_replicas * record[0].lag_threshold)
     claim(
         lag.named("peak lag over the lagThresholds of the floor") > 1,
         "there was lag to ignore",
@@ -174,7 +173,7 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
     """Where it loses: the same pods, later by sustainSeconds, with the lag that has come meanwhile."""
     found = beside(trials, evidence, "plateau", LASTING)
 
-    triggers = first(found[LASTING]).policy.content["spec"]["triggers"]
+    triggers = found[LASTING][0].policy.content["spec"]["triggers"]
     sustain_s = float(triggers[0]["metadata"]["sustainSeconds"])
     most = {name: scale_events(record).most_replicas for name, record in found.items()}
     in_time = share_in_time(found[LASTING], AUTHORS_S / trials.scale.time)
@@ -262,7 +261,7 @@ def test_the_authors_table(trials, evidence):
     for name, row in seen.items():
         figures = {f"{clock} lag": moment.lag for clock, moment in row.items()}
         evidence.report(name, figures | {f"{clock} replicas": moment.wanted for clock, moment in row.items()})
-    floor = first(found[short]).policy.min_replicas
+    floor = found[short][0].policy.min_replicas
     # Of the group that is left alone, against the author's; both over their own lag at 12:00.
     shares = {clock: seen[long][clock].lag / seen[long]["12:00"].lag for clock in AUTHORS_LAG}
     off = largest(abs(share * AUTHORS_LAG["12:00"] / AUTHORS_LAG[clock] - 1) for clock, share in shares.items())

@@ -22,7 +22,6 @@ from lab.errors import NoData
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
-from lab.judge.runs import first
 from lab.measure.cost import cost
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
@@ -94,7 +93,7 @@ def all_before(claim, found):
 def common_claims(claim, found):
     """What holds on each of the profiles: the window opens at its minute, nothing flips, and nothing is lost."""
     both = found[BOTH]
-    latest_s = 1 + 2 * first(both).scale.hpa_sync_s
+    latest_s = 1 + 2 * both[0].scale.hpa_sync_s
     timing = "the HPA's sync period, twice, and a second: KEDA's cron compares whole seconds"
     claim(opening_delay(both) >= 0, "no pod is asked for before the window", kind="control", source=DESIGN)
     claim(opening_delay(both) <= latest_s, "the window opens when the trial says", kind="control", source=timing)

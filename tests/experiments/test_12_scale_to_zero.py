@@ -17,7 +17,6 @@ import allure
 import pytest
 
 from lab.judge.bounds import REACTION_S
-from lab.judge.runs import first
 from lab.measure.cost import cost
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.zero import DECISION, PARTS, from_zero, most_replicas, to_zero
@@ -60,7 +59,7 @@ def test_the_first_event_after_an_idle_time(sides, evidence):
         for part in PARTS:
             evidence.report(f"{name}: {part}", {f"p{percent} (s)": one.part(part, percent) for percent in (50, 95)})
     keda, hpa = measures[KEDA], measures[HPA]
-    polling_s, sync_s = first(sides[KEDA]).policy.polling_s, first(sides[HPA]).scale.hpa_sync_s
+    polling_s, sync_s = sides[KEDA][0].policy.polling_s, sides[HPA][0].scale.hpa_sync_s
     in_polls = (keda.part(DECISION, 95) / polling_s).named("95th percentile of the wait, in polling intervals")
     in_syncs = (hpa.part(DECISION, 95) / sync_s).named("95th percentile of the wait, in sync periods")
     median = (keda.part(DECISION, 50) / polling_s).named("median of the wait, in polling intervals")

@@ -23,7 +23,6 @@ from lab.inputs.variant import policy
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import TIME_BEHIND_S
 from lab.judge.measure import quantity
-from lab.judge.runs import first
 from lab.measure.agreement import agreement
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
@@ -96,7 +95,7 @@ def compare(trials, evidence, profile, policies, workload, needed):
         )
         for name, runs in found.items():
             claim(
-                hold(runs).replicas < first(runs).policy.max_replicas,
+                hold(runs).replicas < runs[0].policy.max_replicas,
                 f"the group comes to rest below maxReplicaCount: {name}",
                 kind="control",
                 source=f"arithmetic: {needed}",

@@ -18,7 +18,6 @@ import pytest
 
 from lab.charts.breakdown import reaction_breakdown
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
-from lab.judge.runs import first
 from lab.measure.drain import best_drain
 from lab.measure.reaction import reaction
 from lab.measure.scaling import policy_excess
@@ -31,7 +30,7 @@ pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("
 def test_the_policy_is_accepted(trials, brought, evidence):
     """What any policy is held to, on whatever traffic."""
     record = trials.run(**brought)
-    evidence.explain(user_files.replacement_note(first(record).inputs))
+    evidence.explain(user_files.replacement_note(record[0].inputs))
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
     with evidence.of(record) as claim:

@@ -11,7 +11,7 @@ import pandas as pd
 from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.origin import UNSCALED
-from lab.judge.quantity import Quantity
+from lab.judge.quantity import Quantity, repeated
 from lab.measure.reaction import member_stamps
 from lab.record.pods import Change
 from lab.record.store import Record
@@ -49,6 +49,8 @@ class FromZero(Measure):
 
     def part(self, name: str, percent: int) -> Quantity:
         """The percentile ``percent`` of one of PARTS, s."""
+        if self.runs:
+            return repeated(one.part(name, percent) for one in self.runs)
         shown = f"first event after idle: {name}, {percent} %"
         if self.why:
             return Quantity(shown, "s", None, self.why)

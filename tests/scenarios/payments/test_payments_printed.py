@@ -27,7 +27,6 @@ from lab.board.panels import Panel, Query
 from lab.board.source import Source, Window
 from lab.errors import NoData
 from lab.judge.measure import quantity
-from lab.judge.runs import every
 from lab.record.store import add, write_json
 from tests.scenarios.payments.trials import run
 
@@ -77,7 +76,7 @@ def test_the_printed_file_is_refused_or_means_another_thing(admitted):
 def test_every_query_of_the_text_answers(trials, evidence, answers):
     """Each query as printed, and where its name is gone what asks the same today."""
     record = run(trials, "bursty")
-    for one in every(record):
+    for one in record:
         answers(one)
     for name in asked():
         evidence.report(
@@ -92,7 +91,7 @@ def test_every_query_of_the_text_answers(trials, evidence, answers):
             source="the experiment's design: a panel without data is a broken board",
         )
     gone = {name for name, one in asked().items() if one.get("now")}
-    for one in every(record):
+    for one in record:
         unanswered = {name for name, counts in stored(one).items() if not counts["printed"]}
         assert unanswered == gone, "what is said to be gone is gone, and nothing else"
 

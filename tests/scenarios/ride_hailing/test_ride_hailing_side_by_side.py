@@ -27,7 +27,6 @@ from lab import yamlfile
 from lab.cluster import apply, keda
 from lab.errors import LabFault
 from lab.inputs.inputs import REPLAYED
-from lab.judge.runs import every
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.integrity import integrity
 from lab.wait import until
@@ -110,7 +109,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
         )
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(load(record).failures == 0, "every request succeeds, quotes too", source="text 4: every request")
-        for hpa, run in itertools.product(HPAS, every(record)):
+        for hpa, run in itertools.product(HPAS, record):
             for kind, status, reason, text in conditions(run, hpa):
                 evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
 

@@ -8,8 +8,8 @@ from lab.errors import NoData
 from lab.judge.aggregate import largest, median
 from lab.judge.claim import BREACHED, HELD, NO_DATA, judge
 from lab.judge.measure import Measure, detail, measure, number, quantity
-from lab.judge.quantity import Quantity, repeated
-from lab.judge.runs import Runs, first
+from lab.judge.quantity import repeated
+from lab.judge.runs import Runs
 
 
 class Hold(Measure):
@@ -19,9 +19,10 @@ class Hold(Measure):
     peak = number("messages", "peak lag")
     pods = detail(list, "the pods")
 
-    def part(self, name):
-        """One part of the growth."""
-        return Quantity(name, "s", self.growth.number)
+    @property
+    def share(self):
+        """Of the peak."""
+        return self.growth / self.peak
 
 
 @measure
@@ -39,12 +40,12 @@ def age(record: float, objective: float) -> float:
 
 
 def test_a_measure_of_runs_is_measured_in_each():
-    """Numbers, details and methods; the value of several is their median."""
+    """Numbers, details and what is computed of them; the value of several is their median."""
     found = hold(Runs([3, 1, 5]))
     assert (found.growth.value, found.growth.unit, found.growth.name) == (3, "messages/s", "growth of lag")
     assert [one.value for one in found.growth.runs] == [3, 1, 5]
     assert found.pods == Runs([[3], [1], [5]])
-    assert [one.value for one in found.part("a").runs] == [3, 1, 5]
+    assert [one.value for one in found.share.runs] == [0.1, 0.1, 0.1]
     assert [one.value for one in age(Runs([4, 8]), 2).runs] == [2, 4]
     assert hold(3).growth.runs == ()
 
@@ -109,14 +110,10 @@ def test_not_a_number_is_no_interval():
 
 
 def test_a_single_run_is_judged_like_a_record():
-    """It repeats nothing."""
+    """It repeats nothing, and has no details by run."""
+    assert (hold(Runs([1])), age(Runs([8]), 2).runs) == (hold(1), ())
     found = judge(hold(Runs([1])).growth < 5, "it ends")
     assert (found.verdict, found.measured, found.repeats) == (HELD, 1, None)
-
-
-def test_what_runs_have_in_common_is_the_firsts():
-    """And a single record's is its own."""
-    assert first(Runs(["a", "b"])) == first("a") == "a"
 
 
 def test_no_run_is_no_quantity():

@@ -27,7 +27,6 @@ def test_the_reaction_is_the_sum_of_its_parts(record):
     assert list(found.parts.values()) == pytest.approx([0.5, 1.5, 0.5, 0.5, 1.0, 2.0, 0.5, 0.0])
     assert found.total_s.value == pytest.approx(6.5)
     assert found.total_s.value == pytest.approx(sum(found.parts.values()))
-    assert found.dominant == "partitions owned"
     assert found.part("partitions owned").value == found.parts["partitions owned"]
 
 
