@@ -10,7 +10,7 @@ import pandas as pd
 
 from lab.charts.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, QUIET, UP, WIDTH, inline, styled
 from lab.judge.bounds import REACTION_S
-from lab.measure.reaction import POLICY, Reaction
+from lab.measure.reaction.step import POLICY, Reaction
 
 GROUPS = [DELIVERED, FAULT, UP, BETWEEN, DOWN, ASKED, QUIET]
 

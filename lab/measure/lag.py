@@ -43,18 +43,15 @@ def moment(record: Record, at: float) -> Moment:
     t, end = zero + at / factor, record.end
     if t > end:
         raise NoData(f"the record ends {(end - zero) * factor:.0f} s (real) after the start; asked for {at:g} s")
-    lag, replicas = record.lag, record.replicas
-    before = replicas[replicas["t"] <= t]
-    if before.empty:
-        raise NoData(f"the consumer Deployment was not seen by {at:g} s")
-    row, seen = before.iloc[-1], float(np.interp(t, lag["t"], lag["lag"]))
+    lag = record.lag
+    seen = float(np.interp(t, lag["t"], lag["lag"]))
     return Moment(
         at=at,
         rate=_rate(record, t, max(t - RATE_S, zero) if at > 0 else t - RATE_S),
         lag=seen,
         real_lag=seen * factor,
-        wanted=int(row["desired"]),
-        ready=int(row["ready"]),
+        wanted=record.wanted_at(t),
+        ready=record.ready_at(t),
     )
 
 
@@ -141,10 +138,8 @@ def hold(record: Record) -> Hold:
     """Measure the spike's last third. There is no data without a spike, and for fewer than three samples of lag in it."""
     start, end = record.span("spike")
     seen = record.lag_within(end - (end - start) * LAST, end)
-    curve = record.replicas
-    wanted = curve[curve["t"] <= end]["desired"]
     return Hold(
         growth=slope(seen),
-        replicas=int(wanted.iloc[-1]),
+        replicas=record.wanted_at(end),
         peak_lag=peak_lag(record).number,
     )

@@ -13,7 +13,7 @@ from lab.measure.delivery import delivery
 from lab.measure.drain import drain, drain_time
 from lab.measure.integrity import integrity
 from lab.measure.punctuality import punctuality
-from lab.measure.reaction import reaction
+from lab.measure.reaction.step import reaction
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import count_flips, scale_events
 from lab.measure.throughput import Throughput, lagging_spans, mean_rate, peak_rate

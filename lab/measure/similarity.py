@@ -21,7 +21,7 @@ from lab.measure.cost import cost
 from lab.measure.drain import best_drain, drain, drain_time
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import time_behind
-from lab.measure.reaction import cold_start, reaction
+from lab.measure.reaction.step import cold_start, reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import plateau, scale_events
 from lab.measure.scaling_cost import scaling_cost

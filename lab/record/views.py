@@ -227,6 +227,20 @@ class Views(Tables):
             raise NoData(f"the {deployment} {kind} was never seen")
         return curve
 
+    def wanted_at(self, t: float) -> int:
+        """The consumer's replicas that were wanted at ``t`` (epoch s). No data where it was not seen by then."""
+        return self._replicas_at(t, "desired")
+
+    def ready_at(self, t: float) -> int:
+        """The consumer's replicas that were Ready at ``t`` (epoch s). No data where it was not seen by then."""
+        return self._replicas_at(t, "ready")
+
+    def _replicas_at(self, t: float, column: str) -> int:
+        curve = self.replicas
+        if not (before := int(curve["t"].searchsorted(t, side="right"))):
+            raise NoData(f"the consumer's replicas were first seen {curve['t'].iloc[0] - t:.1f} s later")
+        return int(curve[column].iloc[before - 1])
+
     @cached_property
     def scalings(self) -> list[Change]:
         """Every change of the consumer's desired replicas, in order."""

@@ -5,8 +5,8 @@ from lab.measure.cost import cost
 from lab.measure.drain import drain_time
 from lab.measure.lag import swing
 from lab.measure.lateness import behind
-from lab.measure.reactions import reactions
-from lab.measure.reading import readings
+from lab.measure.reaction.bursts import reactions
+from lab.measure.reaction.hpa_readings import readings
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from tests.experiments.workloads import slim

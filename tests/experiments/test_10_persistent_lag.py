@@ -27,7 +27,7 @@ from lab.judge.pairs import discern, paired
 from lab.measure.cost import cost
 from lab.measure.lag import moments, peak_lag
 from lab.measure.lateness import behind, share_in_time
-from lab.measure.reaction import POLICY, reaction
+from lab.measure.reaction.step import POLICY, reaction
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from lab.measure.signal import syncs_without_metric

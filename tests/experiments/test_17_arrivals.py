@@ -18,7 +18,7 @@ import pytest
 
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import REACTION_S
-from lab.measure.reactions import reactions
+from lab.measure.reaction.bursts import reactions
 from lab.measure.scaling import scale_events
 from tests.experiments.flapping import SLOW_START, report_price
 

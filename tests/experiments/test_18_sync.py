@@ -20,7 +20,7 @@ from lab.inputs.inputs import REPLAYED
 from lab.inputs.variant import policy
 from lab.judge.aggregate import smallest
 from lab.judge.bounds import REACTION_S
-from lab.measure.reactions import reactions
+from lab.measure.reaction.bursts import reactions
 from tests.experiments.measure.cores import control_plane_cpu
 from tests.experiments.workloads import slim
 

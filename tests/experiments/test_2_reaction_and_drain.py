@@ -24,10 +24,10 @@ from lab.inputs.variant import policy
 from lab.judge.aggregate import largest, median, smallest, spread
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
 from lab.judge.pairs import discern, paired
-from lab.measure.decision import decision
 from lab.measure.drain import drain
 from lab.measure.lag import hold
-from lab.measure.reaction import PARTS, POLICY, cold_start, reaction
+from lab.measure.reaction.step import PARTS, POLICY, cold_start, reaction
+from lab.measure.reaction.waits import decision
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
 from tests.experiments.test_1_signal import ON_LAG

@@ -22,7 +22,7 @@ from lab.judge.bounds import REACTION_S
 from lab.measure.cost import cost
 from lab.measure.drain import drain_time
 from lab.measure.lag import hold
-from lab.measure.reaction import POLICY, reaction
+from lab.measure.reaction.step import POLICY, reaction
 from lab.measure.scaling import scale_events
 from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 from tests.experiments.workloads import light, slim

@@ -19,7 +19,7 @@ import pytest
 from lab.charts.breakdown import reaction_breakdown
 from lab.judge.bounds import DRAIN_OVER_BEST, REACTION_S
 from lab.measure.drain import best_drain
-from lab.measure.reaction import reaction
+from lab.measure.reaction.step import reaction
 from lab.measure.scaling import policy_excess
 from lab.trial import user_files
 

@@ -24,7 +24,7 @@ from lab.inputs import workload
 from lab.judge.bounds import DRAIN_OVER_BEST, MEMORY_AN_HOUR, REACTION_S
 from lab.measure.drain import best_drain, drain
 from lab.measure.punctuality import punctuality
-from lab.measure.reaction import reaction
+from lab.measure.reaction.step import reaction
 from lab.measure.scaling import policy_excess, scale_events
 from tests.experiments.measure.memory import memory_growth
 

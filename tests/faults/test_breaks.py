@@ -12,7 +12,7 @@ from lab.inputs import scale as scales
 from lab.inputs.events import Delete, Pause, PauseScaling, Resume, ScaleTo
 from lab.inputs.workload import Workload
 from lab.measure.integrity import integrity
-from lab.measure.reaction import reaction
+from lab.measure.reaction.step import reaction
 from lab.measure.scaling import scale_events
 from lab.record.ledger.reconcile import reconcile
 from lab.trial import addresses, runner

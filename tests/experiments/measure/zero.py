@@ -12,7 +12,7 @@ from lab.errors import NoData
 from lab.judge.measure import Measure, detail, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity, repeated
-from lab.measure.reaction import member_stamps
+from lab.measure.reaction.step import member_stamps
 from lab.record.pods import Change
 from lab.record.store import Record
 
@@ -95,10 +95,9 @@ def from_zero(record: Record) -> FromZero:
 
 def _is_asleep(record: Record, at: float) -> bool:
     """Whether no replica was asked for at ``at`` (epoch s), and no pod was there."""
-    curve = record.replicas
-    before = curve[curve["t"] <= at]
-    wanted = int(before["desired"].iloc[-1]) if not before.empty else 1
-    return not wanted and all(pod.seen > at or (pod.gone is not None and pod.gone <= at) for pod in record.pods.values())
+    return not record.wanted_at(at) and all(
+        pod.seen > at or (pod.gone is not None and pod.gone <= at) for pod in record.pods.values()
+    )
 
 
 def _lag_before(record: Record, at: float) -> float | None:
@@ -183,8 +182,5 @@ def most_replicas(record: Record, phase: str) -> int:
     """The most replicas asked for while the profile was in ``phase``. There is no data where it has no such phase."""
     start, end = record.span(phase)
     curve = record.replicas
-    before = curve[curve["t"] <= start]["desired"].tail(1)
     within = curve[(curve["t"] > start) & (curve["t"] < end)]["desired"]
-    if before.empty and within.empty:
-        raise NoData(f"the Deployment was not seen by the end of phase {phase}")
-    return int(max([*before, *within]))
+    return int(max([record.wanted_at(start), *within]))

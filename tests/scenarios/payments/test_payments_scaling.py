@@ -23,7 +23,7 @@ from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import hold, peak_lag
 from lab.measure.lateness import time_behind
-from lab.measure.reaction import reaction
+from lab.measure.reaction.step import reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import scale_events
 from lab.measure.timelag import timelag

@@ -21,7 +21,7 @@ from lab.inputs.inputs import REPLAYED
 from lab.judge.quantity import Quantity
 from lab.measure import age
 from lab.measure.integrity import integrity
-from lab.measure.reaction import PARTS, reaction
+from lab.measure.reaction.step import PARTS, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.signal import intervals_showing
 from tests.scenarios.ride_hailing import claims

@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 
 from lab.record import trial
 from lab.record.store import Record
 from lab.record.trial import Step
+from lab.record.views import Views
 
 from . import whole
 from .conftest import deployment, report
@@ -19,6 +21,12 @@ COLUMNS = {
     "receipts": ["pod", "partition", "first", "last", "count", "checksum", "start", "end"],
     "rates": ["bin_s", "t", "series", "pod", "messages"],
 }
+
+
+class Shown(SimpleNamespace):
+    """A record that shows what it is given, and its replicas at a time."""
+
+    wanted_at, ready_at, _replicas_at = Views.wanted_at, Views.ready_at, Views._replicas_at
 
 
 def record(folder, *, inputs=None, times=None, steps=(), **more):

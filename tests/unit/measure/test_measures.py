@@ -6,11 +6,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from lab.errors import NoData
 from lab.inputs import policy
 from lab.measure.cost import busy_seconds, cost
 from lab.measure.drain import drain
 from lab.measure.overview import all_measures
-from lab.measure.reaction import PARTS, cold_start, reaction
+from lab.measure.reaction.step import PARTS, cold_start, reaction
 from lab.measure.scaling import scale_events
 from lab.record.store import write_json
 
@@ -93,6 +94,19 @@ def test_a_cold_start_is_the_median_pods(tmp_path):
     assert (found.pods.value, found.start.value, found.join.value, found.total.value, found.slowest.value) == pytest.approx(
         (1, 1.4, 2.1, 4.0, 4.0)
     )
+
+
+def test_replicas_at_a_time_are_those_of_the_change_before_it(record):
+    """Wanted and Ready; before the first that was seen there is no data."""
+    assert [(record.wanted_at(t), record.ready_at(t)) for t in (980, 1001.9, 1002, 1065, 2000)] == [
+        (4, 4),
+        (4, 4),
+        (24, 4),
+        (4, 24),
+        (4, 4),
+    ]
+    with pytest.raises(NoData, match=r"first seen 10\.0 s later"):
+        record.wanted_at(970)
 
 
 def test_pods_that_never_worked_have_no_cold_start(tmp_path):

@@ -15,7 +15,7 @@ from lab.judge.quantity import Quantity
 from lab.judge.samples import Offset
 from lab.measure import similarity
 from lab.measure.lag import hold, peak_lag
-from lab.measure.reaction import Reaction
+from lab.measure.reaction.step import Reaction
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Block, at_real_time, compare, error, figures, judge
 
 from . import similar

@@ -81,8 +81,7 @@ def bursts(record: Record) -> list[Burst]:
     found = []
     spans = phases[phases["label"] == BURST][["start", "end"]].itertuples(index=False, name=None)
     for number, (start, over) in enumerate(spans, 1):
-        before = curve[curve["t"] <= start]["ready"]
-        if before.empty or before.iloc[-1] != ceiling:
+        if record.ready_at(start) != ceiling:
             continue
         begin = start + (over - start) * SETTLED
         end = curve[(curve["t"] > start) & (curve["ready"] < ceiling)]["t"].min()

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import NoData
-from lab.measure.decision import decision, split
-from lab.measure.reaction import POLICY, reaction
+from lab.measure.reaction.step import POLICY, reaction
+from lab.measure.reaction.waits import decision, split
 from lab.model.hpa_log import KEPT, PROPOSED, RESCALED, Line, Logged
 from lab.record.store import Record
 from tests.records import FOLDER

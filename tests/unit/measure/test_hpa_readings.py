@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from lab.inputs.profile import Step
-from lab.measure.reading import bursts, readings
+from lab.measure.reaction.hpa_readings import bursts, readings
 from lab.model.hpa_log import Seen, Sync
 from tests.unit.scenarios.payments.test_up_window import SPEC
+
+from .built import Shown
 
 ON_LAG = replace(SPEC, metrics=(replace(SPEC.metrics[0], name="s0-kafka-events"),))  # lagThreshold 250
 
@@ -23,7 +25,7 @@ def made(every_s, *, ready=24, read=True, spec=ON_LAG, taken=()):
     steps = [Step(0.0, 100, "baseline"), *(Step(100.0 + 300 * n, 1000, "burst") for n in range(3))]
     times = [n / 2 for n in range(2000)]
     seen = [(n * every_s, lag(n * every_s)) for n in range(int(1000 / every_s))]
-    return SimpleNamespace(
+    return Shown(
         policy=SimpleNamespace(max_replicas=24),
         replicas=pd.DataFrame([(0.0, ready), *taken], columns=["t", "ready"]),
         lag=pd.DataFrame([(t, lag(t)) for t in times], columns=["t", "lag"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +28,7 @@ PARTS = (
     "Ready reported",
 )
 POLICY = "KEDA and HPA decide"
+WATCH_S = 1.0  # a watch may see a step after the pod that it made
 
 
 class Reaction(Measure):
@@ -61,7 +63,8 @@ def reaction(record: Record) -> Reaction:
     spike = record.zero
     crossed = crossing(record, spike)
     decided = first_step(record)
-    pod, stamps = min(_pods(record, decided), key=lambda item: max(item[1]["Ready reported"], item[1]["partitions owned"]))
+    pod, _ = first_pod_at_work(record, decided)
+    stamps = _stamps(record, pod)
     ordered = [spike]
     for part, stamp in {"lag crosses": crossed, POLICY: decided, **stamps}.items():
         assert part == PARTS[len(ordered) - 1]
@@ -86,11 +89,7 @@ def crossing(record: Record, spike: float) -> float:
 
     The tolerance is the policy's own for scaling up, else the controller's. Raises :class:`NoData` when it never does.
     """
-    threshold = record.lag_threshold
-    curve = record.replicas
-    before = curve[curve["t"] <= spike]
-    held = int(before["desired"].iloc[-1]) if not before.empty else int(curve["desired"].iloc[0])
-    asks = threshold * held * (1 + _tolerance(record))
+    asks = record.lag_threshold * record.wanted_at(spike) * (1 + _tolerance(record))
     lag = record.lag
     times, values = lag["t"].to_numpy(), lag["lag"].to_numpy()
     over = np.flatnonzero((times >= spike) & (values > asks))
@@ -122,31 +121,40 @@ def member_stamps(record: Record) -> pd.DataFrame:
     ).astype(float)
 
 
-def _pods(record: Record, decided: float) -> list[tuple[str, dict[str, float]]]:
-    """The stamps of every consumer pod that was created after ``decided`` and has a receipt."""
-    stamps = member_stamps(record).dropna()
-    receipts = record.receipts.groupby("pod")["end"].min()
-    found = []
-    for name, pod in record.pods.items():
-        if pod.added is None or pod.ready is None or pod.added < decided - 1 or (pod.created or 0) < int(decided) - 1:
-            continue
-        if name not in stamps.index or name not in receipts.index:
-            continue
-        found.append(
-            (
-                name,
-                {
-                    "pod created": pod.added,
-                    "process started": float(stamps["started"][name]),
-                    "subscribed": float(stamps["subscribed"][name]),
-                    "partitions owned": float(stamps["owning"][name]),
-                    "first receipt": float(receipts[name]),
-                    "Ready reported": pod.ready,
-                },
-            )
-        )
-    if not found:
-        raise NoData("no pod created after the decision became Ready, subscribed, was assigned a partition and wrote a receipt")
+def first_pod_at_work(record: Record, step: float, until: float = math.inf) -> tuple[str, float]:
+    """The pod created since the ``step`` up that was the first to be Ready and assigned a partition, and when, epoch s.
+
+    Raises :class:`NoData` where there was none before ``until``.
+    """
+    owning = member_stamps(record)["owning"].dropna()
+    times = {
+        name: max(pod.ready, float(owning[name]))
+        for name, pod in record.pods.items()
+        if pod.added is not None and pod.added >= step - WATCH_S and pod.ready is not None and name in owning.index
+    }
+    name = min(times, key=lambda pod: times[pod], default="")
+    if not name or times[name] >= until:
+        at = pd.Timestamp(step, unit="s", tz="UTC").strftime("%H:%M:%S")
+        before = "" if math.isinf(until) else " before the next burst"
+        raise NoData(f"no pod created since the step up at {at} became Ready and was assigned a partition{before}")
+    return name, times[name]
+
+
+def _stamps(record: Record, name: str) -> dict[str, float]:
+    """When each part of the pod's own ended, epoch s. Raises :class:`NoData` naming the first that is missing."""
+    pod, members = record.pods[name], member_stamps(record)
+    receipts = record.receipts
+    stamps = {
+        "pod created": pod.added,
+        "process started": members["started"].get(name),
+        "subscribed": members["subscribed"].get(name),
+        "partitions owned": members["owning"].get(name),
+        "first receipt": receipts[receipts["pod"] == name]["end"].min(),
+        "Ready reported": pod.ready,
+    }
+    found = {part: float(stamp) for part, stamp in stamps.items() if stamp is not None and not math.isnan(stamp)}
+    if missing := [part for part in stamps if part not in found]:
+        raise NoData(f"{name}, the first pod at work, has no stamp of: {missing[0]}")
     return found
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
-from lab.measure.reaction import crossing, first_step
+from lab.measure.reaction.step import crossing, first_step
 from lab.model import hpa_log
 from lab.model.hpa_log import Logged
 from lab.record.store import Record

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-import pandas as pd
-
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
-from lab.measure.reaction import member_stamps
+from lab.measure.reaction.step import first_pod_at_work
 from lab.record.store import Record
 
 RISES = ("burst", "spike")  # phases that begin with a step of the rate
@@ -31,8 +28,8 @@ class Reactions(Measure):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer to burst ``number`` of a profile, which began at ``start`` (epoch s) with ``before`` pods wanted.
+class BurstReaction:
+    """The reaction to burst ``number`` of a profile, which began at ``start`` (epoch s) with ``before`` pods wanted.
 
     ``decided_s`` after that the watch saw the first step up, and ``at_work_s`` after that ``pod`` was the first one created
     since the step that was both Ready and assigned a partition. ``since_sync_s`` before the burst was the HPA's last sync;
@@ -48,53 +45,31 @@ class Answer:
     since_sync_s: float | None
 
 
-def answers(record: Record) -> list[Answer]:
-    """The answer to each burst that began with the group at its floor and was followed by a step up within the burst.
+def burst_reactions(record: Record) -> list[BurstReaction]:
+    """The reaction to each burst that began with the group at its floor and was followed by a step up within the burst.
 
     Raises :class:`NoData` where a step up brought no pod to work before the next burst began.
     """
     spans = record.phases[record.phases["label"].isin(RISES)]
     starts = [*spans["start"], float("inf")]
-    owning = {str(name): float(t) for name, t in member_stamps(record)["owning"].dropna().items()}
     syncs = [sync.at for sync in record.hpa_syncs] if record.policy.hpa else []
     found = []
     for place, (start, end) in enumerate(zip(spans["start"], spans["end"], strict=True), 1):
-        before = _wanted(record, start)
+        before = record.wanted_at(start)
         ups = [change.t for change in record.scalings if start < change.t <= end and change.after > change.before]
         if before != record.policy.min_replicas or not ups:
             continue
-        pod, at_work = _first_at_work(record, owning, ups[0], starts[place])
+        pod, at_work = first_pod_at_work(record, ups[0], starts[place])
         last = max((t for t in syncs if t <= start), default=None)
         since = None if last is None else start - last
-        found.append(Answer(place, start, before, ups[0] - start, at_work - start, pod, since))
+        found.append(BurstReaction(place, start, before, ups[0] - start, at_work - start, pod, since))
     return found
-
-
-def _wanted(record: Record, t: float) -> int:
-    """The replicas that were wanted at ``t``, epoch s."""
-    curve = record.replicas
-    until = curve[curve["t"] <= t]["desired"]
-    return int(curve["desired"].iloc[0] if until.empty else until.iloc[-1])
-
-
-def _first_at_work(record: Record, owning: Mapping[str, float], decided: float, until: float) -> tuple[str, float]:
-    """The pod created since ``decided`` that was the first to be Ready and assigned, and when, epoch s."""
-    times = {
-        name: max(pod.ready, owning[name])
-        for name, pod in record.pods.items()
-        if pod.added is not None and pod.added >= decided - 1 and pod.ready is not None and name in owning
-    }
-    name = min(times, key=lambda pod: times[pod], default="")
-    if not name or times[name] >= until:
-        at = pd.Timestamp(decided, unit="s", tz="UTC").strftime("%H:%M:%S")
-        raise NoData(f"the step up at {at} brought no pod to work before the next burst")
-    return name, times[name]
 
 
 @measure
 def reactions(record: Record) -> Reactions:
     """Measure the bursts; no data without one that the group met at its floor and answered with a step up."""
-    if not (found := answers(record)):
+    if not (found := burst_reactions(record)):
         raise NoData("no burst that began at the floor and was answered with a step up")
     times = [one.at_work_s for one in found]
     points = [one.since_sync_s for one in found if one.since_sync_s is not None]
