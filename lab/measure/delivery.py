@@ -27,18 +27,30 @@ class Delivery(Measure):
     was made anew makes every message on it unaccounted for. ``topics`` is missing in records of before the topic's id was kept.
     ``scheduled`` is missing where another program than the lab's producer drove the traffic: its requests are not all events,
     so what it sent is not compared.
+
+    An unread message below the committed offset is lost: the group never re-reads it. ``unseen`` are the others that nobody
+    read. The words are those of :mod:`lab.record.ledger.reconcile`.
     """
 
     scheduled = number("messages", "messages that the profile schedules")
     sent = number("messages", "messages sent")
     acked = number("messages", "messages that the broker acknowledged")
+    unknown_or_failed = number("events", "events of unknown or failed fate")
     stored = number("messages", "messages on the topic")
     processed = number("messages", "messages processed")
     lost = number("messages", "messages lost")
+    unseen = number("messages", "messages never reached")
+    doubled = number("messages", "messages processed more than once")
+    phantom = number("messages", "messages processed that were never produced")
+    mismatched = number("receipts", "receipts that disagree with the events")
+    dead = number("messages", "dead letters")
+    both = number("messages", "messages processed and dead")
+    uncommitted = number("offsets", "offsets short of the log's end")
     copies = number("messages", "further copies of messages")
     topics = number("topics", "topics that the events were on")
     unaccounted = number("messages", "messages that were not delivered exactly once")
     named = detail(tuple[str, ...], "the differences, in words")
+    ranges = detail(tuple[str, ...], "the ranges of messages that are not as they should be")
 
 
 @measure
@@ -49,7 +61,7 @@ def delivery(record: Record) -> Delivery:
     if not tallies:
         raise NoData("the producer left no tally")
     try:
-        sent, acked = (sum(int(tally[name]) for tally in tallies) for name in ("sent", "acked"))
+        sent, acked, *others = (sum(int(tally[fate]) for tally in tallies) for fate in ("sent", "acked", "unknown", "failed"))
     except KeyError as missing:
         raise NoData(f"the producer's tally has no {missing.args[0]}") from None
     scheduled = record.profile.total if record.inputs.driver == PRODUCER else None
@@ -73,13 +85,26 @@ def delivery(record: Record) -> Delivery:
         scheduled=scheduled,
         sent=sent,
         acked=acked,
+        unknown_or_failed=sum(others),
         stored=ledger.produced,
         processed=ledger.processed,
         lost=lost,
+        unseen=ledger.unseen_messages - ahead,
+        doubled=ledger.doubled_messages,
+        phantom=ledger.phantom_messages,
+        mismatched=ledger.mismatched_receipts,
+        dead=ledger.dead_messages,
+        both=ledger.both_messages,
+        uncommitted=sum(part.lag for part in record.offsets.values()),
         copies=copies,
         topics=topics,
         unaccounted=sum(differences.values()),
         named=tuple(f"{count:,} {words}" for words, count in differences.items() if count),
+        ranges=tuple(
+            f"{kind}: partition {one.partition}, {one.first}-{one.last} ({one.count}): {', '.join(one.pods)}"
+            for kind, ranges in ledger.anomalies.items()
+            for one in ranges
+        ),
     )
 
 

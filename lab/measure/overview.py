@@ -11,7 +11,6 @@ from lab.judge.quantity import Quantity
 from lab.measure.cost import cost
 from lab.measure.delivery import delivery
 from lab.measure.drain import drain, drain_time
-from lab.measure.integrity import integrity
 from lab.measure.punctuality import punctuality
 from lab.measure.reaction.step import reaction
 from lab.measure.rebalance import rebalances
@@ -25,7 +24,6 @@ MEASURES: dict[str, Callable[[Record], Measure]] = {
     "drain": drain,
     "stability": scale_events,
     "cost": cost,
-    "integrity": integrity,
     "delivery": delivery,
     "punctuality": punctuality,
 }
@@ -59,10 +57,10 @@ FIGURES: dict[str, Callable[[Record], float | Quantity | None]] = {
     "longest rebalance (s)": lambda record: rebalances(record).longest_s,
     "pod-minutes": lambda record: cost(record).pod_minutes,
     "idle share of pod time": lambda record: cost(record).idle_ratio,
-    "produced": lambda record: integrity(record).produced,
-    "processed": lambda record: integrity(record).processed,
-    "lost or unseen": lambda record: integrity(record).lost + integrity(record).unseen,
-    "processed more than once": lambda record: integrity(record).doubled,
+    "produced": lambda record: delivery(record).stored,
+    "processed": lambda record: delivery(record).processed,
+    "lost or unseen": lambda record: delivery(record).lost + delivery(record).unseen,
+    "processed more than once": lambda record: delivery(record).doubled,
 }
 
 

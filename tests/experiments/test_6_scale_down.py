@@ -18,8 +18,7 @@ import pytest
 
 from lab.inputs.variant import policy
 from lab.judge.aggregate import spread
-from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, unaccounted, undelivered
-from lab.measure.integrity import integrity
+from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, delivery, unaccounted, undelivered
 from lab.measure.scaling import scale_events
 from tests.experiments.workloads import light, slim
 
@@ -53,7 +52,7 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
         )
         claim(unaccounted(drained) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(
-            integrity(drained).uncommitted == 0,
+            delivery(drained).uncommitted == 0,
             "the committed offsets are the ends of the log",
             kind="invariant",
             source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
@@ -62,8 +61,8 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     evidence.conclude(
         "terminationGracePeriodSeconds",
         "longer than drain-timeout",
-        f"with drain on {integrity(drained).processed:,} of {integrity(drained).produced:,} messages were processed, "
-        f"{integrity(drained).doubled} twice",
+        f"with drain on {delivery(drained).processed:,} of {delivery(drained).stored:,} messages were processed, "
+        f"{delivery(drained).doubled} twice",
     )
 
 
@@ -77,14 +76,14 @@ def test_without_drain_work_is_repeated_or_lost(trials, evidence):
 
     with evidence.of(dict(zip(faults, (killed, automatic), strict=True)), delivery=None) as claim:
         claim(
-            integrity(killed).doubled > 0,
+            delivery(killed).doubled > 0,
             "without a graceful shutdown messages are processed twice",
             kind="control",
             source="the experiment's design: the effect that a drain ends",
         )
         claim(undelivered(*killed) == 0, AT_LEAST_ONCE.sentence, kind="invariant", source=CONTRACT)
         claim(
-            integrity(automatic).lost > 0,
+            delivery(automatic).lost > 0,
             "a commit ahead of the work loses messages",
             kind="control",
             source="the experiment's design: shows that the ledger sees loss",
@@ -95,7 +94,7 @@ def test_without_drain_work_is_repeated_or_lost(trials, evidence):
 def test_a_short_grace_cuts_the_drain_short(scaled_down, evidence):
     """The kubelet may kill the draining consumer before it has committed; what that repeats depends on what is in hand."""
     cut = scaled_down(process_ms="10-30", poll_ms=3000, grace_s=1)
-    evidence.report("processed twice", {"messages": integrity(cut).doubled})
+    evidence.report("processed twice", {"messages": delivery(cut).doubled})
 
     with evidence.of(cut, delivery=AT_LEAST_ONCE):
         pass
@@ -107,7 +106,7 @@ def test_a_short_grace_repeats_the_work_in_hand(trials, evidence):
     work = light(process_ms="10-30", poll_ms=20_000, grace_s=1)
     cut = trials.blocks({"grace 1 s": {"profile": "in-hand", "policy": "half-taken", "workload": work}})
     (runs,) = cut.values()
-    doubled = integrity(runs).doubled
+    doubled = delivery(runs).doubled
     repeats = spread(doubled.runs or [doubled])
     evidence.report("messages processed twice", {"median": repeats.median, "least": repeats.low, "most": repeats.high})
 

@@ -8,7 +8,7 @@ import yaml
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.inputs import REPLAYED
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.trial import runner
 from tests.experiments.workloads import slim
 
@@ -37,5 +37,5 @@ def test_kedas_own_example_is_tried(cluster, spark, tmp_path, example, threshold
     assert record.trial.ended == "complete"
     assert record.trial.baseline.replicas == replicas
     assert "lag 24 on 24 of 24 partitions" in record.trial.baseline.why
-    found = integrity(record)
-    assert found.processed.number == found.produced.number > 0
+    found = delivery(record)
+    assert found.processed.number == found.stored.number > 0

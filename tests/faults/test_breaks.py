@@ -11,7 +11,7 @@ from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.events import Delete, Pause, PauseScaling, Resume, ScaleTo
 from lab.inputs.workload import Workload
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.measure.reaction.step import reaction
 from lab.measure.scaling import scale_events
 from lab.record.ledger.reconcile import reconcile
@@ -50,10 +50,10 @@ def undrained(broken):
 
 def test_without_drain_a_killed_pod_doubles_work(undrained):
     """Work done and not committed is done again by another pod: the ledger names the range and both pods."""
-    found = integrity(undrained)
+    found = delivery(undrained)
     assert found.doubled.number > 0
     named = [item for item in undrained.reconciliation.doubled if len(item.pods) > 1]
-    assert named, found.named
+    assert named, found.ranges
     assert found.lost.number == 0
 
 
@@ -118,6 +118,6 @@ def test_a_paused_member_loses_its_partitions_and_comes_back(broken, tmp_path):
     assert len(theirs) == paused["result"]["owned"]
     assert receipts[meanwhile & (receipts["pod"] == victim)].empty
     assert theirs <= set(receipts[meanwhile]["partition"])
-    assert integrity(record).lost.value == 0
+    assert delivery(record).lost.value == 0
     wanted = record.replicas
     assert 6 in set(wanted[wanted["t"] >= scaled["t"] - 1]["desired"])

@@ -10,7 +10,7 @@ from lab.inputs import inputs, steps
 from lab.inputs import scale as scales
 from lab.inputs.duet import sides
 from lab.inputs.inputs import REPLAYED
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.record.store import opened
 from lab.trial import runner
 from tests.experiments.workloads import slim
@@ -50,8 +50,8 @@ def test_two_clients_share_one_topic(run):
     assert not set(stock.receipts["pod"]) & set(woken.receipts["pod"])
     for record in (stock, woken):
         opened(record.folder)
-        found = integrity(record)
-        assert found.produced.number == found.processed.number == record.profile.total
+        found = delivery(record)
+        assert found.stored.number == found.processed.number == record.profile.total
         assert found.mismatched.number == 0
         assert record.scalings
         assert record.hpa_syncs

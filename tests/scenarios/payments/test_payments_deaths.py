@@ -22,8 +22,7 @@ import pytest
 from lab.errors import NoData
 from lab.inputs.consumer import CRASH, HANG, SPIN
 from lab.judge.measure import quantity
-from lab.measure.delivery import AT_LEAST_ONCE
-from lab.measure.integrity import integrity
+from lab.measure.delivery import AT_LEAST_ONCE, delivery
 from lab.record.hpas import RESOURCE
 from tests.scenarios.payments.measure.casualties import casualties
 from tests.scenarios.payments.measure.poison import poison_stall
@@ -63,7 +62,7 @@ def fallen(trials, evidence):
         figures = {"restarts": died.restarts, "pods restarted": died.pods, "in CrashLoopBackOff": died.backed_off}
         figures |= {"first restart after (s)": died.first_s, "most replicas": stall.most, "steps up": stall.scale_ups}
         figures |= {"committed past the poison": stall.progress, "waiting on its partition": stall.waiting}
-        figures |= {"waiting on the others": stall.others, "dead letters": integrity(record).dead}
+        figures |= {"waiting on the others": stall.others, "dead letters": delivery(record).dead}
         evidence.report(name, figures | {"pod-minutes": stall.pod_minutes})
         return record
 
@@ -132,7 +131,7 @@ def test_a_count_of_deaths_contains_it(fallen, evidence, name):
         claim(
             poison_stall(record).progress > 0, "the partition goes on past its poison", source="text 2: poison pill, contained"
         )
-        claim(integrity(record).dead == 1, "the one poison is the one dead letter", kind="invariant", source=DESIGN)
+        claim(delivery(record).dead == 1, "the one poison is the one dead letter", kind="invariant", source=DESIGN)
 
 
 @quantity("x", "highest CPU in the HPA's status over its target")

@@ -20,7 +20,7 @@ from lab.inputs import variant
 from lab.inputs.inputs import REPLAYED
 from lab.judge.quantity import Quantity
 from lab.measure import age
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.measure.reaction.step import PARTS, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.signal import intervals_showing
@@ -41,8 +41,8 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
         policy=variant.policy(policy("fare-reconciliation"), scale_down_window=300, scale_down="1 pod/60s"),
         **plan,
     )
-    one = integrity(single)
-    sent = one.produced.named("events of the batch of one", "events")
+    one = delivery(single)
+    sent = one.stored.named("events of the batch of one", "events")
     waiting = one.uncommitted.named("events of the batch of one without a commit at the end", "events")
     first_receipt = reaction(batch).real_s.named("first event to the first receipt, at real time")
 

@@ -18,7 +18,7 @@ import pytest
 
 from lab.judge.quantity import Quantity
 from lab.measure import age
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.measure.lag import moment, peak_lag
 from lab.measure.scaling import scale_events
 from tests.scenarios.ride_hailing import claims
@@ -64,7 +64,7 @@ def test_the_texts_own_locust_command(trials, evidence):
     evidence.report("Locust", figures)
     figures = {"most replicas": scale_events(record).most_replicas, "peak lag": peak_lag(record)}
     evidence.report("the group", figures | {"oldest event (s)": age.oldest(record)})
-    unanswered = integrity(record).unknown_or_failed.named("requests without a certain answer", "requests")
+    unanswered = delivery(record).unknown_or_failed.named("requests without a certain answer", "requests")
 
     with evidence.of(record) as claim:
         claim(made.users >= claims.USERS, "all users are there", kind="control", source=COMMAND)

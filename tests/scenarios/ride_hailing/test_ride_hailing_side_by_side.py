@@ -27,8 +27,7 @@ from lab import yamlfile
 from lab.cluster import apply, keda
 from lab.errors import LabFault
 from lab.inputs.inputs import REPLAYED
-from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
-from lab.measure.integrity import integrity
+from lab.measure.delivery import CONTRACT, DELIVERED, delivery, unaccounted
 from lab.wait import until
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.fleet import ambiguous, at_rest, conditions, pod_minutes, replicas
@@ -76,7 +75,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
     matching = at_rest(record, "keda-hpa-driver-matching-scaler", "spike")
     evidence.report("matching under 500 riders", {"pending, mean": matching.total, "replicas": matching.replicas})
     evidence.report("pod-minutes (as seen)", {app: pod_minutes(record, app) for app in ("rider-api", "driver-matching")})
-    unanswered = integrity(record).unknown_or_failed.named("requests without a certain answer", "requests")
+    unanswered = delivery(record).unknown_or_failed.named("requests without a certain answer", "requests")
 
     with evidence.of(record, delivery=None) as claim:
         claim(matching.replicas == 5, "500 waiting riders get five pods of matching", source="text 4: ceil(500 / 100)")

@@ -21,8 +21,7 @@ from lab.inputs.events import Kill
 from lab.inputs.workload import PARTITIONS, Workload
 from lab.judge.measure import quantity
 from lab.measure.cost import cost, surplus_replicas
-from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, undelivered
-from lab.measure.integrity import integrity
+from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, delivery, undelivered
 from lab.measure.killed import killed
 from lab.measure.lag import peak_lag
 from lab.measure.scaling import plateau, scale_events
@@ -65,7 +64,7 @@ def beside_the_text(evidence):
 @allure.story("Every message is processed or a dead letter")
 def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside_the_text):
     """produced == processed + dead, dead exactly as injected; what is processed twice is the killed pod's."""
-    whole, letters, kill = integrity(sustained), dead_letters(sustained), killed(sustained)
+    whole, letters, kill = delivery(sustained), dead_letters(sustained), killed(sustained)
     gone = (whole.lost + whole.unseen).named("messages lost or never reached")
 
     with evidence.of(sustained, delivery=None) as claim:

@@ -20,7 +20,7 @@ from lab.inputs.brokers import Brokers
 from lab.inputs.events import COORDINATOR, LEADER, LOST, KillBroker, StartBrokers
 from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import total
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.measure.scaling import scale_events
 from tests.scenarios.zero_loss.measure.failover import acknowledged, failover
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, WORKLOAD
@@ -50,7 +50,7 @@ def test_no_acknowledged_message_is_lost_when_brokers_die(trials, evidence):
             "unknown": found.unknown,
             "processed": found.processed,
             "dead letters": found.dead,
-            "processed twice": integrity(record).doubled,
+            "processed twice": delivery(record).doubled,
             "longest standstill (s)": died.standstill_s,
             "until in sync again (s)": died.in_sync_s,
             "most replicas": steps.most_replicas,
@@ -70,7 +70,7 @@ def test_no_acknowledged_message_is_lost_when_brokers_die(trials, evidence):
             source="KIP-98: idempotent producer",
         )
         claim(
-            integrity(record).uncommitted == 0,
+            delivery(record).uncommitted == 0,
             "the group has committed all that is on the topic",
             kind="invariant",
             source="delivery contract (docs/decisions/11, 18)",

@@ -54,7 +54,7 @@ def spike(results: Path) -> Record:
                 assigned(work - 0.2, name, n % 8),
             ]
             receipts += [receipt(name, work - 0.1, work, 100), receipt(name, work, END - 10, int(100 * (END - 10 - work)))]
-    events.append(report(END, "producer", "produced", acked=60_000, unknown=0, failed=0))
+    events.append(report(END, "producer", "produced", sent=60_000, acked=60_000, unknown=0, failed=0))
     rates = [
         (0.2, ZERO + n * 0.2, series, "", (2_000 if 10 <= n * 0.2 < 40 + late else 200) * 0.2)
         for n in range(450)

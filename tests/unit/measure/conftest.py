@@ -56,7 +56,7 @@ REPORTS = [
     report(1004, "new", "subscribed"),
     report(END, "producer", "phase", phase="drain", at=END),
     report(1006, "new", "assigned", partitions=[0], owned=1, seconds=0.1),
-    report(1130, "producer", "produced", acked=100, unknown=0, failed=0),
+    report(1130, "producer", "produced", sent=100, acked=100, unknown=0, failed=0),
 ]
 LAG = {990: 500, 1000: 600, 1001: 12_600, 1020: 150_000, 1030: 90_000, 1031: 90_900, 1050: 40_000, 1060: 1_500, 1070: 400}
 

@@ -140,19 +140,19 @@ def test_a_pod_that_waits_for_work_is_idle():
 def test_a_missing_table_is_no_data(record):
     """A record without a reconciliation says so in measures.json and passes nothing."""
     found = all_measures(record)
-    assert found["integrity"] == {"no data": f"{record.folder.name} has no reconciliation.json"}
+    assert found["delivery"] == {"no data": f"{record.folder.name} has no reconciliation.json"}
     assert found["reaction"]["pod"] == "new"
 
 
-def test_integrity_reads_every_count(record):
+def test_delivery_reads_every_count(record):
     """Lost and doubled ranges are named with their pods; uncommitted offsets are counted."""
     gap = {"partition": 0, "first": 3, "last": 5, "count": 3, "pods": ["a", "b"]}
     write_json(
         record.folder / "reconciliation.json", whole.reconciliation(produced=100, processed=97, lost_messages=3, lost=[gap])
     )
-    found = all_measures(record)["integrity"]
+    found = all_measures(record)["delivery"]
     assert (found["lost"], found["acked"], found["uncommitted"]) == (3, 100, 2)
-    assert found["named"] == ("lost: partition 0, 3-5 (3): a, b",)
+    assert found["ranges"] == ("lost: partition 0, 3-5 (3): a, b",)
 
 
 def test_a_tail_below_the_committed_offset_is_lost(record):
@@ -162,5 +162,5 @@ def test_a_tail_below_the_committed_offset_is_lost(record):
         record.folder / "reconciliation.json",
         whole.reconciliation(produced=100, processed=90, unseen_messages=10, unseen=[tail]),
     )
-    found = all_measures(record)["integrity"]
+    found = all_measures(record)["delivery"]
     assert (found["lost"], found["unseen"]) == (8, 2)

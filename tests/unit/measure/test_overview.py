@@ -25,7 +25,7 @@ def build(folder, *phases):
             *told,
             assigned(12, "a", 0),
             assigned(12.5, "a", 1),
-            report(40, "producer", "produced", acked=90) | {"detail": '{"acked": 90, "unknown": 0, "failed": 0}'},
+            report(40, "producer", "produced", acked=90) | {"detail": '{"sent": 90, "acked": 90, "unknown": 0, "failed": 0}'},
         ],
         samples=lags(LAG),
         receipts=[receipt("a", 10, 40, 3000), receipt("a", 50, 60, 1)],

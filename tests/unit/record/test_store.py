@@ -9,7 +9,7 @@ import pytest
 
 from lab.__main__ import main
 from lab.errors import InputError, NoData
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.record.ledger.reconcile import reconcile
 from lab.record.ledger.settle import recheck
 from lab.record.store import Record, add, find, opened, write_json
@@ -32,7 +32,7 @@ def settled(spark, tmp_path_factory):
         | {"start": 1.0 + at, "end": 2.0 + at}
         for at in range(0, MESSAGES, BATCH)
     ]
-    tally = report(1, "producer", "produced", acked=MESSAGES, unknown=0, failed=0)
+    tally = report(1, "producer", "produced", sent=MESSAGES, acked=MESSAGES, unknown=0, failed=0)
     record(folder, receipts=receipts, group_events=[tally])
     table = pd.read_parquet(folder / "receipts.parquet").astype({"partition": "int32"})
     table.to_parquet(folder / "receipts.parquet")
@@ -76,8 +76,8 @@ def with_more_events(folder):
 def test_a_record_as_it_was_closed_is_judged(stored):
     """By its identity, from its folder, and with measures beside it, which are derived from it."""
     write_json(stored / "measures.json", {"any": 1})
-    assert integrity(find(stored.parent, "built")).processed.value == MESSAGES
-    assert integrity(find(stored.parent.parent, "built")).lost.value == 0
+    assert delivery(find(stored.parent, "built")).processed.value == MESSAGES
+    assert delivery(find(stored.parent.parent, "built")).lost.value == 0
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_broker_that_never_answers_reaches_the_deadline():
 
 
 def test_offsets_are_asked_for_again():
-    """They are what integrity is judged by; the topic's id is beside that of when it was made."""
+    """They are what delivery is judged by; the topic's id is beside that of when it was made."""
     made = stage(Broker(1, [0, 3]))
     made.read_offsets()
     assert made.journal.trial.offsets == {0: Offsets(5, 5), 1: Offsets(8, 5)}

@@ -10,7 +10,7 @@ from lab.inputs.failures import Backoff, Failures, Place
 from lab.inputs.topics import numbering
 from lab.judge.measure import Measure, detail, measure, number
 from lab.kafka.numbering import Numbering
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.record.store import Record
 
 NAMED = 20  # messages named of each kind; totals count all
@@ -68,7 +68,7 @@ def topics_of(record: Record) -> Numbering:
 @measure
 def dead_letters(record: Record) -> DeadLetters:
     """Compare the dead-letter topic with what was injected; no data when the trial had no such topic, or no ledger."""
-    whole, ledger, letters = integrity(record), record.reconciliation, record.dead_letters
+    whole, ledger, letters = delivery(record), record.reconciliation, record.dead_letters
     produced, failures = record.produced, injected(record)
     seqs = produced["seq"].to_numpy(dtype="uint64")
     never = failures.never(produced["partition"].to_numpy(), produced["offset"].to_numpy(), seqs)
@@ -83,10 +83,10 @@ def dead_letters(record: Record) -> DeadLetters:
     wrong |= letters["topic"] != pd.Series(theirs, index=letters.index, dtype=object)
     wrong |= (letters["first_failure"] > letters["failed"]) | (about["seq"] != about["seq_there"])
     return DeadLetters(
-        produced=int(whole.produced),
+        produced=int(whole.stored),
         processed=int(whole.processed),
         dead=int(whole.dead),
-        unaccounted=int(whole.produced - whole.processed - whole.dead),
+        unaccounted=int(whole.stored - whole.processed - whole.dead),
         injected=len(wanted),
         without_letter=len(missing),
         surplus=len(surplus),

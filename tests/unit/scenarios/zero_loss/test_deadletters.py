@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from lab.inputs.failures import Failures
-from lab.measure.integrity import integrity
+from lab.measure.delivery import delivery
 from lab.measure.killed import killed
 from lab.record.store import Record
 from lab.record.trial import Fault
@@ -43,7 +43,10 @@ def letters(places, **other):
 
 def settled(folder, table, **ledger):
     """A record of 2,000 messages, seq by seq on four partitions, with these dead letters and this verdict of the ledger."""
-    events = [report(1, "producer", "produced", acked=MESSAGES, unknown=0, failed=0), report(2, "a", "recovered")]
+    events = [
+        report(1, "producer", "produced", sent=MESSAGES, acked=MESSAGES, unknown=0, failed=0),
+        report(2, "a", "recovered"),
+    ]
     made = record(folder, inputs={"workload": WORKLOAD, "seed": 3}, group_events=events)
     (folder / "ledger" / "events").mkdir(parents=True)
     (folder / "inputs").mkdir()
@@ -113,7 +116,7 @@ def test_without_the_trials_topic_there_is_no_data(tmp_path):
 
 
 def test_a_record_of_before_dead_letters_is_no_data_and_still_judged(tmp_path):
-    """It has no letters to compare; its integrity reads as without any."""
+    """It has no letters to compare; its delivery reads as without any."""
     made = settled(tmp_path, None)
     verdict = json.loads((tmp_path / "reconciliation.json").read_text())
     for name in ("dead_messages", "both_messages", "buried_again", "stray_letters", "both"):
@@ -121,7 +124,7 @@ def test_a_record_of_before_dead_letters_is_no_data_and_still_judged(tmp_path):
     (tmp_path / "reconciliation.json").write_text(json.dumps(verdict))
     again = Record(made.folder)
     assert "no dead_letters" in dead_letters(again).dead.why
-    assert (integrity(again).dead.value, integrity(again).both.value) == (0, 0)
+    assert (delivery(again).dead.value, delivery(again).both.value) == (0, 0)
 
 
 def failed(t, pod, partition, attempts=1):
