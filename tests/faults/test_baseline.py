@@ -14,7 +14,7 @@ from tests.experiments.workloads import slim
 
 pytestmark = pytest.mark.services
 
-EXAMPLES = Path(__file__).parent.parent / "unit" / "spec" / "data" / "keda-examples.yaml"
+EXAMPLES = Path(__file__).parent.parent / "unit" / "inputs" / "data" / "keda-examples.yaml"
 TRAFFIC = {"kind": "steps", "duration": 90, "steps": [{"at": 0, "rate": 60, "phase": "baseline"}]}  # 6 s at medium scale
 
 

@@ -32,7 +32,7 @@ from tests.scenarios.payments.trials import run
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Payments")]
 
-PRINTED = paths.PROJECT / "tests" / "unit" / "spec" / "data" / "payments-as-printed.yaml"
+PRINTED = paths.PROJECT / "tests" / "unit" / "inputs" / "data" / "payments-as-printed.yaml"
 QUERIES = Path(__file__).with_name("queries.yaml")
 ANSWERS = "queries.json"  # in the record
 
