@@ -20,7 +20,6 @@ import pytest
 
 from lab import extras, options
 from lab.errors import BAD_INPUT, Breach, InputError, NoData
-from lab.inputs.scale import Scale
 from lab.judge.claim import absent
 from lab.report.running_session import RunningSession, case_of
 from lab.report.session import BROKEN, FAILED, FILE, ID, INTERRUPTED
@@ -304,17 +303,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section(title)
         for line in lines:
             terminalreporter.line(line)
-
-
-@pytest.fixture(scope="session")
-def scale(request: pytest.FixtureRequest) -> Scale:
-    """The scale of the session's trials."""
-    return options.chosen_scale(request.config.option)
-
-
-@pytest.fixture(scope="session")
-def results(request: pytest.FixtureRequest) -> Path:
-    """The folder chosen with ``--results``."""
-    folder: Path = request.config.getoption("--results").resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

@@ -27,9 +27,12 @@ def readings(count, seen):
     return read
 
 
-@pytest.mark.parametrize("own", [(), None])
-def test_the_table(own, tmp_path):
-    """Only what descends from this process is the trial's own; without that it is missing, as is an absent pressure."""
+@pytest.mark.parametrize(("own", "ours", "theirs"), [((), 0.5, 9), ((7,), 9.5, 0), (None, None, None)])
+def test_the_table(own, ours, theirs, tmp_path):
+    """Only what descends from this process, or from the nodes of a cluster in containers, is the trial's own.
+
+    Where the own processes can't be seen, both are missing, as is an absent pressure.
+    """
     seen = threading.Event()
     sampler = Sampler(own=own, every_s=0.001, read=readings(3, seen))
     assert seen.wait(10)
@@ -40,20 +43,8 @@ def test_the_table(own, tmp_path):
     assert grown["busy_s"] == len(table) - 1
     assert grown["cpu_waiting_s"] == pytest.approx(grown["busy_s"] / 4)
     assert table["memory_waiting_s"].isna().all()
-    assert table["own_s"].isna().all() if own is None else grown["own_s"] == pytest.approx(grown["busy_s"] / 2)
-    assert table["others_s"].isna().all() if own is None else grown["others_s"] == pytest.approx(grown["busy_s"] * 9)
-
-
-def test_a_cluster_in_containers_is_the_trials_own(tmp_path):
-    """Its nodes are no children of this process; what they and their children took is not counted as everything else's."""
-    seen = threading.Event()
-    sampler = Sampler(own=(7,), every_s=0.001, read=readings(3, seen))
-    assert seen.wait(10)
-    sampler.write(tmp_path)
-    table = pd.read_parquet(tmp_path / load.FILE)
-    grown = table.iloc[-1] - table.iloc[0]
-    assert grown["own_s"] == pytest.approx(grown["busy_s"] * 9.5)
-    assert grown["others_s"] == 0
+    for column, share in (("own_s", ours), ("others_s", theirs)):
+        assert table[column].isna().all() if share is None else grown[column] == pytest.approx(grown["busy_s"] * share)
 
 
 def test_a_load_that_cannot_be_read_is_named(tmp_path):

@@ -60,20 +60,20 @@ def test_equal_inputs_run_once(tmp_path):
 
 
 def test_repeat_reaches_every_trial(tmp_path):
-    """Also one that is run by itself: its runs differ in block and seed, and the first is what a single one would be."""
+    """Also one that is run by itself: its runs differ in block and seed, and the first is what a single one would be.
+
+    A plan's own seed is that of its first block.
+    """
     session = Session(tmp_path)
-    runs = trials(session, repeat=3).run(**PLANS["lag"])
+    made = trials(session, repeat=3)
+    assert [run.inputs.seed for run in made.run(**PLANS["lag"], seed=40)] == [40, 41, 42]
+    session.turns.clear()
+    runs = made.run(**PLANS["lag"])
     assert isinstance(runs, Runs)
     assert [(run.inputs.seed, run.inputs.repetition) for run in runs] == [(1, 1), (2, 2), (3, 3)]
     assert len({run.id for run in runs}) == 3
     assert runs[0].id == trials(Session(tmp_path / "other")).run(**PLANS["lag"])[0].id
     assert [turn.block for turn in session.turns] == [1, 2, 3]
-
-
-def test_a_plans_own_seed_is_that_of_its_first_block(tmp_path):
-    """And counted up from there."""
-    runs = trials(Session(tmp_path), repeat=2).run(**PLANS["lag"], seed=40)
-    assert [run.inputs.seed for run in runs] == [40, 41]
 
 
 def test_each_block_runs_every_plan_once_in_an_order_that_is_drawn(tmp_path):
@@ -181,6 +181,10 @@ def test_a_session_goes_on_where_it_was_interrupted(tmp_path):
     last = Session(tmp_path)
     trials(resumed(tmp_path, last), repeat=2).blocks(PLANS)
     assert last.asked == []
+    trials(resumed(tmp_path, last), repeat=3).blocks(PLANS)
+    assert len(last.asked) == len(PLANS)  # more repeats run only what is new: hours of machine time can be spread
+    Trials(scales.load("medium"), "binary", resumed(tmp_path, last)).blocks(PLANS)
+    assert len(last.asked) == 2 * len(PLANS)  # a scale is part of the identity: none takes another's record for its own
 
 
 def test_what_was_invalid_runs_again_in_the_next_session(tmp_path):
