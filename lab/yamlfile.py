@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from lab.errors import InputError
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 
 def parse(text: str, where: object) -> dict[str, Any]:
@@ -110,11 +106,3 @@ def field_value(content: Mapping[str, Any], field: str, kind: type, where: objec
     if not isinstance(found, kind) or isinstance(found, bool):
         raise InputError(where, f"{prefix}{field}", found, _NAMES[kind])
     return found
-
-
-def exact_fields(kind: type[DataclassInstance], content: object, where: object, place: str) -> dict[str, Any]:
-    """The mapping ``content`` at ``place``, which has exactly the fields of ``kind``. Raises :class:`InputError` otherwise."""
-    names = [field.name for field in fields(kind)]
-    if not isinstance(content, dict) or set(content) != set(names):
-        raise InputError(where, place, content, f"a mapping of {', '.join(names)}")
-    return content

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lab import wholefile
+from lab import typed, wholefile
 from lab.errors import InputError
 from lab.record.seal import checksum
 
@@ -58,8 +58,7 @@ def read(folder: Path) -> Lock:
     except FileNotFoundError:
         raise InputError(file, "file", "none", "the lock of the archive, as a clone of the lab's repository has it") from None
     except ValidationError as refused:
-        first = refused.errors()[0]
-        raise InputError(file, ".".join(map(str, first["loc"])), first["input"], first["msg"]) from None
+        raise typed.error(refused, file) from None
 
 
 def write(lock: Lock, folder: Path) -> None:

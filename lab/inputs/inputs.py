@@ -7,14 +7,14 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from lab import yamlfile
+from lab import typed, yamlfile
 from lab.errors import InputError
 from lab.inputs import anchor, events, fidelity, manifests, profile, scaledobject, topics
 from lab.inputs import beside as others
@@ -35,6 +35,7 @@ from lab.inputs.steps import ReplicaSteps
 from lab.inputs.triggers import topics as trigger_topics
 from lab.inputs.variant import Variant
 from lab.inputs.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
+from lab.typed import Strict
 
 log = logging.getLogger("lab.inputs")
 
@@ -42,26 +43,6 @@ DRAINED, REPLAYED = "drained", "replayed"
 PRODUCER = "producer/job"
 _LONGEST_NAME = 20  # of a user's file
 _LONGEST_NAMES = 43  # of the 63 that a namespace may have, with the hash and the run's number in it
-# What plain inputs hold; one that has a default may be absent.
-_KINDS: dict[str, type] = {
-    **dict.fromkeys(("profile_name", "policy_name", "runtime"), str),
-    **dict.fromkeys(("profile", "policy", "workload", "scale"), dict),
-    "seed": int,
-}
-_OPTIONAL: dict[str, type] = {
-    **dict.fromkeys(("until", "driver"), str),
-    **dict.fromkeys(("partitions", "repetition"), int),
-    **dict.fromkeys(("events", "replaced", "beside"), list),
-    **dict.fromkeys(("side", "brokers"), dict),
-}
-_DEFAULTS: dict[str, Any] = {
-    "partitions": PARTITIONS,
-    "until": DRAINED,
-    "repetition": 1,
-    "driver": PRODUCER,
-    **{name: [] for name in ("events", "replaced", "beside")},
-    **dict.fromkeys(("side", "brokers")),
-}
 
 
 @dataclass(frozen=True)
@@ -74,6 +55,30 @@ class Side:
     name: str
     other: str
     rate: float = 1.0
+
+
+@dataclass(frozen=True)
+class PlainInputs(Strict):
+    """:class:`Inputs` as plain data: what trial.json keeps, after the scale's compression. The id has the hash of all that is
+    not at its default."""
+
+    profile_name: str
+    policy_name: str
+    profile: dict[str, Any]
+    policy: dict[str, Any]
+    workload: dict[str, Any]
+    seed: int
+    scale: Scale
+    runtime: str
+    partitions: int = PARTITIONS
+    until: str = DRAINED
+    events: list[dict[str, Any]] = field(default_factory=list)
+    repetition: int = 1
+    replaced: list[Replaced] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
+    driver: str = PRODUCER
+    side: Side | None = None
+    brokers: Brokers | None = None
 
 
 @dataclass(frozen=True)
@@ -124,25 +129,10 @@ class Inputs:
 
     def to_dict(self) -> dict[str, Any]:
         """The inputs as plain data, all of them, as trial.json keeps them."""
-        return {
-            "profile_name": self.profile_name,
-            "policy_name": self.policy_name,
-            "profile": self.profile.to_dict(),
-            "policy": self.policy.content,
-            "workload": self.workload.to_dict(),
-            "seed": self.seed,
-            "scale": asdict(self.scale),
-            "runtime": self.runtime,
-            "partitions": self.partitions,
-            "until": self.until,
-            "events": events.to_list(self.during),
-            "repetition": self.repetition,
-            "replaced": [asdict(one) for one in self.replaced],
-            "beside": list(self.beside),
-            "driver": self.driver,
-            "side": asdict(self.side) if self.side else None,
-            "brokers": asdict(self.brokers) if self.brokers else None,
-        }
+        own = {one.name: getattr(self, one.name) for one in fields(PlainInputs) if one.name != "events"}
+        own |= {"profile": self.profile.to_dict(), "policy": self.policy.content, "workload": self.workload.to_dict()}
+        own |= {"events": events.to_list(self.during), "replaced": list(self.replaced), "beside": list(self.beside)}
+        return asdict(PlainInputs(**own))
 
     def identity(self) -> dict[str, Any]:
         """What is hashed: all that is not at its default, so that a new input or setting changes no id."""
@@ -150,30 +140,21 @@ class Inputs:
         content["workload"] = {name: value for name, value in content["workload"].items() if value != work[name]}
         if self.scale.sync_s == scales.HPA_SYNC_S:
             del content["scale"]["sync_s"]
-        return {name: value for name, value in content.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
+        defaults = {one.name: [] if one.default is MISSING else one.default for one in fields(PlainInputs)}
+        needed = {one.name for one in fields(PlainInputs) if one.default is one.default_factory is MISSING}
+        return {name: value for name, value in content.items() if name in needed or value != defaults[name]}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: object) -> Inputs:
         """The inputs that :meth:`to_dict` wrote, with the same id. Raises :class:`InputError`, which names ``where``."""
-        yamlfile.known(content, (*_KINDS, *_OPTIONAL), where, "inputs.")
-        given = {name: kind for name, kind in _OPTIONAL.items() if content.get(name) is not None}
-        read: dict[str, Any] = {
-            name: yamlfile.field_value(content, name, kind, where, "inputs.") for name, kind in (_KINDS | given).items()
-        }
-        read["profile"] = profile.build(read["profile"], where)
-        read["policy"] = policies.parse(read["policy"], where)
-        read["workload"] = Workload.of(read["workload"], where)
-        read["scale"] = Scale.of(read["scale"], where, "inputs.scale")
-        replaced = read.get("replaced", ())
-        read["replaced"] = tuple(Replaced(**yamlfile.exact_fields(Replaced, one, where, "inputs.replaced")) for one in replaced)
-        read["beside"] = tuple(read.get("beside", ()))
-        if "side" in read:
-            read["side"] = Side(**yamlfile.exact_fields(Side, read["side"], where, "inputs.side"))
-        if "brokers" in read:
-            read["brokers"] = Brokers(**yamlfile.exact_fields(Brokers, read["brokers"], where, "inputs.brokers"))
-            read["brokers"].check(where)
-        read["during"] = events.from_list(read.pop("events", ()), read["profile"], where)
-        return cls(**read)
+        plain = typed.read(PlainInputs, content, where, "inputs.")
+        if plain.brokers is not None:
+            plain.brokers.check(where)
+        read = {one.name: getattr(plain, one.name) for one in fields(PlainInputs)}
+        traffic = read["profile"] = profile.build(plain.profile, where)
+        read["during"] = events.from_list(read.pop("events"), traffic, where)
+        read |= {"policy": policies.parse(plain.policy, where), "workload": Workload.of(plain.workload, where)}
+        return cls(**read | {"replaced": tuple(plain.replaced), "beside": tuple(plain.beside)})
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,6 @@ class Scale:
     def hpa_sync_s(self) -> float:
         """The HPA's sync period as applied, s."""
         return self.sync_s / self.time
-
-    @classmethod
-    def of(cls, content: object, where: object, place: str) -> Scale:
-        """The scale in plain ``content``. Raises :class:`InputError`, which names ``where`` and ``place``."""
-        names = [field.name for field in fields(cls)]
-        if not isinstance(content, Mapping) or {"sync_s", *content} != set(names):
-            raise InputError(where, place, content, f"a mapping of {', '.join(names)}")
-        return cls(**content)
 
     def seconds(self, real: float, least: int = 1) -> int:
         """``real`` seconds compressed to the whole seconds that Kubernetes fields take; 0 stays 0."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from lab import wholefile, yamlfile
+from lab import typed, wholefile, yamlfile
 from lab.errors import InputError
 from lab.inputs.scale import REAL, Scale
 from lab.judge.origin import Origin
@@ -92,15 +92,11 @@ NOTHING = Outcome(REAL, (), ())
 
 def read(file: Path) -> Outcome:
     """The outcome in ``file``. Raises :class:`InputError` for one that can't be used."""
-    content = yamlfile.exact_fields(Outcome, yamlfile.read(file), file, "(whole file)")
-    for name in ("runs", "rows"):
-        yamlfile.field_value(content, name, list, file, "")
-    runs = [Runs(**yamlfile.exact_fields(Runs, one, file, f"runs[{n}]")) for n, one in enumerate(content["runs"])]
-    rows = [Row(**yamlfile.exact_fields(Row, one, file, f"rows[{n}]")) for n, one in enumerate(content["rows"])]
-    for n, row in enumerate(rows):
+    found = typed.read(Outcome, yamlfile.read(file), file)
+    for n, row in enumerate(found.rows):
         if row.verdict not in WORDS:
             raise InputError(file, f"rows[{n}].verdict", row.verdict, f"one of {', '.join(WORDS)}")
-    return Outcome(str(content["reference"]), tuple(runs), tuple(rows))
+    return found
 
 
 def _lines(rows: Sequence[Any]) -> list[dict[str, Any]]:

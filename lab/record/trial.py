@@ -12,27 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, ValidationInfo
-from pydantic import WithJsonSchema as Documented
+from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, ValidationInfo
 
-from lab import wholefile
+from lab import typed, wholefile
 from lab.errors import InputError
 from lab.host.machine import Machine
 from lab.inputs.anchor import Schedule
 from lab.inputs.fidelity import Compressed, CompressedLag
-from lab.inputs.inputs import Inputs
+from lab.inputs.inputs import Inputs, PlainInputs
 from lab.model.baseline import Baseline
 from lab.record.seal import FILE, checksums
+from lab.typed import Strict
 
 SCHEMA = 2
 RUNNING = "running"  # how a trial ended that no session has said the end of
 FINISHED = ("complete", "deadline")  # how a trial ends that went to its end
-
-
-class Strict:
-    """Part of trial.json: a field that it does not declare is refused."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
@@ -126,35 +120,11 @@ class Anchor(Strict):
     schedules: tuple[Schedule, ...]
 
 
-_TEXT, _COUNT, _OBJECT = {"type": "string"}, {"type": "integer"}, {"type": "object"}
-_INPUTS: dict[str, Any] = {
-    "type": "object",
-    "description": "What the trial was a function of, as applied: after the scale's compression. "
-    "The id has the hash of all that is not at its default.",
-    "properties": {
-        **dict.fromkeys(("profile_name", "policy_name", "runtime", "until", "driver"), _TEXT),
-        **dict.fromkeys(("seed", "partitions", "repetition"), _COUNT),
-        **dict.fromkeys(("profile", "policy", "workload", "scale"), _OBJECT),
-        **{name: {"type": ["object", "null"]} for name in ("side", "brokers")},
-        **{name: {"type": "array", "items": _OBJECT} for name in ("replaced", "events")},
-        "beside": {"type": "array", "items": _TEXT},
-    },
-    "required": ["profile_name", "policy_name", "profile", "policy", "workload", "seed", "scale", "runtime"],
-    "additionalProperties": False,
-}
-_ALLOWED = {"missing": "a value", "unexpected_keyword_argument": "no field of that name"}
-
-
 def _inputs(content: Any, info: ValidationInfo) -> Inputs:
     return content if isinstance(content, Inputs) else Inputs.from_dict(content, info.context)
 
 
-Plain = Annotated[
-    Inputs,
-    PlainValidator(_inputs),
-    PlainSerializer(Inputs.to_dict),
-    Documented(_INPUTS),
-]
+Plain = Annotated[Inputs, PlainValidator(_inputs, json_schema_input_type=PlainInputs), PlainSerializer(Inputs.to_dict)]
 
 
 @dataclass(frozen=True)
@@ -253,13 +223,7 @@ def from_json(content: Mapping[str, Any], where: object) -> Trial:
     try:
         return _TRIAL.validate_json(json.dumps(content), strict=True, context=where)
     except ValidationError as refused:
-        first = refused.errors()[0]
-        if isinstance(own := first.get("ctx", {}).get("error"), InputError):
-            raise own from None
-        place = ".".join(map(str, first["loc"]))
-        value = None if first["type"] == "missing" else first["input"]
-        allowed = _ALLOWED.get(first["type"], first["msg"].removeprefix("Input should be "))
-        raise InputError(where, place, value, allowed) from None
+        raise typed.error(refused, where) from None
 
 
 if __name__ == "__main__":  # python -m lab.record.trial > lab/record/trial.schema.json

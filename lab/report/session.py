@@ -181,7 +181,9 @@ class Session:
 
 def read(results: Path) -> Session | None:
     """The session in ``results``, None where it left none. Raises :class:`InputError` for a session.json of other content."""
-    from pydantic import TypeAdapter, ValidationError  # whoever writes needs no model
+    from pydantic import ValidationError  # whoever writes needs no model
+
+    from lab import typed
 
     file = results / FILE
     if not file.is_file():
@@ -194,8 +196,7 @@ def read(results: Path) -> Session | None:
     if version != SCHEMA:
         raise InputError(file, "schema", version, f"{SCHEMA}: judge the records again with --from-records")
     try:
-        return TypeAdapter(Session).validate_python(content)
+        found: Session = typed.adapter(Session).validate_python(content)
+        return found
     except ValidationError as refused:
-        first = refused.errors()[0]
-        value = None if first["type"] == "missing" else first["input"]
-        raise InputError(file, ".".join(map(str, first["loc"])), value, first["msg"]) from None
+        raise typed.error(refused, file) from None

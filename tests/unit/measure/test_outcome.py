@@ -60,7 +60,7 @@ def test_runs_without_a_reference_take_no_place():
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ("rows: []\nruns: []", "(whole file)"),
+        ("rows: []\nruns: []", "reference: None is not allowed; allowed: a value"),
         ("reference: real\nruns: []\nrows: 3", "rows: 3"),
         ("reference: real\nruns: [{a: 1}]\nrows: []", "runs[0]"),
         ("reference: real\nruns: []\nrows: [{profile: plateau}]", "rows[0]"),
