@@ -8,15 +8,14 @@ rounded to a grid. It is the age of the whole group, of all partitions together;
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
 from lab.foresee.group import Floats, Ints
 from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
+from lab.judge.aggregate import count_flips
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Curve:
     @property
     def flips(self) -> int:
         """Scale-downs followed by a scale-up."""
-        return flips(after > before for _, before, after in self.changes)
+        return count_flips(after > before for _, before, after in self.changes)
 
     @property
     def peak_lag(self) -> float:
@@ -86,11 +85,6 @@ class Curve:
         later = self.t > begin
         t = np.concatenate(([begin], self.t[later]))
         return t, np.concatenate(([np.interp(begin, self.t, self.lag)], self.lag[later]))
-
-
-def flips(ups: Iterable[bool]) -> int:
-    """How many of a sequence of changes, each up or not, are a scale-up after a scale-down."""
-    return sum(later and not earlier for earlier, later in pairwise(ups))
 
 
 NOISE = 1e-6  # events: a smaller difference is a rounding of float64

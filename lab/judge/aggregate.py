@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 
 from lab.judge.origin import Origin
 from lab.judge.quantity import Quantity, in_blocks, repeated
@@ -111,3 +112,8 @@ def interval(values: Sequence[Quantity]) -> tuple[float | None, float | None, fl
 def _confidence(n: int, k: int) -> float:
     """The probability that at least ``k`` of ``n`` values lie on either side of the median."""
     return max(0.0, 1 - 2 * sum(math.comb(n, below) for below in range(k)) / (1 << n))
+
+
+def count_flips(ups: Iterable[bool]) -> int:
+    """The scale-ups that follow a scale-down, of a sequence of changes that are each up or not."""
+    return sum(later and not earlier for earlier, later in pairwise(ups))

@@ -1,4 +1,8 @@
-"""Overview: a trial's measures at once, for its measures.json, and its row in the table that sets trials side by side."""
+"""Overview: the registry of measures that every trial is shown by.
+
+MEASURES are in its measures.json, FIGURES in its row of the table that sets trials side by side. COMPARED are those that each
+scale is held to real time by.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,20 @@ from typing import Any
 from lab.errors import NoData
 from lab.judge.measure import Measure, Number
 from lab.judge.quantity import Quantity
+from lab.measure.age import oldest
 from lab.measure.cost import cost
 from lab.measure.delivery import delivery
-from lab.measure.drain import drain, drain_time
+from lab.measure.drain import best_drain, drain, drain_time
+from lab.measure.lag import hold, peak_lag
+from lab.measure.lateness import time_behind
 from lab.measure.punctuality import punctuality
-from lab.measure.reaction.step import reaction
-from lab.measure.rebalance import rebalances
-from lab.measure.scaling import count_flips, scale_events
+from lab.measure.reaction.step import cold_start, reaction
+from lab.measure.rebalance import rebalances, round_count
+from lab.measure.scaling import flips, plateau, scale_events
+from lab.measure.scaling_cost import scaling_cost
+from lab.measure.signal import signal
 from lab.measure.throughput import Throughput, lagging_spans, mean_rate, peak_rate
+from lab.measure.timelag import timelag
 from lab.record.store import Record, write_json
 
 # By the name in measures.json.
@@ -27,6 +37,28 @@ MEASURES: dict[str, Callable[[Record], Measure]] = {
     "delivery": delivery,
     "punctuality": punctuality,
 }
+
+
+# In the order of similarity.yaml.
+COMPARED: tuple[Callable[[Record], Measure | Quantity], ...] = (
+    reaction,
+    peak_lag,
+    hold,
+    time_behind,
+    timelag,
+    oldest,
+    drain_time,
+    best_drain,
+    drain,
+    scale_events,
+    plateau,
+    cost,
+    signal,
+    cold_start,
+    rebalances,
+    round_count,
+    scaling_cost,
+)
 
 
 def all_measures(record: Record) -> dict[str, Any]:
@@ -47,7 +79,7 @@ FIGURES: dict[str, Callable[[Record], float | Quantity | None]] = {
     "most replicas (pods)": lambda record: int(record.replicas["desired"].max()),
     "scale-ups": lambda record: sum(change.after > change.before for change in record.scalings),
     "scale-downs": lambda record: sum(change.after < change.before for change in record.scalings),
-    "flips": lambda record: count_flips(record.scalings),
+    "flips": flips,
     "peak consume rate (messages/s)": peak_rate,
     "mean consume rate while lag > 0 (messages/s)": lambda record: mean_rate(
         Throughput(record.receipts), lagging_spans(record)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lab.errors import InputError, NoData
+from lab.errors import InputError, NoData, known
 from lab.foresee.curve import Curve
 from lab.foresee.group import Floats, Ints
 from lab.foresee.scaler import lag_triggers
@@ -20,7 +20,6 @@ from lab.inputs.scaledobject import ScaledObject
 from lab.judge.measure import Measure, detail, measure, number
 from lab.measure.calibration import Calibration
 from lab.record.store import Record
-from lab.trial.deadlines import deadlines
 
 STEP_S = 0.05  # replicas are compared at points so far apart
 
@@ -51,7 +50,7 @@ class Comparison(Measure):
     drain_error = number("%", "deviation of the predicted drain time")
 
 
-def situation(record: Record, known: Calibration) -> Situation:
+def situation(record: Record, calibration: Calibration) -> Situation:
     """The record's inputs as the simulator takes them. Of its outcome only the phase of the syncs goes in, which is luck.
 
     Of a trial that was to drain, the simulation goes on for as long as the trial may take by its deadline.
@@ -62,13 +61,13 @@ def situation(record: Record, known: Calibration) -> Situation:
     return Situation(
         profile=traffic,
         shares=shares(traffic, inputs.seed, inputs.partitions, inputs.workload.entities),
-        consumers=known.of(record),
-        sync_s=scale.hpa_sync_s + known.sync_more_s,
-        sync_each_s=known.sync_more_each_s,
+        consumers=calibration.of(record),
+        sync_s=scale.hpa_sync_s + calibration.sync_more_s,
+        sync_each_s=calibration.sync_more_each_s,
         phase_s=phase,
         controller=controller_of(scale),
         metrics_s=METRIC_RESOLUTION_S,
-        tail_s=deadlines(inputs).end_s if inputs.until == DRAINED else 0.0,
+        tail_s=known(record.trial.deadlines, "deadline").end_s if inputs.until == DRAINED else 0.0,
         topics=inputs.workload.topics,
     )
 

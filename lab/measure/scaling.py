@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from lab.errors import NoData
-from lab.foresee.curve import flips
+from lab.judge.aggregate import count_flips
 from lab.judge.measure import Measure, measure, number
 from lab.measure.throughput import Throughput
-from lab.record.pods import Change
 from lab.record.store import Record
 
 
@@ -26,9 +23,9 @@ class ScaleEvents(Measure):
     most_replicas = number("pods", "most replicas")
 
 
-def count_flips(changes: Iterable[Change]) -> int:
+def flips(record: Record) -> int:
     """The number of scale-downs that are followed by a scale-up."""
-    return flips(change.after > change.before for change in changes)
+    return count_flips(change.after > change.before for change in record.scalings)
 
 
 @measure
@@ -42,7 +39,7 @@ def scale_events(record: Record) -> ScaleEvents:
     return ScaleEvents(
         scale_ups=sum(change.after > change.before for change in changes),
         scale_downs=sum(change.after < change.before for change in changes),
-        flips=count_flips(changes),
+        flips=flips(record),
         above_floor_at_baseline=int(baseline["desired"].max()) - floor,
         above_floor_at_end=int(curve["desired"].iloc[-1]) - floor,
         most_replicas=int(curve["desired"].max()),
@@ -67,7 +64,7 @@ def policy_excess(record: Record) -> PolicyExcess:
     return PolicyExcess(
         outside_bounds=max(0, most - policy.max_replicas, policy.min_replicas - least),
         beyond_partitions=max(0, most - record.inputs.partitions),
-        flips=count_flips(record.scalings),
+        flips=flips(record),
         above_floor_at_end=int(wanted.iloc[-1]) - policy.min_replicas,
     )
 

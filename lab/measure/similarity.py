@@ -9,51 +9,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.inputs.scale import Scale
 from lab.judge import samples
-from lab.judge.measure import Measure, Number
+from lab.judge.measure import Number
 from lab.judge.quantity import Quantity
-from lab.measure.age import oldest
-from lab.measure.cost import cost
-from lab.measure.drain import best_drain, drain, drain_time
-from lab.measure.lag import hold, peak_lag
-from lab.measure.lateness import time_behind
-from lab.measure.reaction.step import cold_start, reaction
-from lab.measure.rebalance import rebalances, round_count
-from lab.measure.scaling import plateau, scale_events
-from lab.measure.scaling_cost import scaling_cost
-from lab.measure.signal import signal
-from lab.measure.timelag import timelag
+from lab.measure.overview import COMPARED
 from lab.record.store import Record
 
 FAITHFUL, UNFAITHFUL, UNDECIDED, NO_DATA = "faithful", "not faithful", "undecided", "no data"
 TOLERANCE = 0.1  # as much as rounding may change a time
 MOST_NOISE = 0.5  # noise beyond half of the number is no yardstick
 WORTH = 0.9  # the least confidence of an interval by which anything is said
-
-# What is compared of each record.
-COMPARED: tuple[Callable[[Record], Measure | Quantity], ...] = (
-    reaction,
-    peak_lag,
-    hold,
-    time_behind,
-    timelag,
-    oldest,
-    drain_time,
-    best_drain,
-    drain,
-    scale_events,
-    plateau,
-    cost,
-    signal,
-    cold_start,
-    rebalances,
-    round_count,
-    scaling_cost,
-)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from lab.measure import calibration, prediction
 from lab.measure.calibration import Calibration
 from lab.measure.prediction import compare
 from lab.record.store import Record
+from lab.record.trial import Deadlines
 
 from .built import lags, record, replicas, sealed
 from .conftest import report
@@ -26,6 +27,7 @@ START = 100.0
 TRAFFIC = Profile((Step(0, 180, "baseline"), Step(5, 1800, "spike"), Step(25, 180, "drain")), 40.0, zipf=0.7)
 GROWING = Profile((Step(0, 180, "baseline"), Step(5, 180, "repartition")), 40.0, zipf=0.7)
 KNOWN = Calibration(Consumers(100.0, 3.0), 0.0, 0.0)
+DEADLINES = Deadlines(settle_s=90, replay_s=100, end_s=200, ledger_s=300)
 
 
 def inputs(**changes):
@@ -49,7 +51,7 @@ def built(folder, monkeypatch, later=0.0, more=1.0):
     times = {"settling": 90, "driving": 95, "ended": START + 40}
     told = [report(START, "producer", "profile", start=START)]
     told += [report(START + step.at, "producer", "phase", phase=step.phase, at=START + step.at) for step in TRAFFIC.steps]
-    empty = record(folder, inputs=inputs(), times=times, group_events=told)
+    empty = record(folder, inputs=inputs(), times=times, deadlines=DEADLINES, group_events=told)
     curve = simulate(prediction.situation(empty, KNOWN), scaledobject.parse(inputs()["policy"], "x"))
     steps = [(START + at + later, after, after) for at, _, after in curve.changes]
     at = np.arange(0, 40.1, 0.1)
@@ -58,6 +60,7 @@ def built(folder, monkeypatch, later=0.0, more=1.0):
         folder,
         inputs=inputs(),
         times=times,
+        deadlines=DEADLINES,
         group_events=told,
         transitions=replicas((START - 5, 4, 4), *steps),
         samples=lags(seen),
