@@ -36,11 +36,6 @@ class Reason:
     time: float
     replays: int = 0
 
-    @property
-    def source(self) -> tuple[str, int, int]:
-        """Topic, partition and offset of the message: two letters with the same are copies."""
-        return self.topic, self.partition, self.offset
-
 
 def replays(headers: Headers | None) -> int:
     """How often a message with these headers was replayed; 0 for a header that is no number, which anyone may write."""
@@ -63,28 +58,6 @@ def stamped(headers: Headers | None, reason: Reason) -> list[tuple[str, bytes | 
         fields[REPLAYS] = reason.replays
     own = [(name, value) for name, value in headers or () if not name.startswith(PREFIX)]
     return [*own, *((name, str(value).encode()) for name, value in fields.items())]
-
-
-def read(headers: Headers | None) -> Reason:
-    """The reason in a dead letter's headers. Raises ``ValueError``, naming the header, for a message that is none."""
-    found = {name: _text(headers or (), name) for name in (ERROR, ATTEMPTS, TOPIC, PARTITION, OFFSET, FIRST_FAILURE, TIME)}
-    for name, text in found.items():
-        if text is None:
-            raise ValueError(f"no header {name}")
-    given = {name: text or "" for name, text in found.items()}
-    try:
-        return Reason(
-            error=given[ERROR],
-            attempts=int(given[ATTEMPTS]),
-            topic=given[TOPIC],
-            partition=int(given[PARTITION]),
-            offset=int(given[OFFSET]),
-            first_failure=float(given[FIRST_FAILURE]),
-            time=float(given[TIME]),
-            replays=replays(headers),
-        )
-    except ValueError as error:
-        raise ValueError(f"a header that is no number: {error}") from None
 
 
 def _text(headers: Iterable[tuple[str, bytes | None]], wanted: str) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.kafka import event
+from lab.kafka import deadletter, event
+from lab.kafka.deadletter import Reason
 
 
 @dataclass(frozen=True)
@@ -33,3 +34,17 @@ class Message:
 
     def headers(self) -> None:
         """None at all."""
+
+
+def reason_of(headers: deadletter.Headers) -> Reason:
+    """The reason in a dead letter's headers."""
+    text = {name.removeprefix(deadletter.PREFIX): (value or b"").decode() for name, value in headers}
+    place = text["topic"], int(text["partition"]), int(text["offset"])
+    times = float(text["first-failure"]), float(text["time"])
+    return Reason(text["error"], int(text["attempts"]), *place, *times, deadletter.replays(headers))
+
+
+def source_of(headers: deadletter.Headers) -> tuple[str, int, int]:
+    """Topic, partition and offset of the message that a dead letter is of."""
+    reason = reason_of(headers)
+    return reason.topic, reason.partition, reason.offset

@@ -12,10 +12,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from lab.inputs import topics as spec_topics
 from lab.inputs.failures import Failures
-from lab.kafka import deadletter, event, topics
+from lab.kafka import event, topics
 from lab.kafka.lag import LagReader
 from lab.kafka.numbering import Numbering
 from lab.wait import until
+
+from .messages import reason_of, source_of
 
 pytestmark = pytest.mark.services
 PARTITIONS, EACH = 4, 150
@@ -123,7 +125,7 @@ def test_all_is_processed_in_order_or_a_dead_letter_as_injected(group):
     failures = Failures(5, 0.05, 0.02, None, 3)
     places = {(seq % PARTITIONS, seq // PARTITIONS): seq for seq in range(PARTITIONS * EACH)}
     poison = {place for place, seq in places.items() if failures.never(*place, seq)} | {(3, 149)}
-    letters = [(value, headers, deadletter.read(headers)) for value, headers in group.read("dead-letters")]
+    letters = [(value, headers, reason_of(headers)) for value, headers in group.read("dead-letters")]
     assert sorted((reason.partition, reason.offset) for _, _, reason in letters) == sorted(poison)
     assert len(poison) > 5
     assert group.read("output") == []  # nobody has asked for it
@@ -154,7 +156,7 @@ def test_a_group_of_two_topics_works_by_number(bootstrap):
             process.send_signal(signal.SIGTERM)
         assert [process.wait(HANG_S) for process in started] == [0, 0]
         ((_, headers),) = group.read("dead-letters")
-        assert deadletter.read(headers).source == (*group.on.place(3), 20) == (f"{group.names['events']}-2", 1, 20)
+        assert source_of(headers) == (*group.on.place(3), 20) == (f"{group.names['events']}-2", 1, 20)
         (dead,) = group.events("dead_lettered")
         assert (dead["partition"], dead["offset"]) == (3, 20)
         receipts = group.receipts()
@@ -227,7 +229,7 @@ def test_a_poison_that_ends_its_consumer_is_found_by_its_successors(group, mode,
         group.start("c", *flags)
     group.wait()
     (letter,) = group.read("dead-letters")
-    reason = deadletter.read(letter[1])
+    reason = reason_of(letter[1])
     assert (reason.partition, reason.offset, reason.attempts, reason.error) == (1, 40, 1, "1 consumers died with it")
     alive = [process for process in group.started if process.poll() is None]
     assert len(alive) == (1 if mode == "crash" else 3)
@@ -246,14 +248,14 @@ def test_a_kill_loses_nothing_and_doubles_its_letters(group):
     until(lambda: len(group.read("dead-letters")) > 3, HANG_S, "some are dead")
     killed.kill()
     killed.wait()
-    written = [deadletter.read(headers).source[1:] for _, headers in group.read("dead-letters")]
+    written = [source_of(headers)[1:] for _, headers in group.read("dead-letters")]
     committed = group.committed()
     assert all(offset >= committed[number] for number, offset in written)  # the first commit comes before any retry is over
     successor = group.start("b", *flags, "--commit-interval-ms=100")
     group.wait()
     successor.send_signal(signal.SIGTERM)
     assert successor.wait(HANG_S) == 0
-    dead = [deadletter.read(headers).source[1:] for _, headers in group.read("dead-letters")]
+    dead = [source_of(headers)[1:] for _, headers in group.read("dead-letters")]
     failures = Failures(1, 0.2, 0.1)
     poison = {(seq % PARTITIONS, seq // PARTITIONS) for seq in range(PARTITIONS * EACH) if failures.never(0, 0, seq)}
     assert set(dead) == poison
