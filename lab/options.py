@@ -17,11 +17,11 @@ from lab.inputs.scale import Scale
 if TYPE_CHECKING:
     from lab.cluster.existing import Access
     from lab.inputs.inputs import Inputs
-    from lab.trial.user_files import Own
+    from lab.trial.user_files import UserFiles
 
 EXISTING = "existing"  # the runtime of a cluster that someone already runs
-OWN = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
-PATHS = tuple(f"--{name}" for name in ("results", "from-records", *OWN))  # options whose value is a path
+USER_FILES = {"scaledobject": "ScaledObject", "traffic-profile": "traffic profile", "workload": "workload"}
+PATHS = tuple(f"--{name}" for name in ("results", "from-records", *USER_FILES))  # options whose value is a path
 SITE = {  # where a project's trials run: an option each, which the configuration file may say once as lab_context, ...
     "context": ("NAME", None, "with --cluster existing: the context of --kubeconfig that the lab may use"),
     "bootstrap-servers": ("HOST:PORT", None, "with --cluster existing: Kafka, as seen from here"),
@@ -72,7 +72,7 @@ def declare(add: Any, add_ini: Any) -> None:
     add("--repeat", type=int, default=1, metavar="N", help="runs of each trial, in blocks (default: 1)")
     add("--resume", action="store_true", help="go on in --results: run only what has no finished record there")
     add("--from-records", metavar="DIR", help="judge stored records, or evidence:NAME of the archive; starts no cluster")
-    for name, what in OWN.items():
+    for name, what in USER_FILES.items():
         text = f"your own {what}: runs the acceptance instead of the lab's experiments (docs/bring-your-own.md)"
         add(f"--{name}", type=Path, metavar="FILE", help=text)
     add("--lab-recheck", action="store_true", help="with --from-records: settle each ledger again, and compare")
@@ -218,26 +218,26 @@ def earlier(options: Options) -> InputError | None:
     return InputError("command line", "--results", str(options.results), allowed) if count else None
 
 
-def own(options: Options) -> Own:
-    """The files that a user brought with the options of :data:`OWN`."""
-    from lab.trial.user_files import Own
+def user_files(options: Options) -> UserFiles:
+    """The files that a user brought with the options of :data:`USER_FILES`."""
+    from lab.trial.user_files import UserFiles
 
-    return Own(options.scaledobject, options.traffic_profile, options.workload)
+    return UserFiles(options.scaledobject, options.traffic_profile, options.workload)
 
 
 def chosen_scale(options: Options) -> Scale:
     """The scale that ``--scale`` names, or the one for the files that a user brought, with the sync of ``--lab-hpa-sync-s``."""
-    scale = scales.load(options.scale) if options.scale else own(options).scale()
+    scale = scales.load(options.scale) if options.scale else user_files(options).scale()
     return replace(scale, sync_s=options.lab_hpa_sync_s) if options.lab_hpa_sync_s else scale
 
 
-def own_inputs(options: Options, root: Path) -> Inputs:
+def acceptance_inputs(options: Options, root: Path) -> Inputs:
     """The inputs of the acceptance on a user's files, with the ``root``'s manifests first.
 
     Raises :class:`InputError` for a file that can't be used.
     """
     from lab.inputs import inputs
 
-    chosen = own(options).plan()
+    chosen = user_files(options).plan()
     traffic, policy, work = (chosen.pop(name) for name in ("profile", "policy", "workload"))
     return inputs.read(traffic, policy, work, 1, chosen_scale(options), options.cluster, library=Library.of(root), **chosen)

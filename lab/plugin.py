@@ -146,8 +146,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     with refusing():
         options.check_root([str(word) for word in began.args], began.dir, session.config.rootpath)
         options.check(given)
-        if options.own(given):
-            options.own_inputs(given, session.config.rootpath)
+        if options.user_files(given):
+            options.acceptance_inputs(given, session.config.rootpath)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -156,7 +156,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
     given = config.option
     blocks = [f"{given.repeat} blocks, in an order by seed {order_seed(config)} (--lab-order-seed)"] if given.repeat > 1 else []
-    return [*(header_lines(options.own_inputs(given, config.rootpath)) if options.own(given) else []), *blocks]
+    return [*(header_lines(options.acceptance_inputs(given, config.rootpath)) if options.user_files(given) else []), *blocks]
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
@@ -170,7 +170,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker("live")
         if config.pluginmanager.hasplugin("allure_pytest"):
             item.add_marker(pytest.mark.allure_label(item.nodeid, label_type=ID))
-    wanted = bool(options.own(config.option))
+    wanted = bool(options.user_files(config.option))
     other = [item for item in items if ("brought" in getattr(item, "fixturenames", ())) is not wanted]
     if other:
         config.hook.pytest_deselected(items=other)

@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 
-class Heard:
+class Reports:
     """What a trial under way must know of its reports. It stays small, however many there were: the record has them all.
 
     ``phase`` is the profile's phase that began last, "" before the first.
@@ -23,7 +23,7 @@ class Heard:
         self._begun: dict[str, float] = {}
         self._owned: dict[str, int] = {}
 
-    def hear(self, row: dict[str, Any]) -> None:
+    def add(self, row: dict[str, Any]) -> None:
         """Take one report."""
         self._last[row["event"]] = row
         if row["event"] == "phase":
@@ -45,7 +45,7 @@ class Heard:
         return dict(self._owned)
 
 
-class Listener(Heard):
+class Listener(Reports):
     """Reads the ``topics`` of reports from their beginning into ``file`` (JSON lines) and calls ``notify`` at each.
 
     ``settings`` are those with which a client logs in to Kafka, if it has to.
@@ -82,7 +82,7 @@ class Listener(Heard):
             rows = [json.loads(message.value() or b"{}") for message in messages if message.error() is None]
             if rows:
                 for row in rows:
-                    self.hear(row)
+                    self.add(row)
                 self._file.writelines(json.dumps(row) + "\n" for row in rows)
                 self._file.flush()
                 self._notify()

@@ -18,7 +18,7 @@ ANSWER_S = 20.0
 class TrialTopics:
     """Topics on the brokers at ``bootstrap``, of which those of ``numbering`` have the trial's events.
 
-    ``made`` has the number of partitions of each topic to create. On brokers of the trial's own, ``brokers``, only its events
+    ``partitions`` has the number of each topic to create. On brokers of the trial's own, ``brokers``, only its events
     have the replication that the trial declares.
     """
 
@@ -27,15 +27,15 @@ class TrialTopics:
         bootstrap: str,
         settings: Mapping[str, str],
         numbering: Numbering,
-        made: Mapping[str, int],
+        partitions: Mapping[str, int],
         brokers: Brokers | None = None,
     ) -> None:
-        self._bootstrap, self._settings, self._numbering, self._made = bootstrap, settings, numbering, dict(made)
+        self._bootstrap, self._settings, self._numbering, self._partitions = bootstrap, settings, numbering, dict(partitions)
         self._growing = threading.Lock()
         if brokers is None:
-            topics.create(bootstrap, self._made, settings)
+            topics.create(bootstrap, self._partitions, settings)
             return
-        for name, count in made.items():
+        for name, count in partitions.items():
             declared = name in numbering.topics
             copies, least = (brokers.replication, brokers.min_insync) if declared else (COPIES, None)
             topics.create(bootstrap, {name: count}, settings, copies=copies, min_insync=least)
@@ -62,10 +62,10 @@ class TrialTopics:
         """Give the topic of events ``partitions`` partitions in all, once. Raises :class:`LabFault` when Kafka refuses."""
         name = self._numbering.topics[0]
         with self._growing:
-            if partitions > self._made[name]:
+            if partitions > self._partitions[name]:
                 topics.grow(self._bootstrap, name, partitions, self._settings)
-                self._made[name] = partitions
+                self._partitions[name] = partitions
 
     def delete(self) -> None:
         """Delete them all."""
-        topics.delete(self._bootstrap, list(self._made), self._settings)
+        topics.delete(self._bootstrap, list(self._partitions), self._settings)

@@ -21,7 +21,7 @@ PROFILE, POLICY = "step-10x", "lag"
 
 
 @dataclass(frozen=True)
-class Own:
+class UserFiles:
     """The files that were given; None where the acceptance's own is taken."""
 
     scaledobject: Path | None = None

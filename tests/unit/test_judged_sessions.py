@@ -12,8 +12,8 @@ from lab import paths
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
-from lab.options import OWN
-from lab.trial.user_files import Own
+from lab.options import USER_FILES
+from lab.trial.user_files import UserFiles
 from tests.suite import NESTED_S, experiments
 
 from .measure.built import sealed
@@ -22,7 +22,7 @@ from .measure.conftest import REPORTS, TRANSITIONS, build
 pytestmark = pytest.mark.services
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
-BROUGHT = Own(EXAMPLES / "orders.yaml", EXAMPLES / "evening-peak.yaml", EXAMPLES / "enricher.yaml")
+BROUGHT = UserFiles(EXAMPLES / "orders.yaml", EXAMPLES / "evening-peak.yaml", EXAMPLES / "enricher.yaml")
 
 
 def suite(*options, environment=None):
@@ -63,7 +63,7 @@ def acceptance(tmp_path_factory):
     plan = BROUGHT.plan()
     traffic, policy, work = (plan.pop(name) for name in ("profile", "policy", "workload"))
     chosen = inputs.read(traffic, policy, work, 1, scales.load("medium"), "binary", **plan)
-    options = [f"--{option}={file}" for option, file in zip(OWN, astuple(BROUGHT), strict=True)]
+    options = [f"--{option}={file}" for option, file in zip(USER_FILES, astuple(BROUGHT), strict=True)]
     return judged(tmp_path_factory.mktemp("stored"), chosen, *options)
 
 

@@ -14,7 +14,7 @@ from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.scale import Scale
 from lab.inputs.workload import Workload
-from lab.trial.user_files import Own
+from lab.trial.user_files import UserFiles
 
 LAG_4500 = paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml"
 METADATA = "spec.triggers[0].metadata"
@@ -92,16 +92,16 @@ def test_a_trial_refuses_the_policy_and_what_stands_beside():
 def test_a_scaledobject_of_ones_own_gets_the_most_compressed_scale_that_fits():
     """A session that names no scale is not refused for it."""
     orders = paths.PROJECT / "docs" / "examples" / "orders.yaml"
-    assert Own(scaledobject=LAG_4500).scale() == at("quick")
-    assert Own(scaledobject=orders).scale() == at("medium")
-    assert Own().scale() == at("quick")
+    assert UserFiles(scaledobject=LAG_4500).scale() == at("quick")
+    assert UserFiles(scaledobject=orders).scale() == at("medium")
+    assert UserFiles().scale() == at("quick")
 
 
 def test_the_scale_that_fits_keeps_the_lag_above_what_is_in_flight(tmp_path):
     """The default pod does 1,000 messages/s: at quick 6,500 are in flight, at medium 5,750, and 5,050 at real time."""
     file = tmp_path / "my.yaml"
     file.write_text(yaml.safe_dump(lagging(6000).content))
-    assert Own(scaledobject=file).scale() == at("medium")
+    assert UserFiles(scaledobject=file).scale() == at("medium")
 
 
 @given(polling=st.integers(1, 3600), time=st.floats(1, 100))

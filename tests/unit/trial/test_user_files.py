@@ -14,7 +14,7 @@ from lab.inputs import inputs, workload
 from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
 from lab.trial import user_files
-from lab.trial.user_files import Own
+from lab.trial.user_files import UserFiles
 from tests.suite import experiments
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
@@ -49,7 +49,7 @@ def pytest_says(*options, results):
 
 def test_the_examples_are_a_trial_of_their_own():
     """Names, partitions and workload are the files'; what was replaced is in the inputs, and so in the identity."""
-    chosen = read(Own(ORDERS, PEAK, ENRICHER))
+    chosen = read(UserFiles(ORDERS, PEAK, ENRICHER))
     assert (chosen.profile_name, chosen.policy_name, chosen.partitions) == ("evening-peak", "orders", 12)
     assert chosen.workload == Workload(process_ms="5-15", concurrency=1, cpu_request_m=70)
     assert [one["field"] for one in chosen.to_dict()["replaced"]] == [one.field for one in chosen.replaced]
@@ -59,15 +59,15 @@ def test_the_examples_are_a_trial_of_their_own():
 
 def test_what_is_not_brought_is_the_acceptances_own():
     """Without a file it is experiment 2's trial; with one the other two are its."""
-    assert read(Own()).id == inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary").id
-    chosen = read(Own(scaledobject=ORDERS))
+    assert read(UserFiles()).id == inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary").id
+    chosen = read(UserFiles(scaledobject=ORDERS))
     assert (chosen.profile_name, chosen.workload, chosen.partitions) == ("step-10x", Workload(), 24)
 
 
 def test_a_file_of_any_name_makes_an_identity_kubernetes_takes(tmp_path):
     """A namespace takes small letters, digits and hyphens, 63 in all."""
     profile = written(tmp_path, "Our_Evening Peak (2026), second version.yaml", PEAK.read_text())
-    chosen = read(Own(written(tmp_path, "___.yaml", ORDERS.read_text()), profile))
+    chosen = read(UserFiles(written(tmp_path, "___.yaml", ORDERS.read_text()), profile))
     assert re.fullmatch(r"our-evening-peak-202-own-[0-9a-f]{8}", chosen.id)
     assert len(f"trial-{chosen.id}-0000") <= 63
 
@@ -75,7 +75,7 @@ def test_a_file_of_any_name_makes_an_identity_kubernetes_takes(tmp_path):
 def test_other_partitions_reach_the_topic_and_the_identity(tmp_path):
     """partitions are the workload's and not a setting of the consumer."""
     more = written(tmp_path, "enricher.yaml", changed(ENRICHER, partitions=16))
-    one, other = read(Own(ORDERS, PEAK, ENRICHER)), read(Own(ORDERS, PEAK, more))
+    one, other = read(UserFiles(ORDERS, PEAK, ENRICHER)), read(UserFiles(ORDERS, PEAK, more))
     assert (other.partitions, other.workload) == (16, one.workload)
     assert other.id != one.id
 
@@ -89,7 +89,7 @@ def test_an_unquoted_on_is_on(tmp_path, text, drain):
 
 def test_what_will_run_is_told():
     """What the traffic asks, what the pods can take, and each replaced field."""
-    told = user_files.header_lines(read(Own(ORDERS, PEAK, ENRICHER)))
+    told = user_files.header_lines(read(UserFiles(ORDERS, PEAK, ENRICHER)))
     assert told[1] == (
         "traffic 150 to 900 messages/s; a pod takes 100/s, the floor of 3 pods 300/s, 12 pods on 12 partitions 1,200/s"
     )
@@ -110,13 +110,15 @@ def test_what_will_run_is_told():
 )
 def test_what_a_profile_can_not_show_is_told_beforehand(tmp_path, profile, line):
     """No data is not a pass, and no one should wait for it."""
-    assert any(one.startswith(line) for one in user_files.header_lines(read(Own(profile=written(tmp_path, "p.yaml", profile)))))
+    assert any(
+        one.startswith(line) for one in user_files.header_lines(read(UserFiles(profile=written(tmp_path, "p.yaml", profile))))
+    )
 
 
 def test_what_was_replaced_is_a_paragraph_of_the_report():
     """From the record's inputs; none where nothing was."""
-    assert "spec.triggers[0].metadata.topic ('orders')" in user_files.replacement_note(read(Own(ORDERS)))
-    assert user_files.replacement_note(read(Own())) == ""
+    assert "spec.triggers[0].metadata.topic ('orders')" in user_files.replacement_note(read(UserFiles(ORDERS)))
+    assert user_files.replacement_note(read(UserFiles())) == ""
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_a_floor_beyond_the_partitions_is_refused(tmp_path):
     """Its group would never settle."""
     few = written(tmp_path, "w.yaml", changed(ENRICHER, partitions=2))
     with pytest.raises(InputError, match=r"spec.minReplicaCount: 3 is not allowed; allowed: at most the 2 partitions"):
-        read(Own(ORDERS, PEAK, few))
+        read(UserFiles(ORDERS, PEAK, few))
 
 
 @pytest.mark.services
@@ -187,6 +189,6 @@ def test_what_the_page_shows_can_be_brought(tmp_path):
     profile, work = (
         written(tmp_path, f"{n}.yaml", part) for n, part in enumerate(re.findall(r"```yaml\n(.*?)```", page, re.S))
     )
-    chosen = read(Own(ORDERS, profile, work))
+    chosen = read(UserFiles(ORDERS, profile, work))
     assert [phase for _, _, phase in chosen.profile.phases()] == ["baseline", "spike", "drain"]
     assert (chosen.partitions, chosen.workload.rate) == (12, 100)
