@@ -94,7 +94,7 @@ SHARING = {
         "tests/differential/test_hpa",
     ),
     "trials": ("tests/faults/test_duet", "tests/faults/test_decreed", "tests/faults/test_baseline", "tests/unit/record/"),
-    "crash": ("tests/faults/test_crash", "tests/unit/plugin/test_wheel"),
+    "crash": ("tests/faults/test_crash",),
     "programs": ("tests/unit/programs/", "tests/unit/kafka/"),
     "dashboards": tuple(f"tests/unit/scenarios/ride_hailing/test_{name}" for name in ("analytics", "pipeline")),
     "charts": ("tests/unit/charts/", "tests/unit/report/"),

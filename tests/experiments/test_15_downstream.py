@@ -4,10 +4,10 @@ Hypothesis. Where pods share a downstream that each waiting write slows, a trigg
 slower. The rate of arrivals asks for the pods that the traffic needs, as does maxReplicaCount at the downstream's capacity.
 
 Method. A 10x step (``plateau``, and ``beyond-the-store`` under a lasting backlog). Pods of 200 events/s share a real store
-that takes 12 writes at a time; contention (declared, 100 or 0) slows it by what waits. Policies ``lag-4500`` (to 24),
+that takes 12 writes at a time; contention (100 or 0) slows it. Policies ``lag-4500`` (to 24),
 the same to 12, and ``arrivals-170``.
 
-Asserted. On lag alone the group goes beyond 12, processes at most three quarters of 12 pods' rate, peaks twice as high and
+Asserted. On lag alone the group goes beyond 12, processes three quarters of 12 pods' rate at most, peaks twice as high and
 costs more. By arrivals it has at most 12 and processes 95 %. Without contention 24 pods process no more than 12.
 
 Refuted by more, by less, or by a 13th pod.

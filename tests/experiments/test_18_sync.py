@@ -3,9 +3,9 @@
 Hypothesis. A reaction is the time until lag asks for pods, the wait for the HPA's next sync (0 to 15 s), and the pod's start.
 Only the wait differs between bursts.
 
-Method. At real time. Profile ``step-ups``: ten 10x bursts of 45 s, one every 262 s, which is 7 s more than seventeen syncs, so
+Method. At real time. Profile ``step-ups``: ten 10x bursts of 45 s, one every 262 s, 7 s more than seventeen syncs, so
 they come at ten points of the period. Two equal groups with a window of 30 s read the same events; pods start in 45 s.
-``--lab-hpa-sync-s=5`` shows what a shorter period gives, and the control plane's CPU what it costs.
+``--lab-hpa-sync-s=5`` shows what a shorter period gives, and the control plane's CPU its cost.
 
 Asserted. Each reaction is within 90 s. At least six bursts of each side find the group at its floor, at points spread over
 most of the period: the controls.

@@ -7,7 +7,7 @@ falls (keda #4791, #4483).
 Method. Profile ``overload`` with P = 24 and pods of 100 events/s, on policies that differ in the cap: ``past-p`` (48, idle
 consumers allowed), ``capped`` (48, not allowed), and cured (24, allowed).
 
-Asserted. 24 surplus pods own no partition, process nothing and make the group no faster. ``capped`` stands at 22, then asks
+Asserted. 24 surplus pods own no partition, process nothing and add no speed. ``capped`` stands at 22, then asks
 for 25; the cure stops at 24. Rebalances beyond P dip by 20 % or more and are over within 5 s.
 
 Refuted by one message of a surplus pod, a group faster by a twentieth, or a smaller dip.
