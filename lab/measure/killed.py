@@ -16,9 +16,9 @@ from lab.record.store import Record
 class Killed(Measure):
     """The kill at ``t`` (epoch s) of ``pod``, which owned ``partitions``; ``doubled`` is of the whole trial.
 
-    The kill explains one copy of each message that the pod had processed before it and another receipt covers too: what the pod
-    had not committed was done again. ``unexplained`` are all other copies; ``oldest_s`` is of the explained, from their first
-    processing to the kill. ``standstill_s`` is missing when one of the partitions never had a receipt again.
+    The kill explains one copy of each message that the pod had processed before it and that another receipt covers too: the pod
+    had not committed it, so it was processed again. ``unexplained`` are all other copies. ``oldest_s`` is from the first
+    processing of an explained one to the kill. ``standstill_s`` is missing when a partition never had a receipt again.
     """
 
     t = detail(float, "the time of the kill")
@@ -26,7 +26,7 @@ class Killed(Measure):
     partitions = detail(tuple[int, ...], "the partitions that it owned")
     doubled = number("messages", "messages processed more than once")
     unexplained = number("messages", "copies of messages that the kill does not explain")
-    oldest_s = number("s", "age of the oldest message that the kill made be repeated", UNSCALED)
+    oldest_s = number("s", "age of the oldest message reprocessed because of the kill", UNSCALED)
     standstill_s = number("s", "longest standstill of a partition of the killed pod", UNSCALED)
 
 

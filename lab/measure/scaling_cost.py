@@ -17,9 +17,7 @@ from lab.measure.throughput import GRID_S, Array, Span, Throughput, clip
 from lab.record.reports import GIVEN, Handover
 from lab.record.store import Record
 
-BEFORE_S = (
-    1.0  # an autoscaler steps every few seconds, so the rate before a rebalance is a mean over less than a decreed step's
-)
+BEFORE_S = 1.0  # an autoscaler steps every few seconds: the mean rate before a rebalance is over less than a decreed step's
 WATCHED_S = 5.0  # after a rebalance: the time that an objective gives a group to recover
 ASLEEP_S = 1.0  # librdkafka's fetchers sleep so long after a rebalance where nothing wakes them (docs/decisions/19)
 
@@ -57,7 +55,7 @@ class ScalingCost(Measure):
         forgone = sum over rebalances of the integral of max(0, r w(t) - c(t)) dt, c over rolling 200 ms
         cleared = integral of (c(t) - r w0) dt over all of the time
 
-    So ``cleared`` is what the pods of before could not have done at their best, and all rebalances are paid for in it already.
+    So ``cleared`` exceeds what the initial pods could have done at their best, and is net of rebalances.
     ``forgone`` includes the noise of a rate over 200 ms, and that a saturated pod does less than r. Both make it larger.
     ``worst_dip`` leaves out rebalances after which fewer pods are Ready: a smaller group is meant to do less.
     """
