@@ -16,9 +16,8 @@ from lab.judge.claim import HELD, Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity, Undecided
 from lab.judge.runs import Runs
 from lab.measure.delivery import CONTRACT, EXACTLY_ONCE, Promise
-from lab.measure.noise import least_differences
 from lab.measure.outcome import committed, remark
-from lab.measure.overview import figures, overview
+from lab.measure.overview import figures, least_differences, overview
 from lab.measure.validity import judge_validity
 from lab.record.store import Record
 from lab.report.allure_test import Chart, attach

@@ -6,18 +6,18 @@ scale is held to real time by.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lab.errors import NoData
 from lab.judge.measure import Measure, Number
+from lab.judge.pairs import least_difference, paired
 from lab.judge.quantity import Quantity
-from lab.measure.age import oldest
 from lab.measure.cost import cost
 from lab.measure.delivery import delivery
 from lab.measure.drain import best_drain, drain, drain_time
 from lab.measure.lag import hold, peak_lag
-from lab.measure.lateness import time_behind
+from lab.measure.lateness import oldest, time_behind, timelag
 from lab.measure.punctuality import punctuality
 from lab.measure.reaction.step import cold_start, reaction
 from lab.measure.rebalance import rebalances, round_count
@@ -25,7 +25,6 @@ from lab.measure.scaling import flips, plateau, scale_events
 from lab.measure.scaling_cost import scaling_cost
 from lab.measure.signal import signal
 from lab.measure.throughput import Throughput, lagging_spans, mean_rate, peak_rate
-from lab.measure.timelag import timelag
 from lab.record.store import Record, write_json
 
 # By the name in measures.json.
@@ -125,3 +124,15 @@ def numbers(record: Record) -> dict[str, Quantity]:
 def overview(record: Record) -> dict[str, float | None]:
     """Each of FIGURES by its name. A figure is None where the record has no data for it."""
     return {name: one.value for name, one in figures(record).items()}
+
+
+def least_differences(
+    one: Sequence[Record], other: Sequence[Record], measures: Callable[[Record], Mapping[str, Quantity]] = numbers
+) -> dict[str, Quantity]:
+    """The least difference of each of ``measures`` that A/A duets can tell, by its name, from their sides, pair by pair.
+
+    A measure that a record has no data for has none, and says in which pair. Raises ``ValueError`` for sides that are no pairs.
+    """
+    sides = [[measures(record) for record in side] for side in (one, other)]
+    names = list(dict.fromkeys(name for side in sides for found in side for name in found))
+    return {name: least_difference(paired(*([found[name] for found in side] for side in sides))) for name in names}

@@ -15,7 +15,7 @@ Refuted by one message lost or doubled.
 import allure
 import pytest
 
-from lab.measure.noise import least_differences
+from lab.measure.overview import least_differences
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 

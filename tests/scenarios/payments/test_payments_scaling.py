@@ -22,11 +22,10 @@ from lab.measure.agreement import agreement
 from lab.measure.cost import cost
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from lab.measure.lag import hold, peak_lag
-from lab.measure.lateness import time_behind
+from lab.measure.lateness import time_behind, timelag
 from lab.measure.reaction.step import reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import scale_events
-from lab.measure.timelag import timelag
 from tests.experiments.measure.cores import control_plane_cpu
 from tests.scenarios.payments.measure.descent import descent
 from tests.scenarios.payments.measure.tuning import one_graph

@@ -20,7 +20,7 @@ import pytest
 
 from lab.inputs import variant
 from lab.inputs.inputs import REPLAYED
-from lab.measure import age
+from lab.measure import lateness
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.pipeline import (
@@ -67,7 +67,7 @@ def test_the_dashboard_hangs_on_the_group(trials, evidence):
         figures |= {"late, within the watermark": whole.late, "repeated, dropped": whole.repeated}
         figures |= {"beyond the watermark, dropped": whole.beyond, "state (rows)": most.state_rows}
         figures |= {"state (bytes)": most.state_bytes, "files": most.files}
-        evidence.report(f"{name}, pipeline", figures | {"oldest event of the group (s)": age.oldest(runs)})
+        evidence.report(f"{name}, pipeline", figures | {"oldest event of the group (s)": lateness.oldest(runs)})
 
     with evidence.of(columns, delivery=None) as claim:
         claim(freshness(keda, PEAK).p99 < 3, "with KEDA the dashboard is less than 3 s old at the peak", source=TARGET)

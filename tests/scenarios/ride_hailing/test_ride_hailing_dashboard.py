@@ -19,7 +19,7 @@ from lab.inputs import variant
 from lab.inputs.inputs import REPLAYED
 from lab.judge.measure import measure
 from lab.judge.quantity import Quantity
-from lab.measure import age
+from lab.measure import lateness
 from lab.measure.delivery import delivery
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.dashboard import accuracy, staleness, uncounted
@@ -54,7 +54,7 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
         figures = {"staleness, median (s)": delay.median, "staleness, p99 (s)": delay.p99, "staleness, worst (s)": delay.worst}
         figures |= {"micro-batch (s)": delay.batch_s, "multipliers true (%)": true.table}
         evidence.report(name, figures | {"at best, with these updates (%)": true.at_best})
-    evidence.report("consumer group", {"oldest event (s)": age.oldest(record)})
+    evidence.report("consumer group", {"oldest event (s)": lateness.oldest(record)})
     unanswered = delivery(record).unknown_or_failed.named("requests without a certain answer", "requests")
     weights = {f"/api/events/{kind}": weight for kind, weight in WEIGHTS.items()}
 

@@ -19,7 +19,7 @@ import pytest
 from lab.inputs import variant
 from lab.inputs.inputs import REPLAYED
 from lab.judge.quantity import Quantity
-from lab.measure import age
+from lab.measure import lateness
 from lab.measure.delivery import delivery
 from lab.measure.reaction.step import PARTS, reaction
 from lab.measure.scaling import scale_events
@@ -77,5 +77,5 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
                 "the same at real time (s)": found.real_s,
             }
             figures |= {part: found.part(part) for part in PARTS}
-            figures |= {"first event to its own receipt (s)": age.first(record), "last step": last_step_to_zero(record)}
+            figures |= {"first event to its own receipt (s)": lateness.first(record), "last step": last_step_to_zero(record)}
             evidence.report(name, figures)

@@ -17,7 +17,7 @@ import allure
 import pytest
 
 from lab.inputs.inputs import REPLAYED
-from lab.measure import age
+from lab.measure import lateness
 from lab.measure.cost import cost
 from lab.measure.lag import growth, moment, peak_lag
 from lab.measure.scaling import scale_events
@@ -38,7 +38,7 @@ def test_friday_evening_row_by_row(trials, evidence):
     record = trials.run(profile="trips", policy=policy("trip-analytics"), workload=SLOW, partitions=claims.PARTITIONS)
     model = foretold()
     report_timeline(evidence, record, model)
-    figures = {"oldest event (s)": age.oldest(record), "idle ratio": cost(record).idle_ratio}
+    figures = {"oldest event (s)": lateness.oldest(record), "idle ratio": cost(record).idle_ratio}
     evidence.report("the evening", figures | {"pod-minutes": cost(record).pod_minutes, "peak lag": peak_lag(record)})
 
     with evidence.of(record) as claim:
@@ -70,7 +70,7 @@ def before_keda(trials):
 @allure.story("From 6:15 to 6:47 PM on two pods")
 def test_two_pods_for_32_minutes(before_keda, evidence):
     """What the text says of the time before KEDA: how far behind, how old, and that it grows by 1,000 a second."""
-    behind, oldest = peak_lag(before_keda), age.oldest(before_keda)
+    behind, oldest = peak_lag(before_keda), lateness.oldest(before_keda)
     evidence.report("two pods", {"peak lag": behind, "oldest event (s)": oldest, "idle ratio": cost(before_keda).idle_ratio})
 
     with evidence.of(before_keda) as claim:

@@ -17,7 +17,7 @@ import allure
 import pytest
 
 from lab.judge.quantity import Quantity
-from lab.measure import age
+from lab.measure import lateness
 from lab.measure.delivery import delivery
 from lab.measure.lag import moment, peak_lag
 from lab.measure.scaling import scale_events
@@ -63,7 +63,7 @@ def test_the_texts_own_locust_command(trials, evidence):
     figures |= {"median (ms)": made.median_ms, "p99 (ms)": made.p99_ms}
     evidence.report("Locust", figures)
     figures = {"most replicas": scale_events(record).most_replicas, "peak lag": peak_lag(record)}
-    evidence.report("the group", figures | {"oldest event (s)": age.oldest(record)})
+    evidence.report("the group", figures | {"oldest event (s)": lateness.oldest(record)})
     unanswered = delivery(record).unknown_or_failed.named("requests without a certain answer", "requests")
 
     with evidence.of(record) as claim:

@@ -18,7 +18,7 @@ import pytest
 
 from lab.inputs.inputs import REPLAYED
 from lab.judge.quantity import Quantity
-from lab.measure import age
+from lab.measure import lateness
 from lab.measure.cost import cost
 from lab.measure.lag import growth
 from lab.measure.scaling import scale_events
@@ -36,7 +36,7 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
     fixed = trials.run(profile="trips", policy="two-pods", workload=TRIPS, partitions=claims.PARTITIONS, until=REPLAYED)
     report_timeline(evidence, evening, foretold())
     for name, record in {"ScaledObject": evening, "two pods": fixed}.items():
-        figures = {"oldest event (s, as seen)": age.oldest(record), "idle ratio": cost(record).idle_ratio}
+        figures = {"oldest event (s, as seen)": lateness.oldest(record), "idle ratio": cost(record).idle_ratio}
         figures |= {"pod-minutes (real)": cost(record).real_pod_minutes, "flips": scale_events(record).flips}
         evidence.report(name, figures)
     peak = Quantity("peak lag, foretold at real time", "messages", float(simulated().lag.max()))

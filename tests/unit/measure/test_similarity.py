@@ -23,7 +23,7 @@ from . import similar
 FACTORS = st.sampled_from([3, 5, 15, 30])
 # A similar record also starts its pods in a thirtieth of the time, and ends its dips. What these measures look at takes a time
 # of its own, or is read in windows of seconds as seen, so a record that is similar in everything is not similar in them.
-PHYSICAL = ("reaction.ColdStart.", "reaction.Reaction.real_s", "scaling_cost.", "drain.BestDrain.best_s")
+PHYSICAL = ("reaction.step.ColdStart.", "reaction.step.Reaction.real_s", "scaling_cost.", "drain.BestDrain.best_s")
 
 
 @cache
@@ -39,7 +39,7 @@ def rows(real, compressed, blocks=3):
     return {row.name: row for row in found if not row.measure.removeprefix("lab.measure.").startswith(PHYSICAL)}
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(factor=FACTORS, peak=st.sampled_from([0.9, 1.0, 1.7]), late_s=st.sampled_from([30, 60, 200]))
 def test_a_similar_record_has_no_error(factor, peak, late_s):
     """Whatever the factor: each measure, stretched by its dimension, is that of real time."""

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from lab.errors import NoData
-from lab.measure import age
+from lab.measure import lateness
 from lab.measure.lag import growth, moments
 from lab.record.store import Record
 from tests.scenarios.ride_hailing.measure import dashboard, fleet, load
@@ -118,10 +118,10 @@ def test_the_oldest_event_is_one_that_waited_or_waits(tmp_path):
     rows = [(0, 0, 1, 10.0), (0, 1, 1, 11.0), (1, 0, 1, 12.0)]
     ledger(tmp_path, *rows)
     done = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=[receipt(0, 0, 1, 13.0), receipt(1, 0, 0, 12.5)])
-    assert age.oldest(done).value == pytest.approx(3.0)
-    assert age.first(done).value == pytest.approx(3.0)
+    assert lateness.oldest(done).value == pytest.approx(3.0)
+    assert lateness.first(done).value == pytest.approx(3.0)
     waiting = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=[receipt(0, 0, 1, 13.0)])
-    assert age.oldest(Record(waiting.folder)).value == pytest.approx(6.0)
+    assert lateness.oldest(Record(waiting.folder)).value == pytest.approx(6.0)
 
 
 def batch(t, number, offsets, zones, **more):

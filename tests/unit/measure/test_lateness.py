@@ -6,18 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.measure.age import oldest
-from lab.measure.lateness import behind, share_in_time
-from lab.measure.timelag import timelag
+from lab.measure.lateness import behind, oldest, share_in_time, timelag
 from lab.record import ages
-from lab.record.ages import Waiting
+from lab.record.ages import Coverage, Waiting
 from lab.record.store import Record
-from tests.records import FOLDER
 
 from . import built
+from .conftest import report
 
 START, END = 10.0, 40.0
-JUDGED = [folder.parent.parent for folder in sorted(FOLDER.glob("records/*/ledger/events"))[:2]]
 MOMENTS = st.integers(0, 40).map(float)
 
 
@@ -40,6 +37,7 @@ def all_at_once(found):
     """Every event of the record in order of time, with when it was done: it takes much memory."""
     events = found.events("partition", "offset", "ts").sort_values("ts", kind="stable")
     receipts = list(found.receipts[["partition", "first", "last", "end"]].itertuples(index=False, name=None))
+    receipts += [(number, offset, offset, at) for number, offset, at in found.dead_letters.itertuples(index=False, name=None)]
     done = np.full(len(events), np.inf)
     for number, first, last, end in receipts:
         covered = (events["partition"] == number) & events["offset"].between(first, last)
@@ -77,18 +75,6 @@ def test_in_parts_the_same_is_found(events, size, most):
     assert len(found.at) <= len({at + length for at, length in events})
 
 
-@pytest.mark.parametrize("folder", JUDGED, ids=[folder.name for folder in JUDGED])
-def test_of_a_real_record_the_same_is_found(folder):
-    """A part of its events at a time, none of which is in order."""
-    found = Record(folder)
-    every = all_at_once(found)
-    found.__dict__["waiting"] = ages.waiting(
-        ages.lives(found.event_parts("partition", "offset", "ts", most=1000), found._coverage)
-    )
-    assert len(found.waiting.at) <= len(found.receipts) + 1
-    assert_same(found.waiting, every, found.profile_start, found.end)
-
-
 def record(folder, rows, letters=(), **more):
     """A trial from 0 to 40 s with events of (partition, offset, at, done); without ``done`` one has no receipt."""
     content, told = built.profile(START, 30, (0, "spike"))
@@ -116,6 +102,17 @@ def one_stalls():
     for number in range(300):
         at, partition = START + number / 10, number % 2
         yield partition, number // 2, at, at + 0.1 if partition or at < 20 else None
+
+
+@pytest.mark.parametrize("most", [7, 1000])
+def test_of_a_record_the_same_is_found(tmp_path, most):
+    """A part of its events at a time, none of which is in order."""
+    found = record(tmp_path, sorted(one_stalls(), key=lambda row: row[1] * 7919 % 150), letters=[(0, 60, 30.0)])
+    every = all_at_once(found)
+    found.__dict__["waiting"] = ages.waiting(
+        ages.lives(found.event_parts("partition", "offset", "ts", most=most), found._coverage)
+    )
+    assert_same(found.waiting, every, found.profile_start, found.end)
 
 
 def test_one_partition_that_stands_still_is_late(tmp_path):
@@ -167,3 +164,58 @@ def test_the_median_age_is_over_time(tmp_path):
     found = record(tmp_path, [(0, 0, 20.0, 30.0)])
     assert found.waiting.median(20, 30) == pytest.approx(5, abs=0.02)
     assert found.waiting.median(10, 40) == 0
+
+
+RECEIPTS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 9), st.floats(0, 100)),
+    max_size=12,
+)
+
+
+@given(RECEIPTS, st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40)), min_size=1, max_size=30))
+def test_the_earliest_receipt_that_covers_an_offset_counts(receipts, events):
+    """Overlapping, repeated and missing receipts included."""
+    stored = pd.DataFrame(
+        [{"partition": p, "first": first, "last": first + more, "end": end} for p, first, more, end in receipts],
+        columns=["partition", "first", "last", "end"],
+    )
+    asked, offsets = (np.array(column) for column in zip(*events, strict=True))
+    found = Coverage.of(stored).at(asked, offsets)
+    for value, (partition, offset) in zip(found, events, strict=True):
+        ends = [end for p, first, more, end in receipts if p == partition and first <= offset <= first + more]
+        assert value == min(ends, default=np.inf)
+
+
+@pytest.fixture
+def spiked(tmp_path):
+    """A spike of 30 s with a message every second, each processed 2 s after it was due but the last three."""
+    steps = [
+        {"at": 0, "rate": 1, "phase": "baseline"},
+        {"at": 10, "rate": 1, "phase": "spike"},
+        {"at": 40, "rate": 1, "phase": "drain"},
+    ]
+    profile = {"steps": steps, "duration": 50}
+    receipts = [built.receipt("a", at + 1, at + 2, 1) | {"first": at, "last": at} for at in range(37)]
+    events = [report(0, "producer", "profile", start=0.0)]
+    found = built.record(tmp_path, inputs={"profile": profile}, group_events=events)
+    pd.DataFrame(receipts).to_parquet(tmp_path / "receipts.parquet")
+    ledger = tmp_path / "ledger" / "events"
+    ledger.mkdir(parents=True)
+    rows = pd.DataFrame({"partition": 0, "offset": range(50), "ts": [at * 10**9 for at in range(50)]})
+    rows.to_parquet(ledger / "part.parquet")
+    return found
+
+
+def test_the_last_third_of_the_spike_is_measured(spiked):
+    """Ten messages are due in it; three were never processed, and are as old as the trial lets them be."""
+    found = timelag(spiked)
+    assert (found.messages.value, found.median_s.value, found.worst_s.value) == (10, 2.0, 63.0)
+    assert found.share.value == pytest.approx(0.7)
+
+
+def test_without_a_ledger_there_is_no_age(spiked):
+    """No data, and not 0."""
+    for file in (spiked.folder / "ledger" / "events").iterdir():
+        file.unlink()
+    (spiked.folder / "ledger" / "events").rmdir()
+    assert "ledger" in timelag(spiked).p95_s.why
