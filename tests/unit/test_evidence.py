@@ -1,5 +1,7 @@
 """Evidence: which verdicts fail a test, and what stands beside a comparison."""
 
+from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,10 +12,12 @@ from lab.evidence import Evidence
 from lab.inputs.scale import Scale
 from lab.judge.quantity import Quantity, Undecided
 from lab.judge.runs import Runs
+from lab.measure.delivery import AT_LEAST_ONCE, EXACTLY_ONCE
 from lab.measure.lag import peak_lag
 from lab.report.running_session import RunningSession
 from tests.unit.measure import similar
 from tests.unit.measure.built import record
+from tests.unit.measure.test_delivery import EXACT, trial
 from tests.unit.measure.test_outcome import OUTCOME
 from tests.unit.report.sessions import gates
 
@@ -53,6 +57,30 @@ def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
     with pytest.raises(Breach, match="flips") as breach:
         judged.__exit__(None, None, None)
     assert "difference" not in str(breach.value)
+
+
+@pytest.mark.parametrize(
+    ("changed", "promise", "wanted"),
+    [
+        ({}, EXACTLY_ONCE, ["held"]),
+        ({"doubled_messages": 3}, EXACTLY_ONCE, ["breached"]),
+        ({"doubled_messages": 3}, AT_LEAST_ONCE, ["held"]),
+        ({"holes": 3}, AT_LEAST_ONCE, ["breached"]),
+        ({"holes": 3}, None, []),
+    ],
+)
+def test_the_last_claim_is_the_delivery_of_every_record(session, tmp_path, changed, promise, wanted):
+    """Of all that the block is given; one run that breaks the promise fails the block, unless it makes none."""
+    for name in ("whole", "other"):
+        (tmp_path / name).mkdir()
+    runs = Runs([trial(tmp_path / "whole"), trial(tmp_path / "other", ledger=replace(EXACT, **changed))])
+    with (
+        pytest.raises(Breach) if "breached" in wanted else nullcontext(),
+        Evidence("1 signal", session).of({"a": runs}, delivery=promise) as claim,
+    ):
+        claim(FEW > 0, "the first is later")
+    assert [row.verdict for row in session.rows] == ["no data", *wanted]
+    assert [row.why for row in session.rows[1:]] == [promise.sentence for _ in wanted]
 
 
 def test_the_noise_stands_beside_the_comparison(session, monkeypatch):

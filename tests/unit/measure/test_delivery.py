@@ -133,6 +133,13 @@ def test_what_is_not_committed_is_no_loss_where_the_trial_was_not_to_drain(tmp_p
     assert delivery(ahead).named == ("4 messages lost",)
 
 
+def test_what_became_of_each_message_is_counted(tmp_path):
+    """Of a tail that is committed in part, the rest may still be read; ranges are named with their pods."""
+    found = delivery(trial(tmp_path, ledger=tail(1, 40, 49), offsets=LOG | {1: Offsets(50, 48)}))
+    assert (found.lost.value, found.unseen.value, found.uncommitted.value, found.processed.value) == (8, 2, 2, 90)
+    assert found.ranges == ("unseen: partition 1, 40-49 (10): a",)
+
+
 def test_copies_are_told_apart(tmp_path):
     """A kill may repeat work: what it repeats is unaccounted for, and a copy."""
     found = delivery(trial(tmp_path, ledger=replace(EXACT, doubled_messages=5, both_messages=1, buried_again=2)))

@@ -13,9 +13,7 @@ from lab.measure.drain import drain
 from lab.measure.overview import all_measures
 from lab.measure.reaction.step import PARTS, cold_start, reaction
 from lab.measure.scaling import scale_events
-from lab.record.store import write_json
 
-from . import whole
 from .built import sealed
 from .conftest import LAG, REPORTS, TRANSITIONS, build, report
 
@@ -142,25 +140,3 @@ def test_a_missing_table_is_no_data(record):
     found = all_measures(record)
     assert found["delivery"] == {"no data": f"{record.folder.name} has no reconciliation.json"}
     assert found["reaction"]["pod"] == "new"
-
-
-def test_delivery_reads_every_count(record):
-    """Lost and doubled ranges are named with their pods; uncommitted offsets are counted."""
-    gap = {"partition": 0, "first": 3, "last": 5, "count": 3, "pods": ["a", "b"]}
-    write_json(
-        record.folder / "reconciliation.json", whole.reconciliation(produced=100, processed=97, lost_messages=3, lost=[gap])
-    )
-    found = all_measures(record)["delivery"]
-    assert (found["lost"], found["acked"], found["uncommitted"]) == (3, 100, 2)
-    assert found["ranges"] == ("lost: partition 0, 3-5 (3): a, b",)
-
-
-def test_a_tail_below_the_committed_offset_is_lost(record):
-    """98 of 100 offsets are committed and the last ten messages were never reached: eight will never be, two still may."""
-    tail = {"partition": 0, "first": 90, "last": 99, "count": 10, "pods": ["a"]}
-    write_json(
-        record.folder / "reconciliation.json",
-        whole.reconciliation(produced=100, processed=90, unseen_messages=10, unseen=[tail]),
-    )
-    found = all_measures(record)["delivery"]
-    assert (found["lost"], found["unseen"]) == (8, 2)

@@ -1,0 +1,71 @@
+"""What a kill left behind, on receipts of which every one is known."""
+
+import json
+
+import pytest
+
+from lab.measure.killed import killed
+from lab.record.trial import Fault
+
+from . import whole
+from .built import assigned, given_up, record
+
+
+def done(pod, partition, first, last, end):
+    """A receipt for first..last that ended at ``end``."""
+    count = last - first + 1
+    times = {"start": end - 0.1, "end": end}
+    return {"pod": pod, "partition": partition, "first": first, "last": last, "count": count, "checksum": 0} | times
+
+
+def shot(folder, doubled):
+    """A record in which a, which owned partitions 0 and 1 of three, was killed at 100; b took over at 108 and 109."""
+    receipts = [done("a", 0, 0, 9, 99.0), done("a", 0, 10, 19, 99.8), done("a", 1, 0, 9, 99.9)]
+    receipts += [done("b", 0, 10, 29, 108.0), done("b", 1, 0, 9, 109.0), done("b", 2, 0, 9, 50.0)]
+    receipts += [done("a", 2, 10, 19, 120.0), done("b", 2, 10, 19, 130.0)]  # by the container that was started anew
+    events = [assigned(0, "a", 0, 1, 2), given_up(40, "a", 2)]
+    made = record(folder, faults=(Fault(100.0, "sigkill", "a"),), group_events=events, receipts=receipts)
+    total = sum(item["count"] for item in doubled)
+    (folder / "reconciliation.json").write_text(json.dumps(whole.reconciliation(doubled=doubled, doubled_messages=total)))
+    return made
+
+
+def range_of(partition, first, last):
+    """A doubled range."""
+    return {"partition": partition, "first": first, "last": last, "count": last - first + 1, "pods": ["a", "b"]}
+
+
+def test_what_a_kill_left_is_told_from_what_is_not_its_own(tmp_path):
+    """Two ranges are the killed pod's, the older from 0.2 s before; its partitions stood still for 9 s at most."""
+    found = killed(shot(tmp_path, [range_of(0, 10, 19), range_of(1, 0, 9)]))
+    assert (found.pod, found.partitions, found.doubled.value, found.unexplained.value) == ("a", (0, 1), 20, 0)
+    assert found.oldest_s.value == pytest.approx(0.2)
+    assert found.standstill_s.value == pytest.approx(9)
+
+
+def test_what_another_pod_doubled_is_not_the_kills(tmp_path):
+    """A partition it never processed, offsets beyond its last receipt, and what the container of its name did later."""
+    found = killed(shot(tmp_path, [range_of(2, 0, 9), range_of(0, 15, 24), range_of(2, 10, 19)]))
+    assert found.unexplained.value == 10 + 5 + 10
+
+
+def test_a_kill_explains_one_copy_of_a_message(tmp_path):
+    """Two copies more of each of ten messages: one is the successor's, the other nobody can explain."""
+    found = killed(shot(tmp_path, [range_of(0, 10, 19) | {"count": 20}]))
+    assert (found.doubled.value, found.unexplained.value) == (20, 10)
+
+
+def test_what_the_pod_itself_did_twice_is_not_the_kills(tmp_path):
+    """No receipt but its own, both from before the kill, covers the messages."""
+    own = [done("a", 0, 0, 9, 99.0), done("a", 0, 0, 9, 99.5)]
+    made = record(tmp_path, faults=(Fault(100.0, "sigkill", "a"),), group_events=[assigned(0, "a", 0)], receipts=own)
+    (tmp_path / "reconciliation.json").write_text(
+        json.dumps(whole.reconciliation(doubled=[range_of(0, 0, 9)], doubled_messages=10))
+    )
+    found = killed(made)
+    assert (found.unexplained.value, found.oldest_s.value) == (10, 0)
+
+
+def test_without_a_kill_there_is_no_data(tmp_path):
+    """A trial without faults is not one in which a kill left nothing."""
+    assert "0 faults" in killed(record(tmp_path, receipts=[done("a", 0, 0, 9, 1.0)])).unexplained.why
