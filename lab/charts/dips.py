@@ -1,4 +1,4 @@
-"""What one step of a group costs it: the dip of the consumed rate, traced and summed up. Pure: tables in, one spec out.
+"""What one step of a group costs it: the dip of the consumed rate at each step. Pure: tables in, one spec out.
 
 Rates and depths are shares of the baseline, the rate just before the step: 1.0 is no change, a depth of 0.2 is 20 % below it.
 """
@@ -13,7 +13,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from lab.charts.drawing import DOWN, INK, QUIET, UP, WIDTH, Layer, inline, records, styled
+from lab.charts import drawing
+from lab.charts.drawing import DOWN, INK, QUIET, UP, Layer, inline, records, styled
 from lab.judge.bounds import DIP
 from lab.number_format import number
 
@@ -24,27 +25,26 @@ SECONDS, SHARES = (-2.0, 8.0), (0.0, 1.6)
 SHARE_TICKS = [0, 0.4, 0.8, 1.2, 1.6]
 PANEL_WIDTH, PANEL_HEIGHT = 372, 104
 DASH = [5, 3]
-LETTER, NOTE = 6.3, 230
-GOLDEN = 0.618034
 
 
-def dip_traces(traces: pd.DataFrame, title: str, subtitle: str) -> alt.VConcatChart:
+def dip_traces(traces: pd.DataFrame, dips: pd.DataFrame, title: str, subtitle: str) -> alt.VConcatChart:
     """Every step's consumed rate around the step: a row a configuration, scale-up on the left, scale-down on the right.
 
     ``traces`` [configuration, kind: up | down | control, step, t, share], ``t`` in seconds since the step, ``share`` of the
     baseline; a control stands on the left. The time reaches as far as any step was observed, 8 s at most. Each step is a thin
-    line, their median a thick one. ``ValueError`` if empty.
+    line, their median a thick one. ``dips`` [configuration, kind, depth_1s, recovery_s], a row a step, is summed up above each
+    panel; depths are over 1 s, and a recovery that never came is NaN. ``ValueError`` if any is empty.
     """
     _checked(traces, ("configuration", "kind", "step", "t", "share"), title)
-    zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
+    _checked(dips, ("configuration", "kind", "depth_1s", "recovery_s"), title)
+    zoom = drawing.zoom()
     names = list(dict.fromkeys(traces["configuration"]))
     last = float(traces["t"].max())
     window = (SECONDS[0], min(SECONDS[1], float(np.ceil(last))) if last > 0 else SECONDS[1])
     with warnings.catch_warnings():  # one zoom for all panels is the intent
         warnings.filterwarnings("ignore", message="Automatically deduplicated")
         rows = [
-            alt.hconcat(*(_panel(traces, name, kinds, zoom, window, labelled=name == names[-1]) for kinds in SIDES), spacing=18)
-            for name in names
+            alt.hconcat(*(_panel(traces, dips, name, kinds, zoom, window) for kinds in SIDES), spacing=18) for name in names
         ]
         chart = alt.vconcat(*rows, spacing=10)
     chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
@@ -52,9 +52,16 @@ def dip_traces(traces: pd.DataFrame, title: str, subtitle: str) -> alt.VConcatCh
 
 
 def _panel(
-    traces: pd.DataFrame, name: str, kinds: Sequence[str], zoom: alt.Parameter, window: tuple[float, float], *, labelled: bool
+    traces: pd.DataFrame,
+    dips: pd.DataFrame,
+    name: str,
+    kinds: Sequence[str],
+    zoom: alt.Parameter,
+    window: tuple[float, float],
 ) -> alt.LayerChart:
     """One configuration's steps of ``kinds``; only the lowest panels label their time, only the left ones their share."""
+    names = list(dict.fromkeys(traces["configuration"]))
+    labelled = name == names[-1]
     own = traces[traces["configuration"] == name]
     left = "up" in kinds
     axis = alt.Axis(tickCount=10, format="~f", labels=labelled, ticks=labelled)
@@ -71,24 +78,26 @@ def _panel(
         title="Share of baseline" if left else None,
     )
     layers: list[Any] = []
-    counts = []
+    counts, notes = [], []
     for kind in kinds:
         steps = own[(own["kind"] == kind) & own["t"].between(*window)]
         if len(steps):
             layers += _lines(steps, COLOURS[kind], x, y)
             counts.append(f"{_kind(own, kind)}{_steps(steps['step'].nunique())}")
+            notes.append(_note(dips[(dips["configuration"] == name) & (dips["kind"] == kind)]))
     if not layers:
         gap = "a control has no scale-down" if set(own["kind"]) == {"control"} else f"no data: {KINDS[kinds[0]]}"
         text = alt.Chart(inline([{"t": sum(window) / 2, "share": 0.4, "text": gap}])).mark_text(fontSize=11, color=QUIET)
         layers.append(text.encode(x=x, y=y, text="text:N"))
     # Altair names a view by what it draws but not by its data, and the data of views of one name get mixed up.
-    place = list(dict.fromkeys(traces["configuration"])).index(name)
-    layers[0] = layers[0].add_params(zoom).properties(name=f"row_{place}_{kinds[0]}")
+    layers[0] = layers[0].add_params(zoom).properties(name=f"row_{names.index(name)}_{kinds[0]}")
     heading = alt.TitleParams(
         f"{name}: {' and '.join(counts)}" if counts else name,
+        subtitle=notes,
         anchor="start",
         frame="group",
         fontSize=12,
+        subtitleFontSize=11,
         offset=4 if left else 10,  # a left panel's topmost label reaches 6 px above it
         limit=PANEL_WIDTH,
     )
@@ -131,80 +140,19 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
     return binned.loc[binned["steps"] * 2 >= known["step"].nunique(), ["t", "share"]].reset_index(drop=True)
 
 
-def dip_bars(table: pd.DataFrame, *, bound: float = DIP, title: str = "Depth of the dip, by step") -> alt.VConcatChart:
-    """How deep each step's dip was over 1 s: a dot a step, a tick their median, a row a configuration and kind; the bound.
-
-    ``table`` [configuration, kind: up | down | control, depth_1s, depth_200ms, recovery_s], a row a step; depths are shares of
-    the baseline, a recovery that never came is NaN. ``ValueError`` if no step has a depth.
-    """
-    _checked(table, ("configuration", "kind", "depth_1s", "depth_200ms", "recovery_s"), title)
-    if table["depth_1s"].isna().all():
-        raise ValueError(f"dips {title!r}: no step has a depth")
-    percent = table.assign(**{name: table[name].astype(float) * 100 for name in ("depth_1s", "depth_200ms")})
-    dots, medians, notes = _rows(percent)
-    names = [note["row"] for note in notes]
-    width = WIDTH - NOTE - int(max(map(len, names)) * LETTER)
-    known = percent["depth_1s"].dropna()
-    reach = [min(0.0, float(known.min())), max(float(known.max()), bound * 100) * 1.06]
-    axis = alt.Axis(labelLimit=420, ticks=False, domain=False, labelPadding=8, grid=True)
-    y = alt.Y("row:N", sort=names, scale=alt.Scale(domain=names), title=None, axis=axis)
-    x = alt.X("depth:Q", scale=alt.Scale(domain=reach, nice=False), title="Depth of the dip over 1 s (% of the baseline)")
-    spread = alt.YOffset("offset:Q", scale=alt.Scale(domain=[0, 1], range=[5, 21]))
-    colour = alt.Color("kind:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=None)
-    tips = [
-        alt.Tooltip("row:N", title="configuration"),
-        alt.Tooltip("depth:Q", title="depth over 1 s (%)", format=".1f"),
-        alt.Tooltip("depth_200ms:Q", title="depth over 0.2 s (%)", format=".1f"),
-        alt.Tooltip("recovery_s:Q", title="recovery (s)", format=".2f"),
-    ]
-    steps = alt.Chart(records(dots, depth=2, depth_200ms=2, recovery_s=3, offset=2)).mark_circle(size=34, opacity=0.55)
-    tick = alt.Chart(inline(medians)).mark_tick(thickness=3, size=22)
-    limit = alt.Chart(inline([{"depth": bound * 100, "text": f"bound {_percent(bound)}"}])).encode(x=x)
-    note = alt.Chart(inline(notes)).mark_text(align="left", dx=8, fontSize=11, color=QUIET)
-    body = alt.layer(
-        limit.mark_rule(color=INK, strokeDash=DASH, strokeWidth=1.5),
-        limit.mark_text(baseline="bottom", dy=-4, fontSize=11, color=INK).encode(y=alt.value(0), text="text:N"),
-        steps.encode(x=x, y=y, yOffset=spread, color=colour, tooltip=tips),
-        tick.encode(x=x, y=y, color=colour),
-        note.encode(x=alt.value(width), y=y, text="text:N"),
-    ).properties(width=width, height=alt.Step(26))
-    below = "a dot is one step, the tick the median of its row"
-    heading = alt.TitleParams(title, subtitle=below, anchor="start", frame="bounds", offset=8)
-    return styled(alt.vconcat(body, title=heading))
-
-
-def _rows(percent: pd.DataFrame) -> tuple[pd.DataFrame, list[dict[str, Any]], list[dict[str, Any]]]:
-    """What each row of the bars shows, in order: its dots, its median (none if it has no depth), and its note."""
-    dots, medians, notes = [], [], []
-    for name in dict.fromkeys(percent["configuration"]):
-        own = percent[percent["configuration"] == name]
-        for kind in KINDS:
-            part = own[own["kind"] == kind]
-            if part.empty:
-                continue
-            row = f"{name}: {_kind(own, kind)}".removesuffix(", ").removesuffix(": ")
-            known = part.dropna(subset=["depth_1s"]).rename(columns={"depth_1s": "depth"})
-            # Golden-ratio steps: neighbours are far apart, and the same table gives the same picture.
-            offset = np.arange(len(known)) * GOLDEN % 1
-            dots.append(known[["depth", "depth_200ms", "recovery_s"]].assign(row=row, kind=kind, offset=offset))
-            if len(known):
-                medians.append({"row": row, "kind": kind, "depth": round(float(known["depth"].median()), 2)})
-            notes.append({"row": row, "text": _note(known, len(part))})
-    return pd.concat(dots), medians, notes
-
-
-def _note(known: pd.DataFrame, steps: int) -> str:
-    """A row in words: its median and worst depth, how fast it recovered, and the steps that lack a number."""
+def _note(dips: pd.DataFrame) -> str:
+    """Steps in words: their median and worst depth, how fast they recovered, and how many lack a number."""
+    known = dips.dropna(subset=["depth_1s"])
     if known.empty:
-        return f"no data in {_steps(steps)}"
-    depth, recovery = known["depth"], known["recovery_s"].dropna()
-    parts = [f"median {number(round(float(depth.median()), 1))}, worst {number(round(float(depth.max()), 1))} %"]
+        return f"no data in {_steps(len(dips))}"
+    depth, recovery = known["depth_1s"] * 100, known["recovery_s"].dropna()
+    parts = [f"dip over 1 s: median {number(round(float(depth.median()), 1))}, worst {number(round(float(depth.max()), 1))} %"]
     if len(recovery):
         parts.append(f"back in {number(round(float(recovery.median()), 1))} s")
     if len(recovery) < len(known):
         parts.append(f"{len(known) - len(recovery)} never back")
-    if len(known) < steps:
-        parts.append(f"{steps - len(known)} no data")
+    if len(known) < len(dips):
+        parts.append(f"{len(dips) - len(known)} no data")
     return "; ".join(parts)
 
 

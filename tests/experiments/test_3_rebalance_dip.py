@@ -18,7 +18,7 @@ import allure
 import pandas as pd
 import pytest
 
-from lab.charts.dips import dip_bars, dip_traces
+from lab.charts.dips import dip_traces
 from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, spread, total
 from lab.judge.bounds import DIP, RECOVERY_S, TIME_BEHIND_S
@@ -86,8 +86,7 @@ def draw(evidence, records, found):
     lines = pd.concat(frames, ignore_index=True)
     table = pd.DataFrame([vars(dip) | {"configuration": name} for name, steps in found.items() for dip in steps])
     table["recovery_s"] = table["recovery_s"].replace(float("inf"), float("nan"))  # never back
-    evidence.chart("every step", lambda: dip_traces(lines, "Consumed rate around each step", BASELINE))
-    evidence.chart("depth of every step", lambda: dip_bars(table))
+    evidence.chart("every step", lambda: dip_traces(lines, table, "Consumed rate around each step", BASELINE))
 
 
 @allure.story("A cooperative step costs less than a fifth of the throughput, for less than 5 s")

@@ -60,7 +60,7 @@ def rows_of(spec: dict[str, Any], layer: dict[str, Any]) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def spec() -> dict[str, Any]:
     """The demo traces as a Vega-Lite spec."""
-    return dips.dip_traces(traces(), "Dips", "made up").to_dict()
+    return dips.dip_traces(traces(), table(), "Dips", "made up").to_dict()
 
 
 def test_every_step_is_drawn_in_its_own_panel(spec: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ def test_the_median_of_steps_sampled_at_other_times_is_not_smoothed() -> None:
     """Samples that lie apart by less than half a sampling length are one moment: the dip keeps its depth."""
     shifted = traces()
     shifted["t"] += shifted["step"] * 0.02
-    drawn = dips.dip_traces(shifted[shifted["configuration"] == "range"], "Dips", "").to_dict()
+    drawn = dips.dip_traces(shifted[shifted["configuration"] == "range"], table(), "Dips", "").to_dict()
     median = rows_of(drawn, next(panels(drawn))["layer"][1])
     assert median["share"].min() == pytest.approx(1 - 0.9 * 1.04, abs=0.002)
 
@@ -99,7 +99,7 @@ def test_a_moment_that_few_steps_reach_has_no_median() -> None:
     """One step that goes on alone is not what the steps do."""
     data = traces()
     data = data[(data["configuration"] == "range") & ((data["t"] < 3) | (data["step"] == 0))]
-    drawn = dips.dip_traces(data, "Dips", "").to_dict()
+    drawn = dips.dip_traces(data, table(), "Dips", "").to_dict()
     layers = next(panels(drawn))["layer"]
     assert rows_of(drawn, layers[0])["t"].max() > 7
     assert rows_of(drawn, layers[1])["t"].max() < 3
@@ -124,50 +124,28 @@ def test_the_objective_and_no_change_are_ruled_in_every_panel(spec: dict[str, An
     named = [layer for layer in words if rows_of(spec, layer)["text"].tolist() == ["objective: -20 %"]]
     # A view that zooms clips its marks unless told not to, and the words stand outside of it.
     assert [layer["mark"]["clip"] for layer in named] == [False] * len(DEPTHS)
-    assert drawing.svg(dips.dip_traces(traces(), "Dips", "made up")).count(">objective: -20 %<") == len(DEPTHS)
+    assert drawing.svg(dips.dip_traces(traces(), table(), "Dips", "made up")).count(">objective: -20 %<") == len(DEPTHS)
 
 
 def test_what_was_not_run_is_said() -> None:
     """A control has no scale-down; a configuration without one has no data, which is not the same."""
     data = traces()
     data = data[(data["configuration"] != "range") | (data["kind"] == "up")]
-    picture = drawing.svg(dips.dip_traces(data, "Dips", ""))
+    picture = drawing.svg(dips.dip_traces(data, table(), "Dips", ""))
     assert ">a control has no scale-down<" in picture
     assert ">no data: scale-down<" in picture
 
 
-def test_a_dot_a_step_a_tick_a_median() -> None:
-    """The bars hold every depth given, in percent, and the median of each row."""
-    spec = dips.dip_bars(table()).to_dict()
-    _, _, dots, ticks, _ = spec["vconcat"][0]["layer"]
-    shown = rows_of(spec, dots)
-    assert sorted(shown["depth"]) == sorted((table()["depth_1s"].dropna() * 100).round(2))
-    assert rows_of(spec, ticks).set_index("row")["depth"].to_dict() == {
-        "range: scale-up": 72.0,
-        "range: scale-down": 60.75,
-        "cooperative-sticky, stock: scale-up": 32.0,
-        "cooperative-sticky, stock: scale-down": 32.0,
-        "control: none joins": 4.0,
-    }
-    assert dots["encoding"]["y"]["sort"] == list(rows_of(spec, ticks)["row"])
-
-
-def test_the_bars_say_what_lacks_a_number() -> None:
-    """A step that never recovered and one without a depth are counted beside their row; the bound is written out."""
-    picture = drawing.svg(dips.dip_bars(table()))
-    assert ">median 72, worst 90 %; back in 3.5 s; 1 never back<" in picture
-    assert ">median 60.8, worst 85.5 %; back in 3.5 s; 1 no data<" in picture
-    assert ">bound 20 %<" in picture
-    only = table().assign(depth_1s=lambda made: made["depth_1s"].where(made["configuration"] != "range"))
-    assert picture.count(">no data in 5 steps<") == 0
-    assert drawing.svg(dips.dip_bars(only)).count(">no data in 5 steps<") == 2
-
-
-def test_the_bound_is_in_the_picture_however_shallow_the_dips() -> None:
-    """Dips of 1 % do not push the bound out of sight."""
-    shallow = table().assign(depth_1s=0.01)
-    _, _, dots, *_ = dips.dip_bars(shallow, bound=0.2).to_dict()["vconcat"][0]["layer"]
-    assert dots["encoding"]["x"]["scale"]["domain"][1] > 20
+def test_depths_and_recoveries_are_summed_up_above_their_panel() -> None:
+    """A step that never recovered and one without a depth are counted; of a kind without any depth that is said."""
+    made = table()
+    made.loc[(made["configuration"] == "cooperative-sticky, stock") & (made["kind"] == "down"), "depth_1s"] = np.nan
+    notes = [panel["title"]["subtitle"] for panel in panels(dips.dip_traces(traces(), made, "Dips", "").to_dict())]
+    assert notes[:2] == [
+        ["dip over 1 s: median 72, worst 90 %; back in 3.5 s; 1 never back"],
+        ["dip over 1 s: median 60.8, worst 85.5 %; back in 3.5 s; 1 no data"],
+    ]
+    assert notes[3:] == [["no data in 5 steps"], ["dip over 1 s: median 4, worst 5 %; back in 3 s"], []]
 
 
 @pytest.mark.parametrize(
@@ -181,18 +159,4 @@ def test_the_bound_is_in_the_picture_however_shallow_the_dips() -> None:
 def test_traces_that_can_not_be_drawn_are_refused(broken: pd.DataFrame, said: str) -> None:
     """One line that names the chart and what is wrong."""
     with pytest.raises(ValueError, match=said):
-        dips.dip_traces(broken, "night", "")
-
-
-@pytest.mark.parametrize(
-    ("broken", "said"),
-    [
-        (table().iloc[:0], "the table is empty"),
-        (table().assign(depth_1s=np.nan), "no step has a depth"),
-        (table().drop(columns="recovery_s"), "no column recovery_s"),
-    ],
-)
-def test_bars_that_can_not_be_drawn_are_refused(broken: pd.DataFrame, said: str) -> None:
-    """One line that names the chart and what is wrong."""
-    with pytest.raises(ValueError, match=said):
-        dips.dip_bars(broken)
+        dips.dip_traces(broken, table(), "night", "")
