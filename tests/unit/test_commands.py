@@ -290,20 +290,18 @@ class TestBadInput:
             (["--calibrate=nowhere"], "nowhere: (folder): 'no trial.json' is not allowed; allowed: a record"),
         ],
     )
-    @pytest.mark.parametrize("command", ["simulate", "tune"])
-    def test_a_bad_flag_is_named(self, capsys, command, arguments, line):
-        """Of both commands; nothing is simulated."""
-        assert line in refused(capsys, command, *THEIRS, *arguments)
+    def test_a_bad_flag_is_named(self, capsys, arguments, line):
+        """Nothing is simulated."""
+        assert line in refused(capsys, "simulate", *THEIRS, *arguments)
 
     def test_a_pod_rate_is_asked_for(self, capsys):
         """No rate is made up."""
         line = refused(capsys, "simulate", f"--scaledobject={ORDERS}", f"--profile={PEAK}")
         assert line.startswith("lab: command line: --pod-rate: None is not allowed; allowed: messages/s a pod processes, or")
 
-    @pytest.mark.parametrize("command", ["simulate", "tune"])
-    def test_how_long_a_pod_takes_to_start_is_not_assumed(self, capsys, command):
+    def test_how_long_a_pod_takes_to_start_is_not_assumed(self, capsys):
         """A default flatters: an image that is pulled takes twenty times as long as a process."""
-        line = refused(capsys, command, *(one for one in THEIRS if not one.startswith("--start-s")))
+        line = refused(capsys, "simulate", *(one for one in THEIRS if not one.startswith("--start-s")))
         assert line.startswith("lab: command line: --start-s: None is not allowed; allowed: 0 to 3600 s from a decision until")
         assert "--calibrate" in line
 
