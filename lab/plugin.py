@@ -30,7 +30,7 @@ pytest_plugins = [f"lab.fixtures.{name}" for name in ("cluster", "evidence", "ka
 MARKERS = (
     "spike: an experiment on a live cluster; the acceptance run",
     "scenario: a real system on a live cluster, with its author's figures beside the measured ones",
-    "scale: the same trials, one scale a session; elastic-lab scale compares the sessions",
+    "scale: the same trials, one scale a session; python -m tests.scale compares the sessions",
     "stretch: an experiment of text 1's stretch goals, on a live cluster, in a session of its own",
     "backlog: more than 20 million events at real time; more than two hours",
     "real_time: what only uncompressed settings decide, for --scale=real; most take an hour",
