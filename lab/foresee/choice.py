@@ -148,8 +148,7 @@ def _dearest(found: Iterable[Outcome]) -> float:
 def _needed(
     situation: Situation, scaled: ScaledObject, best: Sequence[Outcome], objective_s: float
 ) -> tuple[Outcome, dict[str, Outcome]]:
-    """The first of ``best`` without changes that bring nothing within its tolerances, and its outcome without each other
-    one."""
+    """The first of ``best`` without changes that bring nothing within its tolerances, and its outcome without each other."""
     chosen, dearest = best[0], _dearest(best)
     least = min(one.late_s for one in best)
     while True:

@@ -44,8 +44,7 @@ SCRATCH_BYTES = 24  # an event, while the ledger is settled: what Spark's batche
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a trial needs at most: bytes, cores, s; ``peak_lag`` (messages) as simulated, ``drain_s`` from the last phase to no
-    lag."""
+    """What a trial needs at most: bytes, cores, s; simulated ``peak_lag`` (messages), ``drain_s`` of the last phase."""
 
     events: int
     log_bytes: int
@@ -105,8 +104,7 @@ def log_bytes(inputs: Inputs) -> float:
 
 
 def shortage(needed: Estimate, cores: int, memory: int, disk: Mapping[str, int]) -> str | None:
-    """One line for the first thing that is short: free bytes of ``disk`` by place, ``memory`` (bytes), ``cores``; None if all
-    fits."""
+    """One line for the first that is short: bytes of ``disk`` by place, of ``memory``, or ``cores``; None if all fits."""
     for name, free in disk.items():
         if needed.disk_bytes > free:
             return f"disk {name}: {needed.disk_bytes:,} bytes are needed for {needed.events:,} events, {free:,} are free"

@@ -99,8 +99,7 @@ class Group:
 
 
 class Rebalance:
-    """The membership of one group; ``owner``, its row of owners, is changed in place. The member with the highest number
-    leaves."""
+    """The membership of one group, whose row ``owner`` is changed in place. The member with the highest number leaves."""
 
     def __init__(self, consumers: Consumers, owner: Ints, members: int) -> None:
         self._consumers, self._owner = consumers, owner
@@ -183,8 +182,7 @@ def assigned(owners: Ints, members: int) -> Ints:
 
 @dataclass(frozen=True)
 class Part:
-    """The partitions of the topic at ``place`` of ``topics``, or of all (None); ``only`` are those by number that count, None
-    for all."""
+    """The partitions of the topic at ``place`` of ``topics``, or of all (None); ``only`` by number, None for all of them."""
 
     place: int | None = None
     topics: int = 1

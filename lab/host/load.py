@@ -99,8 +99,7 @@ def what(words: list[str]) -> str:
 
 
 def descendants(processes: Processes, roots: Container[int], known: Iterable[Key] = ()) -> frozenset[Key]:
-    """The processes ``roots``, all that descend from them, and those of ``known`` that still run, whose parent may have
-    ended."""
+    """The processes ``roots``, all that descend from them, and those of ``known`` that still run."""
     children: dict[int, list[Key]] = {}
     for key, process in processes.items():
         children.setdefault(process.parent, []).append(key)

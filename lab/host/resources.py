@@ -45,8 +45,7 @@ BASE_BYTES = 100_000_000  # logs of the components, etcd, Spark's scratch
 
 
 def needed_bytes(events: int, log_bytes: float = LOG_BYTES) -> tuple[int, int]:
-    """The bytes that so many ``events`` need in the broker's log (``log_bytes`` each, with its share of a receipt) and the
-    record."""
+    """The bytes that so many ``events`` need in the broker's log (``log_bytes`` each, receipts included) and the record."""
     return BASE_BYTES + round(log_bytes * events), RECORD_BYTES * events
 
 
@@ -75,8 +74,7 @@ SOCKET = "\0elastic-lab-pods-{}"
 
 @dataclass(frozen=True)
 class PodNetwork:
-    """A claimed network: the first two octets of its addresses, and the abstract socket that holds it until all have closed
-    it."""
+    """A claimed network: the first two octets of its addresses, and the abstract socket that holds it while it is open."""
 
     prefix: str
     holder: socket.socket

@@ -34,8 +34,7 @@ _MECHANISM = ("sasl.mechanism", "sasl.mechanisms")  # librdkafka takes either
 
 
 def inline(settings: Mapping[str, str]) -> dict[str, str]:
-    """``settings`` with the text of each file in place of its name, for a pod. Raises :class:`InputError` where it can't be
-    read."""
+    """``settings`` with each file's text in place of its name. Raises :class:`InputError` where one can't be read."""
     found = {}
     for name, value in settings.items():
         pem = name.removesuffix(".location") + ".pem"

@@ -12,8 +12,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Numbering:
-    """The partitions of ``topics``, which have ``each``. Of one topic the numbers are Kafka's own; it may grow, and ``each`` is
-    unused."""
+    """The partitions of ``topics``, ``each`` on every one. A single topic may grow: its numbers are Kafka's own."""
 
     topics: tuple[str, ...]
     each: int = 0

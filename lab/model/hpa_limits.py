@@ -61,8 +61,7 @@ def recommended(state: State, recommendation: Recommendation, free: int | None) 
 
 
 def scaled(state: State, before: int, after: int, now: int, longest_s: int) -> State:
-    """``state`` with the change (``storeScaleEvent``, ``markScaleEventsOutdated``); events older than ``longest_s`` are
-    replaced."""
+    """``state`` with the change (``storeScaleEvent``, ``markScaleEventsOutdated``); an older event gives its slot away."""
     cutoff = now - longest_s * 10**9
     events = state.ups if after > before else state.downs
     marked = tuple(replace(event, outdated=True) if event.at < cutoff else event for event in events)
@@ -139,7 +138,10 @@ def _steady_down(state: State, proposed: int, now: int, window_s: int) -> tuple[
 
 
 def _steady(state: State, current: int, proposed: int, now: int, behavior: Behavior, window_s: int) -> tuple[int, State]:
-    """``current``, within the recommendations of both windows (``stabilizeRecommendationWithBehaviors``; edges don't count)."""
+    """``current``, raised to the smallest recommendation of the window up, then lowered to the largest of the window down.
+
+    ``stabilizeRecommendationWithBehaviors``; the windows' edges don't count.
+    """
     up_cutoff = now - _window(behavior.up, 0) * 10**9
     down_cutoff = now - _window(behavior.down, window_s) * 10**9
     up = down = proposed

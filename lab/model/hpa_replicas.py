@@ -90,8 +90,10 @@ def external(*values: float) -> External:
 def proposal(
     metric: Metric, observed: Observed, target: Target, tolerances: Tolerances, now: int, controller: Controller
 ) -> tuple[int, str]:
-    """The replicas that ``metric`` asks for at ``now`` (ns), and how (``computeReplicasForMetric``). Raises
-    :class:`MetricFailed`."""
+    """The replicas that ``metric`` asks for at ``now`` (ns), and how (``computeReplicasForMetric``).
+
+    Raises :class:`MetricFailed`.
+    """
     if observed is None:
         raise MetricFailed("no value")
     if metric.source == "External":

@@ -11,8 +11,7 @@ from bisect import bisect_right
 
 
 class Signal:
-    """Samples of the last ``horizon_s`` seconds and the one before; a gap of more than ``longest_gap_s`` drops what is
-    older."""
+    """Samples of the last ``horizon_s`` seconds and the one before. A gap above ``longest_gap_s`` drops what is older."""
 
     __slots__ = ("_gap", "_horizon", "_times", "_values")
 

@@ -53,8 +53,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Events by their time ``at``, and when each was ``done`` by a receipt or dead letter, epoch s; infinity where it never
-    was."""
+    """Events by their time ``at``, and when each was ``done`` by a receipt or dead letter, epoch s; infinity for never."""
 
     at: Floats
     done: Floats

@@ -57,8 +57,7 @@ class Current:
 
 @dataclass(frozen=True)
 class Status:
-    """An HPA at ``t`` (epoch s): the replicas that it saw and asked for, its metrics, and the whole ``object`` with the
-    spec."""
+    """An HPA at ``t`` (epoch s): the replicas that it saw and asked for, its metrics, and the whole ``object``."""
 
     t: float
     current: int

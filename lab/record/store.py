@@ -149,8 +149,7 @@ def _numbers(records: Path, identity: str) -> list[int]:
 
 
 def whole(folder: Path, identities: Sequence[str]) -> tuple[Record, ...] | None:
-    """The records of the last attempt under ``folder`` in which all these went to their end, whole and sealed; None without
-    one."""
+    """The records of the last attempt under ``folder`` in which all these went to their end, whole and sealed, if any."""
     tried = [attempts(folder, identity) for identity in identities]
     for number in sorted(set[int].intersection(*(set(one) for one in tried)), reverse=True):
         records = tuple(Record(one[number]) for one in tried)

@@ -17,8 +17,7 @@ from lab.programs.consumer.retries import Consumed
 
 @dataclass(frozen=True)
 class Mark:
-    """The ``last`` offset that is taken, and how many consumers died before with this message alone, None where it is not
-    alone."""
+    """The ``last`` offset taken, and how many consumers died with this message alone; None where it is not alone."""
 
     last: int
     deaths: int | None = None
@@ -37,8 +36,7 @@ class Mark:
 
 @dataclass
 class Unit:
-    """Messages taken together, the mark to commit by partition, and the ``deaths`` of a single one; not to be tried if
-    ``dead``."""
+    """Messages taken together, the mark to commit by partition, and a single one's ``deaths``; not to be tried if ``dead``."""
 
     messages: Sequence[Consumed]
     marks: dict[int, tuple[int, Mark]] = field(default_factory=dict)

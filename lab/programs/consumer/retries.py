@@ -51,8 +51,7 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Failed:
-    """The ``attempts`` so far, the ``first_failure`` (epoch s), and the delay until the next attempt, None for a dead
-    letter."""
+    """``attempts`` so far, the ``first_failure`` (epoch s), and the delay until the next; None for a dead letter."""
 
     attempts: int
     first_failure: float

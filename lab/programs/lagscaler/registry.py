@@ -150,8 +150,10 @@ class Sampling(Protocol):
 
 
 class Registry:
-    """States by namespace, name and metadata: at most ``limit``, of ``clusters`` if any, forgotten ``forget_s`` after KEDA
-    asked."""
+    """States by namespace, name and metadata: ``limit`` at most, forgotten ``forget_s`` after KEDA asked for the last time.
+
+    Only ``clusters`` may be named; any may where there are none.
+    """
 
     def __init__(
         self, limit: int, forget_s: float, clock: Callable[[], float] = time.monotonic, clusters: Collection[str] = ()

@@ -183,8 +183,7 @@ def replay(
 def encode(
     ids: npt.NDArray[np.uint64], first: int, stamps: npt.NDArray[np.int64], payload: bytes | npt.NDArray[np.void]
 ) -> tuple[list[bytes], list[bytes]]:
-    """Return keys and values of events, like :func:`lab.kafka.event.encode` one by one: seqs from ``first``, ``stamps`` in
-    ns."""
+    """Return keys and values as :func:`lab.kafka.event.encode` makes them: seqs from ``first``, ``stamps`` in ns."""
     events = np.empty(len(ids), dtype=_LAYOUT)
     events["entity_id"], events["seq"], events["ts"] = ids, np.arange(first, first + len(ids)), stamps
     events["payload"] = np.void(payload) if isinstance(payload, bytes) else payload

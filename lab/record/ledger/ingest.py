@@ -55,8 +55,7 @@ _FETCH = {
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of a trial: produced, processed and, if it may, given up; ``partition`` is the trial's number in every
-    table."""
+    """The topics of a trial: produced, processed and, if it may, given up. Tables have the trial's partition numbers."""
 
     events: str | Numbering
     receipts: str

@@ -76,8 +76,7 @@ def folded(spark: SparkSession, events: Sequence[Path], said: pd.DataFrame) -> F
 
 
 def check(events: Folded, said: pd.DataFrame, dead_letters: pd.DataFrame | None = None) -> Reconciliation:
-    """Check the receipts ``said`` and ``dead_letters`` against what is left of the events. Pure. Raises like
-    :func:`reconcile`."""
+    """Check the receipts ``said`` and ``dead_letters`` against what the events left. Pure. Raises like :func:`reconcile`."""
     _check_form(said)
     said = said.sort_values(["partition", "first", "last", "pod"], ignore_index=True)
     letters = pd.DataFrame({"partition": [], "offset": []}, dtype="int64")
@@ -142,8 +141,7 @@ def _bounds(log: pd.DataFrame, receipts: pd.DataFrame, dead: pd.DataFrame) -> pd
 
 
 def _coverage(receipts: pd.DataFrame, dead: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
-    """Each partition's offsets, cut where their kind of coverage changes: partition, kind, also_dead, first, last, count
-    (messages)."""
+    """Each partition's offsets, cut where coverage changes: partition, kind, also_dead, first, last, count (messages)."""
     number, known, letters = receipts["partition"], bounds.index, dead["partition"]
     at: list[Any] = [
         receipts["first"],

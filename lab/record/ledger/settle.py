@@ -105,8 +105,7 @@ def _close(ledger: Path, events: Collection[str]) -> None:
 
 
 def recheck(spark: SparkSession, record: Record) -> None:
-    """Reconcile what ``record`` holds again. Raises :class:`InputError` for the first other value, :class:`NoData` for no
-    ledger."""
+    """Reconcile ``record`` again. Raises :class:`InputError` for the first other value, :class:`NoData` without a ledger."""
     stated = record.reconciliation.to_json()
     folder = record.file(f"{LEDGER}/events")
     dead = record.dead_letters if (record.folder / "dead_letters.parquet").exists() else None
