@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 needed = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
@@ -51,6 +53,9 @@ class View:
 @contextmanager
 def started() -> Iterator[Browser]:
     """The system's Chromium, without a window."""
+    # Environments that collect this test, and do not run it, lack it.
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=WAIT_MS)
         yield browser

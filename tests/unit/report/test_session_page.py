@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 import pytest
-from playwright.sync_api import Browser, expect
 
 from lab.charts.comparison import comparison_chart
 from lab.charts.curves import compared_runs, timeline_of
@@ -22,6 +22,9 @@ from lab.report.running_session import RunningSession
 from lab.report.session import BROKEN, FAILED, INTERRUPTED, PASSED, Case, Conclusion
 from tests.unit.charts.records import spike
 from tests.unit.report import browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.services, browser.needed]
 
@@ -149,7 +152,7 @@ def test_a_timeline_is_drawn_explained_at_the_pointer_and_zoomed(chromium: Brows
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 110)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 120)
-    expect(page.locator("#vg-tooltip-element")).to_contain_text("time (s)", timeout=browser.WAIT_MS)
+    page.locator("#vg-tooltip-element", has_text="time (s)").wait_for()
     before = page.evaluate("document.querySelector('#chart canvas').toDataURL()")
     page.mouse.wheel(0, -200)
     page.wait_for_function("(before) => document.querySelector('#chart canvas').toDataURL() !== before", arg=before)
