@@ -55,7 +55,7 @@ class Evidence:
         """Attach a chart of this experiment's own; ``make`` draws it."""
         self._charts[name] = make
 
-    def chart_of(self, name: str, draw: Callable[[Record], Any], records: Record | Sequence[Record]) -> None:
+    def chart_of(self, name: str, draw: Callable[[Record], Any], records: Runs[Record]) -> None:
         """Attach what ``draw`` makes of a record; of a trial that was repeated the chart of each run, numbered as elsewhere."""
         for numbered, record in _named({name: records}).items():
             self._charts[numbered] = partial(draw, record)
@@ -80,7 +80,7 @@ class Evidence:
     @contextmanager
     def of(
         self,
-        records: Record | Sequence[Record] | Mapping[str, Record | Sequence[Record]],
+        records: Runs[Record] | Mapping[str, Runs[Record]],
         *,
         delivery: Promise | None = EXACTLY_ONCE,
     ) -> Iterator[Claim]:
@@ -110,8 +110,7 @@ class Evidence:
         try:
             yield claim
             if delivery:
-                several = records.values() if isinstance(records, Mapping) else [records]
-                given = [one if isinstance(one, Record) else Runs(one) for one in several]
+                given = records.values() if isinstance(records, Mapping) else [records]
                 claim(delivery.missing(*given) == 0, delivery.sentence, kind="invariant", source=CONTRACT)
         except NoData as missing:  # of what the block does beside its claims
             verdicts.append(absent(str(missing)))
@@ -149,10 +148,8 @@ def _shown(figures: Figures) -> dict[str, float | None]:
     return shown
 
 
-def _named(records: Record | Sequence[Record] | Mapping[str, Record | Sequence[Record]]) -> dict[str, Record]:
+def _named(records: Runs[Record] | Mapping[str, Runs[Record]]) -> dict[str, Record]:
     """Each record by its name and, where there are several of any, its run."""
-    if not isinstance(records, Mapping):
-        records = {"trial": records}
-    runs = {name: [found] if isinstance(found, Record) else found for name, found in records.items()}
+    runs = records if isinstance(records, Mapping) else {"trial": records}
     many = any(len(found) > 1 for found in runs.values())
     return {f"{name} #{n}" if many else name: run for name, found in runs.items() for n, run in enumerate(found, 1)}

@@ -35,7 +35,7 @@ def session(monkeypatch):
 
 def records(*names):
     """Records by name, which nothing is read of."""
-    return {name: [SimpleNamespace(name=name, scale=Scale("real", 1, 1))] for name in names}
+    return {name: Runs([SimpleNamespace(name=name, scale=Scale("real", 1, 1))]) for name in names}
 
 
 def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
@@ -101,7 +101,7 @@ def test_a_chart_of_a_repeated_trial_is_one_of_each_run(session, monkeypatch, ru
     drawn = {}
     monkeypatch.setattr(evidence, "attach", lambda *given: drawn.update(given[3]))
     of = records(*[f"run {n}" for n in range(runs)])
-    found = Runs(record for (record,) in of.values()) if runs > 1 else next(iter(of.values()))
+    found = Runs(record for (record,) in of.values())
     made = Evidence("1 signal", session)
     made.chart_of("reaction", lambda record: record.name, found)
     with made.of(of, delivery=None):
@@ -116,7 +116,7 @@ def test_a_claim_is_marked(tmp_path, monkeypatch, factor, mark):
     monkeypatch.setattr(evidence, "attach", lambda *_: None)
     monkeypatch.setattr(evidence, "committed", lambda: OUTCOME)
     session, one = RunningSession(), similar.write(tmp_path / "one", factor, scale="quick" if factor > 1 else "real")
-    with Evidence("scale", session).of(one, delivery=None) as claim:
+    with Evidence("scale", session).of(Runs([one]), delivery=None) as claim:
         claim(peak_lag(one) >= 0, "there was lag")
         claim(peak_lag(one) >= 0, "there was lag", kind="invariant")
     assert [row.real_time for row in session.rows] == [mark, ""]
@@ -126,7 +126,7 @@ def test_what_has_no_number_is_worth_nothing_at_any_time(tmp_path, monkeypatch):
     """A claim without data has no mark: its reason stands there already."""
     monkeypatch.setattr(evidence, "attach", lambda *_: None)
     session, one = RunningSession(), similar.write(tmp_path / "one", 30, scale="quick")
-    with pytest.raises(Breach, match="no sample"), Evidence("scale", session).of(one, delivery=None) as claim:
+    with pytest.raises(Breach, match="no sample"), Evidence("scale", session).of(Runs([one]), delivery=None) as claim:
         claim(Quantity("lag", "messages", None, "no sample") >= 0, "there was lag")
     assert session.rows[0].real_time == ""
 
@@ -140,7 +140,7 @@ def test_a_claim_on_an_invalid_trial_is_no_pass_and_no_breach(value, tmp_path, m
     session = RunningSession()
     with (
         pytest.raises(InvalidTrial, match=r"trial: steal 0\.3 x, at most 0\.05"),
-        Evidence("2 reaction", session).of(record(tmp_path), delivery=None) as claim,
+        Evidence("2 reaction", session).of(Runs([record(tmp_path)]), delivery=None) as claim,
     ):
         claim(Quantity("flips", "flips", value) <= 2, "it is calm")
     (row,) = session.rows
