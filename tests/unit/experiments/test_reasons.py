@@ -7,7 +7,7 @@ import pytest
 
 from lab.model.hpa_log import Sync
 from tests.experiments.measure.reasons import LASTING, METRIC, reasons
-from tests.unit.scenarios.payments.test_up_window import SPEC
+from tests.unit.scenarios.payments.test_hpa_steps import SPEC
 
 
 def made(*, metric=(0, 4_000), lasting=(0, 4_000), desired=8, scaled=True, at=10.5):

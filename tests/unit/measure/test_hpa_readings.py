@@ -9,7 +9,7 @@ import pytest
 from lab.inputs.profile import Step
 from lab.measure.reaction.hpa_readings import bursts, readings
 from lab.model.hpa_log import Seen, Sync
-from tests.unit.scenarios.payments.test_up_window import SPEC
+from tests.unit.scenarios.payments.test_hpa_steps import SPEC
 
 from .built import Shown
 
