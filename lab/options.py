@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -92,34 +91,6 @@ def configure(options: Options, ini: Callable[[str], str | None], folder: Path) 
             if name == "lab_kafka_settings" and value and not value.lstrip().startswith("{"):
                 value = str(folder / value)
             setattr(options, name, value)
-
-
-def collided(error: Exception) -> str | None:
-    """The option that pytest refuses by ``error`` because two plugins declare it; None for another error."""
-    named = re.search(r"--[a-z][a-z-]*", str(error))
-    return named and named[0]
-
-
-def collision(option: str, other: str) -> str:
-    """The one line that refuses the plugin, or the conftest.py, that is called ``other`` and declares ``option`` too."""
-    return f"{option} is an option of elastic-lab and of {other}: one of them must go (-p no:NAME, or the installation)"
-
-
-class Declared(set[str]):
-    """The options that a plugin declares: takes the place of pytest's parser and of its groups."""
-
-    def addoption(self, *names: str, **_: object) -> None:
-        """Note the ``names`` of an option."""
-        self.update(names)
-
-    _addoption = addoption
-
-    def addini(self, *_: object, **__: object) -> None:
-        """Values of the configuration file are no options."""
-
-    def getgroup(self, *_: object, **__: object) -> Declared:
-        """The group is no matter."""
-        return self
 
 
 def check_root(arguments: Sequence[str], folder: Path, root: Path) -> None:

@@ -7,12 +7,14 @@ need.
 from __future__ import annotations
 
 import argparse
+import re
 import secrets
 import signal
 import threading
 import traceback
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -50,35 +52,41 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     try:
         options.declare(parser.getgroup("elastic lab").addoption, parser.addini)
     except (ValueError, argparse.ArgumentError) as error:
-        if (option := options.collided(error)) is None:
-            raise
-        raise pytest.UsageError(options.collision(option, _declarer(option, pluginmanager))) from None
-
-
-def _declarer(option: str, pluginmanager: pytest.PytestPluginManager) -> str:
-    """The name of the plugin that declares ``option`` beside this one."""
-    for hook in pluginmanager.hook.pytest_addoption.get_hookimpls():
-        if hook.function is not pytest_addoption:
-            declared = options.Declared()
-            given: dict[str, object] = {"parser": declared, "pluginmanager": pluginmanager}
-            hook.function(*(given[name] for name in hook.argnames))
-            if option in declared:
-                return hook.plugin_name
-    return "another plugin"
+        raise _collision(error, partial(_declarer, pluginmanager)) from None
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests() -> Generator[None, object, object]:
-    """Refuse a conftest.py that declares an option of the lab's, by one line that names both."""
+    """Refuse a conftest.py that declares an option of the lab's."""
     try:
         return (yield)
     except (ValueError, argparse.ArgumentError) as error:
         places = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
         declaring = [code.co_filename for code in places if code.co_name == "pytest_addoption"]
-        option = options.collided(error)
-        if option is None or not declaring:
-            raise
-        raise pytest.UsageError(options.collision(option, declaring[-1])) from None
+        raise _collision(error, lambda _: declaring[-1] if declaring else None) from None
+
+
+def _collision(error: Exception, declarer: Callable[[str], str | None]) -> Exception:
+    """What refuses in one line an option that two declare, by the name that ``declarer`` finds; any other ``error`` itself."""
+    named = re.search(r"--[a-z][a-z-]*", str(error))
+    other = declarer(named[0]) if named else None
+    if named is None or other is None:
+        return error
+    line = f"{named[0]} is an option of elastic-lab and of {other}: one of them must go (-p no:NAME, or the installation)"
+    return pytest.UsageError(line)
+
+
+def _declarer(pluginmanager: pytest.PytestPluginManager, option: str) -> str | None:
+    """The name of the plugin that declares ``option`` beside this one: each is asked again, with a parser that only notes."""
+    from unittest.mock import MagicMock
+
+    for hook in pluginmanager.hook.pytest_addoption.get_hookimpls():
+        if hook.function is not pytest_addoption:
+            given = {"parser": (parser := MagicMock()), "pluginmanager": pluginmanager}
+            hook.function(*(given[name] for name in hook.argnames))
+            if any(option in call.args for call in parser.mock_calls):
+                return hook.plugin_name
+    return None
 
 
 class Ending:

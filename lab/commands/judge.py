@@ -156,13 +156,8 @@ def _errors(found: Comparison) -> dict[str, float | None]:
 def _content(one: Judged) -> dict[str, Any]:
     agreed, predicted = None, None
     if not one.replay.why:
-        agreed = {
-            "syncs": one.replay.syncs.value,
-            "rescaled": one.replay.rescaled.value,
-            "computed": one.replay.computed.value,
-            "agreement": one.replay.agreement.value,
-            "disagreements": [str(wrong) for wrong in one.replay.disagreements],
-        }
+        agreed = {name: getattr(one.replay, name).value for name in ("syncs", "rescaled", "computed", "agreement")}
+        agreed["disagreements"] = [str(wrong) for wrong in one.replay.disagreements]
     if not one.comparison.why:
         both = {"predicted": asdict(one.comparison.predicted), "recorded": asdict(one.comparison.recorded)}
         predicted = both | _errors(one.comparison)

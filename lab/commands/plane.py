@@ -21,6 +21,7 @@ from lab.inputs import scale as scales
 FACTORS = (1 / 3, 2 / 3, 1.0, 2.0, 4.0)  # of the given lagThreshold
 WINDOWS = "60,120,300,600,900"
 TOLERANCES = "0.1,0.5,0.94"
+FIGURES = ("flips", "late_s", "worst_age_s", "pod_minutes", "most_replicas")
 MOST = 12  # values of one axis
 COLUMNS = ("tolerance", "window (s)", "lagThreshold", "flips", "behind (s)", "oldest (s)", "pod-minutes", "most pods", "")
 
@@ -93,11 +94,7 @@ def _rows(question: Question, found: Sequence[Outcome]) -> list[dict[str, Any]]:
             "tolerance": one.variant.changes[DOWN_TOLERANCE],
             "window_s": one.variant.changes[DOWN_WINDOW],
             "lag_threshold": one.variant.changes[THRESHOLD],
-            "flips": one.flips,
-            "late_s": one.late_s,
-            "worst_age_s": one.worst_age_s,
-            "pod_minutes": one.pod_minutes,
-            "most_replicas": one.most_replicas,
+            **{name: getattr(one, name) for name in FIGURES},
             "given": one.variant.changes == given,
         }
         for one in found
