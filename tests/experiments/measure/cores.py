@@ -1,4 +1,4 @@
-"""Cores: the CPU of the machine while a trial was driven, of the control plane, and of what runs the pods."""
+"""Cores: the CPU of the control plane while a trial was driven."""
 
 from __future__ import annotations
 
@@ -9,14 +9,9 @@ import pandas as pd
 from lab.errors import NoData
 from lab.judge.measure import quantity
 from lab.judge.origin import UNSCALED
-from lab.measure.validity import grown
 from lab.record.store import Record
 
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-# On kind: the kubelets, the container runtime, and each node's first process, which takes over its short-lived children. The
-# lab's node is one process, and a second that pods are forked from.
-RUNS_CONTAINERS = ("containerd", "containerd-shim-runc-v2", "init", "kube-proxy", "kubelet", "pause", "systemd-journald")
-RUNS_PROCESSES = ("lab.kubelet", "zygote.py")
 FEWEST = 3  # readings: one takes some ten seconds
 
 
@@ -27,25 +22,6 @@ def control_plane_cpu(record: Record) -> float:
     It is the cluster's: in a duet both sides cause it. No data where a process was not read.
     """
     return _cpu_of(_readings(record), CONTROL_PLANE)
-
-
-@quantity("cores", "mean CPU of what runs the pods while the trial was driven", UNSCALED)
-def pod_runtime_cpu(record: Record) -> float:
-    """CPU of RUNS_CONTAINERS on kind, or of RUNS_PROCESSES, from the first to the last reading, over the time between.
-
-    The programs in the pods are not in it. Neither is a program that begins and ends between two readings, such as runc: it is
-    in :func:`machine_cpu` alone. No data where a process was not read, as on an existing cluster.
-    """
-    seen = _readings(record)
-    contained = seen["process"].isin(RUNS_CONTAINERS).any()
-    return _cpu_of(seen, RUNS_CONTAINERS if contained else RUNS_PROCESSES)
-
-
-@quantity("cores", "mean CPU of the machine while the trial was driven", UNSCALED)
-def machine_cpu(record: Record) -> float:
-    """How many cores were busy with anything at all, by the kernel's count. No data for fewer than two readings."""
-    busy_s, lasted_s = grown(record, "busy_s", "t")
-    return busy_s / lasted_s
 
 
 def _readings(record: Record) -> pd.DataFrame:
