@@ -1,13 +1,16 @@
 """The outcome of the runs at several scales: its file, and what it says of a claim."""
 
 from dataclasses import replace
+from typing import get_type_hints
 
 import pytest
 
 from lab.errors import InputError
 from lab.inputs import scale as scales
+from lab.judge.measure import Measure
 from lab.judge.origin import MESSAGES, UNKNOWN, UNSCALED, Origin
 from lab.measure.outcome import FILE, Outcome, Runs, committed, read, remark
+from lab.measure.overview import COMPARED
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
 
 QUICK, REAL = scales.load("quick"), scales.load("real")
@@ -40,6 +43,17 @@ def test_the_committed_one_can_be_read():
     """It comes with the lab, and a wheel has it."""
     assert committed() == read(FILE)
     assert committed().reference == scales.REAL
+
+
+def test_each_row_is_of_a_measure_that_is_compared():
+    """A measure that is renamed alone would count as not validated at every scale."""
+    found = set()
+    for compute in COMPARED:
+        module = compute.__module__
+        kind = get_type_hints(compute)["return"]
+        names = [f"{kind.__qualname__}.{name}" for name in kind.declared()] if issubclass(kind, Measure) else [compute.__name__]
+        found |= {f"{module}.{name}" for name in names}
+    assert {row.measure for row in committed().rows} <= found
 
 
 def test_a_profile_takes_the_place_of_its_earlier_runs():
