@@ -86,7 +86,7 @@ class Inputs:
     """A trial's inputs as they are applied, that is after the scale's compression.
 
     ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's
-    steps are through). ``during``: the events, each with the phase of the profile at whose beginning it happens, in order.
+    steps are through). ``during``: (phase, event) pairs in order; an event runs when its phase starts.
     ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
     and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
     ``side`` says which side of a duet it is, None of a trial by itself. ``brokers`` are the trial's own, None where it runs on
