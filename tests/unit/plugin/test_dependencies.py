@@ -1,6 +1,7 @@
 """``pytest -m spike`` imports every test module to collect its own: each import is there in the smaller environments too."""
 
 import ast
+import configparser
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -43,10 +44,23 @@ def _imported(folder: Path) -> Iterator[tuple[Path, str]]:
             yield from ((path, name.partition(".")[0]) for name in names)
 
 
-@pytest.mark.parametrize("extra", ["board", "scenarios"])
-def test_an_environment_of_tox_has_what_collecting_its_tests_imports(extra: str) -> None:
-    """``tox -e spike`` has the extra ``board`` and ``tox -e scenario`` has ``scenarios``; neither has the group ``dev``."""
-    declared, homes = _declared(extra), packages_distributions()
+def _collecting() -> dict[str, list[str]]:
+    """The extras of each environment of tox whose pytest is given no folder of tests."""
+    settings = configparser.ConfigParser(interpolation=None)
+    settings.read(ROOT / "tox.ini")
+    shared, found = settings["testenv"]["extras"], dict[str, list[str]]()
+    for name in settings.sections():
+        command = settings[name].get("commands", "").lstrip()
+        if name.startswith("testenv:") and command.startswith("pytest") and "tests/" not in command:
+            extras = settings[name].get("extras", shared)
+            found[name.removeprefix("testenv:")] = [one.strip() for one in extras.split(",")]
+    return found
+
+
+@pytest.mark.parametrize("environment", _collecting())
+def test_an_environment_of_tox_has_what_collecting_its_tests_imports(environment: str) -> None:
+    """A test that is deselected is imported first. Most have an extra or two, and the group ``test`` alone."""
+    declared, homes = _declared(*_collecting()[environment]), packages_distributions()
     missing = sorted(
         f"{path.relative_to(ROOT)}: {name}"
         for path, name in _imported(ROOT / "tests")
@@ -54,3 +68,8 @@ def test_an_environment_of_tox_has_what_collecting_its_tests_imports(extra: str)
         if not declared & {canonicalize_name(home) for home in [*homes[name], BROUGHT.get(name, name)]}
     )
     assert not missing
+
+
+def test_the_known_environments_are_among_them() -> None:
+    """Or the rule above would hold of none."""
+    assert {"spike", "scenario", "stretch", "real-time"} <= _collecting().keys()
