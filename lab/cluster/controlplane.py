@@ -85,6 +85,13 @@ class ControlPlane:
         for daemon in self.daemons:
             daemon.check()
 
+    def launch(
+        self, name: str, *command: str | Path, env: Mapping[str, str] | None = None, inherited: Sequence[int] = ()
+    ) -> processes.Daemon:
+        """Start a component, which ends before those that were started before it."""
+        self.daemons.append(processes.start(self.run, name, command, env, inherited=inherited))
+        return self.daemons[-1]
+
     def kubeconfig_of(self, user: str, *groups: str) -> Path:
         """A component's own kubeconfig: the component is ``user``, in ``groups``, and has the rights that RBAC gives."""
         name = user.replace(":", "-")
@@ -132,15 +139,8 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
     kubeconfig = authority.kubeconfig(run / "kubeconfig", server, admin)
     plane = ControlPlane(run, server, authority, kubelet, admin, kubeconfig, [])
 
-    def launch(
-        name: str, *command: str | Path, env: Mapping[str, str] | None = None, inherited: Sequence[int] = ()
-    ) -> processes.Daemon:
-        daemon = processes.start(run, name, command, env, inherited=inherited)
-        plane.daemons.append(daemon)
-        return daemon
-
     etcd_url, peer_url = f"https://127.0.0.1:{etcd_client}", f"https://127.0.0.1:{etcd_peer}"
-    launch(
+    plane.launch(
         "etcd",
         built.binary("etcd"),
         f"--data-dir={run / 'etcd'}",
@@ -165,7 +165,7 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
         "--log-level=error",
         env=os.environ | GO,
     )
-    launch(
+    plane.launch(
         "kube-apiserver",
         built.binary("kube-apiserver"),
         f"--etcd-servers={etcd_url}",
@@ -204,7 +204,7 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
     )
     apply.wait_for_apiserver(plane.server, authority.cert, admin, START_DEADLINE_S, plane.check)
     manager, scheduling = (plane.kubeconfig_of(f"system:{name}") for name in (CONTROLLERS, "kube-scheduler"))
-    launch(
+    plane.launch(
         CONTROLLERS,
         built.binary(CONTROLLERS),
         *delegating(manager),
@@ -217,7 +217,7 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
         *_flags(CLIENT_RATE | HPA_LOG | FEATURE_GATES | hpa_flags(scale)),
         env=os.environ | GO | {"TZ": "UTC"},  # the lines of its log name no time zone
     )
-    launch(
+    plane.launch(
         "kube-scheduler",
         built.binary("kube-scheduler"),
         *delegating(scheduling),
@@ -226,7 +226,7 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
         f"--secure-port={scheduler}",
         *_flags(CLIENT_RATE),
     )
-    launch(
+    plane.launch(
         processes.NODE,
         sys.executable,
         "-m",

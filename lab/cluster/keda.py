@@ -46,62 +46,48 @@ def start(plane: ControlPlane, built: Built, flags: Sequence[str] = ()) -> int:
         WATCH_NAMESPACE="",
         KEDA_CLUSTER_OBJECT_NAMESPACE=NAMESPACE,
     )
-    plane.daemons.append(
-        processes.start(
-            plane.run,
-            "keda-webhooks",
-            [
-                built.binary("keda-webhooks"),
-                f"--kubeconfig={its['webhooks']}",
-                f"--cert-dir={folder}",
-                # A trial applies a Deployment and its ScaledObject at once: one missing from the cache must be fetched.
-                "--cache-miss-to-direct-client=true",
-                "--metrics-bind-address=0",
-                "--health-probe-bind-address=0",
-                # The webhooks take a port but no address, like the adapter's /metrics.
-                f"--port={admission}",
-            ],
-            env | {"POD_NAME": "keda-admission-webhooks"},
-        )
+    plane.launch(
+        "keda-webhooks",
+        built.binary("keda-webhooks"),
+        f"--kubeconfig={its['webhooks']}",
+        f"--cert-dir={folder}",
+        # A trial applies a Deployment and its ScaledObject at once: one missing from the cache must be fetched.
+        "--cache-miss-to-direct-client=true",
+        "--metrics-bind-address=0",
+        "--health-probe-bind-address=0",
+        # The webhooks take a port but no address, like the adapter's /metrics.
+        f"--port={admission}",
+        env=env | {"POD_NAME": "keda-admission-webhooks"},
     )
-    operator = processes.start(
-        plane.run,
+    plane.launch(
         "keda-operator",
-        [
-            built.binary("keda-operator"),
-            f"--kubeconfig={its['operator']}",
-            "--leader-elect=false",
-            "--enable-cert-rotation=false",
-            f"--cert-dir={folder}",
-            f"--ca-dir={folder}",
-            f"--metrics-bind-address=127.0.0.1:{metrics}",
-            f"--health-probe-bind-address=127.0.0.1:{health}",
-            f"--metrics-service-bind-address=127.0.0.1:{service}",
-            *flags,
-        ],
-        env,
+        built.binary("keda-operator"),
+        f"--kubeconfig={its['operator']}",
+        "--leader-elect=false",
+        "--enable-cert-rotation=false",
+        f"--cert-dir={folder}",
+        f"--ca-dir={folder}",
+        f"--metrics-bind-address=127.0.0.1:{metrics}",
+        f"--health-probe-bind-address=127.0.0.1:{health}",
+        f"--metrics-service-bind-address=127.0.0.1:{service}",
+        *flags,
+        env=env,
     )
-    plane.daemons.append(operator)
-    plane.daemons.append(
-        processes.start(
-            plane.run,
-            "keda-adapter",
-            [
-                built.binary("keda-adapter"),
-                *delegating(its["adapter"]),
-                f"--lister-kubeconfig={its['adapter']}",
-                f"--secure-port={adapter}",
-                "--bind-address=127.0.0.1",
-                f"--client-ca-file={plane.authority.cert}",
-                f"--tls-cert-file={serving.cert}",
-                f"--tls-private-key-file={serving.key}",
-                f"--cert-dir={folder}",
-                f"--metrics-service-address=127.0.0.1:{service}",
-                # Its own /metrics takes a port but no address. It and the webhooks are the lab's only listeners off loopback.
-                f"--port={adapter_metrics}",
-            ],
-            env | {"POD_NAME": "keda-adapter"},
-        )
+    plane.launch(
+        "keda-adapter",
+        built.binary("keda-adapter"),
+        *delegating(its["adapter"]),
+        f"--lister-kubeconfig={its['adapter']}",
+        f"--secure-port={adapter}",
+        "--bind-address=127.0.0.1",
+        f"--client-ca-file={plane.authority.cert}",
+        f"--tls-cert-file={serving.cert}",
+        f"--tls-private-key-file={serving.key}",
+        f"--cert-dir={folder}",
+        f"--metrics-service-address=127.0.0.1:{service}",
+        # Its own /metrics takes a port but no address. It and the webhooks are the lab's only listeners off loopback.
+        f"--port={adapter_metrics}",
+        env=env | {"POD_NAME": "keda-adapter"},
     )
     register(plane, EXTERNAL_METRICS, "adapter", NAMESPACE, adapter)
     return metrics

@@ -29,27 +29,22 @@ def start_metrics_server(plane: ControlPlane, built: Built) -> None:
     port = processes.free_ports(1)[0]
     apply.objects(plane.api(), rights("metrics-server/metrics-server"))
     asking = plane.kubelet.issue("metrics-server", "metrics-server")
-    plane.daemons.append(
-        processes.start(
-            plane.run,
-            "metrics-server",
-            [
-                built.binary("metrics-server"),
-                *delegating(plane.service_account("kube-system", "metrics-server")),
-                f"--secure-port={port}",
-                "--bind-address=127.0.0.1",
-                f"--tls-cert-file={serving.cert}",
-                f"--tls-private-key-file={serving.key}",
-                f"--client-ca-file={plane.authority.cert}",
-                "--kubelet-preferred-address-types=InternalIP",
-                "--kubelet-use-node-status-port",
-                f"--kubelet-certificate-authority={plane.authority.cert}",
-                f"--kubelet-client-certificate={asking.cert}",
-                f"--kubelet-client-key={asking.key}",
-                f"--metric-resolution={METRIC_RESOLUTION_S}s",  # it must exceed the time-out of a request
-                "--kubelet-request-timeout=5s",
-            ],
-        )
+    plane.launch(
+        "metrics-server",
+        built.binary("metrics-server"),
+        *delegating(plane.service_account("kube-system", "metrics-server")),
+        f"--secure-port={port}",
+        "--bind-address=127.0.0.1",
+        f"--tls-cert-file={serving.cert}",
+        f"--tls-private-key-file={serving.key}",
+        f"--client-ca-file={plane.authority.cert}",
+        "--kubelet-preferred-address-types=InternalIP",
+        "--kubelet-use-node-status-port",
+        f"--kubelet-certificate-authority={plane.authority.cert}",
+        f"--kubelet-client-certificate={asking.cert}",
+        f"--kubelet-client-key={asking.key}",
+        f"--metric-resolution={METRIC_RESOLUTION_S}s",  # it must exceed the time-out of a request
+        "--kubelet-request-timeout=5s",
     )
     register(plane, RESOURCE_METRICS, "metrics-server", "kube-system", port)
 
@@ -58,37 +53,28 @@ def start_prometheus(plane: ControlPlane, built: Built, keda_port: int) -> str:
     """Start kube-state-metrics and Prometheus; returns Prometheus's URL once it is ready."""
     state, telemetry, port = processes.free_ports(3)
     apply.objects(plane.api(), [*rights("kube-state-metrics/kube-state-metrics"), *rights("prometheus/deployment")])
-    plane.daemons.append(
-        processes.start(
-            plane.run,
-            "kube-state-metrics",
-            [
-                built.binary("kube-state-metrics"),
-                f"--kubeconfig={plane.service_account(NAMESPACE, 'kube-state-metrics')}",
-                "--host=127.0.0.1",
-                f"--port={state}",
-                "--telemetry-host=127.0.0.1",
-                f"--telemetry-port={telemetry}",
-                f"--resources={STATE_RESOURCES}",
-            ],
-        )
+    plane.launch(
+        "kube-state-metrics",
+        built.binary("kube-state-metrics"),
+        f"--kubeconfig={plane.service_account(NAMESPACE, 'kube-state-metrics')}",
+        "--host=127.0.0.1",
+        f"--port={state}",
+        "--telemetry-host=127.0.0.1",
+        f"--telemetry-port={telemetry}",
+        f"--resources={STATE_RESOURCES}",
     )
     settings = plane.run / "prometheus.yml"
     targets = {"kube-state-metrics": f"127.0.0.1:{state}", "keda": f"127.0.0.1:{keda_port}"}
     settings.write_text(prometheus_settings(targets, plane.service_account(NAMESPACE, "prometheus")))
-    daemon = processes.start(
-        plane.run,
+    daemon = plane.launch(
         "prometheus",
-        [
-            built.binary("prometheus"),
-            f"--config.file={settings}",
-            f"--storage.tsdb.path={plane.run / 'prometheus'}",
-            "--storage.tsdb.retention.time=2d",
-            f"--web.listen-address=127.0.0.1:{port}",
-            "--log.level=warn",
-        ],
+        built.binary("prometheus"),
+        f"--config.file={settings}",
+        f"--storage.tsdb.path={plane.run / 'prometheus'}",
+        "--storage.tsdb.retention.time=2d",
+        f"--web.listen-address=127.0.0.1:{port}",
+        "--log.level=warn",
     )
-    plane.daemons.append(daemon)
     url = f"http://127.0.0.1:{port}"
     until(lambda: prometheus_ready(url), START_DEADLINE_S, "Prometheus's /-/ready", daemon.check)
     return url
