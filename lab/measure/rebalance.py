@@ -1,4 +1,4 @@
-"""Rebalances: their number, lengths and rounds, the partitions that they moved, and a topic that grows.
+"""Rebalances: their number, lengths and rounds, and the partitions that they moved.
 
 A round is one JoinGroup barrier of a classic group, from its cause until its members were given their assignment. Every member
 of a cooperative group is given an assignment at the end of each round, even an empty one. So assignments come in clusters, and
@@ -15,11 +15,9 @@ from statistics import median
 
 import numpy as np
 
-from lab.errors import known
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
-from lab.measure.delivery import passed_over
-from lab.record.reports import GIVEN, Handover
+from lab.record.reports import Handover
 from lab.record.store import Record
 
 GAP_S = 1.0  # members learn of a rebalance by their heartbeat of 500 ms; with the default of 3 s one would count as several
@@ -120,47 +118,3 @@ def _clusters(times: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[tuple
         return []
     cuts = np.flatnonzero(np.diff(times) > CLUSTER_S)
     return [(float(times[a]), float(times[b])) for a, b in zip([0, *(cuts + 1)], [*cuts, len(times) - 1], strict=True)]
-
-
-class Repartition(Measure):
-    """The fate of partitions that were added to the topic. Times count from the addition.
-
-    ``assigned_s`` is missing when a new partition was never assigned, ``consumed_s`` when one never had a receipt. A message is
-    ``skipped`` when it was not processed, and a later one of its partition was processed or its own offset is committed: it is
-    lost. It is ``waiting`` when neither is so. ``after`` is of the whole trial.
-    """
-
-    added = number("partitions", "new partitions")
-    assigned_s = number("s", "time until every new partition was assigned", UNSCALED)
-    consumed_s = number("s", "time until every new partition was consumed", UNSCALED)
-    unconsumed = number("partitions", "new partitions that were never consumed")
-    skipped = number("messages", "messages of new partitions that were passed over")
-    waiting = number("messages", "messages of new partitions that were not reached")
-    before = number("pods", "most replicas before the partitions were added")
-    after = number("pods", "most replicas")
-
-
-@measure
-def repartition(record: Record) -> Repartition:
-    """Measure the addition. There is no data when the topic was never given more partitions."""
-    at, most = record.repartitioned, known(record.inputs.partitions_after, "partitions_after in the inputs")
-    new = range(record.inputs.partitions, most)
-    receipts = record.receipts
-    first = receipts[receipts["partition"].isin(new)].groupby("partition")["end"].min()
-    owned: dict[int, float] = {}
-    for change in record.handovers:
-        for partition in change.partitions if change.event == GIVEN else ():
-            owned.setdefault(partition, change.t)
-    taken = [owned[partition] for partition in new if partition in owned]
-    curve = record.replicas
-    ledger, ahead = record.reconciliation, passed_over(record, new)
-    return Repartition(
-        added=len(new),
-        assigned_s=max(taken) - at if len(taken) == len(new) else None,
-        consumed_s=float(first.max()) - at if len(first) == len(new) else None,
-        unconsumed=len(new) - len(first),
-        skipped=sum(one.count for one in ledger.lost if one.partition in new) + ahead,
-        waiting=sum(one.count for one in ledger.unseen if one.partition in new) - ahead,
-        before=int(curve[curve["t"] < at]["desired"].max()),
-        after=int(curve["desired"].max()),
-    )

@@ -98,7 +98,7 @@ def scaling_cost(record: Record) -> ScalingCost:
         forgone=sum(cost.forgone for cost in each),
         cleared=cleared,
         rebalances=len(each),
-        worst_dip=_worst(cost.depth_1s for cost in each if cost.after >= cost.before),
+        worst_dip=worst(cost.depth_1s for cost in each if cost.after >= cost.before),
         unowned_s=sum(cost.unowned_s for cost in each),
         each=tuple(each),
     )
@@ -126,69 +126,7 @@ def backlog_spans(record: Record) -> list[Span]:
     return found
 
 
-class ForcedRebalance(Measure):
-    """The first rebalance after partitions were added, judged like a step.
-
-    ``after_s`` is from the addition to its first cause or handover, ``seconds`` its length from there to its last handover.
-    ``handed_over`` partitions got another owner or their first. ``recovery_s`` and ``depth_1s`` are those of a step.
-    """
-
-    after_s = number("s", "time from the addition of partitions to the rebalance", UNSCALED)
-    seconds = number("s", "length of the rebalance that new partitions force", UNSCALED)
-    handed_over = number("partitions", "partitions handed over in the rebalance that new partitions force")
-    depth_1s = number("of the rate before", "dip of the rebalance that new partitions force, in a rolling second")
-    recovery_s = number("s", "recovery to 95 % after new partitions", UNSCALED)
-    forgone = number("messages", "messages forgone in the rebalance that new partitions force", UNSCALED)
-
-
-@measure
-def forced_rebalance(record: Record) -> ForcedRebalance:
-    """Measure it. There is no data when no partitions were added, and when no rebalance followed."""
-    at = record.repartitioned
-    found = rebalance_costs(record, at)
-    if not found:
-        raise NoData("no rebalance followed the addition of partitions")
-    first = found[0]
-    given = [change for change in record.handovers if first.t <= change.t <= first.until and change.event == GIVEN]
-    return ForcedRebalance(
-        after_s=first.t - at,
-        seconds=first.until - ASLEEP_S - first.t,
-        handed_over=len({partition for change in given for partition in change.partitions}),
-        depth_1s=first.depth_1s,
-        recovery_s=first.recovery_s,
-        forgone=first.forgone,
-    )
-
-
-class SurplusRebalances(Measure):
-    """The rebalances of a group with as many Ready pods as partitions, or more, while a backlog waits."""
-
-    rebalances = number("rebalances", "rebalances of a group with P pods or more")
-    worst_dip = number("of the rate before", "worst dip of a group with P pods or more, in a rolling second")
-    recovery_s = number("s", "slowest recovery to 95 % of a group with P pods or more", UNSCALED)
-    forgone = number("messages", "messages forgone in rebalances of a group with P pods or more", UNSCALED)
-
-
-@measure
-def surplus_rebalances(record: Record) -> SurplusRebalances:
-    """Measure them. There is no data when the group never rebalanced while it had a pod for every partition."""
-    waiting = backlog_spans(record)
-    found = [
-        one
-        for one in rebalance_costs(record, record.zero)
-        if one.after > record.inputs.partitions and one.after > one.before and clip(waiting, (one.t, one.until))
-    ]
-    if not found:
-        raise NoData(f"no rebalance took the group beyond its {record.inputs.partitions} partitions while a backlog waited")
-    return SurplusRebalances(
-        rebalances=len(found),
-        worst_dip=_worst(one.depth_1s for one in found),
-        recovery_s=_worst(one.recovery_s for one in found),
-        forgone=sum(one.forgone for one in found),
-    )
-
-
-def _worst(figures: Iterable[float | None]) -> float | None:
+def worst(figures: Iterable[float | None]) -> float | None:
     """The largest of those ``figures`` that are known, None where none is."""
     return max((one for one in figures if one is not None), default=None)
 

@@ -21,7 +21,7 @@ from lab.inputs.variant import policy
 from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.cost import surplus_replicas
 from lab.measure.scaling import plateau, scale_events
-from lab.measure.scaling_cost import SurplusRebalances, surplus_rebalances
+from tests.experiments.measure.surplus import SurplusRebalances, surplus_rebalances
 from tests.experiments.workloads import slim
 
 TEXT = "text 1, section 5"

@@ -19,8 +19,7 @@ import pytest
 from lab.inputs.events import Grow
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import DIP, RECOVERY_S
-from lab.measure.rebalance import repartition
-from lab.measure.scaling_cost import ForcedRebalance, forced_rebalance
+from tests.experiments.measure.repartition import ForcedRebalance, forced_rebalance, repartition
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("7 Repartition")]

@@ -11,8 +11,8 @@ from lab.inputs.inputs import REPLAYED
 from lab.measure.agreement import agreement
 from lab.measure.delivery import unaccounted
 from lab.measure.dip import dips, dry_partitions, median_step
-from lab.measure.rebalance import repartition
 from lab.trial import runner
+from tests.experiments.measure.repartition import repartition
 from tests.experiments.workloads import busy, slim
 from tests.scenarios.zero_loss.measure.deadletters import dead_letters
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from lab.measure.scaling_cost import forced_rebalance, rebalance_costs, scaling_cost, surplus_rebalances
+from lab.measure.scaling_cost import rebalance_costs, scaling_cost
 from lab.record.store import Record
+from tests.experiments.measure.repartition import forced_rebalance
+from tests.experiments.measure.surplus import surplus_rebalances
 from tests.records import FOLDER
 
 from . import built, whole

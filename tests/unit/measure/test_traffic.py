@@ -11,10 +11,10 @@ from lab.inputs.events import Grow
 from lab.inputs.workload import Workload
 from lab.measure.drain import drain_time
 from lab.measure.lag import hold
-from lab.measure.rebalance import repartition
 from lab.measure.scaling import plateau
 from lab.record.store import Record
 from lab.record.trial import Offsets
+from tests.experiments.measure.repartition import repartition
 
 from . import whole
 from .built import sealed

@@ -1,0 +1,89 @@
+"""A topic that is given more partitions: what became of them, and the rebalance that it forces."""
+
+from __future__ import annotations
+
+from lab.errors import NoData, known
+from lab.judge.measure import Measure, measure, number
+from lab.judge.origin import UNSCALED
+from lab.measure.delivery import passed_over
+from lab.measure.scaling_cost import ASLEEP_S, rebalance_costs
+from lab.record.reports import GIVEN
+from lab.record.store import Record
+
+
+class Repartition(Measure):
+    """The fate of partitions that were added to the topic. Times count from the addition.
+
+    ``assigned_s`` is missing when a new partition was never assigned, ``consumed_s`` when one never had a receipt. A message is
+    ``skipped`` when it was not processed, and a later one of its partition was processed or its own offset is committed: it is
+    lost. It is ``waiting`` when neither is so. ``after`` is of the whole trial.
+    """
+
+    added = number("partitions", "new partitions")
+    assigned_s = number("s", "time until every new partition was assigned", UNSCALED)
+    consumed_s = number("s", "time until every new partition was consumed", UNSCALED)
+    unconsumed = number("partitions", "new partitions that were never consumed")
+    skipped = number("messages", "messages of new partitions that were passed over")
+    waiting = number("messages", "messages of new partitions that were not reached")
+    before = number("pods", "most replicas before the partitions were added")
+    after = number("pods", "most replicas")
+
+
+@measure
+def repartition(record: Record) -> Repartition:
+    """Measure the addition. There is no data when the topic was never given more partitions."""
+    at, most = record.repartitioned, known(record.inputs.partitions_after, "partitions_after in the inputs")
+    new = range(record.inputs.partitions, most)
+    receipts = record.receipts
+    first = receipts[receipts["partition"].isin(new)].groupby("partition")["end"].min()
+    owned: dict[int, float] = {}
+    for change in record.handovers:
+        for partition in change.partitions if change.event == GIVEN else ():
+            owned.setdefault(partition, change.t)
+    taken = [owned[partition] for partition in new if partition in owned]
+    curve = record.replicas
+    ledger, ahead = record.reconciliation, passed_over(record, new)
+    return Repartition(
+        added=len(new),
+        assigned_s=max(taken) - at if len(taken) == len(new) else None,
+        consumed_s=float(first.max()) - at if len(first) == len(new) else None,
+        unconsumed=len(new) - len(first),
+        skipped=sum(one.count for one in ledger.lost if one.partition in new) + ahead,
+        waiting=sum(one.count for one in ledger.unseen if one.partition in new) - ahead,
+        before=int(curve[curve["t"] < at]["desired"].max()),
+        after=int(curve["desired"].max()),
+    )
+
+
+class ForcedRebalance(Measure):
+    """The first rebalance after partitions were added, judged like a step.
+
+    ``after_s`` is from the addition to its first cause or handover, ``seconds`` its length from there to its last handover.
+    ``handed_over`` partitions got another owner or their first. ``recovery_s`` and ``depth_1s`` are those of a step.
+    """
+
+    after_s = number("s", "time from the addition of partitions to the rebalance", UNSCALED)
+    seconds = number("s", "length of the rebalance that new partitions force", UNSCALED)
+    handed_over = number("partitions", "partitions handed over in the rebalance that new partitions force")
+    depth_1s = number("of the rate before", "dip of the rebalance that new partitions force, in a rolling second")
+    recovery_s = number("s", "recovery to 95 % after new partitions", UNSCALED)
+    forgone = number("messages", "messages forgone in the rebalance that new partitions force", UNSCALED)
+
+
+@measure
+def forced_rebalance(record: Record) -> ForcedRebalance:
+    """Measure it. There is no data when no partitions were added, and when no rebalance followed."""
+    at = record.repartitioned
+    found = rebalance_costs(record, at)
+    if not found:
+        raise NoData("no rebalance followed the addition of partitions")
+    first = found[0]
+    given = [change for change in record.handovers if first.t <= change.t <= first.until and change.event == GIVEN]
+    return ForcedRebalance(
+        after_s=first.t - at,
+        seconds=first.until - ASLEEP_S - first.t,
+        handed_over=len({partition for change in given for partition in change.partitions}),
+        depth_1s=first.depth_1s,
+        recovery_s=first.recovery_s,
+        forgone=first.forgone,
+    )
