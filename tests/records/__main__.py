@@ -1,4 +1,4 @@
-"""``python -m tests.records [RESULTS …]``: keep small records of these sessions, or judge the kept ones anew."""
+"""``python -m tests.records``: keep small records of sessions, or judge kept ones and those of the archive again."""
 
 from __future__ import annotations
 
@@ -7,37 +7,38 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from lab.errors import FAULT, HELD, InputError, LabFault
+from lab.archive.repository import Repository
+from lab.errors import BREACHED, FAULT, HELD, InputError, LabFault
 from lab.flags import Flags
 from lab.record import store
 from lab.record.store import write_json
 from lab.report import session as sessions
-from tests.records import FOLDER, VERDICTS, folders
+from tests.records import FOLDER, VERDICTS
 from tests.records.choice import MOST_BYTES, Choice, choose
 from tests.records.compact import compact, size
 from tests.records.nested import SESSIONS, Said, differences, judge, kind
-from tests.records.plugin import LEDGER
 
 LARGE = 300_000
 MOST_EVIDENCE = 25_000_000
-ROWS = frozenset({LEDGER, "receipts.parquet"})  # of the ledger: 10 of the 11 MB of an hour at real time
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns 0, 2 on bad input, 3 where small records give other verdicts than whole ones, or no session can be run."""
+    """Returns 0, 1 where the archive gives other verdicts, 2 on bad input, 3 where small records do or no session runs."""
     parser = Flags("python -m tests.records", "keep small records of sessions, with the verdicts they give", environment=False)
     parser.add_argument("results", nargs="*", type=Path, help="sessions' results; none: judge the kept records anew")
-    parser.flag("evidence", Path, None, "keep all records of one session there", optional=True)
-    text = "keep evidence without the ledger's events and receipts, where no verdict needs them"
-    parser.add_argument("--without-rows", action="store_true", help=text)
+    parser.flag("to", Path, None, "keep all records of one session there, for the archive", optional=True)
+    text = "judge these sessions of the archive again, without names all of them, and name each verdict that differs"
+    parser.add_argument("--archive", nargs="*", metavar="NAME", help=text)
     options = parser.parse_args(arguments)
     try:
-        if options.evidence:
-            publish(options.results, options.evidence, ROWS if options.without_rows else frozenset())
+        if options.archive is not None:
+            return judge_archive(Repository(), options.archive)
+        if options.to:
+            keep_session(options.results, options.to)
         elif options.results:
             keep(options.results, FOLDER, list(SESSIONS), MOST_BYTES)
         else:
@@ -48,11 +49,30 @@ def main(arguments: list[str] | None = None) -> int:
     return HELD
 
 
-def publish(results: Sequence[Path], folder: Path, without: Set[str] = frozenset()) -> None:
-    """Put small records of all tests of the one session in ``results`` into ``folder``, and its session.json beside them.
+def judge_archive(repository: Repository, names: Sequence[str]) -> int:
+    """Judge the sessions ``names`` again, or all; returns 1 where a verdict differs from the locked one."""
+    differ = 0
+    for place, name in enumerate(names := list(names) or list(repository.lock.sessions), 1):
+        folder = repository.fetch(name)
+        stored = json.loads((folder / VERDICTS).read_text())
+        lines = [
+            line
+            for session, rows in stored["sessions"].items()
+            if rows
+            for line in differences(rows, judge(session, folder, list(rows), stored["repeat"]))
+        ]
+        differ += len(lines)
+        print(
+            f"{place} of {len(names)} {name}: {f'{len(lines)} differ' if lines else 'as locked'}",
+            *lines,
+            sep="\n  ",
+            flush=True,
+        )
+    return BREACHED if differ else HELD
 
-    The files ``without`` are left out of the records.
-    """
+
+def keep_session(results: Sequence[Path], folder: Path) -> None:
+    """Put small records of all tests of the one session in ``results``, and their verdicts, into ``folder``."""
     if len(results) != 1:
         raise InputError("command line", "RESULTS", len(results), "one session: its records are one folder")
     content = sessions.read(results[0])
@@ -63,9 +83,8 @@ def publish(results: Sequence[Path], folder: Path, without: Set[str] = frozenset
     if (session := kind(tests, scale, content.head.runtime)) is None:
         paths = ", ".join(f"{path} ({' '.join(options)})" for options, path in SESSIONS.values())
         raise InputError(results[0], "tests", f"{tests[0]} at {scale}", f"tests of one of {paths}")
-    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=content.head.runs, without=without)
+    keep(results, folder, [session], MOST_EVIDENCE, whole=tests, repeat=content.head.runs)
     leave_out(content, folder)
-    replace(content, folders={name: f"records/{name}" for name in content.folders}).write(folder)
 
 
 def leave_out(content: sessions.Session, folder: Path) -> None:
@@ -90,13 +109,12 @@ def keep(
     *,
     whole: Sequence[str] = (),
     repeat: int = 1,
-    without: Set[str] = frozenset(),
 ) -> None:
     """Put small records of ``results`` and their verdicts in the place of those in ``target``: at most so many bytes.
 
-    Of the tests of these ``sessions`` the cheapest of each module are kept, or all of ``whole``. Each trial has ``repeat``
-    records, which lack the files ``without``. Raises :class:`LabFault` where the small records give other verdicts, or all of
-    them are larger than that.
+    Of the tests of these ``sessions`` the cheapest of each experiment and scenario are kept, or all of ``whole``. Each trial
+    has ``repeat`` records. Raises :class:`LabFault` where the small records give other verdicts, or all of them are larger than
+    that.
     """
     with tempfile.TemporaryDirectory(prefix="elastic-lab-records-") as scratch:
         large, small = Path(scratch, "whole"), Path(scratch, "small")
@@ -109,7 +127,7 @@ def keep(
                 (large / "records" / name).unlink(missing_ok=True)  # the last one that is named counts
                 (large / "records" / name).symlink_to(path.resolve())
         said = {session: judgeable(judge(session, large, whole, repeat)) for session in sessions}
-        read = files_read(said, without)
+        read = files_read(said)
         sizes = {name: compact(large / "records" / name, small / "records" / name, files) for name, files in read.items()}
         needs = {test: set(one.trials) for tests in said.values() for test, one in tests.items()}
         chosen = Choice(sorted(needs), set().union(*needs.values()), {}) if whole else choose(needs, sizes, most)
@@ -142,15 +160,14 @@ def keep(
 
 def again() -> None:
     """Judge the kept records anew, and keep these verdicts."""
-    for folder in folders().values():
-        stored = json.loads((folder / VERDICTS).read_text())
-        for session, tests in stored["sessions"].items():
-            if tests:
-                now = judge(session, folder, list(tests), stored["repeat"])
-                for line in differences(tests, now):
-                    print(line)
-                stored["sessions"][session] = {test: now[test].rows for test in tests if now[test].whole}
-        write_json(folder / VERDICTS, stored)
+    stored = json.loads((FOLDER / VERDICTS).read_text())
+    for session, tests in stored["sessions"].items():
+        if tests:
+            now = judge(session, FOLDER, list(tests), stored["repeat"])
+            for line in differences(tests, now):
+                print(line)
+            stored["sessions"][session] = {test: now[test].rows for test in tests if now[test].whole}
+    write_json(FOLDER / VERDICTS, stored)
 
 
 def judgeable(said: Mapping[str, Said]) -> dict[str, Said]:
@@ -158,12 +175,12 @@ def judgeable(said: Mapping[str, Said]) -> dict[str, Said]:
     return {test: one for test, one in said.items() if one.whole and one.rows and one.trials}
 
 
-def files_read(said: Mapping[str, Mapping[str, Said]], without: Set[str] = frozenset()) -> dict[str, set[str]]:
-    """The files of each record that any test of the sessions reads, but those ``without``."""
+def files_read(said: Mapping[str, Mapping[str, Said]]) -> dict[str, set[str]]:
+    """The files of each record that any test of the sessions reads."""
     files: dict[str, set[str]] = {}
     for one in itertools.chain.from_iterable(tests.values() for tests in said.values()):
         for name, read in one.trials.items():
-            files.setdefault(name, set()).update(set(read) - without)
+            files.setdefault(name, set()).update(read)
     return files
 
 

@@ -1,16 +1,16 @@
-"""Which tests' records are kept: of each module the one that adds least, while all together stay small. Pure."""
+"""Which tests' records are kept: of each experiment and scenario the one that adds least. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-MOST_BYTES = 5_000_000
+MOST_BYTES = 6_000_000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The tests that are kept, the records they need, and why a module has none."""
+    """The tests that are kept, the records they need, and why an experiment has none."""
 
     tests: Sequence[str]
     records: Set[str]
@@ -18,19 +18,17 @@ class Choice:
 
 
 def choose(needs: Mapping[str, Set[str]], sizes: Mapping[str, int], most: int = MOST_BYTES) -> Choice:
-    """Of each test module in ``needs`` (records by test id) the test whose records add the fewest bytes to ``sizes``' sum.
+    """Of each :func:`subject` in ``needs`` (records by test id) the test whose records add the fewest bytes to ``sizes``' sum.
 
-    Modules come cheapest first, so that where ``most`` bytes don't do, the dearest is left out. Equal inputs, equal choice.
+    They come cheapest first, so that where ``most`` bytes don't do, the dearest is left out. Equal inputs, equal choice.
     """
     tests: list[str] = []
     records: set[str] = set()
-    left = {test.partition("::")[0] for test in needs}
+    left = set(map(subject, needs))
     total = 0
     while left:
         adds = {
-            test: sum(sizes[record] for record in needed - records)
-            for test, needed in needs.items()
-            if test.partition("::")[0] in left
+            test: sum(sizes[record] for record in needed - records) for test, needed in needs.items() if subject(test) in left
         }
         best = min(adds, key=lambda test: (adds[test], test))
         if total + adds[best] > most:
@@ -39,5 +37,11 @@ def choose(needs: Mapping[str, Set[str]], sizes: Mapping[str, int], most: int = 
         tests.append(best)
         records |= needs[best]
         total += adds[best]
-        left.remove(best.partition("::")[0])
+        left.remove(subject(best))
     return Choice(sorted(tests), records, {})
+
+
+def subject(test: str) -> str:
+    """What the test with this id is about: a scenario, whose tests are in a folder, or an experiment, whose are in a module."""
+    module = test.partition("::")[0]
+    return module.rpartition("/")[0] if module.startswith("tests/scenarios/") else module

@@ -11,7 +11,7 @@ from lab.inputs import scale as scales
 from lab.record.store import Record, write_json
 from lab.report.session import Case, Row, Session
 from tests.experiments.test_summary import EXPERIMENTS
-from tests.records import FOLDER, VERDICTS, folders
+from tests.records import FOLDER, VERDICTS
 from tests.records import __main__ as command
 from tests.records.choice import choose
 from tests.records.compact import compact
@@ -24,25 +24,14 @@ ROW = {"objective": "flips", "unit": "flips", "verdict": "held", "trials": ["x"]
 ROW |= {"operator": "<=", "bound": 2.0, "why": "the group is calm", "kind": "claim"}
 
 
-@pytest.fixture(scope="module")
-def kept():
-    """What is committed: the rows by session and test."""
-    return SimpleNamespace(**json.loads((FOLDER / VERDICTS).read_text()))
+KEPT = json.loads((FOLDER / VERDICTS).read_text())["sessions"]
+COMMITTED = [pytest.param(session, rows, id=session) for session, rows in KEPT.items() if rows]
 
 
-def committed():
-    """Each session of which records are committed, with their folder, the rows of its tests and its runs of each trial."""
-    for name, folder in folders().items():
-        stored = json.loads((folder / VERDICTS).read_text())
-        for session, rows in stored["sessions"].items():
-            if rows:
-                yield pytest.param(session, folder, rows, stored["repeat"], id=f"{name}-{session}")
-
-
-@pytest.mark.parametrize(("session", "folder", "rows", "repeat"), committed())
-def test_committed_records_give_the_same_verdicts(session, folder, rows, repeat):
+@pytest.mark.parametrize(("session", "rows"), COMMITTED)
+def test_committed_records_give_the_same_verdicts(session, rows):
     """Every objective of every test, its number, and in how many runs it was held."""
-    assert differences(rows, judge(session, folder, list(rows), repeat)) == []
+    assert differences(rows, judge(session, FOLDER, list(rows))) == []
 
 
 @pytest.mark.parametrize(
@@ -83,27 +72,25 @@ def test_a_test_that_judges_all_records_is_left_out(tmp_path):
     assert json.loads((tmp_path / VERDICTS).read_text())["sessions"]["experiments"].keys() == {"own"}
 
 
-def test_no_file_is_read_that_is_left_out():
-    """Of a record without the ledger's rows the others are kept."""
-    said = {
-        "experiments": {"a": Said([], {"x": ["hpa.log", "receipts.parquet"]}, True), "b": Said([], {"x": ["a.json"]}, True)}
-    }
-    assert command.files_read(said, command.ROWS) == {"x": {"hpa.log", "a.json"}}
+def test_the_archive_is_judged_session_by_session(tmp_path, monkeypatch, capsys):
+    """A verdict that differs from the locked one is named, and is a breach."""
+    write_json(tmp_path / VERDICTS, {"repeat": 6, "sessions": {"experiments": {"own": [ROW]}}})
+    archive = SimpleNamespace(lock=SimpleNamespace(sessions={"one": None}), fetch=lambda name: tmp_path)
+    monkeypatch.setattr(command, "Repository", lambda: archive)
+    for measured, code in {1.0: 0, 2.0: 1}.items():
+        monkeypatch.setattr(
+            command, "judge", lambda *given, now=measured: {"own": Said([ROW | {"measured": now}], {}, whole=given[-1] == 6)}
+        )
+        assert command.main(["--archive", "one"]) == code
+    same, differs, named = capsys.readouterr().out.splitlines()
+    assert (same, differs) == ("1 of 1 one: as locked", "1 of 1 one: 1 differ")
+    assert named.startswith("  own: flips: 1 flips, wanted <= 2, held: 'the group is calm' of x before, flips: 2 flips")
 
 
-def single():
-    """The judged records, and the evidence of scenarios of which each trial ran once."""
-    for name, folder in folders().items():
-        stored = json.loads((folder / VERDICTS).read_text())
-        for session, rows in stored["sessions"].items():
-            if rows and stored["repeat"] == 1 and (folder == FOLDER or session == "scenarios"):
-                yield pytest.param(session, folder, rows, id=f"{name}-{session}")
-
-
-@pytest.mark.parametrize(("session", "folder", "rows"), single())
-def test_a_test_reads_the_same_for_two_runs_as_for_one(session, folder, rows):
+@pytest.mark.parametrize(("session", "rows"), COMMITTED)
+def test_a_test_reads_the_same_for_two_runs_as_for_one(session, rows):
     """With --repeat: the record of each trial stands for both runs, and each claim is held or breached as before."""
-    said = judge(session, folder, list(rows), repeat=2, one_record=True)
+    said = judge(session, FOLDER, list(rows), repeat=2, one_record=True)
     assert any(row["repeats"] for one in said.values() for row in one.rows)
     plain = {"repeats": None}
     once = [[row | plain | {"trials": list(dict.fromkeys(row["trials"]))} for row in one.rows] for one in said.values()]
@@ -111,13 +98,13 @@ def test_a_test_reads_the_same_for_two_runs_as_for_one(session, folder, rows):
     assert differences(rows, found) == []
 
 
-def test_every_experiment_is_among_them(kept):
+def test_every_experiment_is_among_them():
     """One that is not could break for a week of nights before it is seen."""
-    judged = {row["experiment"] for rows in kept.sessions["experiments"].values() for row in rows}
+    judged = {row["experiment"] for rows in KEPT["experiments"].values() for row in rows}
     assert set(EXPERIMENTS) - judged == set()
 
 
-def test_of_each_module_the_test_is_taken_that_adds_least():
+def test_of_each_experiment_the_test_is_taken_that_adds_least():
     """A record that another test needs too is there already; what is too much is left out by name, the dearest first."""
     chosen = choose(NEEDS, SIZES)
     assert chosen.tests == ["a.py::small", "b.py::one", "c.py::one"]
