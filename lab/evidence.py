@@ -15,7 +15,7 @@ from lab.judge.aggregate import interval
 from lab.judge.claim import HELD, Verdict, absent, judge
 from lab.judge.quantity import Comparison, Quantity, Undecided
 from lab.judge.runs import Runs
-from lab.measure.delivery import CONTRACT, EXACTLY_ONCE, Promise
+from lab.measure.delivery import CONTRACT, EXACTLY_ONCE, Guarantee
 from lab.measure.outcome import committed, remark
 from lab.measure.overview import figures, least_differences, overview
 from lab.measure.validity import judge_validity
@@ -82,7 +82,7 @@ class Evidence:
         self,
         records: Runs[Record] | Mapping[str, Runs[Record]],
         *,
-        delivery: Promise | None = EXACTLY_ONCE,
+        delivery: Guarantee | None = EXACTLY_ONCE,
     ) -> Iterator[Claim]:
         """Judge ``records`` inside the block, several by the names the experiment gives them, the runs of one numbered.
 
@@ -91,7 +91,7 @@ class Evidence:
         is invalid, all claims of the block are, since a claim may stand on any of them; nothing then held or was breached, and
         :class:`InvalidTrial` names the gates.
 
-        The last claim is that all records keep the promise of ``delivery``; with None the block makes no such claim.
+        The last claim is that all records keep the guarantee ``delivery``; with None the block makes no such claim.
         """
         named = _named(records)
         validity = {name: judge_validity(record) for name, record in named.items()}

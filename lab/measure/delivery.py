@@ -124,15 +124,15 @@ def undelivered(*records: Record) -> Quantity:
 
 
 @dataclass(frozen=True)
-class Promise:
-    """The invariant of an experiment: ``sentence`` is so where ``missing`` of its records is 0."""
+class Guarantee:
+    """A delivery guarantee, the invariant of an experiment: ``sentence`` is so where ``missing`` of its records is 0."""
 
     sentence: str
     missing: Callable[..., Quantity]
 
 
-EXACTLY_ONCE = Promise(DELIVERED, unaccounted)
-AT_LEAST_ONCE = Promise(
+EXACTLY_ONCE = Guarantee(DELIVERED, unaccounted)
+AT_LEAST_ONCE = Guarantee(
     "each event that was due was delivered at least once: a kill may repeat work, and loses none", undelivered
 )
 

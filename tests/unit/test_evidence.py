@@ -60,7 +60,7 @@ def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
 
 
 @pytest.mark.parametrize(
-    ("changed", "promise", "wanted"),
+    ("changed", "guarantee", "wanted"),
     [
         ({}, EXACTLY_ONCE, ["held"]),
         ({"doubled_messages": 3}, EXACTLY_ONCE, ["breached"]),
@@ -69,18 +69,18 @@ def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
         ({"holes": 3}, None, []),
     ],
 )
-def test_the_last_claim_is_the_delivery_of_every_record(session, tmp_path, changed, promise, wanted):
-    """Of all that the block is given; one run that breaks the promise fails the block, unless it makes none."""
+def test_the_last_claim_is_the_delivery_of_every_record(session, tmp_path, changed, guarantee, wanted):
+    """Of all that the block is given; one run that breaks the guarantee fails the block, unless it makes none."""
     for name in ("whole", "other"):
         (tmp_path / name).mkdir()
     runs = Runs([trial(tmp_path / "whole"), trial(tmp_path / "other", ledger=replace(EXACT, **changed))])
     with (
         pytest.raises(Breach) if "breached" in wanted else nullcontext(),
-        Evidence("1 signal", session).of({"a": runs}, delivery=promise) as claim,
+        Evidence("1 signal", session).of({"a": runs}, delivery=guarantee) as claim,
     ):
         claim(FEW > 0, "the first is later")
     assert [row.verdict for row in session.rows] == ["no data", *wanted]
-    assert [row.why for row in session.rows[1:]] == [promise.sentence for _ in wanted]
+    assert [row.why for row in session.rows[1:]] == [guarantee.sentence for _ in wanted]
 
 
 def test_the_noise_stands_beside_the_comparison(session, monkeypatch):
