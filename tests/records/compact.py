@@ -49,7 +49,7 @@ def size(folder: Path) -> int:
 
 def unread_metrics() -> list[str]:
     """The metrics of every trial that no measure, view or report names; those that a trial's own manifests declare are read."""
-    folders = [*(paths.PROJECT / "lab" / name for name in ("measure", "record", "report"))]
+    folders = [paths.PROJECT / "lab" / name for name in ("charts", "measure", "record", "report")]
     folders += (paths.PROJECT / "tests").glob("*/**/measure")
     code = "".join(file.read_text() for folder in folders for file in folder.rglob("*.py"))
     return [metric for metric in METRICS if f'"{metric}"' not in code]
