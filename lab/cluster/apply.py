@@ -83,15 +83,16 @@ def wait_for_apiserver(server: str, ca: Path, pair: Pair, deadline_s: float, che
     """Wait until ``/readyz`` answers; ``check`` raises when the apiserver has died."""
     context = ssl.create_default_context(cafile=str(ca))
     context.load_cert_chain(pair.cert, pair.key)
+    until(lambda: answers(f"{server}/readyz", context), deadline_s, "kube-apiserver's /readyz", check)
 
-    def answers() -> bool:
-        try:
-            with urllib.request.urlopen(f"{server}/readyz", context=context, timeout=5) as response:
-                return bool(response.status == 200)
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            return False
 
-    until(answers, deadline_s, "kube-apiserver's /readyz", check)
+def answers(url: str, context: ssl.SSLContext | None = None) -> bool:
+    """Whether ``url`` answers with 200 within 5 s."""
+    try:
+        with urllib.request.urlopen(url, context=context, timeout=5) as response:
+            return bool(response.status == 200)
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
 
 
 def wait_for_api_service(api: client.ApiClient, name: str, deadline_s: float, check: Callable[[], None]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -94,8 +92,4 @@ def prometheus_settings(targets: Mapping[str, str], kubeconfig: Path | None = No
 
 def prometheus_ready(url: str) -> bool:
     """Whether the Prometheus at ``url`` answers queries."""
-    try:
-        with urllib.request.urlopen(f"{url}/-/ready", timeout=2) as response:
-            return bool(response.status == 200)
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        return False
+    return apply.answers(f"{url}/-/ready")

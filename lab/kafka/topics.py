@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
@@ -11,6 +12,7 @@ from lab.errors import LabFault
 from lab.wait import until
 
 KNOWN_S = 30  # some ms on a quiet machine
+ANSWER_S = 30
 
 
 def create(
@@ -28,12 +30,7 @@ def create(
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
     own = {} if min_insync is None else {"min.insync.replicas": str(min_insync)}
     wanted = [NewTopic(name, num_partitions=count, replication_factor=copies, config=own) for name, count in partitions.items()]
-    for name, future in admin.create_topics(wanted, operation_timeout=30).items():
-        try:
-            future.result(timeout=30)
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise LabFault(f"topic {name} could not be created: {error.args[0].str()}") from error
+    _finish(admin.create_topics(wanted, operation_timeout=ANSWER_S), "created", KafkaError.TOPIC_ALREADY_EXISTS)
     until(lambda: _known(admin, partitions), KNOWN_S, f"the topics {', '.join(partitions)} known to the broker", every_s=0.02)
 
 
@@ -55,19 +52,20 @@ def identity(bootstrap: str, name: str, settings: Mapping[str, str] | None = Non
 def grow(bootstrap: str, name: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:
     """Give a topic that is in use ``partitions`` partitions in all. Raises :class:`LabFault` when Kafka refuses."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
-    future = admin.create_partitions([NewPartitions(name, partitions)])[name]
-    try:
-        future.result(timeout=30)
-    except KafkaException as error:
-        raise LabFault(f"topic {name} could not be given {partitions} partitions: {error.args[0].str()}") from error
+    _finish(admin.create_partitions([NewPartitions(name, partitions)]), f"given {partitions} partitions")
 
 
 def delete(bootstrap: str, names: Iterable[str], settings: Mapping[str, str] | None = None) -> None:
     """Delete topics; one that is not there is no fault."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **(settings or {})})
-    for name, future in admin.delete_topics(list(names), operation_timeout=30).items():
+    _finish(admin.delete_topics(list(names), operation_timeout=ANSWER_S), "deleted", KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+
+def _finish(futures: Mapping[str, Future[None]], what: str, harmless: int | None = None) -> None:
+    """Wait for what is asked of each topic. Raises :class:`LabFault` for an error that is not ``harmless``."""
+    for name, future in futures.items():
         try:
-            future.result(timeout=30)
+            future.result(timeout=ANSWER_S)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise LabFault(f"topic {name} could not be deleted: {error.args[0].str()}") from error
+            if error.args[0].code() != harmless:
+                raise LabFault(f"topic {name} could not be {what}: {error.args[0].str()}") from error
