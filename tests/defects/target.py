@@ -44,12 +44,7 @@ class Target:
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        *triggers: Trigger,
-        replicas: int = 1,
-        behavior: Mapping[str, Any] | None = None,
-        **spec: Any,
+        self, cluster: Cluster, *triggers: Trigger, replicas: int = 1, behavior: Mapping[str, Any] | None = None, **spec: Any
     ) -> None:
         self._cluster, self.namespace, self._begun = cluster, f"defects-{uuid.uuid4().hex[:8]}", time.time()
         self._api = cluster.api()

@@ -68,10 +68,7 @@ def draw(count, number):
 
     @seed(number)
     @settings(
-        max_examples=math.ceil(count * DRAWN),
-        phases=(Phase.generate,),
-        database=None,
-        suppress_health_check=list(HealthCheck),
+        max_examples=math.ceil(count * DRAWN), phases=(Phase.generate,), database=None, suppress_health_check=list(HealthCheck)
     )
     @given(walks())
     def search(walk):

@@ -57,11 +57,7 @@ def test_replicas_that_changed_long_before_are_no_choice():
 
 def test_a_failed_source_is_not_what_was_seen():
     """The sync that failed saw nothing; one whose second try was answered saw that answer."""
-    lines = [
-        line(1, hpa_log.FAILED),
-        line(2, hpa_log.PROPOSED, desiredReplicas=9),
-        line(2, hpa_log.KEPT, desiredReplicas=2),
-    ]
+    lines = [line(1, hpa_log.FAILED), line(2, hpa_log.PROPOSED, desiredReplicas=9), line(2, hpa_log.KEPT, desiredReplicas=2)]
     failed, other = read(lines, [(0.8, None), (0.9, None), (1.8, None), (1.9, 900_000)])
     assert (failed.seen, failed.proposed, failed.current, failed.desired) == ((Seen(2, (None,)),), None, 2, 2)
     assert [one.observed for one in other.seen] == [((900_000,),)]

@@ -74,11 +74,7 @@ class Walk:
 POLICIES = st.one_of(
     st.fixed_dictionaries({"type": st.just("Pods"), "value": st.integers(1, 6), "periodSeconds": st.integers(1, MOST_S)}),
     st.fixed_dictionaries(
-        {
-            "type": st.just("Percent"),
-            "value": st.sampled_from((100, 10, 33, 50, 250)),
-            "periodSeconds": st.integers(1, MOST_S),
-        }
+        {"type": st.just("Percent"), "value": st.sampled_from((100, 10, 33, 50, 250)), "periodSeconds": st.integers(1, MOST_S)}
     ),
 )
 RULES = st.fixed_dictionaries(

@@ -162,9 +162,7 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
             source="author's text (direction only)",
         )
         claim(
-            discern(fewer["late (s)"], same["late (s)"]) < 0,
-            "it pays for them with lateness",
-            source="pilot of experiment 10",
+            discern(fewer["late (s)"], same["late (s)"]) < 0, "it pays for them with lateness", source="pilot of experiment 10"
         )
 
 

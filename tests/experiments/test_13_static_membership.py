@@ -34,10 +34,7 @@ PODS = 3  # of policy three-pods
 CLASSIC, KIP_848, IDLE = "cooperative-sticky", "KIP-848", "cooperative-sticky, no load"
 BALANCERS = {CLASSIC: "cooperative-sticky", KIP_848: "consumer", IDLE: "cooperative-sticky"}
 # s; of the classic group the lab's settings, of KIP-848 the broker's default, less the heartbeat that may have come before.
-SESSION_S = {
-    CLASSIC: (Workload.session_timeout_ms - Workload.heartbeat_ms) / 1000,
-    KIP_848: 45 - 0.5,
-}
+SESSION_S = {CLASSIC: (Workload.session_timeout_ms - Workload.heartbeat_ms) / 1000, KIP_848: 45 - 0.5}
 SESSION_SOURCE = {
     CLASSIC: "settings: session_timeout_ms 10,000 less heartbeat_ms 500",
     KIP_848: "Kafka's default group.consumer.session.timeout.ms 45,000 less the lab's heartbeat of 500 ms",
@@ -101,10 +98,7 @@ def test_a_static_member_that_is_gone_is_waited_for(trials, evidence):
     """A pod is killed and comes back; a pod is taken for good. How long the partitions stand still, on both sides."""
     taken = {"leave": ScaleTo(PODS - 1)}
     found = trials.duets(
-        {
-            CLASSIC: sides(CLASSIC, "member-goes", {"sigkill": Kill()} | taken),
-            KIP_848: sides(KIP_848, "member-leaves", taken),
-        }
+        {CLASSIC: sides(CLASSIC, "member-goes", {"sigkill": Kill()} | taken), KIP_848: sides(KIP_848, "member-leaves", taken)}
     )
     runs = by_name(found)
     killed = {side: standstill(runs[f"{CLASSIC}, {side}"], "sigkill") for side in (DYNAMIC, STATIC)}

@@ -137,11 +137,7 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
     nearer = nearer.named("time within one pod of the recorded replicas: a second run's less the prediction's", "points")
 
     with evidence.of(again) as claim:
-        claim(
-            nearer <= 10,
-            "a prediction is about as near as the next run",
-            source="pilot of the model",
-        )
+        claim(nearer <= 10, "a prediction is about as near as the next run", source="pilot of the model")
 
 
 @allure.story("The tuner's recommendation, confirmed")

@@ -21,10 +21,7 @@ from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("A/A")]
 
-PLANS = {
-    "plateau, lag-4500": ON_LAG,
-    "bursty, lag-4500": on_bursts("bursty", BUILT_IN),
-}
+PLANS = {"plateau, lag-4500": ON_LAG, "bursty, lag-4500": on_bursts("bursty", BUILT_IN)}
 
 
 @allure.story("The least difference of each measure that can be told here")

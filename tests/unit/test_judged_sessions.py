@@ -28,13 +28,7 @@ BROUGHT = UserFiles(EXAMPLES / "orders.yaml", EXAMPLES / "evening-peak.yaml", EX
 def suite(*options, environment=None):
     """What the suite prints with ``options``, and its exit code."""
     ran = subprocess.run(
-        experiments(*options),
-        cwd=paths.PROJECT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=NESTED_S,
-        check=False,
+        experiments(*options), cwd=paths.PROJECT, env=environment, capture_output=True, text=True, timeout=NESTED_S, check=False
     )
     return ran.returncode, ran.stdout + ran.stderr
 

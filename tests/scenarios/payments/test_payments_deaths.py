@@ -40,10 +40,7 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
         "scaledobject",
         {"poison_mode": HANG, "most_deaths": 1, "max_poll_ms": 10_000},
     ),
-    "spin, liveness 12 s, a dead letter after 1": (
-        "lag-and-cpu",
-        {"poison_mode": SPIN, "most_deaths": 1, "liveness_s": 12},
-    ),
+    "spin, liveness 12 s, a dead letter after 1": ("lag-and-cpu", {"poison_mode": SPIN, "most_deaths": 1, "liveness_s": 12}),
 }
 UNCONTAINED, *_, SPINNING = MODES
 TRACE = "spin, as the text's trace has it: CPU alone"

@@ -22,15 +22,7 @@ from lab.judge.bounds import MEMORY_AN_HOUR
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.memory import memory_growth
 from tests.scenarios.ride_hailing import claims
-from tests.scenarios.ride_hailing.measure.pipeline import (
-    BY_WATERMARK,
-    ONCE,
-    freshness,
-    kept,
-    over_watermark,
-    pipeline,
-    unequal,
-)
+from tests.scenarios.ride_hailing.measure.pipeline import BY_WATERMARK, ONCE, freshness, kept, over_watermark, pipeline, unequal
 from tests.scenarios.ride_hailing.programs.pipeline import WATERMARK_S
 from tests.scenarios.ride_hailing.trials import CHAIN, policy
 

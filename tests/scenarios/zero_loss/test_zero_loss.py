@@ -137,11 +137,7 @@ def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
     evidence.report("retries", figures | {"stalls compared": found.compared})
 
     with evidence.of(sustained, delivery=AT_LEAST_ONCE) as claim:
-        claim(
-            found.others >= 0.9,
-            "a retry stops its own partition and no other",
-            source="pilot of zero loss",
-        )
+        claim(found.others >= 0.9, "a retry stops its own partition and no other", source="pilot of zero loss")
 
 
 @allure.story("maxReplicaCount 30 on 24 partitions")

@@ -70,9 +70,7 @@ def departures(record: Record) -> Departures:
     """Count the pods by how they left; no data when no pod was deleted while the trial ran."""
     joined = [one for one in shutdowns(record) if one.joined]
     return Departures(
-        pods=len(joined),
-        out_of_order=sum(not one.in_order for one in joined),
-        failed=sum(one.exit_code != 0 for one in joined),
+        pods=len(joined), out_of_order=sum(not one.in_order for one in joined), failed=sum(one.exit_code != 0 for one in joined)
     )
 
 

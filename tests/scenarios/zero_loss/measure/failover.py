@@ -84,10 +84,7 @@ def failover(record: Record) -> Failover:
     each = [one["standstill_s"] for one in kills]
     starts = [row["result"]["in_sync_s"] for row in record.trial.events if row["event"] == StartBrokers.name]
     return Failover(
-        killed=len(rows),
-        standstill_s=None if None in each else max(each),
-        in_sync_s=max(starts, default=None),
-        kills=kills,
+        killed=len(rows), standstill_s=None if None in each else max(each), in_sync_s=max(starts, default=None), kills=kills
     )
 
 

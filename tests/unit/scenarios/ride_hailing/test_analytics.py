@@ -86,9 +86,5 @@ def test_a_batch_is_a_file_and_a_reader_sees_it(streamed):
 
 def test_the_newest_window_of_a_zone_counts():
     """Whatever the order of the rows."""
-    table = {
-        (SURGE, 20, "zone-1"): {"value": 2.0},
-        (SURGE, 10, "zone-1"): {"value": 1.0},
-        (TRIP, 30, "city"): {"value": 9.0},
-    }
+    table = {(SURGE, 20, "zone-1"): {"value": 2.0}, (SURGE, 10, "zone-1"): {"value": 1.0}, (TRIP, 30, "city"): {"value": 9.0}}
     assert analytics.fold(table) == {"zone-1": 2.0}

@@ -116,10 +116,7 @@ def test_riders_wait_for_a_free_driver(bootstrap):
 
     Riders who did not come at the same time wait for less: what lies between the first and the last is taken off.
     """
-    with pod(bootstrap, f"{PROGRAMS}.matching", "driver-matching", SLOTS="2", MATCH_MS="1000") as (
-        url,
-        topic,
-    ):
+    with pod(bootstrap, f"{PROGRAMS}.matching", "driver-matching", SLOTS="2", MATCH_MS="1000") as (url, topic):
         together, asked = Barrier(6, timeout=STARTS_S), []
 
         def ask(number):
