@@ -32,6 +32,7 @@ from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from lab.measure.signal import syncs_without_metric
 from tests.experiments.measure.reasons import reasons
+from tests.experiments.sources import CONTROL
 from tests.experiments.workloads import light, slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("10 Persistent lag")]
@@ -108,12 +109,7 @@ def test_transient_spikes_scale_nothing(trials, evidence):
     found = beside(trials, evidence, "transient", LASTING)
 
     with evidence.of(found) as claim:
-        claim(
-            scale_events(found[BUILT_IN]).scale_ups > 0,
-            "the kafka trigger scales on spikes for nothing",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger scales on spikes for nothing", **CONTROL)
         claim(
             events(found[LASTING]) == 0,
             "the persistent-lag scaler ignores lag that does not last",
@@ -150,12 +146,7 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
     scale_ups = smallest(scale_events(record).scale_ups for record in sides[LASTING])
 
     with evidence.of(sides) as claim:
-        claim(
-            scale_ups > 0,
-            "these bursts need pods, and the persistent-lag scaler takes them",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(scale_ups > 0, "these bursts need pods, and the persistent-lag scaler takes them", **CONTROL)
         claim(
             discern(fewer["pod-minutes"], same["pod-minutes"]) > 0,
             "the persistent-lag scaler saves pods on bursts",
@@ -212,7 +203,7 @@ def test_each_step_up_has_its_reason(trials, evidence):
     evidence.report(LASTING, {"steps up": said.steps, "without a reason": said.unexplained})
 
     with evidence.of(found) as claim:
-        claim(said.steps > 0, "pods are taken on lag that lasts", kind="control", source="the experiment's design")
+        claim(said.steps > 0, "pods are taken on lag that lasts", **CONTROL)
         claim(said.unexplained == 0, "the scaler's own metrics say why pods are taken", source="text 3: understand why")
 
 
@@ -228,12 +219,7 @@ def test_a_stalled_partition(trials, evidence):
         evidence.report(name, figures(runs))
 
     with evidence.of(found) as claim:
-        claim(
-            scale_events(found[BUILT_IN]).scale_ups > 0,
-            "the kafka trigger takes pods that can't help",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger takes pods that can't help", **CONTROL)
         claim(
             scale_events(found[EXCLUDING]).scale_ups == 0,
             "excludePersistentLag leaves out a partition that stands still",

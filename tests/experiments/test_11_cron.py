@@ -26,13 +26,13 @@ from lab.measure.cost import cost
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
+from tests.experiments.sources import CONTROL, LARGEST
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("11 Cron")]
 
 LAG, BOTH = "lag alone", "cron and lag"
 POLICIES = {LAG: "lag-4500", BOTH: "lag-4500-cron"}
-DESIGN = "the experiment's design"
 PODS, FLOOR, MINUTES = 24, 4, 30 + 5  # of the policy: desiredReplicas, minReplicaCount, its window and the scale-down's
 
 
@@ -95,18 +95,14 @@ def common_claims(claim, found):
     both = found[BOTH]
     latest_s = 1 + 2 * both[0].scale.hpa_sync_s
     timing = "the HPA's sync period, twice, and a second: KEDA's cron compares whole seconds"
-    claim(opening_delay(both) >= 0, "no pod is asked for before the window", kind="control", source=DESIGN)
+    claim(opening_delay(both) >= 0, "no pod is asked for before the window", **CONTROL)
     claim(opening_delay(both) <= latest_s, "the window opens when the trial says", kind="control", source=timing)
-    claim(
-        scale_events(both).flips == 0,
-        "two triggers do not contradict each other",
-        source="Kubernetes' docs: of several metrics the HPA takes the largest number",
-    )
+    claim(scale_events(both).flips == 0, "two triggers do not contradict each other", source=LARGEST)
 
 
 def lower_peak(claim, found):
     """What the pods are for, and that there was something to win."""
-    claim(enough_ready(found[LAG]) > 0, "on lag alone the pods come after the spike", kind="control", source=DESIGN)
+    claim(enough_ready(found[LAG]) > 0, "on lag alone the pods come after the spike", **CONTROL)
     peaks = peak_lag(found[BOTH]) / peak_lag(found[LAG])
     claim(
         peaks.named("peak lag over that of lag alone") < 1,
@@ -142,8 +138,7 @@ def test_an_early_spike_finds_pods_that_start(trials, evidence):
         claim(
             scale_events(found[BOTH]).above_floor_at_baseline > 0,
             "pods of the schedule are asked for before the spike",
-            kind="control",
-            source=DESIGN,
+            **CONTROL,
         )
         lower_peak(claim, found)
         common_claims(claim, found)
@@ -159,7 +154,7 @@ def test_an_absent_spike_costs_the_window(trials, evidence):
 
     with evidence.of(found) as claim:
         all_before(claim, found)
-        claim(scale_events(found[LAG]).scale_ups == 0, "lag alone scales nothing", kind="control", source=DESIGN)
+        claim(scale_events(found[LAG]).scale_ups == 0, "lag alone scales nothing", **CONTROL)
         claim(
             off <= 0.2,
             "a spike that does not come costs the window's pods, as long as window and scale-down hold them",

@@ -20,13 +20,13 @@ from lab.judge.bounds import REACTION_S
 from lab.measure.cost import cost
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.zero import DECISION, PARTS, from_zero, most_replicas, to_zero
+from tests.experiments.sources import CONTROL, STAMPS
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("12 Scale to zero")]
 
 KEDA, HPA = "KEDA", "HPA alone"
 POLICIES = {KEDA: "zero-4500", HPA: "zero-4500-hpa"}
-DESIGN = "the experiment's design"
 PODS_A_STEP = 1  # of both policies' scaleDown, in a period
 
 
@@ -40,12 +40,7 @@ def sides(trials):
 def common_claims(claim, sides):
     """What holds of the whole trial."""
     for name, runs in sides.items():
-        claim(
-            scale_events(runs).above_floor_at_end == 0,
-            f"{name}: the group is at zero at the end",
-            kind="control",
-            source=DESIGN,
-        )
+        claim(scale_events(runs).above_floor_at_end == 0, f"{name}: the group is at zero at the end", **CONTROL)
 
 
 @allure.story("The first event after an idle time, part by part")
@@ -76,17 +71,12 @@ def test_the_first_event_after_an_idle_time(sides, evidence):
                 kind="control",
                 source="the experiment's design: a 95th percentile of 20 or more",
             )
-            claim(
-                one.lag_before == 0,
-                f"{name}: nothing waited when they came, by log end and committed offsets",
-                kind="control",
-                source=DESIGN,
-            )
+            claim(one.lag_before == 0, f"{name}: nothing waited when they came, by log end and committed offsets", **CONTROL)
             claim(
                 one.least_start > 0,
                 f"{name}: a new pod subscribes, owns and works only after it was created, so no part of its start is 0",
                 kind="control",
-                source="the order of a member's own stamps",
+                source=STAMPS,
             )
         claim(
             abs(median - 0.5) <= 0.25,
@@ -133,7 +123,7 @@ def test_the_way_to_zero(sides, evidence):
 
     with evidence.of(sides) as claim:
         for name, one in ways.items():
-            claim(one.most > 2, f"{name}: the surge needs several pods", kind="control", source=DESIGN)
+            claim(one.most > 2, f"{name}: the surge needs several pods", **CONTROL)
         claim(
             ways[KEDA].last_step > PODS_A_STEP,
             "KEDA's step to zero takes all that is left, whatever behavior allows",

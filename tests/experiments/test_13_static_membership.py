@@ -26,6 +26,7 @@ from lab.judge.bounds import RECOVERY_S
 from lab.judge.pairs import discern, paired
 from lab.measure.delivery import AT_LEAST_ONCE
 from tests.experiments.measure.membership import RollingRestart, rolling_restart, standstill
+from tests.experiments.sources import CONTROL
 from tests.experiments.workloads import busy
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("13 Static membership")]
@@ -39,7 +40,6 @@ SESSION_SOURCE = {
     CLASSIC: "settings: session_timeout_ms 10,000 less heartbeat_ms 500",
     KIP_848: "Kafka's default group.consumer.session.timeout.ms 45,000 less the lab's heartbeat of 500 ms",
 }
-DESIGN = "the experiment's design"
 NO_REBALANCE = {
     CLASSIC: "KIP-345: a static member that is back within its session timeout causes no rebalance",
     IDLE: "KIP-345: a static member that is back within its session timeout causes no rebalance",
@@ -79,12 +79,11 @@ def test_a_static_member_is_restarted_without_a_rebalance(trials, evidence):
         claim(
             smallest(restart.restarted for restart in restarts.values()) == PODS,
             "every pod of every side was restarted once",
-            kind="control",
-            source=DESIGN,
+            **CONTROL,
         )
         for name in profiles:
             dynamic, static = restarts[f"{name}, {DYNAMIC}"], restarts[f"{name}, {STATIC}"]
-            claim(dynamic.rebalances > 0, f"dynamic members rebalance: {name}", kind="control", source=DESIGN)
+            claim(dynamic.rebalances > 0, f"dynamic members rebalance: {name}", **CONTROL)
             claim(static.rebalances == 0, f"no member that stays hears of the restart: {name}", source=NO_REBALANCE[name])
         claim(
             discern(deeper, same) > 0,

@@ -24,6 +24,7 @@ from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.broker import broker_cores
+from tests.experiments.sources import CONTROL
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import slim
 
@@ -36,7 +37,6 @@ SECOND = {
     AGAIN: ON_LAG | {"policy": "two-pods", "workload": slim(drain_timeout=21)},  # a trial of its own, and the same
 }
 FIGURES = {"peak lag": peak_lag, "late (s)": lambda runs: behind(runs, TIME_BEHIND_S)}
-DESIGN = "the experiment's design"
 
 
 @allure.story("A second group that scales leaves the first one alone")
@@ -60,16 +60,11 @@ def test_a_second_group_does_not_disturb_the_first(trials, evidence):
         evidence.report(f"{figure} of the first, A/A", same[figure].figures())
 
     with evidence.of(runs) as claim:
-        claim(
-            scale_events(second[SCALES]).scale_ups > 0,
-            "the second group scales by its own policy",
-            kind="control",
-            source=DESIGN,
-        )
+        claim(scale_events(second[SCALES]).scale_ups > 0, "the second group scales by its own policy", **CONTROL)
         for name in (STANDS, AGAIN):
-            claim(scale_events(second[name]).scale_ups == 0, f"the second group {name}", kind="control", source=DESIGN)
+            claim(scale_events(second[name]).scale_ups == 0, f"the second group {name}", **CONTROL)
         for name, one in first.items():
-            claim(scale_events(one).scale_ups > 0, f"the first group scales: the second {name}", kind="control", source=DESIGN)
+            claim(scale_events(one).scale_ups > 0, f"the first group scales: the second {name}", **CONTROL)
         for figure, difference in beside.items():
             claim(
                 over_noise(difference, same[figure]) <= 1,

@@ -25,6 +25,7 @@ from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
 from lab.measure.throughput import Throughput
+from tests.experiments.sources import CONTROL
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("15 Downstream")]
@@ -33,7 +34,6 @@ SLOTS = 12
 LAG, CAPPED, ARRIVALS = "lag", "lag, at most 12 pods", "arrivals"
 POLICIES = {LAG: "lag-4500", CAPPED: policy("lag-4500", max_replicas=12), ARRIVALS: "arrivals-170"}
 SHARED = {"concurrency": 2, "cpu_request_m": 50, "store_slots": SLOTS}  # pods of 200 events/s
-DESIGN = "the experiment's design"
 LAW = "arithmetic: 12 slots of 200 events/s are 2,400; with 24 pods a write takes twice as long, and they are 1,200 of 1,800"
 
 
@@ -96,13 +96,8 @@ def run(trials, evidence, names, contention, profile="plateau"):
 
 def beyond(claim, found):
     """The controls: the group is larger than the store, and the store is what it waits for."""
-    claim(
-        scale_events(found[LAG]).most_replicas > SLOTS,
-        "on lag alone the group goes beyond the store's capacity",
-        kind="control",
-        source=DESIGN,
-    )
-    claim(open_writes(found[LAG]) > SLOTS, "on lag alone writes wait in the store", kind="control", source=DESIGN)
+    claim(scale_events(found[LAG]).most_replicas > SLOTS, "on lag alone the group goes beyond the store's capacity", **CONTROL)
+    claim(open_writes(found[LAG]) > SLOTS, "on lag alone writes wait in the store", **CONTROL)
     claim(
         scale_events(found[CAPPED]).most_replicas <= SLOTS,
         "maxReplicaCount holds the group at the store's capacity",
@@ -162,12 +157,7 @@ def test_pods_beyond_the_capacity_are_paid_for_nothing(trials, evidence):
             source="arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
         )
         claim(dearer > 1, "pods beyond the downstream's capacity are paid", source="keda#7092 (direction only)")
-        claim(
-            scale_events(lag).most_replicas > SLOTS,
-            "on lag alone the group goes beyond the store's capacity",
-            kind="control",
-            source=DESIGN,
-        )
+        claim(scale_events(lag).most_replicas > SLOTS, "on lag alone the group goes beyond the store's capacity", **CONTROL)
 
 
 @allure.story("While a backlog waits, pods beyond the store's slots process less, or nothing more")

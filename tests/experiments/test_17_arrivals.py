@@ -21,6 +21,7 @@ from lab.judge.bounds import REACTION_S
 from lab.measure.reaction.bursts import reactions
 from lab.measure.scaling import scale_events
 from tests.experiments.flapping import SLOW_START, report_price
+from tests.experiments.sources import GIVES_BACK, MODEL
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("17 Arrivals beside lag")]
 
@@ -42,13 +43,9 @@ def test_arrivals_beside_lag_end_the_flapping(trials, evidence):
         claim(
             scale_events(beside).flips == 0,
             "with a trigger on arrivals a window that is longer than a lull ends the flapping",
-            source="the lab's model of the controller (python -m lab simulate): 0 flips",
+            source=MODEL,
         )
-        claim(
-            scale_events(beside).above_floor_at_end == 0,
-            "the group gives back the pods that it took",
-            source="text 1, section 5: gives back",
-        )
+        claim(scale_events(beside).above_floor_at_end == 0, "the group gives back the pods that it took", source=GIVES_BACK)
 
 
 @allure.story("A trigger on arrivals beside the one on lag, on three bursts")
@@ -69,7 +66,7 @@ def test_arrivals_beside_lag_on_three_bursts(trials, evidence):
         claim(
             scale_events(beside).flips == 0,
             "with a trigger on arrivals a window that is longer than a lull ends the flapping on three bursts",
-            source="the lab's model of the controller (python -m lab simulate): 0 flips",
+            source=MODEL,
         )
         claim(reactions(alone).slowest_s < REACTION_S, "each burst that finds the group on lag at its floor gets a pod in time")
         claim(reactions(beside).slowest_s < REACTION_S, "so does each that finds the group on lag and arrivals there")

@@ -30,6 +30,7 @@ from lab.measure.reaction.step import PARTS, POLICY, cold_start, reaction
 from lab.measure.reaction.waits import decision
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
+from tests.experiments.sources import CONTROL, GIVES_BACK, NO_NOISE, STAMPS, TEXT
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.test_3_rebalance_dip import KIP_848, OTHERS, OURS
 from tests.experiments.workloads import light
@@ -37,7 +38,6 @@ from tests.experiments.workloads import light
 COLD = ("start", "join", "total", "slowest")
 SPINE = ("subscribed", "partitions owned", "first receipt")
 DECIDED = ("wait_s", "older_s", "held_s", "write_s")
-TEXT = "text 1, section 5"
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("2 Reaction and drain")]
 
 
@@ -49,29 +49,18 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
 
     with evidence.of(record) as claim:
         claim(
-            scale_events(record).above_floor_at_baseline == 0,
-            "no pod is scaled on the noise of a small lag",
-            source="text 1, section 5: no scaling on noise",
+            scale_events(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag", source=NO_NOISE
         )
         claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")
         claim(reaction(record).real_s < REACTION_S, "it is in time also with the wait for KEDA and the HPA at its real length")
-        claim(
-            drain(record).peak_lag >= 100_000,
-            "a backlog worth draining was built",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(drain(record).peak_lag >= 100_000, "a backlog worth draining was built", **CONTROL)
         claim(
             drain(record).seconds / drain(record).ideal_s <= DRAIN_OVER_BEST,
             "one pod alone serves a partition, so skew and not the number of pods bounds the drain",
         )
         claim(drain(record).rise_in_thresholds <= 1, "lag falls without a plateau once all pods are there", source=TEXT)
         claim(scale_events(record).flips == 0, "the group scales up once and down once", source=TEXT)
-        claim(
-            scale_events(record).above_floor_at_end == 0,
-            "the group gives back the pods that it took",
-            source="text 1, section 5: gives back",
-        )
+        claim(scale_events(record).above_floor_at_end == 0, "the group gives back the pods that it took", source=GIVES_BACK)
 
 
 @allure.story("A reaction's parts, over repeated trials")
@@ -101,7 +90,7 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
             smallest(one.part(part) for one in found for part in SPINE) > 0,
             "a new pod subscribes, owns and works only after it was created, so no part of its start is 0",
             kind="control",
-            source="the order of a member's own stamps",
+            source=STAMPS,
         )
         claim(
             largest(one.phase for one in decided) <= 1.2,

@@ -29,6 +29,7 @@ from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling_cost import ScalingCost, scaling_cost
 from tests.experiments.measure.stall import Stalls, stalls
+from tests.experiments.sources import CONTROL
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import busy, slim
 
@@ -100,12 +101,7 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
     dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim(
-            dry == 0,
-            "every step was taken while there was work for all partitions",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(dry == 0, "every step was taken while there was work for all partitions", **CONTROL)
         claim(largest(step.depth_1s for step in worst) < DIP, "a step costs less than a fifth of the throughput")
         claim(largest(step.recovery_s for step in worst) < RECOVERY_S, "the group soon has its throughput back")
         claim(median_step(asleep, "up").depth_1s >= DIP, "a client that is not woken breaches the objective")
@@ -143,12 +139,7 @@ def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
     dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim(
-            dry == 0,
-            "every step was taken while there was work for all partitions",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(dry == 0, "every step was taken while there was work for all partitions", **CONTROL)
         claim(ratio > 1, "an eager protocol pays for all partitions, not only for those that move")
         for name, steps in found.items():
             for kind in ("up", "down"):

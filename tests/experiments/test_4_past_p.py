@@ -22,9 +22,9 @@ from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.cost import surplus_replicas
 from lab.measure.scaling import plateau, scale_events
 from tests.experiments.measure.surplus import SurplusRebalances, surplus_rebalances
+from tests.experiments.sources import ORACLES, TEXT
 from tests.experiments.workloads import slim
 
-TEXT = "text 1, section 5"
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("4 Past P")]
 
 
@@ -84,7 +84,7 @@ def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence):
         claim(
             scale_events(capped).most_replicas == 25,
             "KEDA's cap asks for P + 1 while lag falls past it, because it rounds down",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+            source=ORACLES,
         )
         claim(
             scale_events(at_p).most_replicas == 24,

@@ -26,6 +26,7 @@ from lab.measure.drain import drain_time
 from lab.measure.scaling import scale_events
 from lab.model.hpa import DEFAULTS
 from tests.experiments.flapping import SLOW_START, TEN_BURSTS, report_price
+from tests.experiments.sources import CONTROL, GIVES_BACK, TEXT
 from tests.experiments.workloads import light, slim
 
 pytestmark = [allure.epic("Scaling on lag"), allure.feature("5 Flapping")]
@@ -55,12 +56,7 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
     hasty, tuned = found["30 s"], found["900 s"]
 
     with evidence.of(found) as claim:
-        claim(
-            scale_events(hasty).flips > 0,
-            "a window shorter than a lull flaps",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(scale_events(hasty).flips > 0, "a window shorter than a lull flaps", **CONTROL)
         claim(
             scale_events(tuned).flips == 0,
             "a window that outlasts all three bursts does not flip within them",
@@ -120,15 +116,9 @@ def test_what_ends_the_flapping(trials, evidence):
             "a window of three times the interval between bursts does not end the flapping",
             source="the lab's model of the controller (python -m lab simulate): 2 flips, against the payments text's rule",
         )
-        claim(
-            scale_events(tolerant).flips == 0, "to tell busy pods from idle ones ends the flapping", source="text 1, section 5"
-        )
+        claim(scale_events(tolerant).flips == 0, "to tell busy pods from idle ones ends the flapping", source=TEXT)
         claim(drain_time(tolerant) <= 10, "the group that does not flip drains as fast", source="pilot of experiment 5")
-        claim(
-            scale_events(tolerant).above_floor_at_end == 0,
-            "the group gives back the pods that it took",
-            source="text 1, section 5: gives back",
-        )
+        claim(scale_events(tolerant).above_floor_at_end == 0, "the group gives back the pods that it took", source=GIVES_BACK)
 
     best = calmest(found)
     told = {
@@ -162,7 +152,7 @@ def test_the_tolerance_needs_enough_in_flight(trials, evidence):
         claim(
             scale_events(low).above_floor_at_end == 0,
             "the group gives back the pods that it took, at a lagThreshold of 3,000",
-            source="text 1, section 5: gives back",
+            source=GIVES_BACK,
         )
 
 
@@ -185,7 +175,7 @@ def test_commits_out_of_step_with_the_sync(trials, evidence):
         claim(
             scale_events(apart).above_floor_at_end == 0,
             "the group gives back the pods that it took, with commits out of step",
-            source="text 1, section 5: gives back",
+            source=GIVES_BACK,
         )
 
 
@@ -206,5 +196,5 @@ def test_a_threshold_below_the_swing_of_lag(trials, evidence):
         claim(
             scale_events(low).above_floor_at_end == 0,
             "the group gives back the pods that it took, at a lagThreshold of 1,500",
-            source="text 1, section 5: gives back",
+            source=GIVES_BACK,
         )

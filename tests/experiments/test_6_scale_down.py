@@ -20,6 +20,7 @@ from lab.inputs.variant import policy
 from lab.judge.aggregate import spread
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, delivery, unaccounted, undelivered
 from lab.measure.scaling import scale_events
+from tests.experiments.sources import CONTROL, ONCE
 from tests.experiments.workloads import light, slim
 
 TAKEN = 4  # pods, by half-taken
@@ -44,19 +45,9 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     drained = scaled_down()
 
     with evidence.of(drained, delivery=None) as claim:
-        claim(
-            scale_events(drained).scale_downs > 0,
-            "the autoscaler took pods from the group",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(scale_events(drained).scale_downs > 0, "the autoscaler took pods from the group", **CONTROL)
         claim(unaccounted(drained) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-        claim(
-            delivery(drained).uncommitted == 0,
-            "the committed offsets are the ends of the log",
-            kind="invariant",
-            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
-        )
+        claim(delivery(drained).uncommitted == 0, "the committed offsets are the ends of the log", **ONCE)
 
     evidence.conclude(
         "terminationGracePeriodSeconds",

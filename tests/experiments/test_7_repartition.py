@@ -20,6 +20,7 @@ from lab.inputs.events import Grow
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import DIP, RECOVERY_S
 from tests.experiments.measure.repartition import ForcedRebalance, forced_rebalance, repartition
+from tests.experiments.sources import ONCE
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("7 Repartition")]
@@ -59,18 +60,8 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
             "a metadata refresh of a second finds the new partitions soon",
             source="pilot of experiment 7",
         )
-        claim(
-            repartition(short).skipped == 0,
-            "with reset earliest new partitions are read from their beginning",
-            kind="invariant",
-            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
-        )
-        claim(
-            repartition(default).skipped == 0,
-            "with the default refresh new partitions are read late, but whole",
-            kind="invariant",
-            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
-        )
+        claim(repartition(short).skipped == 0, "with reset earliest new partitions are read from their beginning", **ONCE)
+        claim(repartition(default).skipped == 0, "with the default refresh new partitions are read late, but whole", **ONCE)
         claim(
             repartition(short).after > 24,
             "the ceiling of the replicas is P, and P has grown",

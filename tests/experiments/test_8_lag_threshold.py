@@ -27,6 +27,7 @@ from lab.measure.lag import hold
 from lab.measure.lateness import time_behind
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
+from tests.experiments.sources import NO_NOISE
 from tests.experiments.workloads import light, slim
 
 pytestmark = [allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]
@@ -85,7 +86,7 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
         claim(
             scale_events(right).above_floor_at_baseline == 0,
             "the computed lagThreshold scales no pod on noise",
-            source="text 1, section 5: no scaling on noise",
+            source=NO_NOISE,
         )
         claim(
             optimum == 1,

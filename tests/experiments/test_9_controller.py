@@ -24,6 +24,7 @@ from lab.measure.drain import drain_time
 from lab.measure.lag import hold
 from lab.measure.reaction.step import POLICY, reaction
 from lab.measure.scaling import scale_events
+from tests.experiments.sources import ORACLES, TEXT
 from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 from tests.experiments.workloads import light, slim
 
@@ -58,7 +59,7 @@ def test_the_controller_reacts_like_keda(trials, evidence):
             "both wait for the next sync and for little else",
             source="the controller's sync period",
         )
-        claim(largest(scale_events(record).flips for record in ours) == 0, "one step makes no flip", source="text 1, section 5")
+        claim(largest(scale_events(record).flips for record in ours) == 0, "one step makes no flip", source=TEXT)
 
 
 def calm(record):
@@ -93,23 +94,13 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
         claim(
             scale_events(same).flips > 0,
             "the controller flaps by the same rule, so the rule flaps and not KEDA",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+            source=ORACLES,
         )
-        claim(
-            scale_events(held).flips == 0,
-            "a hysteresis that takes no busy pod for surplus ends the flapping",
-            source="text 1, section 5",
-        )
+        claim(scale_events(held).flips == 0, "a hysteresis that takes no busy pod for surplus ends the flapping", source=TEXT)
         claim(
             spared < 1.25,
             "calm is no longer bought by holding pods for long",
             source="pilot of experiment 9, 14.4 pod-minutes against 14.8",
         )
-        claim(
-            scale_events(held).above_floor_at_baseline == 0,
-            "no pod is scaled on the noise of a small lag",
-            source="text 1, section 5",
-        )
-        claim(
-            scale_events(held).above_floor_at_end == 0, "the group gives back the pods that it took", source="text 1, section 5"
-        )
+        claim(scale_events(held).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag", source=TEXT)
+        claim(scale_events(held).above_floor_at_end == 0, "the group gives back the pods that it took", source=TEXT)

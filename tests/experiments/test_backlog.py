@@ -27,9 +27,9 @@ from lab.measure.punctuality import punctuality
 from lab.measure.reaction.step import reaction
 from lab.measure.scaling import policy_excess, scale_events
 from tests.experiments.measure.memory import memory_growth
+from tests.experiments.sources import GIVES_BACK, TEXT
 
 PODS = Path(__file__).parents[2] / "docs" / "examples" / "backlog-pods.yaml"
-TEXT = "text 1, section 5"
 pytestmark = [pytest.mark.backlog, allure.epic("Scaling on lag"), allure.feature("Backlog of 20 million")]
 
 
@@ -61,8 +61,4 @@ def test_a_backlog_of_20_million_is_drained(trials, evidence):
             best_drain(record).over_best <= DRAIN_OVER_BEST, "the backlog is drained about as fast as the policy's bounds allow"
         )
         claim(scale_events(record).flips == 0, "the group scales up once and down once", source=TEXT)
-        claim(
-            policy_excess(record).above_floor_at_end == 0,
-            "the group gives back the pods that it took",
-            source="text 1, section 5: gives back",
-        )
+        claim(policy_excess(record).above_floor_at_end == 0, "the group gives back the pods that it took", source=GIVES_BACK)

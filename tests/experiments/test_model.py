@@ -26,6 +26,7 @@ from lab.measure.calibration import calibration_from_others
 from lab.measure.lateness import behind
 from lab.measure.prediction import Comparison, compare, compare_runs
 from lab.measure.scaling import scale_events
+from tests.experiments.sources import ORACLE
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("The model")]
@@ -107,8 +108,7 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
         claim(
             smallest(replay.agreement for replay in found.values()) == 100,
             "from the same inputs come the same replicas",
-            kind="invariant",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+            **ORACLE,
         )
 
 

@@ -24,6 +24,7 @@ from lab.inputs.consumer import CRASH, HANG, SPIN
 from lab.judge.measure import quantity
 from lab.measure.delivery import AT_LEAST_ONCE, delivery
 from lab.record.hpas import RESOURCE
+from tests.experiments.sources import CONTROL, DESIGN
 from tests.scenarios.payments.measure.casualties import casualties
 from tests.scenarios.payments.measure.poison import poison_stall
 from tests.scenarios.payments.trials import processor, run
@@ -31,7 +32,6 @@ from tests.scenarios.payments.trials import processor, run
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Payments")]
 
 PARTITIONS = 6
-DESIGN = "the experiment's design"
 POISON: dict[str, Any] = {"poison": "3:400", "cpu_request_m": 150, "grace_s": 2, "drain_timeout": 1}
 MODES: dict[str, tuple[str, dict[str, Any]]] = {
     "crash, restarted": ("scaledobject", {"poison_mode": CRASH}),
@@ -72,10 +72,8 @@ def test_a_restart_does_not_contain_a_poison_that_kills(fallen, evidence):
     record = fallen(UNCONTAINED)
 
     with evidence.of({UNCONTAINED: record}, delivery=AT_LEAST_ONCE) as claim:
-        claim(
-            poison_stall(record).progress == 0, "no restart brings the partition past its poison", kind="control", source=DESIGN
-        )
-        claim(casualties(record).restarts >= 2, "the poison ends its consumer again and again", kind="control", source=DESIGN)
+        claim(poison_stall(record).progress == 0, "no restart brings the partition past its poison", **CONTROL)
+        claim(casualties(record).restarts >= 2, "the poison ends its consumer again and again", **CONTROL)
         claim(casualties(record).backed_off > 0, "pods are seen in CrashLoopBackOff", source="text 2: poison pill, crash")
 
 

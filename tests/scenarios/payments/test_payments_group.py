@@ -19,6 +19,7 @@ import allure
 import pytest
 
 from lab.record.store import write_json
+from tests.experiments.sources import CONTROL, SHUTDOWN
 from tests.scenarios.payments import mixed
 from tests.scenarios.payments.measure.shutdown import STEPS, departures, longest_shutdown, shutdowns
 from tests.scenarios.payments.trials import run
@@ -52,13 +53,9 @@ def test_a_pod_that_is_taken_leaves_in_order(trials, evidence):
     left = departures(record)
 
     with evidence.of(record) as claim:
-        claim(left.pods > 0, "a scale-down took pods from their work", kind="control", source="the experiment's design")
-        claim(
-            left.out_of_order == 0,
-            "each pod ends its work, commits, leaves and exits, in this order",
-            source="text 2: graceful shutdown",
-        )
-        claim(left.failed == 0, "an orderly exit has code 0", source="text 2: graceful shutdown")
+        claim(left.pods > 0, "a scale-down took pods from their work", **CONTROL)
+        claim(left.out_of_order == 0, "each pod ends its work, commits, leaves and exits, in this order", source=SHUTDOWN)
+        claim(left.failed == 0, "an orderly exit has code 0", source=SHUTDOWN)
         claim(longest_shutdown(record) <= 60, "no pod needs more than its grace period", source="text 2: 60 s of grace")
         taken = shutdowns(record)
         joined = [one for one in taken if one.joined]

@@ -27,6 +27,7 @@ from lab.measure.reaction.step import reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.cores import control_plane_cpu
+from tests.experiments.sources import CONTROL, ORACLE, PATTERN
 from tests.scenarios.payments.measure.descent import descent
 from tests.scenarios.payments.measure.tuning import one_graph
 from tests.scenarios.payments.measure.up_window import first_period_factor, steps_in_burst, up_window
@@ -67,17 +68,8 @@ def test_inertia_ends_the_jitter(trials, evidence):
     )
 
     with evidence.of(records) as claim:
-        claim(
-            scale_events(restless).flips > 0,
-            "the bursts cause jitter on a group without inertia",
-            kind="control",
-            source="the experiment's design",
-        )
-        claim(
-            scale_events(calm).flips == 0,
-            "a window down longer than the bursts are apart ends the jitter",
-            source="text 2, pattern: inertia",
-        )
+        claim(scale_events(restless).flips > 0, "the bursts cause jitter on a group without inertia", **CONTROL)
+        claim(scale_events(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter", source=PATTERN)
         claim(
             descent(calm).early == 0,
             "no pod goes before the lag was low for the whole window, 300 s at real time",
@@ -88,12 +80,8 @@ def test_inertia_ends_the_jitter(trials, evidence):
             "no more than two pods go in a minute of real time",
             source="text 2: 2 pods per minute",
         )
-        claim(fewer_rounds < 1, "inertia saves rebalances", source="text 2, pattern: inertia")
-        claim(
-            fewer_moves < 1,
-            "inertia moves fewer partitions, each of which pauses while it moves",
-            source="text 2, pattern: inertia",
-        )
+        claim(fewer_rounds < 1, "inertia saves rebalances", source=PATTERN)
+        claim(fewer_moves < 1, "inertia moves fewer partitions, each of which pauses while it moves", source=PATTERN)
         claim(
             strain > 1, "jitter costs the control plane CPU", source="text 2: unnecessary strain on scheduler and control plane"
         )
@@ -136,39 +124,16 @@ def test_a_spike_shorter_than_the_window_scales_nothing(trials, evidence):
     evidence.report(INERTIA, figures | {"went up by the smallest": found.followed, "of": found.beyond})
 
     with evidence.of({INERTIA: held, BARE: bare}, delivery=None) as claim:
-        claim(
-            steps_in_burst(bare) > 0,
-            "the short spike is large enough to scale a group without a window",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(steps_in_burst(bare) > 0, "the short spike is large enough to scale a group without a window", **CONTROL)
         claim(
             steps_in_burst(held) == 0, "the window up sits out a spike that is shorter than it", source="text 2: the window up"
         )
-        claim(
-            found.told_apart > 0,
-            "there are syncs at which the two rules differ",
-            kind="control",
-            source="the experiment's design",
-        )
-        claim(
-            found.raised == 0,
-            "the smallest recent recommendation decides, not the highest",
-            kind="invariant",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
-        )
-        claim(
-            found.share == 100,
-            "a step up goes no further than the smallest recommendation of the window",
-            kind="invariant",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
-        )
+        claim(found.told_apart > 0, "there are syncs at which the two rules differ", **CONTROL)
+        claim(found.raised == 0, "the smallest recent recommendation decides, not the highest", **ORACLE)
+        claim(found.share == 100, "a step up goes no further than the smallest recommendation of the window", **ORACLE)
         claim(unaccounted(held, bare) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(
-            agreement(held).agreement == 100,
-            "the model, which takes the smallest, decides every sync as the HPA did",
-            kind="invariant",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+            agreement(held).agreement == 100, "the model, which takes the smallest, decides every sync as the HPA did", **ORACLE
         )
         evidence.explain(f"The controller's own reason in the HPA's status: {found.said!r}")
     assert "lowest recent recommendation" in found.said

@@ -29,6 +29,7 @@ from lab.errors import LabFault
 from lab.inputs.inputs import REPLAYED
 from lab.measure.delivery import CONTRACT, DELIVERED, delivery, unaccounted
 from lab.wait import until
+from tests.experiments.sources import ANSWERED, ORACLE
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.fleet import ambiguous, at_rest, conditions, pod_minutes, replicas
 from tests.scenarios.ride_hailing.measure.load import load
@@ -79,12 +80,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
 
     with evidence.of(record, delivery=None) as claim:
         claim(matching.replicas == 5, "500 waiting riders get five pods of matching", source="text 4: ceil(500 / 100)")
-        claim(
-            matching.off_formula == 0,
-            "at rest every status of matching follows ceil(pending / 100)",
-            kind="invariant",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
-        )
+        claim(matching.off_formula == 0, "at rest every status of matching follows ceil(pending / 100)", **ORACLE)
         claim(
             replicas(record, "rider-api").most > 1,
             "the plain HPA of the riders' API works beside KEDA's",
@@ -100,12 +96,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
             "two HPAs of one Deployment don't fight: they stop",
             source="Kubernetes: AmbiguousSelector",
         )
-        claim(
-            unanswered == 0,
-            "an answer 202 means that the broker has the event",
-            kind="invariant",
-            source="contract of the answer 202",
-        )
+        claim(unanswered == 0, "an answer 202 means that the broker has the event", **ANSWERED)
         claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
         claim(load(record).failures == 0, "every request succeeds, quotes too", source="text 4: every request")
         for hpa, run in itertools.product(HPAS, record):

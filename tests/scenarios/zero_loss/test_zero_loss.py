@@ -26,6 +26,7 @@ from lab.measure.killed import killed
 from lab.measure.lag import peak_lag
 from lab.measure.scaling import plateau, scale_events
 from tests.experiments.measure.membership import spread
+from tests.experiments.sources import CONTROL, ONCE, ORACLES
 from tests.scenarios.zero_loss.measure.deadletters import dead_letters
 from tests.scenarios.zero_loss.measure.retries import partition_rate, retries
 
@@ -68,15 +69,8 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
     gone = (whole.lost + whole.unseen).named("messages lost or never reached")
 
     with evidence.of(sustained, delivery=None) as claim:
-        claim(
-            scale_events(sustained).scale_ups > 0, "the group was scaled up", kind="control", source="the experiment's design"
-        )
-        claim(
-            scale_events(sustained).scale_downs > 0,
-            "the group was scaled down",
-            kind="control",
-            source="the experiment's design",
-        )
+        claim(scale_events(sustained).scale_ups > 0, "the group was scaled up", **CONTROL)
+        claim(scale_events(sustained).scale_downs > 0, "the group was scaled down", **CONTROL)
         claim(undelivered(sustained) == 0, AT_LEAST_ONCE.sentence, kind="invariant", source=CONTRACT)
         claim(gone == 0, "no message is lost", source="text 5: zero message loss", kind="invariant")
         claim(
@@ -85,7 +79,7 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
             source="text 5: every message gets processed",
             kind="invariant",
         )
-        claim(letters.dead > 0, "messages were injected that never succeed", kind="control", source="the experiment's design")
+        claim(letters.dead > 0, "messages were injected that never succeed", **CONTROL)
         claim(
             letters.without_letter == 0,
             "each message that never succeeds becomes a dead letter",
@@ -102,12 +96,7 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
             kind="invariant",
             source="text 5",
         )
-        claim(
-            whole.uncommitted == 0,
-            "the group has committed all that was produced",
-            kind="invariant",
-            source="delivery contract (docs/decisions/11, 18): every event exactly once where the group drains",
-        )
+        claim(whole.uncommitted == 0, "the group has committed all that was produced", **ONCE)
         claim(
             kill.unexplained == 0,
             "only the kill repeats work: scaling repeats none",
@@ -169,9 +158,7 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
             source="the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %",
         )
         claim(
-            steps.most_replicas <= 25,
-            "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles)",
+            steps.most_replicas <= 25, "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls", source=ORACLES
         )
         claim(
             at_baseline.fewest >= 4,

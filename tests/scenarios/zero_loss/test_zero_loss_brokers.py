@@ -22,6 +22,7 @@ from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import total
 from lab.measure.delivery import delivery
 from lab.measure.scaling import scale_events
+from tests.experiments.sources import CONTROL
 from tests.scenarios.zero_loss.measure.failover import acknowledged, failover
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, WORKLOAD
 
@@ -58,9 +59,9 @@ def test_no_acknowledged_message_is_lost_when_brokers_die(trials, evidence):
     )
 
     with evidence.of(record, delivery=None) as claim:
-        claim(died.killed == 3, "three brokers were killed", kind="control", source="the experiment's design")
-        claim(steps.scale_ups > 0, "the group was scaled up meanwhile", kind="control", source="the experiment's design")
-        claim(steps.scale_downs > 0, "the group was scaled down meanwhile", kind="control", source="the experiment's design")
+        claim(died.killed == 3, "three brokers were killed", **CONTROL)
+        claim(steps.scale_ups > 0, "the group was scaled up meanwhile", **CONTROL)
+        claim(steps.scale_downs > 0, "the group was scaled down meanwhile", **CONTROL)
         claim(found.gone == 0, KEPT, kind="invariant", source=PROMISE)
         claim(found.surplus == 0, "no message is on the topic that was not sent", kind="invariant", source=PROMISE)
         claim(
@@ -103,6 +104,5 @@ def test_one_copy_loses_what_three_keep(trials, evidence):
         claim(
             total([failover(runs["three copies"]).killed, failover(runs["one copy"]).killed]) == 2,
             "a broker was killed in each trial",
-            kind="control",
-            source="the experiment's design",
+            **CONTROL,
         )
