@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
@@ -104,6 +105,20 @@ def records(frame: pd.DataFrame, **rounding: int) -> Rows:
     return inline([{str(name): None if value != value else value for name, value in row.items()} for row in cells])
 
 
+def titled(chart: alt.VConcatChart, title: str, subtitle: Any = alt.Undefined) -> alt.VConcatChart:
+    """The chart in the report's style under a title."""
+    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
+    return styled(chart)
+
+
+@contextmanager
+def shared_parameters() -> Iterator[None]:
+    """Put charts together without Altair's warning of a zoom or a cursor that they share, as is the intent."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Automatically deduplicated")
+        yield
+
+
 def styled(chart: alt.VConcatChart) -> alt.VConcatChart:
     """One look for every chart of the report; the page's menu saves images and offers nothing that leaves the page."""
     chart.config = alt.Config(
@@ -170,11 +185,9 @@ def stacked(
     panels: Sequence[Any], title: str, subtitle: str, *, spacing: int = 14, legends: Literal["shared", "independent"]
 ) -> alt.VConcatChart:
     """Panels over one axis of time, with a title; their ``legends`` are independent, or shared."""
-    with warnings.catch_warnings():  # one zoom and one cursor for all panels is the intent
-        warnings.filterwarnings("ignore", message="Automatically deduplicated")
+    with shared_parameters():
         chart = alt.vconcat(*panels, spacing=spacing)
-    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
-    return styled(chart.resolve_scale(x="shared", color=legends, strokeDash=legends))
+    return titled(chart.resolve_scale(x="shared", color=legends, strokeDash=legends), title, subtitle)
 
 
 CURSOR_STEPS = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from lab.charts.drawing import ASKED, DELIVERED, INK, UP, WIDTH, Layer, records, styled
+from lab.charts.drawing import ASKED, DELIVERED, INK, UP, WIDTH, Layer, records, titled
 
 CELL_W, CELL_H = 46, 26  # pixels
 COLOURS = {"flips": ("white", "#4a1486"), "late_s": ("white", "#a63603"), "pod_minutes": ("white", "#084594")}
@@ -67,9 +67,7 @@ def front(points: pd.DataFrame, title: str, subtitle: str, objective_s: float) -
         align="left", dx=11, dy=-9, fontSize=12, fontWeight="bold", color=INK
     )
     layers.append(text.encode(x=cost, y=behind, text="kind:N"))
-    chart = alt.vconcat(alt.layer(*layers).properties(width=WIDTH, height=360, name="front"))
-    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
-    return styled(chart)
+    return titled(alt.vconcat(alt.layer(*layers).properties(width=WIDTH, height=360, name="front")), title, subtitle)
 
 
 def plane(cells: pd.DataFrame, title: str, objective_s: float) -> alt.VConcatChart:
@@ -85,9 +83,7 @@ def plane(cells: pd.DataFrame, title: str, objective_s: float) -> alt.VConcatCha
         row.title = alt.TitleParams(f"scaleDown.tolerance {tolerance:g}", anchor="start", fontSize=11, color=INK)
         rows.append(row)
     chart = alt.vconcat(*rows, spacing=18).resolve_scale(color="independent")
-    subtitle = "Darker is more. A cell with a frame is the policy as given."
-    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
-    return styled(chart)
+    return titled(chart, title, "Darker is more. A cell with a frame is the policy as given.")
 
 
 def _panel(part: pd.DataFrame, every: pd.DataFrame, field: str, name: str) -> alt.LayerChart | alt.FacetChart:

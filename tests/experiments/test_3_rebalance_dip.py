@@ -18,7 +18,6 @@ import allure
 import pandas as pd
 import pytest
 
-from lab.charts.dips import dip_traces
 from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import largest, spread, total
 from lab.judge.bounds import DIP, RECOVERY_S, TIME_BEHIND_S
@@ -28,6 +27,7 @@ from lab.measure.drain import drain_time
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling_cost import ScalingCost, scaling_cost
+from tests.experiments.dip_chart import dip_traces
 from tests.experiments.measure.stall import Stalls, stalls
 from tests.experiments.sources import CONTROL
 from tests.experiments.test_1_signal import ON_LAG
@@ -52,7 +52,6 @@ OTHERS = {  # of the autoscaled spike, each beside the woken cooperative client
     KIP_848: slim(balancer="consumer"),
 }
 OURS = "cooperative-sticky, woken"
-BASELINE = "1.0 is the rate before a scale-up, and for a scale-down what the smaller group is meant to process"
 
 
 @pytest.fixture
@@ -87,7 +86,7 @@ def draw(evidence, records, found):
     lines = pd.concat(frames, ignore_index=True)
     table = pd.DataFrame([vars(dip) | {"configuration": name} for name, steps in found.items() for dip in steps])
     table["recovery_s"] = table["recovery_s"].replace(float("inf"), float("nan"))  # never back
-    evidence.chart("every step", lambda: dip_traces(lines, table, "Consumed rate around each step", BASELINE))
+    evidence.chart("every step", lambda: dip_traces(lines, table))
 
 
 @allure.story("A cooperative step costs less than a fifth of the throughput, for less than 5 s")

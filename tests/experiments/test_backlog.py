@@ -18,8 +18,7 @@ from pathlib import Path
 import allure
 import pytest
 
-from lab.charts.breakdown import reaction_breakdown
-from lab.charts.memory import memory_chart
+from lab.charts.breakdown import memory_chart, reaction_breakdown
 from lab.inputs import workload
 from lab.judge.bounds import DRAIN_OVER_BEST, MEMORY_AN_HOUR, REACTION_S
 from lab.measure.drain import best_drain, drain

@@ -16,7 +16,7 @@ Refuted by more.
 import allure
 import pytest
 
-from lab.charts.memory import memory_chart
+from lab.charts.breakdown import memory_chart
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import MEMORY_AN_HOUR
 from lab.measure.scaling import scale_events

@@ -4,39 +4,29 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from lab.charts.curves import by_trial, duets, timeline_of
-from tests.unit.charts.records import ZERO, spike
-from tests.unit.measure import built
+from tests.unit.measure import built, similar
 
-EVENTS = (
-    {
-        "t": ZERO + 20.0,
-        "until": ZERO + 24.0,
-        "due": ZERO + 20.0,
-        "phase": "spike",
-        "event": "grow",
-        "partitions": 48,
-        "result": {},
-    },
-    {"t": ZERO + 30.0, "until": ZERO + 30.1, "due": ZERO + 30.0, "phase": "spike", "event": "pause_scaling", "result": {}},
-)
+
+def events_of(folder: Path, *rows: dict[str, object]) -> list[dict[str, object]]:
+    """The events in the timeline of a record in which these happened, at their ``at`` and for so long, s since the spike."""
+    record = similar.write(folder, 10)
+    told = [{"t": record.zero + row.pop("at"), "due": None, "phase": "spike", "result": {}} | row for row in rows]
+    happened = tuple(row | {"until": row["t"] + row.pop("lasts")} for row in told)
+    return timeline_of(built.sealed(record.folder, events=happened)).events.round(3).to_dict("records")
 
 
 def test_every_event_of_the_trial_is_in_its_timeline(tmp_path: Path) -> None:
     """Each is named with its fields, from its begin to its end, and for at least one second."""
-    record = built.sealed(spike(tmp_path).folder, events=EVENTS)
-    table = timeline_of(record).events.round(3)
-    start = ZERO - record.zero
-    assert table.to_dict("records") == [
-        {"start": start + 20, "end": start + 24, "label": "grow 48"},
-        {"start": start + 30, "end": start + 31, "label": "pause scaling"},
+    grown = {"at": 20.0, "lasts": 4.0, "event": "grow", "partitions": 48}
+    assert events_of(tmp_path, grown, {"at": 30.0, "lasts": 0.1, "event": "pause_scaling"}) == [
+        {"start": 20, "end": 24, "label": "grow 48"},
+        {"start": 30, "end": 31, "label": "pause scaling"},
     ]
 
 
 def test_a_decreed_step_is_named_once(tmp_path: Path) -> None:
     """As a mark of scaling: a bar for each would cover the whole chart, and its name the rules."""
-    decree = {"t": ZERO + 20.0, "until": ZERO + 24.0, "due": None, "phase": None, "event": "decree", "before": 6, "after": 8}
-    record = built.sealed(spike(tmp_path).folder, events=(decree | {"result": {"kind": "up"}},))
-    assert timeline_of(record).events.empty
+    assert events_of(tmp_path, {"at": 20.0, "lasts": 4.0, "event": "decree", "before": 6, "after": 8}) == []
 
 
 def side(name: str, other: str | None) -> SimpleNamespace:

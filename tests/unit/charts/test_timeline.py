@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.charts import breakdown, drawing, timeline
+from lab.charts import breakdown, drawing
+from lab.charts.curves import timeline_of
 from lab.charts.drawing import WIDTH
+from lab.charts.timeline import THRESHOLD, Timeline, _names, timeline
 from tests.thoroughness import examples
-from tests.unit.charts import demo
+from tests.unit.measure import built, similar
 from tests.unit.report import browser
 
 FETCHING = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//", re.IGNORECASE)
@@ -38,30 +40,38 @@ def encodings(view: Any, channel: str) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def spec() -> dict[str, Any]:
-    """The demo trial's timeline as a Vega-Lite spec."""
-    return timeline.timeline(demo.trial(step_s=10.0)).to_dict()
+def made(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
+    """What is drawn of a made-up trial of 120 s with a spike, two scalings and an event."""
+    record = similar.write(tmp_path_factory.mktemp("record"), 10)
+    event = {"t": record.zero + 20, "until": record.zero + 24, "due": record.zero + 20, "phase": "spike", "event": "grow"}
+    return timeline_of(built.sealed(record.folder, events=(event | {"partitions": 48, "result": {}},)))
 
 
 @pytest.fixture(scope="module")
-def drawn() -> str:
+def spec(made: Timeline) -> dict[str, Any]:
+    """Its timeline as a Vega-Lite spec."""
+    return timeline(made).to_dict()
+
+
+@pytest.fixture(scope="module")
+def drawn(made: Timeline) -> str:
     """It as a picture."""
-    return drawing.svg(timeline.timeline(demo.trial(step_s=10.0)))
+    return drawing.svg(timeline(made))
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
-    """The demo trial's timeline as a page."""
-    return drawing.html(timeline.timeline(demo.trial(step_s=10.0, title="Step <10x> & hold")))
+def page(made: Timeline) -> str:
+    """It as a page."""
+    return drawing.html(timeline(replace(made, title="Step <10x> & hold")))
 
 
-def test_three_panels_share_one_time_scale(spec: dict[str, Any]) -> None:
+def test_three_panels_share_one_time_scale(made: Timeline, spec: dict[str, Any]) -> None:
     """Lag, replicas and throughput are stacked, equally wide, on the same explicit time domain."""
     assert [panel["name"] for panel in spec["vconcat"]] == ["lag", "replicas", "throughput"]
     assert {panel["width"] for panel in spec["vconcat"]} == {WIDTH}
     assert spec["resolve"]["scale"]["x"] == "shared"
     domains = {tuple(x["scale"]["domain"]) for x in encodings(spec, "x") if "scale" in x}
-    assert domains == {(-60.0, 660.0)}
+    assert domains == {(made.replicas["t"].min(), made.throughput["t"].max())}
 
 
 def test_zoom_and_cursor_work_from_every_panel(spec: dict[str, Any]) -> None:
@@ -85,13 +95,12 @@ def test_a_page_fetches_nothing(page: str) -> None:
     assert "<title>Step &lt;10x&gt; &amp; hold</title>" in page
 
 
-def test_an_image_has_its_words_and_nothing_for_a_pointer() -> None:
+def test_an_image_has_its_words_and_nothing_for_a_pointer(drawn: str) -> None:
     """No cells around the cursor's places, no label on each mark: they were two thirds of a timeline's image."""
-    image = drawing.svg(timeline.timeline(demo.trial(step_s=10.0)))
-    for text in ("scale quick", "spike 10x", "broker paused", "24→12", "lagThreshold", "rebalance", "produced"):
-        assert f">{text}" in image
-    assert 'stroke-width="0.35"' not in image
-    assert "aria-label" not in image
+    for text in ("scale made up", "spike", "grow 48", "12→4", "lagThreshold", "rebalance", "produced"):
+        assert f">{text}" in drawn
+    assert 'stroke-width="0.35"' not in drawn
+    assert "aria-label" not in drawn
 
 
 @browser.needed
@@ -104,78 +113,61 @@ def test_a_browser_draws_the_interactive_chart(page: str, tmp_path: Path) -> Non
         assert view.requests == []
 
 
-def test_a_png_is_a_png() -> None:
+def test_a_png_is_a_png(made: Timeline) -> None:
     """The image for print starts as one."""
-    assert drawing.png(breakdown.breakdown(demo.reaction()), scale=1.0).startswith(b"\x89PNG")
+    assert drawing.png(timeline(made), scale=1.0).startswith(b"\x89PNG")
 
 
-def test_a_trial_without_events_is_drawn() -> None:
+def test_a_trial_without_events_is_drawn(made: Timeline) -> None:
     """No marks, no faults, no phases, gaps in the lag: still a chart."""
-    trial = demo.trial(step_s=10.0)
-    bare = timeline.Timeline(
-        "bare", "", trial.lag.assign(lag=np.nan), 100.0, trial.replicas[trial.replicas["kind"] == "ready"], trial.throughput
-    )
-    assert "bare" in drawing.svg(timeline.timeline(bare))
+    ready = made.replicas[made.replicas["kind"] == "ready"]
+    bare = Timeline("bare", "", made.lag.assign(lag=np.nan), 100.0, ready, made.throughput)
+    assert "bare" in drawing.svg(timeline(bare))
 
 
-def test_a_legend_names_what_is_drawn(spec: dict[str, Any]) -> None:
+def test_a_legend_names_what_is_drawn(made: Timeline, spec: dict[str, Any]) -> None:
     """No threshold where there is none: its dash would stand for nothing."""
-    bare = legend(timeline.timeline(dataclasses.replace(demo.trial(step_s=10.0), lag_objective=None)).to_dict())
-    assert timeline.THRESHOLD in legend(spec)
-    assert "lag" in bare
-    assert timeline.THRESHOLD not in bare
+
+    def legend(spec: dict[str, Any]) -> set[str]:
+        return {name for one in encodings(spec, "color") if "scale" in one for name in one["scale"]["domain"]}
+
+    bare = legend(timeline(replace(made, lag_objective=None)).to_dict())
+    assert (THRESHOLD in legend(spec), "lag" in bare, THRESHOLD in bare) == (True, True, False)
 
 
-def legend(spec: dict[str, Any]) -> set[str]:
-    """All names in the legends of a timeline."""
-    found = encodings(spec, "color")
-    return {name for one in found if "scale" in one for name in one["scale"]["domain"]}
-
-
-def test_a_group_that_is_filled_has_its_own_rate_on_the_axis(drawn: str) -> None:
+def test_a_group_that_is_filled_has_its_own_rate_on_the_axis(made: Timeline, drawn: str) -> None:
     """What is produced at once may be forty times what is consumed; the chart says that it goes on beyond the axis."""
-    made = demo.trial(step_s=10.0)
     filled = made.throughput.assign(rate=lambda one: one["rate"].where(one["series"] == "consumed", 1e6))
-    beyond = drawing.svg(timeline.timeline(dataclasses.replace(made, throughput=filled)))
+    beyond = drawing.svg(timeline(replace(made, throughput=filled)))
     assert "produced: up to 1,000,000 messages/s, beyond this axis" in beyond
     assert "beyond this axis" not in drawn
 
 
-def test_the_time_counts_from_the_phase_that_began_it() -> None:
+def test_the_time_counts_from_the_phase_that_began_it(made: Timeline) -> None:
     """A trial without a spike says what began instead."""
-    filled = dataclasses.replace(demo.trial(step_s=10.0), spans=pd.DataFrame([{"start": 0.0, "end": 9.0, "label": "fill"}]))
-    titles = {axis.get("title") for axis in encodings(timeline.timeline(filled).to_dict(), "x")}
+    filled = replace(made, spans=pd.DataFrame([{"start": 0.0, "end": 9.0, "label": "fill"}]))
+    titles = {axis.get("title") for axis in encodings(timeline(filled).to_dict(), "x")}
     assert "Time since the fill began (s)" in titles
 
 
-def test_marks_upon_each_other_are_one() -> None:
+def test_marks_upon_each_other_are_one(made: Timeline) -> None:
     """A group of 24 hands over at one moment: its image has one tick for it, the page to zoom has them all."""
-    made = demo.trial(step_s=10.0)
-    moved = pd.DataFrame([{"t": 100.0 + n / 100, "kind": "rebalance", "label": "assigned", "detail": ""} for n in range(24)])
-    drawn, alone = (drawing.svg(timeline.timeline(dataclasses.replace(made, marks=marks))) for marks in (moved, moved.head(1)))
-    assert drawn.count("<line") - alone.count("<line") <= 3  # they may lie on both sides of a half pixel, in three panels
+    moved = pd.DataFrame([{"t": 50.0 + n / 1000, "kind": "rebalance", "label": "assigned", "detail": ""} for n in range(24)])
+    all_marks, alone = (drawing.svg(timeline(replace(made, marks=marks))) for marks in (moved, moved.head(1)))
+    assert all_marks.count("<line") - alone.count("<line") <= 3  # they may lie on both sides of a half pixel, in three panels
 
 
-def test_no_name_ends_beyond_the_chart() -> None:
+def test_no_name_ends_beyond_the_chart(made: Timeline) -> None:
     """A late phase is named to the left of its begin."""
-    data = demo.trial(step_s=10.0)
     late = pd.DataFrame([{"start": 650.0, "end": 660.0, "label": "a phase that begins at the very end"}])
-    begins, widths = timeline._names(dataclasses.replace(data, spans=late), (-60.0, 660.0))
+    begins, widths = _names(replace(made, spans=late), (-60.0, 660.0))
     assert (begins + widths <= 660.0).all()
 
 
-def test_a_timeline_without_data_is_refused() -> None:
+def test_a_timeline_without_data_is_refused(made: Timeline) -> None:
     """An empty panel would look like a measurement of nothing."""
     with pytest.raises(ValueError, match="'lag' is empty"):
-        timeline.timeline(dataclasses.replace(demo.trial(step_s=10.0), lag=pd.DataFrame(columns=["t", "lag"])))
-
-
-def test_a_long_trial_is_thinned_but_keeps_its_peak() -> None:
-    """Past 5000 samples the chart holds fewer rows and the same highest lag."""
-    trial = demo.trial(step_s=0.05)
-    thinned = drawing.thin(trial.lag, "lag")
-    assert len(trial.lag) > drawing.MOST_POINTS >= len(thinned)
-    assert thinned["lag"].max() == trial.lag["lag"].max()
+        timeline(replace(made, lag=made.lag.iloc[:0]))
 
 
 @given(st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")), min_size=1, max_size=400), st.integers(2, 20))
@@ -213,16 +205,14 @@ def test_labels_never_overlap(times: list[float], width: float) -> None:
 
 def test_a_breakdown_names_every_part_and_the_bound() -> None:
     """Tiny parts too are named with their seconds; the title has the sum and the bound."""
-    parts = demo.reaction()
-    picture = drawing.svg(breakdown.breakdown(parts))
-    assert "Reaction: 71.2 s, within the bound of 90 s" in picture
-    for part in parts["part"]:
-        assert part in picture
-    assert "0.05 s" in picture
+    parts = pd.DataFrame({"part": ["KEDA polls", "pods scheduled", "group rebalances"], "seconds": [11.2, 0.05, 60.0]})
+    picture = drawing.svg(breakdown.breakdown(parts.assign(group=["signal", "control plane", "consumer"]), 90.0))
+    for text in ("Reaction: 71.2 s, within the bound of 90 s", *parts["part"], "0.05 s"):
+        assert text in picture
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
 def test_a_part_without_a_length_is_refused(seconds: float) -> None:
     """A part that was not measured can't be drawn as if it were."""
     with pytest.raises(ValueError, match="0 s or more"):
-        breakdown.breakdown(pd.DataFrame({"part": ["x"], "seconds": [seconds], "group": ["y"]}))
+        breakdown.breakdown(pd.DataFrame({"part": ["x"], "seconds": [seconds], "group": ["y"]}), 90.0)

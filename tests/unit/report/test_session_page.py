@@ -20,7 +20,7 @@ from lab.judge.quantity import Quantity, repeated
 from lab.report import session_page
 from lab.report.running_session import RunningSession
 from lab.report.session import BROKEN, FAILED, INTERRUPTED, PASSED, Case, Conclusion
-from tests.unit.charts.records import spike
+from tests.unit.measure import similar
 from tests.unit.report import browser
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ NOTE = "Experiment {}: is CPU a signal?\n\nHypothesis. It is not.\n\nMethod. Two
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a session with a breach, a broken test, no data, an invalid trial, repeats and a duet."""
     folder = tmp_path_factory.mktemp("results")
-    (folder / "records").mkdir()
-    record = spike(folder / "records")
+    record = similar.write(folder / "records" / "plateau-10", 10)
     svg, alt = thumbnail({"CPU": [record], "lag": [record]})
     state = RunningSession(records=[record], expected=["1_signal", "2_duet", "10_last", "11_never"], runs=6)
     runs = repeated([Quantity("peak lag", "messages", 100.0 + n) for n in range(6)])

@@ -1,11 +1,10 @@
-"""What one step of a group costs it: the dip of the consumed rate at each step. Pure: tables in, one spec out.
+"""What each step of a group costs it, drawn: the dip of the consumed rate. Pure: tables in, one spec out.
 
 Rates and depths are shares of the baseline, the rate just before the step: 1.0 is no change, a depth of 0.2 is 20 % below it.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,41 +13,40 @@ import numpy as np
 import pandas as pd
 
 from lab.charts import drawing
-from lab.charts.drawing import DOWN, INK, QUIET, UP, Layer, inline, records, styled
+from lab.charts.drawing import DOWN, INK, QUIET, UP, Layer, inline, records
 from lab.judge.bounds import DIP
 from lab.number_format import number
 
+TITLE = "Consumed rate around each step"
+BASELINE = "1.0 is the rate before a scale-up, and for a scale-down what the smaller group is meant to process"
 KINDS = {"up": "scale-up", "down": "scale-down", "control": "control"}
 COLOURS = {"up": UP, "down": DOWN, "control": QUIET}
 SIDES = (("up", "control"), ("down",))
 SECONDS, SHARES = (-2.0, 8.0), (0.0, 1.6)
 SHARE_TICKS = [0, 0.4, 0.8, 1.2, 1.6]
 PANEL_WIDTH, PANEL_HEIGHT = 372, 104
-DASH = [5, 3]
 
 
-def dip_traces(traces: pd.DataFrame, dips: pd.DataFrame, title: str, subtitle: str) -> alt.VConcatChart:
+def dip_traces(traces: pd.DataFrame, dips: pd.DataFrame) -> alt.VConcatChart:
     """Every step's consumed rate around the step: a row a configuration, scale-up on the left, scale-down on the right.
 
     ``traces`` [configuration, kind: up | down | control, step, t, share], ``t`` in seconds since the step, ``share`` of the
     baseline; a control stands on the left. The time reaches as far as any step was observed, 8 s at most. Each step is a thin
     line, their median a thick one. ``dips`` [configuration, kind, depth_1s, recovery_s], a row a step, is summed up above each
-    panel; depths are over 1 s, and a recovery that never came is NaN. ``ValueError`` if any is empty.
+    panel; depths are over 1 s, and a recovery that never came is NaN. ``ValueError`` if there is no trace.
     """
-    _checked(traces, ("configuration", "kind", "step", "t", "share"), title)
-    _checked(dips, ("configuration", "kind", "depth_1s", "recovery_s"), title)
+    if traces.empty:
+        raise ValueError("no step to draw")
     zoom = drawing.zoom()
     names = list(dict.fromkeys(traces["configuration"]))
     last = float(traces["t"].max())
     window = (SECONDS[0], min(SECONDS[1], float(np.ceil(last))) if last > 0 else SECONDS[1])
-    with warnings.catch_warnings():  # one zoom for all panels is the intent
-        warnings.filterwarnings("ignore", message="Automatically deduplicated")
+    with drawing.shared_parameters():
         rows = [
             alt.hconcat(*(_panel(traces, dips, name, kinds, zoom, window) for kinds in SIDES), spacing=18) for name in names
         ]
         chart = alt.vconcat(*rows, spacing=10)
-    chart.title = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="bounds", offset=10)
-    return styled(chart.resolve_scale(x="shared"))
+    return drawing.titled(chart.resolve_scale(x="shared"), TITLE, BASELINE)
 
 
 def _panel(
@@ -61,22 +59,14 @@ def _panel(
 ) -> alt.LayerChart:
     """One configuration's steps of ``kinds``; only the lowest panels label their time, only the left ones their share."""
     names = list(dict.fromkeys(traces["configuration"]))
-    labelled = name == names[-1]
+    lowest, left = name == names[-1], "up" in kinds
     own = traces[traces["configuration"] == name]
-    left = "up" in kinds
-    axis = alt.Axis(tickCount=10, format="~f", labels=labelled, ticks=labelled)
-    x = alt.X(
-        "t:Q",
-        scale=alt.Scale(domain=list(window), nice=False),
-        axis=axis,
-        title="Time since the step (s)" if labelled else None,
-    )
-    y = alt.Y(
-        "share:Q",
-        scale=alt.Scale(domain=list(SHARES), nice=False),
-        axis=alt.Axis(values=SHARE_TICKS, format=".1f", labels=left, ticks=left),
-        title="Share of baseline" if left else None,
-    )
+    axis = alt.Axis(tickCount=10, format="~f", labels=lowest, ticks=lowest)
+    seconds = alt.Scale(domain=list(window), nice=False)
+    x = alt.X("t:Q", scale=seconds, axis=axis, title="Time since the step (s)" if lowest else None)
+    axis = alt.Axis(values=SHARE_TICKS, format=".1f", labels=left, ticks=left)
+    shares = alt.Scale(domain=list(SHARES), nice=False)
+    y = alt.Y("share:Q", scale=shares, axis=axis, title="Share of baseline" if left else None)
     layers: list[Any] = []
     counts, notes = [], []
     for kind in kinds:
@@ -116,10 +106,10 @@ def _lines(steps: pd.DataFrame, colour: str, x: alt.X, y: alt.Y) -> list[Layer]:
 
 def _rules(y: alt.Y, *, named: bool) -> list[Layer]:
     """No change, and the objective, which is ``named`` beside the panel, where no line can cross the words."""
-    objective = alt.Chart(inline([{"share": 1 - DIP, "text": f"objective: -{_percent(DIP)}"}])).encode(y=y)
+    objective = alt.Chart(inline([{"share": 1 - DIP, "text": f"objective: -{DIP * 100:g} %"}])).encode(y=y)
     rules: list[Layer] = [
         alt.Chart(inline([{"share": 1.0}])).mark_rule(color=INK, strokeWidth=1).encode(y=y),
-        objective.mark_rule(color=INK, strokeWidth=1, strokeDash=DASH),
+        objective.mark_rule(color=INK, strokeWidth=1, strokeDash=[5, 3]),
     ]
     if named:
         text = objective.mark_text(align="left", dx=5, fontSize=10, color=INK, clip=False)
@@ -156,17 +146,6 @@ def _note(dips: pd.DataFrame) -> str:
     return "; ".join(parts)
 
 
-def _checked(table: pd.DataFrame, columns: Sequence[str], title: str) -> None:
-    lacking = [name for name in columns if name not in table]
-    if lacking:
-        raise ValueError(f"dips {title!r}: the table has no column {', '.join(lacking)}")
-    if table.empty:
-        raise ValueError(f"dips {title!r}: the table is empty")
-    unknown = sorted(set(table["kind"]) - set(KINDS))
-    if unknown:
-        raise ValueError(f"dips {title!r}: {unknown[0]!r} is not one of {', '.join(KINDS)}")
-
-
 def _kind(own: pd.DataFrame, kind: str) -> str:
     """The kind as a prefix; nothing for a configuration that is a control and says so itself."""
     return "" if set(own["kind"]) == {"control"} else f"{KINDS[kind]}, "
@@ -174,7 +153,3 @@ def _kind(own: pd.DataFrame, kind: str) -> str:
 
 def _steps(count: int) -> str:
     return "1 step" if count == 1 else f"{count} steps"
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:g} %"
