@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from lab.charts.curves import by_trial
 from lab.errors import Breach, InvalidTrial, NoData
@@ -35,10 +35,26 @@ def side_by_side(records: Mapping[str, Record]) -> dict[str, dict[str, float | N
 Figures = Mapping[str, float | Quantity | None]
 
 
-class Claim(Protocol):
-    """Judges one comparison; ``sentence``, ``kind`` and ``source`` are those of :func:`lab.judge.claim.judge`."""
+class Claim:
+    """Judges comparisons: a call makes a claim, its methods an invariant or a control (:func:`lab.judge.claim.judge`).
 
-    def __call__(self, comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None: ...  # noqa: D102
+    ``sentence`` says what is claimed, ``source`` where the bound is from.
+    """
+
+    def __init__(self, judged: Callable[[Verdict, Quantity], None]) -> None:
+        self._judged = judged
+
+    def __call__(self, comparison: Comparison, sentence: str, source: str = "", kind: str = "claim") -> None:
+        """Claim what is to be found out."""
+        self._judged(judge(comparison, sentence, kind=kind, source=source), comparison.quantity)
+
+    def control(self, comparison: Comparison, sentence: str, source: str = "") -> None:
+        """Claim that the method sees the effect at all."""
+        self(comparison, sentence, source, "control")
+
+    def invariant(self, comparison: Comparison, sentence: str, source: str = "") -> None:
+        """Claim what must hold in every run."""
+        self(comparison, sentence, source, "invariant")
 
 
 class Evidence:
@@ -100,18 +116,19 @@ class Evidence:
         undecided: list[Verdict] = []
         scales = dict.fromkeys(record.scale for record in named.values())
 
-        def claim(comparison: Comparison, sentence: str, *, kind: str = "claim", source: str = "") -> None:
-            judged, origin = judge(comparison, sentence, kind=kind, source=source), comparison.quantity.origin
-            remarks = [remark(kind, origin, scale, committed()) for scale in scales if judged.measured is not None]
-            verdicts.append(replace(judged, real_time="; ".join(filter(None, remarks))))
-            if isinstance(comparison.quantity, Undecided):
+        def keep(judged: Verdict, quantity: Quantity) -> None:
+            marks = (remark(judged.kind, quantity.origin, scale, committed()) for scale in scales)
+            marked = "; ".join(filter(None, marks)) if judged.measured is not None else ""
+            verdicts.append(replace(judged, real_time=marked))
+            if isinstance(quantity, Undecided):
                 undecided.append(verdicts[-1])
 
+        claim = Claim(keep)
         try:
             yield claim
             if delivery:
                 given = records.values() if isinstance(records, Mapping) else [records]
-                claim(delivery.missing(*given) == 0, delivery.sentence, kind="invariant", source=CONTRACT)
+                claim.invariant(delivery.missing(*given) == 0, delivery.sentence, CONTRACT)
         except NoData as missing:  # of what the block does beside its claims
             verdicts.append(absent(str(missing)))
         finally:

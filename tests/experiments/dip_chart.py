@@ -50,12 +50,7 @@ def dip_traces(traces: pd.DataFrame, dips: pd.DataFrame) -> alt.VConcatChart:
 
 
 def _panel(
-    traces: pd.DataFrame,
-    dips: pd.DataFrame,
-    name: str,
-    kinds: Sequence[str],
-    zoom: alt.Parameter,
-    window: tuple[float, float],
+    traces: pd.DataFrame, dips: pd.DataFrame, name: str, kinds: Sequence[str], zoom: alt.Parameter, window: tuple[float, float]
 ) -> alt.LayerChart:
     """One configuration's steps of ``kinds``; only the lowest panels label their time, only the left ones their share."""
     names = list(dict.fromkeys(traces["configuration"]))

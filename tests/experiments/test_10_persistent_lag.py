@@ -32,7 +32,7 @@ from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
 from lab.measure.signal import syncs_without_metric
 from tests.experiments.measure.reasons import reasons
-from tests.experiments.sources import CONTROL
+from tests.experiments.sources import DESIGN
 from tests.experiments.workloads import light, slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("10 Persistent lag")]
@@ -63,17 +63,15 @@ FIGURES = {
 def ignoring(claim, record):
     """A scaler that saw no lag would do nothing either: there was lag to scale on, and the HPA got it at every sync."""
     lag = peak_lag(record) / (record[0].policy.min_replicas * record[0].lag_threshold)
-    claim(
+    claim.control(
         lag.named("peak lag over the lagThresholds of the floor") > 1,
         "there was lag to ignore",
-        kind="control",
-        source="the experiment's design: without lag nothing is ignored",
+        "the experiment's design: without lag nothing is ignored",
     )
-    claim(
+    claim.control(
         syncs_without_metric(record) == 0,
         "the scaler answered the HPA at every sync",
-        kind="control",
-        source="the experiment's design: an unanswered sync decides by no metric",
+        "the experiment's design: an unanswered sync decides by no metric",
     )
 
 
@@ -109,11 +107,11 @@ def test_transient_spikes_scale_nothing(trials, evidence):
     found = beside(trials, evidence, "transient", LASTING)
 
     with evidence.of(found) as claim:
-        claim(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger scales on spikes for nothing", **CONTROL)
+        claim.control(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger scales on spikes for nothing", DESIGN)
         claim(
             events(found[LASTING]) == 0,
             "the persistent-lag scaler ignores lag that does not last",
-            source="author's text on persistent lag",
+            "author's text on persistent lag",
         )
         ignoring(claim, found[LASTING])
 
@@ -146,15 +144,13 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
     scale_ups = smallest(scale_events(record).scale_ups for record in sides[LASTING])
 
     with evidence.of(sides) as claim:
-        claim(scale_ups > 0, "these bursts need pods, and the persistent-lag scaler takes them", **CONTROL)
+        claim.control(scale_ups > 0, "these bursts need pods, and the persistent-lag scaler takes them", DESIGN)
         claim(
             discern(fewer["pod-minutes"], same["pod-minutes"]) > 0,
             "the persistent-lag scaler saves pods on bursts",
-            source="author's text (direction only)",
+            "author's text (direction only)",
         )
-        claim(
-            discern(fewer["late (s)"], same["late (s)"]) < 0, "it pays for them with lateness", source="pilot of experiment 10"
-        )
+        claim(discern(fewer["late (s)"], same["late (s)"]) < 0, "it pays for them with lateness", "pilot of experiment 10")
 
 
 @allure.story("A true step is answered later")
@@ -175,23 +171,23 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
         claim(
             (most[LASTING] / most[BUILT_IN]).named(as_many) >= 0.9,
             "a true step is answered with as many pods",
-            source="pilot of experiment 10",
+            "pilot of experiment 10",
         )
         claim(
             later.named("decision later than the kafka trigger's, over sustainSeconds") >= 0.8,
             "lag must last before it counts; a sync and a sampling interval may be saved, 25 s of 120",
-            source="policy: sustainSeconds 120, less one sync and one sampling interval",
+            "policy: sustainSeconds 120, less one sync and one sampling interval",
         )
         claim(
             (peak[LASTING] / peak[BUILT_IN]).named("peak lag over that of the kafka trigger") > 1,
             "the lag of the wait is there to be worked off",
-            source="author's text (direction only)",
+            "author's text (direction only)",
         )
         claim(reaction(found[BUILT_IN]).real_s < REACTION_S, "the kafka trigger's first new pod is at work in time")
         claim(
             in_time >= 0.95,
             "by its author's own objective the persistent-lag scaler passes a sustained step",
-            source="author's text: 95 % within 5 minutes",
+            "author's text: 95 % within 5 minutes",
         )
 
 
@@ -203,8 +199,8 @@ def test_each_step_up_has_its_reason(trials, evidence):
     evidence.report(LASTING, {"steps up": said.steps, "without a reason": said.unexplained})
 
     with evidence.of(found) as claim:
-        claim(said.steps > 0, "pods are taken on lag that lasts", **CONTROL)
-        claim(said.unexplained == 0, "the scaler's own metrics say why pods are taken", source="text 3: understand why")
+        claim.control(said.steps > 0, "pods are taken on lag that lasts", DESIGN)
+        claim(said.unexplained == 0, "the scaler's own metrics say why pods are taken", "text 3: understand why")
 
 
 @allure.story("A partition that one message stalls")
@@ -219,17 +215,17 @@ def test_a_stalled_partition(trials, evidence):
         evidence.report(name, figures(runs))
 
     with evidence.of(found) as claim:
-        claim(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger takes pods that can't help", **CONTROL)
+        claim.control(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger takes pods that can't help", DESIGN)
         claim(
             scale_events(found[EXCLUDING]).scale_ups == 0,
             "excludePersistentLag leaves out a partition that stands still",
-            source="KEDA's docs: excludePersistentLag",
+            "KEDA's docs: excludePersistentLag",
         )
         ignoring(claim, found[EXCLUDING])
         claim(
             scale_events(found[LASTING]).scale_ups > 0,
             "nothing lasts longer, so the persistent-lag scaler is no remedy here",
-            source="pilot of experiment 10",
+            "pilot of experiment 10",
         )
 
 
@@ -252,22 +248,21 @@ def test_the_authors_table(trials, evidence):
     above = {name: (seen[name]["12:01"].wanted - floor).named("replicas above the floor at 12:01") for name in found}
 
     with evidence.of(found) as claim:
-        claim(
+        claim.control(
             off.named("largest deviation of lag at 12:01 and 12:02 from the author's", "of it") <= 0.2,
             "the lag is that of the author's table",
-            kind="control",
-            source="author's table, 20 %",
+            "author's table, 20 %",
         )
-        claim(above[BUILT_IN] > 0, "the kafka trigger scales at once, as it looks at the lag of now", source="author's table")
-        claim(above[short] == 0, "the persistent-lag scaler waits while the lag has not lasted", source="author's table")
+        claim(above[BUILT_IN] > 0, "the kafka trigger scales at once, as it looks at the lag of now", "author's table")
+        claim(above[short] == 0, "the persistent-lag scaler waits while the lag has not lasted", "author's table")
         claim(
             scale_events(found[short]).scale_ups > 0,
             "the persistent-lag scaler scales at 12:02, when the lag of 8,000 has lasted for two minutes",
-            source="author's table",
+            "author's table",
         )
         claim(
             events(found[long]) == 0,
             "with sustainSeconds 300 the scaler never acts, as the group has caught up before",
-            source="author's table",
+            "author's table",
         )
         ignoring(claim, found[long])

@@ -26,7 +26,7 @@ from lab.measure.cost import cost
 from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
-from tests.experiments.sources import CONTROL, LARGEST
+from tests.experiments.sources import DESIGN, LARGEST
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("11 Cron")]
@@ -82,11 +82,10 @@ def beside(trials, evidence, profile):
 
 def all_before(claim, found):
     """Where the window opened four minutes before the spike or more: two or three steps up are 1 to 2 s at quick."""
-    claim(
+    claim.control(
         scale_events(found[BOTH]).above_floor_at_baseline == PODS - FLOOR,
         "all pods of the schedule are asked for before the spike",
-        kind="control",
-        source="policy: desiredReplicas 24, minReplicaCount 4",
+        "policy: desiredReplicas 24, minReplicaCount 4",
     )
 
 
@@ -95,19 +94,19 @@ def common_claims(claim, found):
     both = found[BOTH]
     latest_s = 1 + 2 * both[0].scale.hpa_sync_s
     timing = "the HPA's sync period, twice, and a second: KEDA's cron compares whole seconds"
-    claim(opening_delay(both) >= 0, "no pod is asked for before the window", **CONTROL)
-    claim(opening_delay(both) <= latest_s, "the window opens when the trial says", kind="control", source=timing)
-    claim(scale_events(both).flips == 0, "two triggers do not contradict each other", source=LARGEST)
+    claim.control(opening_delay(both) >= 0, "no pod is asked for before the window", DESIGN)
+    claim.control(opening_delay(both) <= latest_s, "the window opens when the trial says", timing)
+    claim(scale_events(both).flips == 0, "two triggers do not contradict each other", LARGEST)
 
 
 def lower_peak(claim, found):
     """What the pods are for, and that there was something to win."""
-    claim(enough_ready(found[LAG]) > 0, "on lag alone the pods come after the spike", **CONTROL)
+    claim.control(enough_ready(found[LAG]) > 0, "on lag alone the pods come after the spike", DESIGN)
     peaks = peak_lag(found[BOTH]) / peak_lag(found[LAG])
     claim(
         peaks.named("peak lag over that of lag alone") < 1,
         "pods that come before a spike leave less of a backlog",
-        source="KEDA's docs on cron (direction only)",
+        "KEDA's docs on cron (direction only)",
     )
 
 
@@ -121,7 +120,7 @@ def test_the_pods_are_there_when_the_spike_comes(trials, evidence, profile):
         claim(
             enough_ready(found[BOTH]) == 0,
             "as many pods are Ready at the spike's start as its rate needs",
-            source="policy: 4 minutes before the announced spike, 8 s at quick; with lag alone 18 pods were Ready 5.2 s after "
+            "policy: 4 minutes before the announced spike, 8 s at quick; with lag alone 18 pods were Ready 5.2 s after "
             "the spike (tests/records/judged, plateau-lag-4500-d6cad871)",
         )
         all_before(claim, found)
@@ -135,10 +134,8 @@ def test_an_early_spike_finds_pods_that_start(trials, evidence):
     found = beside(trials, evidence, "spike-early")
 
     with evidence.of(found) as claim:
-        claim(
-            scale_events(found[BOTH]).above_floor_at_baseline > 0,
-            "pods of the schedule are asked for before the spike",
-            **CONTROL,
+        claim.control(
+            scale_events(found[BOTH]).above_floor_at_baseline > 0, "pods of the schedule are asked for before the spike", DESIGN
         )
         lower_peak(claim, found)
         common_claims(claim, found)
@@ -154,10 +151,10 @@ def test_an_absent_spike_costs_the_window(trials, evidence):
 
     with evidence.of(found) as claim:
         all_before(claim, found)
-        claim(scale_events(found[LAG]).scale_ups == 0, "lag alone scales nothing", **CONTROL)
+        claim.control(scale_events(found[LAG]).scale_ups == 0, "lag alone scales nothing", DESIGN)
         claim(
             off <= 0.2,
             "a spike that does not come costs the window's pods, as long as window and scale-down hold them",
-            source="policy: 20 pods above the floor for 30 minutes, and 5 of stabilizationWindowSeconds; a fifth for the rest",
+            "policy: 20 pods above the floor for 30 minutes, and 5 of stabilizationWindowSeconds; a fifth for the rest",
         )
         common_claims(claim, found)

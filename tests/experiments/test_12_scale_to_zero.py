@@ -20,7 +20,7 @@ from lab.judge.bounds import REACTION_S
 from lab.measure.cost import cost
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.zero import DECISION, PARTS, from_zero, most_replicas, to_zero
-from tests.experiments.sources import CONTROL, STAMPS
+from tests.experiments.sources import DESIGN, STAMPS
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("12 Scale to zero")]
@@ -40,7 +40,7 @@ def sides(trials):
 def common_claims(claim, sides):
     """What holds of the whole trial."""
     for name, runs in sides.items():
-        claim(scale_events(runs).above_floor_at_end == 0, f"{name}: the group is at zero at the end", **CONTROL)
+        claim.control(scale_events(runs).above_floor_at_end == 0, f"{name}: the group is at zero at the end", DESIGN)
 
 
 @allure.story("The first event after an idle time, part by part")
@@ -65,44 +65,43 @@ def test_the_first_event_after_an_idle_time(sides, evidence):
         for name, one in measures.items():
             claim(one.real_p95 < REACTION_S, f"{name}: scale to zero is within the SLO of a reaction, at real time")
         for name, one in measures.items():
-            claim(
+            claim.control(
                 one.from_zero >= 20,
                 f"{name}: at least 20 arrivals found no pod",
-                kind="control",
-                source="the experiment's design: a 95th percentile of 20 or more",
+                "the experiment's design: a 95th percentile of 20 or more",
             )
-            claim(one.lag_before == 0, f"{name}: nothing waited when they came, by log end and committed offsets", **CONTROL)
-            claim(
+            claim.control(
+                one.lag_before == 0, f"{name}: nothing waited when they came, by log end and committed offsets", DESIGN
+            )
+            claim.control(
                 one.least_start > 0,
                 f"{name}: a new pod subscribes, owns and works only after it was created, so no part of its start is 0",
-                kind="control",
-                source=STAMPS,
+                STAMPS,
             )
-        claim(
+        claim.control(
             abs(median - 0.5) <= 0.25,
             "KEDA: the wait for the poll is a matter of luck, and the arrivals are spread over it",
-            kind="control",
-            source="the profile: arrivals spread evenly over a pollingInterval",
+            "the profile: arrivals spread evenly over a pollingInterval",
         )
         claim(
             in_polls <= 1.2,
             "at zero KEDA asks once in a pollingInterval",
-            source="KEDA's docs: pollingInterval; and a fifth of it for what a poll takes",
+            "KEDA's docs: pollingInterval; and a fifth of it for what a poll takes",
         )
         claim(
             in_syncs <= 1.2,
             "at zero the HPA asks at each sync, if it has put the group to sleep itself",
-            source="reconcileAutoscaler of Kubernetes 1.36.4; and a fifth of the period for what a sync takes",
+            "reconcileAutoscaler of Kubernetes 1.36.4; and a fifth of the period for what a sync takes",
         )
         claim(
             sooner < 1,
             "the HPA alone asks for a pod sooner",
-            source="a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)",
+            "a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)",
         )
         claim(
             (hpa.real_p95 / keda.real_p95).named("95th percentile at real time over that of KEDA") < 1,
             "and its first event is processed sooner",
-            source="a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)",
+            "a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)",
         )
         common_claims(claim, sides)
 
@@ -123,16 +122,16 @@ def test_the_way_to_zero(sides, evidence):
 
     with evidence.of(sides) as claim:
         for name, one in ways.items():
-            claim(one.most > 2, f"{name}: the surge needs several pods", **CONTROL)
+            claim.control(one.most > 2, f"{name}: the surge needs several pods", DESIGN)
         claim(
             ways[KEDA].last_step > PODS_A_STEP,
             "KEDA's step to zero takes all that is left, whatever behavior allows",
-            source="keda 7770; tests/defects/test_zero.py shows it with pods that do nothing",
+            "keda 7770; tests/defects/test_zero.py shows it with pods that do nothing",
         )
         claim(
             ways[HPA].largest_step <= PODS_A_STEP,
             "the HPA alone keeps to its policy down to zero",
-            source="Kubernetes' docs: scaleDown policies",
+            "Kubernetes' docs: scaleDown policies",
         )
         common_claims(claim, sides)
 
@@ -148,11 +147,11 @@ def test_few_messages_wait_for_company(sides, evidence):
         claim(
             replicas[KEDA] == 0,
             "KEDA: a lag of no more than activationLagThreshold wakes nobody, however long it waits",
-            source="KEDA's docs: activationLagThreshold; keda 2800",
+            "KEDA's docs: activationLagThreshold; keda 2800",
         )
         claim(
             replicas[HPA] > 0,
             "the HPA alone: one message is a pod",
-            source="GetExternalPerPodMetricReplicas of Kubernetes 1.36.4: ceil(lag / averageValue)",
+            "GetExternalPerPodMetricReplicas of Kubernetes 1.36.4: ceil(lag / averageValue)",
         )
         common_claims(claim, sides)

@@ -26,7 +26,7 @@ from lab.judge.bounds import RECOVERY_S
 from lab.judge.pairs import discern, paired
 from lab.measure.delivery import AT_LEAST_ONCE
 from tests.experiments.measure.membership import RollingRestart, rolling_restart, standstill
-from tests.experiments.sources import CONTROL
+from tests.experiments.sources import DESIGN
 from tests.experiments.workloads import busy
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("13 Static membership")]
@@ -76,19 +76,19 @@ def test_a_static_member_is_restarted_without_a_rebalance(trials, evidence):
     evidence.report("dip, dynamic less static", deeper.figures())
 
     with evidence.of(runs) as claim:
-        claim(
+        claim.control(
             smallest(restart.restarted for restart in restarts.values()) == PODS,
             "every pod of every side was restarted once",
-            **CONTROL,
+            DESIGN,
         )
         for name in profiles:
             dynamic, static = restarts[f"{name}, {DYNAMIC}"], restarts[f"{name}, {STATIC}"]
-            claim(dynamic.rebalances > 0, f"dynamic members rebalance: {name}", **CONTROL)
-            claim(static.rebalances == 0, f"no member that stays hears of the restart: {name}", source=NO_REBALANCE[name])
+            claim.control(dynamic.rebalances > 0, f"dynamic members rebalance: {name}", DESIGN)
+            claim(static.rebalances == 0, f"no member that stays hears of the restart: {name}", NO_REBALANCE[name])
         claim(
             discern(deeper, same) > 0,
             "a rolling restart of dynamic members dips deeper",
-            source="text 1, section 13: static membership to avoid a rebalance on rolling restarts (direction only)",
+            "text 1, section 13: static membership to avoid a rebalance on rolling restarts (direction only)",
         )
 
 
@@ -108,23 +108,22 @@ def test_a_static_member_that_is_gone_is_waited_for(trials, evidence):
 
     with evidence.of(runs, delivery=AT_LEAST_ONCE) as claim:
         for name in found:
-            claim(
+            claim.control(
                 standstill(runs[f"{name}, {DYNAMIC}"], "leave") < RECOVERY_S,
                 f"a dynamic member that is taken is replaced soon: {name}",
-                kind="control",
             )
             claim(
                 standstill(runs[f"{name}, {STATIC}"], "leave") >= SESSION_S[name],
                 f"the partitions of a static member that is taken wait for its session timeout: {name}",
-                source=SESSION_SOURCE[name],
+                SESSION_SOURCE[name],
             )
         claim(
             killed[DYNAMIC] >= SESSION_S[CLASSIC],
             "the partitions of a dynamic member that is killed wait for its session timeout",
-            source=SESSION_SOURCE[CLASSIC],
+            SESSION_SOURCE[CLASSIC],
         )
         claim(
             killed[STATIC] < SESSION_S[CLASSIC],
             "the next process of a static member that is killed has its partitions before that",
-            source=SESSION_SOURCE[CLASSIC],
+            SESSION_SOURCE[CLASSIC],
         )

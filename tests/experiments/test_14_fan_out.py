@@ -24,7 +24,7 @@ from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.broker import broker_cores
-from tests.experiments.sources import CONTROL
+from tests.experiments.sources import DESIGN
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import slim
 
@@ -60,14 +60,14 @@ def test_a_second_group_does_not_disturb_the_first(trials, evidence):
         evidence.report(f"{figure} of the first, A/A", same[figure].figures())
 
     with evidence.of(runs) as claim:
-        claim(scale_events(second[SCALES]).scale_ups > 0, "the second group scales by its own policy", **CONTROL)
+        claim.control(scale_events(second[SCALES]).scale_ups > 0, "the second group scales by its own policy", DESIGN)
         for name in (STANDS, AGAIN):
-            claim(scale_events(second[name]).scale_ups == 0, f"the second group {name}", **CONTROL)
+            claim.control(scale_events(second[name]).scale_ups == 0, f"the second group {name}", DESIGN)
         for name, one in first.items():
-            claim(scale_events(one).scale_ups > 0, f"the first group scales: the second {name}", **CONTROL)
+            claim.control(scale_events(one).scale_ups > 0, f"the first group scales: the second {name}", DESIGN)
         for figure, difference in beside.items():
             claim(
                 over_noise(difference, same[figure]) <= 1,
                 f"the first group's {figure} is that of A/A while the second one scales",
-                source="text 1, section 13: its scaling is isolated and doesn't perturb the first group",
+                "text 1, section 13: its scaling is isolated and doesn't perturb the first group",
             )

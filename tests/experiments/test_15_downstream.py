@@ -25,7 +25,7 @@ from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
 from lab.measure.throughput import Throughput
-from tests.experiments.sources import CONTROL
+from tests.experiments.sources import DESIGN
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("15 Downstream")]
@@ -96,13 +96,14 @@ def run(trials, evidence, names, contention, profile="plateau"):
 
 def beyond(claim, found):
     """The controls: the group is larger than the store, and the store is what it waits for."""
-    claim(scale_events(found[LAG]).most_replicas > SLOTS, "on lag alone the group goes beyond the store's capacity", **CONTROL)
-    claim(open_writes(found[LAG]) > SLOTS, "on lag alone writes wait in the store", **CONTROL)
-    claim(
+    claim.control(
+        scale_events(found[LAG]).most_replicas > SLOTS, "on lag alone the group goes beyond the store's capacity", DESIGN
+    )
+    claim.control(open_writes(found[LAG]) > SLOTS, "on lag alone writes wait in the store", DESIGN)
+    claim.control(
         scale_events(found[CAPPED]).most_replicas <= SLOTS,
         "maxReplicaCount holds the group at the store's capacity",
-        kind="control",
-        source="policy: maxReplicaCount 12",
+        "policy: maxReplicaCount 12",
     )
 
 
@@ -116,23 +117,23 @@ def test_lag_scales_into_a_slow_downstream(trials, evidence):
     dearer = (cost(lag).pod_minutes / cost(capped).pod_minutes).named("pod-minutes with lag alone over those with 12 pods")
 
     with evidence.of(found) as claim:
-        claim(slower <= 0.75, "beyond the downstream's capacity more pods process less", source=LAW)
+        claim(slower <= 0.75, "beyond the downstream's capacity more pods process less", LAW)
         beyond(claim, found)
         claim(
             higher >= 2,
             "scaling on lag makes the backlog that it scales on",
-            source="arithmetic: 600 events/s are left over for 14 s of the spike; with 12 pods none after some 6 s",
+            "arithmetic: 600 events/s are left over for 14 s of the spike; with 12 pods none after some 6 s",
         )
-        claim(dearer > 1, "the group that is slower costs more", source="keda#7092 (direction only)")
+        claim(dearer > 1, "the group that is slower costs more", "keda#7092 (direction only)")
         claim(
             scale_events(arrivals).most_replicas <= SLOTS,
             "arrivals ask for no more pods than the traffic needs, whatever the backlog is",
-            source="arithmetic: 1,800 events/s / 170 are 11 pods, and 12 with a tenth for the rate's window",
+            "arithmetic: 1,800 events/s / 170 are 11 pods, and 12 with a tenth for the rate's window",
         )
         claim(
             share(arrivals) >= 0.95,
             "pods by arrivals carry the spike",
-            source="arithmetic: 11 pods of 200 events/s take 2,200 of 1,800; a twentieth for uneven shares",
+            "arithmetic: 11 pods of 200 events/s take 2,200 of 1,800; a twentieth for uneven shares",
         )
 
     evidence.conclude(
@@ -154,10 +155,12 @@ def test_pods_beyond_the_capacity_are_paid_for_nothing(trials, evidence):
         claim(
             abs(gain - 1).named("difference of the two, of what 12 pods process") <= 0.1,
             "pods beyond the downstream's capacity process nothing more",
-            source="arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
+            "arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
         )
-        claim(dearer > 1, "pods beyond the downstream's capacity are paid", source="keda#7092 (direction only)")
-        claim(scale_events(lag).most_replicas > SLOTS, "on lag alone the group goes beyond the store's capacity", **CONTROL)
+        claim(dearer > 1, "pods beyond the downstream's capacity are paid", "keda#7092 (direction only)")
+        claim.control(
+            scale_events(lag).most_replicas > SLOTS, "on lag alone the group goes beyond the store's capacity", DESIGN
+        )
 
 
 @allure.story("While a backlog waits, pods beyond the store's slots process less, or nothing more")
@@ -171,21 +174,18 @@ def test_more_pods_than_slots_while_a_backlog_waits(trials, evidence, contention
 
     with evidence.of(found) as claim:
         if contention:
-            claim(
-                ratio <= 0.75, "while a backlog waits, pods beyond the downstream's capacity make it process less", source=LAW
-            )
+            claim(ratio <= 0.75, "while a backlog waits, pods beyond the downstream's capacity make it process less", LAW)
         else:
             claim(
                 abs(ratio - 1).named("difference of the two, of what 12 pods process") <= 0.1,
                 "while a backlog waits, pods beyond the downstream's capacity process nothing more",
-                source="arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
+                "arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
             )
-        claim(dearer > 1, "pods beyond the downstream's capacity are paid", source="keda#7092 (direction only)")
+        claim(dearer > 1, "pods beyond the downstream's capacity are paid", "keda#7092 (direction only)")
         beyond(claim, found)
         for name, runs in found.items():
-            claim(
+            claim.control(
                 least_lag(runs) >= SLOTS * 200,
                 f"a backlog of a second or more waits all the time: {name}",
-                kind="control",
-                source="the experiment's design: 3,600 events/s arrive, and the store carries 2,400 at most",
+                "the experiment's design: 3,600 events/s arrive, and the store carries 2,400 at most",
             )

@@ -91,30 +91,28 @@ def compare(trials, evidence, profile, policies, workload, needed):
         claim(
             off <= 0.1,
             "two triggers of equal lag have half of the pods that their sum asks for",
-            source="Kubernetes' docs: of several metrics the HPA takes the largest number; a tenth is the HPA's own tolerance",
+            "Kubernetes' docs: of several metrics the HPA takes the largest number; a tenth is the HPA's own tolerance",
         )
         for name, runs in found.items():
-            claim(
+            claim.control(
                 hold(runs).replicas < runs[0].policy.max_replicas,
                 f"the group comes to rest below maxReplicaCount: {name}",
-                kind="control",
-                source=f"arithmetic: {needed}",
+                f"arithmetic: {needed}",
             )
         claim(
             time_behind(each) > TIME_BEHIND_S,
             "the lagThreshold of one trigger, given to each of two, breaches the objective that it is computed from",
-            source="formula lagThreshold x triggers / rate: 3 s",
+            "formula lagThreshold x triggers / rate: 3 s",
         )
         claim(
             time_behind(half) <= TIME_BEHIND_S,
             "half the lagThreshold for each of two holds the objective",
-            source="formula lagThreshold x triggers / rate: 1.5 s",
+            "formula lagThreshold x triggers / rate: 1.5 s",
         )
-        claim(
+        claim.invariant(
             smallest(agreement(runs).agreement for runs in found.values()) == 100,
             "every sync follows from the largest proposal",
-            kind="invariant",
-            source="the pinned Go code of the HPA (tests/oracles)",
+            "the pinned Go code of the HPA (tests/oracles)",
         )
 
 
@@ -128,7 +126,7 @@ def test_memory_keeps_the_pods_that_lag_took(trials, evidence):
         claim(
             scale_events(found[MEMORY]).scale_downs == 0,
             "a memory target that a pod comes within a tenth of gives back no pod that lag took",
-            source="Kubernetes' docs: within the tolerance the HPA keeps the replicas; the simulator has no scale-down",
+            "Kubernetes' docs: within the tolerance the HPA keeps the replicas; the simulator has no scale-down",
         )
 
 
@@ -142,7 +140,7 @@ def test_memory_holds_the_way_down_up(trials, evidence):
         claim(
             scale_events(found[MEMORY]).above_floor_at_end > 0,
             "half an hour of quiet is too short for a memory target of a third more than a pod holds",
-            source="the simulator: 4 pods above the floor; each scale-down window ends with ceil(0.76 of the replicas)",
+            "the simulator: 4 pods above the floor; each scale-down window ends with ceil(0.76 of the replicas)",
         )
 
 
@@ -160,22 +158,19 @@ def beside_lag(trials, evidence, value):
 
 def claim_comparable(claim, found):
     """The controls and invariants of lag and memory beside lag alone."""
-    claim(
+    claim.control(
         scale_events(found[ALONE]).above_floor_at_end == 0,
         "lag alone gives its pods back within the quiet",
-        kind="control",
-        source="arithmetic: a window of 300 s and three halvings of a minute",
+        "arithmetic: a window of 300 s and three halvings of a minute",
     )
-    claim(
+    claim.control(
         scale_events(found[MEMORY]).above_floor_at_baseline == 0,
         "the memory trigger takes no pod before the burst",
-        kind="control",
-        source="the experiment's design: the target is no less than what a pod holds",
+        "the experiment's design: the target is no less than what a pod holds",
     )
-    claim(
+    claim.invariant(
         smallest(agreement(runs).agreement for runs in found.values()) == 100,
         "every sync follows from the largest proposal",
-        kind="invariant",
-        source="the pinned Go code of the HPA (tests/oracles)",
+        "the pinned Go code of the HPA (tests/oracles)",
     )
-    claim(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+    claim.invariant(unaccounted(*itertools.chain(*found.values())) == 0, DELIVERED, CONTRACT)

@@ -34,18 +34,17 @@ def test_arrivals_beside_lag_end_the_flapping(trials, evidence):
     report_price(evidence, found)
 
     with evidence.of(found) as claim:
-        claim(
+        claim.control(
             scale_events(alone).flips > 0,
             "a trigger on lag alone flaps, with a window that is longer than a lull",
-            kind="control",
-            source="experiment 5",
+            "experiment 5",
         )
         claim(
             scale_events(beside).flips == 0,
             "with a trigger on arrivals a window that is longer than a lull ends the flapping",
-            source=MODEL,
+            MODEL,
         )
-        claim(scale_events(beside).above_floor_at_end == 0, "the group gives back the pods that it took", source=GIVES_BACK)
+        claim(scale_events(beside).above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
 
 
 @allure.story("A trigger on arrivals beside the one on lag, on three bursts")
@@ -57,16 +56,15 @@ def test_arrivals_beside_lag_on_three_bursts(trials, evidence):
     report_price(evidence, found)
 
     with evidence.of(found) as claim:
-        claim(
+        claim.control(
             scale_events(alone).flips > 0,
             "a trigger on lag alone flaps on three bursts, with a window that is longer than a lull",
-            kind="control",
-            source="experiment 5",
+            "experiment 5",
         )
         claim(
             scale_events(beside).flips == 0,
             "with a trigger on arrivals a window that is longer than a lull ends the flapping on three bursts",
-            source=MODEL,
+            MODEL,
         )
         claim(reactions(alone).slowest_s < REACTION_S, "each burst that finds the group on lag at its floor gets a pod in time")
         claim(reactions(beside).slowest_s < REACTION_S, "so does each that finds the group on lag and arrivals there")

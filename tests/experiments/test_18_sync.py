@@ -42,15 +42,13 @@ def test_reactions_at_any_point_of_a_sync(trials, evidence):
     with evidence.of(found) as claim:
         for one in met.values():
             claim(one.slowest_s < REACTION_S, "each burst gets a new pod in time")
-        claim(
+        claim.control(
             smallest(one.span_s / trials.scale.hpa_sync_s for one in met.values()) >= 0.6,
             "the bursts come at points that are spread over most of the sync period",
-            kind="control",
-            source="the experiment's design: ten steps of 7 s in a period of 15 s",
+            "the experiment's design: ten steps of 7 s in a period of 15 s",
         )
-        claim(
+        claim.control(
             smallest(one.bursts for one in met.values()) >= 6,
             "enough bursts find the group at its floor",
-            kind="control",
-            source="pilots at quick on 2026-11-24: 7 and 8 of ten; at 202 s between bursts 6, and a step that brought no pod",
+            "pilots at quick on 2026-11-24: 7 and 8 of ten; at 202 s between bursts 6, and a step that brought no pod",
         )

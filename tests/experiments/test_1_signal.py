@@ -42,25 +42,24 @@ def test_cpu_does_not_see_a_backlog(trials, evidence):
         claim(
             signal(cpu).utilization < 70,
             "an I/O-bound consumer never comes near the HPA's target of 70 %",
-            source="the HPA's target in manifests/hpa/cpu (70 %)",
+            "the HPA's target in manifests/hpa/cpu (70 %)",
         )
         claim(
             signal(cpu).highest_utilization < 77,
             "not even its highest reading under load makes the HPA act",
-            source="the HPA's target in manifests/hpa/cpu (70 %) and its tolerance of 10 %",
+            "the HPA's target in manifests/hpa/cpu (70 %) and its tolerance of 10 %",
         )
         claim(
             scale_events(cpu).scale_ups == 0,
             "a signal that does not move asks for nothing",
-            source="follows from the target of 70 % and its tolerance",
+            "follows from the target of 70 % and its tolerance",
         )
-        claim(
+        claim.control(
             hold(cpu).growth > 500,
             "without a reaction lag grows without bound",
-            kind="control",
-            source="the experiment's design: offered rate less capacity",
+            "the experiment's design: offered rate less capacity",
         )
-        claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end", source="pilot of experiment 1")
+        claim(hold(lag).growth <= 50, "the lag trigger brings the growth to an end", "pilot of experiment 1")
 
 
 @allure.story("Memory is no signal either")
@@ -76,11 +75,11 @@ def test_memory_does_not_see_a_backlog(trials, evidence):
     ours = pod_memory(found["the lab's client"])
 
     with evidence.of(found) as claim:
-        claim(ours.lag_over_baseline >= 10, "there is a backlog to see", kind="control", source="the experiment's design: 10R")
+        claim.control(ours.lag_over_baseline >= 10, "there is a backlog to see", "the experiment's design: 10R")
         claim(
             ours.growth < 1.1,
             "while lag grows, what a pod holds stays within the HPA's tolerance",
-            source="Kubernetes' docs: tolerance 10 %; text 1, section 9: memory doesn't correlate with backlog",
+            "Kubernetes' docs: tolerance 10 %; text 1, section 9: memory doesn't correlate with backlog",
         )
 
 
@@ -100,12 +99,12 @@ def test_the_request_is_a_free_parameter(trials, evidence):
         claim(
             scale_events(ample).scale_ups == 0,
             "with a request of twice what a busy pod uses, CPU asks for nothing",
-            source="pilot: 15m of a busy pod at half the rate, 43 % of 35m, under the target of 70 %",
+            "pilot: 15m of a busy pod at half the rate, 43 % of 35m, under the target of 70 %",
         )
         claim(
             scale_events(tight).scale_ups > 0,
             "with a request near what a busy pod uses, CPU asks for pods: the request decides, not the backlog",
-            source="pilot: 15m of a busy pod at half the rate, 83 % of 18m, over the target of 70 % and its tolerance",
+            "pilot: 15m of a busy pod at half the rate, 83 % of 18m, over the target of 70 % and its tolerance",
         )
 
 
@@ -121,10 +120,9 @@ def test_the_right_signal_halves_the_peak(trials, evidence):
     evidence.noise(one, other)
 
     with evidence.of({"CPU": cpu, "lag": lag, "A/A, a": one, "A/A, b": other}) as claim:
-        claim(
+        claim.control(
             hold(cpu).growth > 0,
             "without a reaction lag still grows when the spike ends",
-            kind="control",
-            source="the experiment's design: offered rate less capacity",
+            "the experiment's design: offered rate less capacity",
         )
-        claim(discern(more, same) > 0, "the right signal at least halves the peak", source="pilot of experiment 1")
+        claim(discern(more, same) > 0, "the right signal at least halves the peak", "pilot of experiment 1")

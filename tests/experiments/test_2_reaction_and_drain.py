@@ -30,7 +30,7 @@ from lab.measure.reaction.step import PARTS, POLICY, cold_start, reaction
 from lab.measure.reaction.waits import decision
 from lab.measure.scaling import scale_events
 from lab.measure.signal import signal
-from tests.experiments.sources import CONTROL, GIVES_BACK, NO_NOISE, STAMPS, TEXT
+from tests.experiments.sources import DESIGN, GIVES_BACK, NO_NOISE, STAMPS, TEXT
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.test_3_rebalance_dip import KIP_848, OTHERS, OURS
 from tests.experiments.workloads import light
@@ -48,19 +48,17 @@ def test_a_10x_spike_is_absorbed(trials, evidence):
     evidence.chart_of("reaction, by part", lambda run: reaction_breakdown(reaction(run)), record)
 
     with evidence.of(record) as claim:
-        claim(
-            scale_events(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag", source=NO_NOISE
-        )
+        claim(scale_events(record).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag", NO_NOISE)
         claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time, as seen at this scale")
         claim(reaction(record).real_s < REACTION_S, "it is in time also with the wait for KEDA and the HPA at its real length")
-        claim(drain(record).peak_lag >= 100_000, "a backlog worth draining was built", **CONTROL)
+        claim.control(drain(record).peak_lag >= 100_000, "a backlog worth draining was built", DESIGN)
         claim(
             drain(record).seconds / drain(record).ideal_s <= DRAIN_OVER_BEST,
             "one pod alone serves a partition, so skew and not the number of pods bounds the drain",
         )
-        claim(drain(record).rise_in_thresholds <= 1, "lag falls without a plateau once all pods are there", source=TEXT)
-        claim(scale_events(record).flips == 0, "the group scales up once and down once", source=TEXT)
-        claim(scale_events(record).above_floor_at_end == 0, "the group gives back the pods that it took", source=GIVES_BACK)
+        claim(drain(record).rise_in_thresholds <= 1, "lag falls without a plateau once all pods are there", TEXT)
+        claim(scale_events(record).flips == 0, "the group scales up once and down once", TEXT)
+        claim(scale_events(record).above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
 
 
 @allure.story("A reaction's parts, over repeated trials")
@@ -86,21 +84,20 @@ def test_a_reaction_is_known_with_its_spread(trials, evidence):
         claim(
             median(one.real_s for one in found) < REACTION_S, "it is in time also with KEDA's and the HPA's wait at real length"
         )
-        claim(
+        claim.control(
             smallest(one.part(part) for one in found for part in SPINE) > 0,
             "a new pod subscribes, owns and works only after it was created, so no part of its start is 0",
-            kind="control",
-            source=STAMPS,
+            STAMPS,
         )
         claim(
             largest(one.phase for one in decided) <= 1.2,
             "the wait for KEDA and the HPA is that for the next sync",
-            source="the HPA's sync period, and a fifth of it for what a sync takes",
+            "the HPA's sync period, and a fifth of it for what a sync takes",
         )
         claim(
             largest(one.older_s / run.scale.hpa_sync_s for one, run in zip(decided, runs, strict=True)) <= 1.2,
             "at most one sync sees an older lag: KEDA asks Kafka at each sync",
-            source="KEDA's docs: useCachedMetrics false asks at each sync; lag is sampled once in a sync period",
+            "KEDA's docs: useCachedMetrics false asks at each sync; lag is sampled once in a sync period",
         )
 
 
@@ -120,11 +117,7 @@ def test_polling_matters_only_with_cached_metrics(trials, evidence):
         evidence.report(name, {f"{POLICY} (s)": reacted.part(POLICY), "reaction (s)": reacted.total_s})
 
     with evidence.of(found) as claim:
-        claim(
-            in_syncs <= 2,
-            "each sync of the HPA asks Kafka itself",
-            source="KEDA's docs: useCachedMetrics false asks at each sync",
-        )
+        claim(in_syncs <= 2, "each sync of the HPA asks Kafka itself", "KEDA's docs: useCachedMetrics false asks at each sync")
         claim(in_polls >= 0.5, "with cached metrics pollingInterval decides how often the metric changes")
         claim(reaction(live).total_s < REACTION_S, "a pollingInterval of a minute does not delay the reaction")
 
@@ -149,5 +142,5 @@ def test_the_join_by_another_protocol(trials, evidence):
         claim(
             discern(sooner, same) > 0,
             "without a barrier a new pod has its first partitions sooner",
-            source="KIP-848: members reconcile by themselves (direction only)",
+            "KIP-848: members reconcile by themselves (direction only)",
         )

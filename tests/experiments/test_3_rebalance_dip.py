@@ -29,7 +29,7 @@ from lab.measure.lateness import behind
 from lab.measure.scaling_cost import ScalingCost, scaling_cost
 from tests.experiments.dip_chart import dip_traces
 from tests.experiments.measure.stall import Stalls, stalls
-from tests.experiments.sources import CONTROL
+from tests.experiments.sources import DESIGN
 from tests.experiments.test_1_signal import ON_LAG
 from tests.experiments.workloads import busy, slim
 
@@ -100,14 +100,12 @@ def test_a_cooperative_step_costs_little(stepped, evidence):
     dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim(dry == 0, "every step was taken while there was work for all partitions", **CONTROL)
+        claim.control(dry == 0, "every step was taken while there was work for all partitions", DESIGN)
         claim(largest(step.depth_1s for step in worst) < DIP, "a step costs less than a fifth of the throughput")
         claim(largest(step.recovery_s for step in worst) < RECOVERY_S, "the group soon has its throughput back")
         claim(median_step(asleep, "up").depth_1s >= DIP, "a client that is not woken breaches the objective")
-        claim(
-            median_step(control, "control").depth_1s < DIP,
-            "starting pods cost cores, and that is not the dip of a rebalance",
-            kind="control",
+        claim.control(
+            median_step(control, "control").depth_1s < DIP, "starting pods cost cores, and that is not the dip of a rebalance"
         )
         for name, steps in found.items():
             for kind in ("up", "down") if name in PROTOCOLS else ("control",):
@@ -138,7 +136,7 @@ def test_a_warm_up_is_paid_for_what_moves(stepped, evidence):
     dry = total(dry_partitions(steps) for steps in found.values())
 
     with evidence.of(records) as claim:
-        claim(dry == 0, "every step was taken while there was work for all partitions", **CONTROL)
+        claim.control(dry == 0, "every step was taken while there was work for all partitions", DESIGN)
         claim(ratio > 1, "an eager protocol pays for all partitions, not only for those that move")
         for name, steps in found.items():
             for kind in ("up", "down"):
@@ -183,17 +181,17 @@ def test_scaling_costs_less_than_it_clears(spiked, evidence):
             claim(
                 scaling_cost(runs).share < 1,
                 f"scaling costs less than the backlog it clears: {name}",
-                source="text 1, section 1: scaling costs less throughput than the backlog it clears",
+                "text 1, section 1: scaling costs less throughput than the backlog it clears",
             )
         claim(
             discern(later[STOCK], same) > 0,
             "a stock client's group is late for longer, as its fetchers sleep on after each rebalance",
-            source="docs/decisions/19 (direction only)",
+            "docs/decisions/19 (direction only)",
         )
         claim(
             discern(later["range"], same) > 0,
             "a group on range is late for longer, as each of its rebalances stops all members",
-            source="text 1, section 10: the cooperative variant drains faster (direction only)",
+            "text 1, section 10: the cooperative variant drains faster (direction only)",
         )
 
 

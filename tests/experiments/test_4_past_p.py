@@ -44,21 +44,14 @@ def test_replicas_beyond_p_are_idle(trials, evidence):
     gain = (found.rate_beyond / plateau(at_p).rate).named("throughput of the group with more than P replicas over that with P")
 
     with evidence.of(sides) as claim:
-        claim(
-            found.surplus >= 24,
-            "the trial had as many replicas beyond P as it was meant to",
-            kind="control",
-            source="the experiment's design: 2P - P",
+        claim.control(
+            found.surplus >= 24, "the trial had as many replicas beyond P as it was meant to", "the experiment's design: 2P - P"
         )
+        claim.invariant(found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", TEXT)
+        claim.invariant(found.messages_by_surplus == 0, "a pod without a partition does nothing", TEXT)
+        claim(gain <= 1.05, "pods beyond P add no throughput", "pilot of experiment 4")
         claim(
-            found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", source=TEXT, kind="invariant"
-        )
-        claim(found.messages_by_surplus == 0, "a pod without a partition does nothing", source=TEXT, kind="invariant")
-        claim(gain <= 1.05, "pods beyond P add no throughput", source="pilot of experiment 4")
-        claim(
-            surplus.worst_dip >= DIP,
-            "pods beyond P are not free: the group stumbles while they join",
-            source="pilot of experiment 4",
+            surplus.worst_dip >= DIP, "pods beyond P are not free: the group stumbles while they join", "pilot of experiment 4"
         )
         claim(surplus.recovery_s < RECOVERY_S, "the group soon has its throughput back")
 
@@ -79,18 +72,15 @@ def test_kedas_cap_stands_still_below_p_and_then_goes_past_it(trials, evidence):
         claim(
             plateau(capped).standing_at == 22,
             "the group stays below P: 22 of 24 is within the HPA's tolerance",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %",
+            "the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %",
         )
         claim(
             scale_events(capped).most_replicas == 25,
             "KEDA's cap asks for P + 1 while lag falls past it, because it rounds down",
-            source=ORACLES,
+            ORACLES,
         )
-        claim(
-            scale_events(at_p).most_replicas == 24,
-            "maxReplicaCount = P gives all of P and no more",
-            kind="invariant",
-            source="policy: maxReplicaCount",
+        claim.invariant(
+            scale_events(at_p).most_replicas == 24, "maxReplicaCount = P gives all of P and no more", "policy: maxReplicaCount"
         )
 
     found = plateau(capped)

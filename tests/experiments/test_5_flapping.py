@@ -26,7 +26,7 @@ from lab.measure.drain import drain_time
 from lab.measure.scaling import scale_events
 from lab.model.hpa import DEFAULTS
 from tests.experiments.flapping import SLOW_START, TEN_BURSTS, report_price
-from tests.experiments.sources import CONTROL, GIVES_BACK, TEXT
+from tests.experiments.sources import DESIGN, GIVES_BACK, TEXT
 from tests.experiments.workloads import light, slim
 
 pytestmark = [allure.epic("Scaling on lag"), allure.feature("5 Flapping")]
@@ -56,14 +56,13 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
     hasty, tuned = found["30 s"], found["900 s"]
 
     with evidence.of(found) as claim:
-        claim(scale_events(hasty).flips > 0, "a window shorter than a lull flaps", **CONTROL)
-        claim(
+        claim.control(scale_events(hasty).flips > 0, "a window shorter than a lull flaps", DESIGN)
+        claim.control(
             scale_events(tuned).flips == 0,
             "a window that outlasts all three bursts does not flip within them",
-            kind="control",
-            source="the experiment's design: the trial ends before the window can",
+            "the experiment's design: the trial ends before the window can",
         )
-        claim(drain_time(tuned) <= 10, "the group that does not flip drains as fast", source="pilot of experiment 5")
+        claim(drain_time(tuned) <= 10, "the group that does not flip drains as fast", "pilot of experiment 5")
 
 
 @pytest.mark.spike
@@ -73,7 +72,7 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
     usual = trials.run(profile="bursty", policy="lag-4500", workload=light(), until=REPLAYED)
 
     with evidence.of({"300 s": usual}) as claim:
-        claim(scale_events(usual).flips > 0, "a window longer than a lull is not long enough", source="pilot of experiment 5")
+        claim(scale_events(usual).flips > 0, "a window longer than a lull is not long enough", "pilot of experiment 5")
 
 
 def typical(figure, runs):
@@ -114,11 +113,11 @@ def test_what_ends_the_flapping(trials, evidence):
         claim(
             scale_events(patient).flips > 0,
             "a window of three times the interval between bursts does not end the flapping",
-            source="the lab's model of the controller (python -m lab simulate): 2 flips, against the payments text's rule",
+            "the lab's model of the controller (python -m lab simulate): 2 flips, against the payments text's rule",
         )
-        claim(scale_events(tolerant).flips == 0, "to tell busy pods from idle ones ends the flapping", source=TEXT)
-        claim(drain_time(tolerant) <= 10, "the group that does not flip drains as fast", source="pilot of experiment 5")
-        claim(scale_events(tolerant).above_floor_at_end == 0, "the group gives back the pods that it took", source=GIVES_BACK)
+        claim(scale_events(tolerant).flips == 0, "to tell busy pods from idle ones ends the flapping", TEXT)
+        claim(drain_time(tolerant) <= 10, "the group that does not flip drains as fast", "pilot of experiment 5")
+        claim(scale_events(tolerant).above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
 
     best = calmest(found)
     told = {
@@ -142,17 +141,17 @@ def test_the_tolerance_needs_enough_in_flight(trials, evidence):
         claim(
             scale_events(low).flips == 0,
             "with a lagThreshold of 3,000 the tolerance ends the flapping of pods that start slowly",
-            source="the lab's model of the controller (python -m lab plane): 0 flips, at real time as well",
+            "the lab's model of the controller (python -m lab plane): 0 flips, at real time as well",
         )
         claim(
             scale_events(usual).flips == 0,
             "with a lagThreshold of 4,500 the tolerance ends the flapping of pods that start slowly",
-            source="text 1, section 5; the model foretells 4 flips at real time",
+            "text 1, section 5; the model foretells 4 flips at real time",
         )
         claim(
             scale_events(low).above_floor_at_end == 0,
             "the group gives back the pods that it took, at a lagThreshold of 3,000",
-            source=GIVES_BACK,
+            GIVES_BACK,
         )
 
 
@@ -170,12 +169,12 @@ def test_commits_out_of_step_with_the_sync(trials, evidence):
         claim(
             scale_events(apart).flips == 0,
             "commits out of step with the HPA's sync let the tolerance end the flapping",
-            source="arithmetic: 15 s less three times 4 s is a second, so four syncs read a rise at four points",
+            "arithmetic: 15 s less three times 4 s is a second, so four syncs read a rise at four points",
         )
         claim(
             scale_events(apart).above_floor_at_end == 0,
             "the group gives back the pods that it took, with commits out of step",
-            source=GIVES_BACK,
+            GIVES_BACK,
         )
 
 
@@ -191,10 +190,10 @@ def test_a_threshold_below_the_swing_of_lag(trials, evidence):
         claim(
             scale_events(low).flips == 0,
             "a lagThreshold for which the least in flight is enough lets the tolerance end the flapping",
-            source="the lab's model of the controller (python -m lab plane): 0 flips from 1.4 to 4.1 s in flight",
+            "the lab's model of the controller (python -m lab plane): 0 flips from 1.4 to 4.1 s in flight",
         )
         claim(
             scale_events(low).above_floor_at_end == 0,
             "the group gives back the pods that it took, at a lagThreshold of 1,500",
-            source=GIVES_BACK,
+            GIVES_BACK,
         )

@@ -20,7 +20,7 @@ from lab.inputs.variant import policy
 from lab.judge.aggregate import spread
 from lab.measure.delivery import AT_LEAST_ONCE, CONTRACT, DELIVERED, delivery, unaccounted, undelivered
 from lab.measure.scaling import scale_events
-from tests.experiments.sources import CONTROL, ONCE
+from tests.experiments.sources import DELIVERY, DESIGN
 from tests.experiments.workloads import light, slim
 
 TAKEN = 4  # pods, by half-taken
@@ -45,9 +45,9 @@ def test_a_drained_scale_down_is_exact(scaled_down, evidence):
     drained = scaled_down()
 
     with evidence.of(drained, delivery=None) as claim:
-        claim(scale_events(drained).scale_downs > 0, "the autoscaler took pods from the group", **CONTROL)
-        claim(unaccounted(drained) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-        claim(delivery(drained).uncommitted == 0, "the committed offsets are the ends of the log", **ONCE)
+        claim.control(scale_events(drained).scale_downs > 0, "the autoscaler took pods from the group", DESIGN)
+        claim.invariant(unaccounted(drained) == 0, DELIVERED, CONTRACT)
+        claim.invariant(delivery(drained).uncommitted == 0, "the committed offsets are the ends of the log", DELIVERY)
 
     evidence.conclude(
         "terminationGracePeriodSeconds",
@@ -66,18 +66,16 @@ def test_without_drain_work_is_repeated_or_lost(trials, evidence):
     killed, automatic = trials.duet(*pair)
 
     with evidence.of(dict(zip(faults, (killed, automatic), strict=True)), delivery=None) as claim:
-        claim(
+        claim.control(
             delivery(killed).doubled > 0,
             "without a graceful shutdown messages are processed twice",
-            kind="control",
-            source="the experiment's design: the effect that a drain ends",
+            "the experiment's design: the effect that a drain ends",
         )
-        claim(undelivered(*killed) == 0, AT_LEAST_ONCE.sentence, kind="invariant", source=CONTRACT)
-        claim(
+        claim.invariant(undelivered(*killed) == 0, AT_LEAST_ONCE.sentence, CONTRACT)
+        claim.control(
             delivery(automatic).lost > 0,
             "a commit ahead of the work loses messages",
-            kind="control",
-            source="the experiment's design: shows that the ledger sees loss",
+            "the experiment's design: shows that the ledger sees loss",
         )
 
 
@@ -105,5 +103,5 @@ def test_a_short_grace_repeats_the_work_in_hand(trials, evidence):
         claim(
             doubled >= TAKEN,
             "each pod whose grace is shorter than its work repeats messages",
-            source="Kubernetes: SIGKILL after terminationGracePeriodSeconds, and 2 s at least; some 20 s of work",
+            "Kubernetes: SIGKILL after terminationGracePeriodSeconds, and 2 s at least; some 20 s of work",
         )

@@ -20,7 +20,7 @@ from lab.inputs.events import Grow
 from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import DIP, RECOVERY_S
 from tests.experiments.measure.repartition import ForcedRebalance, forced_rebalance, repartition
-from tests.experiments.sources import ONCE
+from tests.experiments.sources import DELIVERY
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("7 Repartition")]
@@ -58,15 +58,15 @@ def test_new_partitions_are_consumed_whole(grown, evidence):
         claim(
             repartition(short).consumed_s < 10,
             "a metadata refresh of a second finds the new partitions soon",
-            source="pilot of experiment 7",
+            "pilot of experiment 7",
         )
-        claim(repartition(short).skipped == 0, "with reset earliest new partitions are read from their beginning", **ONCE)
-        claim(repartition(default).skipped == 0, "with the default refresh new partitions are read late, but whole", **ONCE)
-        claim(
-            repartition(short).after > 24,
-            "the ceiling of the replicas is P, and P has grown",
-            source="policy: the ceiling is P",
+        claim.invariant(
+            repartition(short).skipped == 0, "with reset earliest new partitions are read from their beginning", DELIVERY
         )
+        claim.invariant(
+            repartition(default).skipped == 0, "with the default refresh new partitions are read late, but whole", DELIVERY
+        )
+        claim(repartition(short).after > 24, "the ceiling of the replicas is P, and P has grown", "policy: the ceiling is P")
 
     evidence.conclude(
         "topic.metadata.refresh.interval.ms",
@@ -84,11 +84,7 @@ def test_latest_passes_records_over(grown, evidence):
     (short,) = found.values()
 
     with evidence.of(found, delivery=None) as claim:
-        claim(
-            repartition(short).skipped > 0,
-            "with reset latest the messages from before the assignment are lost",
-            source="KIP-1327",
-        )
+        claim(repartition(short).skipped > 0, "with reset latest the messages from before the assignment are lost", "KIP-1327")
 
     evidence.conclude("auto.offset.reset", "earliest", f"latest passed over {repartition(short).skipped:,} messages")
 
@@ -103,5 +99,5 @@ def test_a_group_at_its_ceiling_does_not_see_them(grown, evidence):
         claim(
             repartition(ceiling).unconsumed == 24,
             "a group that does not rebalance does not see new partitions",
-            source="Kafka: metadata refresh",
+            "Kafka: metadata refresh",
         )

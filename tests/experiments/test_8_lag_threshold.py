@@ -76,22 +76,17 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
 
     with evidence.of(named) as claim:
         claim(time_behind(right) <= TIME_BEHIND_S, "the computed lagThreshold holds the objective it is computed from")
-        claim(time_behind(high) > TIME_BEHIND_S, "ten times the computed lagThreshold breaches the objective", kind="control")
-        claim(
+        claim.control(time_behind(high) > TIME_BEHIND_S, "ten times the computed lagThreshold breaches the objective")
+        claim.control(
             scale_events(low).above_floor_at_baseline > 0,
             "a low lagThreshold scales on noise",
-            kind="control",
-            source="the experiment's design: the effect of one that is too low",
+            "the experiment's design: the effect of one that is too low",
         )
-        claim(
-            scale_events(right).above_floor_at_baseline == 0,
-            "the computed lagThreshold scales no pod on noise",
-            source=NO_NOISE,
-        )
+        claim(scale_events(right).above_floor_at_baseline == 0, "the computed lagThreshold scales no pod on noise", NO_NOISE)
         claim(
             optimum == 1,
             "the formula gives the largest lagThreshold of the sweep that holds the objective",
-            source="formula rate x SLO x 0.75",
+            "formula rate x SLO x 0.75",
         )
         claim(
             best_drain(right).over_best <= DRAIN_OVER_BEST,
@@ -128,7 +123,7 @@ def test_the_objective_is_lost_between_the_decades(trials, evidence):
         claim(
             time_behind(found[9000]) > TIME_BEHIND_S,
             "twice the computed lagThreshold breaches the objective",
-            source="formula lagThreshold / rate: 3 s",
+            "formula lagThreshold / rate: 3 s",
         )
 
 
@@ -146,13 +141,13 @@ def test_each_value_between_by_itself(trials, evidence):
             claim(
                 time_behind(found[below]) <= TIME_BEHIND_S,
                 f"by itself a lagThreshold below the computed one holds the objective: {below}",
-                source="formula lagThreshold / rate: 0.5 to 1 s",
+                "formula lagThreshold / rate: 0.5 to 1 s",
             )
         for above in ("7500", "9000"):
             claim(
                 time_behind(found[above]) > TIME_BEHIND_S,
                 f"by itself a lagThreshold above the objective times the rate breaches it: {above}",
-                source="formula lagThreshold / rate: 2.5 and 3 s",
+                "formula lagThreshold / rate: 2.5 and 3 s",
             )
 
 
@@ -173,10 +168,10 @@ def test_skew_is_beyond_any_lag_threshold(trials, evidence):
         claim(
             smallest([time_behind(low), time_behind(right)]) > TIME_BEHIND_S,
             "a partition that gets more than a pod's rate falls behind with any lagThreshold",
-            source="arithmetic: 14 % of 1,800 events/s against 100 events/s of a pod",
+            "arithmetic: 14 % of 1,800 events/s against 100 events/s of a pod",
         )
         claim(
             gain >= 0.75,
             "a lower lagThreshold is no cure for skew",
-            source="arithmetic: the hottest partition's lag depends on its own pod alone once it has one",
+            "arithmetic: the hottest partition's lag depends on its own pod alone once it has one",
         )

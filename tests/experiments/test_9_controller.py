@@ -57,9 +57,9 @@ def test_the_controller_reacts_like_keda(trials, evidence):
         claim(
             later.named("the controller's decision after KEDA's, in sync periods") <= 1,
             "both wait for the next sync and for little else",
-            source="the controller's sync period",
+            "the controller's sync period",
         )
-        claim(largest(scale_events(record).flips for record in ours) == 0, "one step makes no flip", source=TEXT)
+        claim(largest(scale_events(record).flips for record in ours) == 0, "one step makes no flip", TEXT)
 
 
 def calm(record):
@@ -85,22 +85,17 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
     spared = (cost(held).pod_minutes / cost(same).pod_minutes).named("pod-minutes with its own hysteresis over the HPA's")
 
     with evidence.of(sides) as claim:
-        claim(
+        claim.control(
             scale_events(theirs).flips > 0,
             "KEDA flaps with a window that is longer than a lull",
-            kind="control",
-            source="the experiment's design: KEDA flaps here",
+            "the experiment's design: KEDA flaps here",
         )
-        claim(
-            scale_events(same).flips > 0,
-            "the controller flaps by the same rule, so the rule flaps and not KEDA",
-            source=ORACLES,
-        )
-        claim(scale_events(held).flips == 0, "a hysteresis that takes no busy pod for surplus ends the flapping", source=TEXT)
+        claim(scale_events(same).flips > 0, "the controller flaps by the same rule, so the rule flaps and not KEDA", ORACLES)
+        claim(scale_events(held).flips == 0, "a hysteresis that takes no busy pod for surplus ends the flapping", TEXT)
         claim(
             spared < 1.25,
             "calm is no longer bought by holding pods for long",
-            source="pilot of experiment 9, 14.4 pod-minutes against 14.8",
+            "pilot of experiment 9, 14.4 pod-minutes against 14.8",
         )
-        claim(scale_events(held).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag", source=TEXT)
-        claim(scale_events(held).above_floor_at_end == 0, "the group gives back the pods that it took", source=TEXT)
+        claim(scale_events(held).above_floor_at_baseline == 0, "no pod is scaled on the noise of a small lag", TEXT)
+        claim(scale_events(held).above_floor_at_end == 0, "the group gives back the pods that it took", TEXT)

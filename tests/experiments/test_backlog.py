@@ -41,23 +41,21 @@ def test_a_backlog_of_20_million_is_drained(trials, evidence):
     evidence.chart_of("memory of the lab's processes", memory_chart, record)
 
     with evidence.of(record) as claim:
-        claim(
+        claim.control(
             drain(record).peak_lag >= 20_000_000,
             "the backlog is as large as the text asks for",
-            kind="control",
-            source="text 1, section 12: a backlog of >= 20M events",
+            "text 1, section 12: a backlog of >= 20M events",
         )
-        claim(
+        claim.control(
             punctuality(record).p99_ms <= 100,
             "the producer offered the profile's rate",
-            kind="control",
-            source="the lab's own: a tenth of a second is noise beside a reaction of tens of seconds",
+            "the lab's own: a tenth of a second is noise beside a reaction of tens of seconds",
         )
-        claim(memory_growth(record).share_an_hour <= MEMORY_AN_HOUR, "no process of the lab grows without end", kind="control")
+        claim.control(memory_growth(record).share_an_hour <= MEMORY_AN_HOUR, "no process of the lab grows without end")
         claim(reaction(record).total_s < REACTION_S, "the first new pod is at work in time")
-        claim(drain(record).rise_in_thresholds <= 1, "lag falls without a plateau once all pods are there", source=TEXT)
+        claim(drain(record).rise_in_thresholds <= 1, "lag falls without a plateau once all pods are there", TEXT)
         claim(
             best_drain(record).over_best <= DRAIN_OVER_BEST, "the backlog is drained about as fast as the policy's bounds allow"
         )
-        claim(scale_events(record).flips == 0, "the group scales up once and down once", source=TEXT)
-        claim(policy_excess(record).above_floor_at_end == 0, "the group gives back the pods that it took", source=GIVES_BACK)
+        claim(scale_events(record).flips == 0, "the group scales up once and down once", TEXT)
+        claim(policy_excess(record).above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)

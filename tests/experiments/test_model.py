@@ -26,7 +26,7 @@ from lab.measure.calibration import calibration_from_others
 from lab.measure.lateness import behind
 from lab.measure.prediction import Comparison, compare, compare_runs
 from lab.measure.scaling import scale_events
-from tests.experiments.sources import ORACLE
+from tests.experiments.sources import ORACLES
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("The model")]
@@ -99,16 +99,15 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
     evidence.explain("\n".join(wrong))
 
     with evidence.of(shared) as claim:
-        claim(
+        claim.control(
             total(replay.syncs for replay in found.values()) >= 50,
             "enough syncs were replayed",
-            kind="control",
-            source="the experiment's design: enough to replay",
+            "the experiment's design: enough to replay",
         )
-        claim(
+        claim.invariant(
             smallest(replay.agreement for replay in found.values()) == 100,
             "from the same inputs come the same replicas",
-            **ORACLE,
+            ORACLES,
         )
 
 
@@ -122,7 +121,7 @@ def test_the_simulator_tells_what_will_happen(trials, shared, evidence):
     off = median(abs(one.peak_error) for one in found.values())
 
     with evidence.of(shared, delivery=None) as claim:
-        claim(off <= 15, "the median peak lag of the session's trials is predicted", source="pilot of the model")
+        claim(off <= 15, "the median peak lag of the session's trials is predicted", "pilot of the model")
 
 
 @allure.story("A prediction is as near as the next run")
@@ -137,7 +136,7 @@ def test_a_prediction_is_as_near_as_the_next_run(trials, shared, evidence):
     nearer = nearer.named("time within one pod of the recorded replicas: a second run's less the prediction's", "points")
 
     with evidence.of(again) as claim:
-        claim(nearer <= 10, "a prediction is about as near as the next run", source="pilot of the model")
+        claim(nearer <= 10, "a prediction is about as near as the next run", "pilot of the model")
 
 
 @allure.story("The tuner's recommendation, confirmed")
@@ -155,12 +154,12 @@ def test_the_tuned_policy_does_what_it_was_made_for(trials, evidence):
         claim(
             scale_events(tuned).flips == 0,
             "the tuned policy does not flip, as the tuner predicted",
-            source="the tuner's own prediction",
+            "the tuner's own prediction",
         )
         claim(
             less.named("time behind with the tuned policy over that with the given one") < 1,
             "the tuned policy is late for less time, which the tuner was asked for",
-            source="the tuner's goal",
+            "the tuner's goal",
         )
 
     evidence.conclude(

@@ -41,7 +41,7 @@ def records(*names):
 def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
     """It is in the session's rows, and never held."""
     with Evidence("1 signal", session).of(records("a", "b"), delivery=None) as claim:
-        claim(FEW > 0, "the first is later", source="a pilot")
+        claim(FEW > 0, "the first is later", "a pilot")
     (row,) = session.rows
     assert (row.verdict, row.measured) == ("no data", None)
     assert row.note.startswith("1 pair")
@@ -118,7 +118,7 @@ def test_a_claim_is_marked(tmp_path, monkeypatch, factor, mark):
     session, one = RunningSession(), similar.write(tmp_path / "one", factor, scale="quick" if factor > 1 else "real")
     with Evidence("scale", session).of(Runs([one]), delivery=None) as claim:
         claim(peak_lag(one) >= 0, "there was lag")
-        claim(peak_lag(one) >= 0, "there was lag", kind="invariant")
+        claim.invariant(peak_lag(one) >= 0, "there was lag")
     assert [row.real_time for row in session.rows] == [mark, ""]
 
 

@@ -31,23 +31,19 @@ def test_the_larger_of_lag_and_cpu_wins(trials, evidence):
     found = winning_metric(both)
 
     with evidence.of({"lag and CPU": both, "lag": alone}) as claim:
-        claim(found.first_on_cpu == 1, "CPU asks for pods before lag asks for anything", source="text 2: two triggers")
-        claim(
+        claim(found.first_on_cpu == 1, "CPU asks for pods before lag asks for anything", "text 2: two triggers")
+        claim.invariant(
             found.off_largest == 0,
             "an HPA takes the maximum of its triggers",
-            kind="invariant",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles): the maximum of the triggers",
+            "the pinned Go code of the HPA/KEDA (tests/oracles): the maximum of the triggers",
         )
         claim(
-            found.most_by_lag <= 3,
-            "lag asks for the floor of 3 pods while the consumers keep up",
-            source="text 2: minReplicaCount 3",
+            found.most_by_lag <= 3, "lag asks for the floor of 3 pods while the consumers keep up", "text 2: minReplicaCount 3"
         )
-        claim(
+        claim.control(
             scale_ups_since_spike(alone) == 0,
             "lag alone does not see a group that computes",
-            kind="control",
-            source="the experiment's design: lag alone",
+            "the experiment's design: lag alone",
         )
         for step in found.steps:
             figures = {"from": step.before, "to": step.after, "CPU (%)": step.values.get(CPU)}

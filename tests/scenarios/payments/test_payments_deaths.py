@@ -24,7 +24,7 @@ from lab.inputs.consumer import CRASH, HANG, SPIN
 from lab.judge.measure import quantity
 from lab.measure.delivery import AT_LEAST_ONCE, delivery
 from lab.record.hpas import RESOURCE
-from tests.experiments.sources import CONTROL, DESIGN
+from tests.experiments.sources import DESIGN
 from tests.scenarios.payments.measure.casualties import casualties
 from tests.scenarios.payments.measure.poison import poison_stall
 from tests.scenarios.payments.trials import processor, run
@@ -72,9 +72,9 @@ def test_a_restart_does_not_contain_a_poison_that_kills(fallen, evidence):
     record = fallen(UNCONTAINED)
 
     with evidence.of({UNCONTAINED: record}, delivery=AT_LEAST_ONCE) as claim:
-        claim(poison_stall(record).progress == 0, "no restart brings the partition past its poison", **CONTROL)
-        claim(casualties(record).restarts >= 2, "the poison ends its consumer again and again", **CONTROL)
-        claim(casualties(record).backed_off > 0, "pods are seen in CrashLoopBackOff", source="text 2: poison pill, crash")
+        claim.control(poison_stall(record).progress == 0, "no restart brings the partition past its poison", DESIGN)
+        claim.control(casualties(record).restarts >= 2, "the poison ends its consumer again and again", DESIGN)
+        claim(casualties(record).backed_off > 0, "pods are seen in CrashLoopBackOff", "text 2: poison pill, crash")
 
 
 @allure.story("Poison that spins: CPU is no safety net")
@@ -87,11 +87,9 @@ def test_cpu_buys_pods_for_one_that_spins(fallen, evidence):
         claim(
             cpu_over_target(record) > 1,
             "one pod of three that spins takes the average over the target",
-            source="arithmetic: 1 core / 150 millicores / 3 pods = 222 % of the requests, and the target is 75 %",
+            "arithmetic: 1 core / 150 millicores / 3 pods = 222 % of the requests, and the target is 75 %",
         )
-        claim(
-            poison_stall(record).scale_ups > 0, "the CPU trigger adds pods, which is all it can do", source="text 2: safety net"
-        )
+        claim(poison_stall(record).scale_ups > 0, "the CPU trigger adds pods, which is all it can do", "text 2: safety net")
 
 
 @allure.story("Poison that spins: the text's trace")
@@ -102,17 +100,16 @@ def test_cpu_asks_for_no_pod_in_the_texts_trace(fallen, evidence):
     evidence.report("the HPA's status", {"highest CPU over its target of 75 %": highest})
 
     with evidence.of({TRACE: record}, delivery=AT_LEAST_ONCE) as claim:
-        claim(
+        claim.control(
             highest >= 0.5,
             "one pod of three spins: it alone is 61 % of what the three ask for",
-            kind="control",
-            source="arithmetic: 1 core / 550 millicores / 3 pods = 61 %, and 61 / 75 = 0.81",
+            "arithmetic: 1 core / 550 millicores / 3 pods = 61 %, and 61 / 75 = 0.81",
         )
-        claim(highest < 1, "one pod of three that spins stays under the target", source="text 2: (100 + 5 + 5) / 3 = 36 %")
+        claim(highest < 1, "one pod of three that spins stays under the target", "text 2: (100 + 5 + 5) / 3 = 36 %")
         claim(
             poison_stall(record).scale_ups == 0,
             "CPU asks for no pod, where the text says 4 or 5",
-            source="HPA algorithm: ceil(replicas x utilization / target)",
+            "HPA algorithm: ceil(replicas x utilization / target)",
         )
 
 
@@ -123,10 +120,8 @@ def test_a_count_of_deaths_contains_it(fallen, evidence, name):
     record = fallen(name)
 
     with evidence.of({name: record}, delivery=AT_LEAST_ONCE) as claim:
-        claim(
-            poison_stall(record).progress > 0, "the partition goes on past its poison", source="text 2: poison pill, contained"
-        )
-        claim(delivery(record).dead == 1, "the one poison is the one dead letter", kind="invariant", source=DESIGN)
+        claim(poison_stall(record).progress > 0, "the partition goes on past its poison", "text 2: poison pill, contained")
+        claim.invariant(delivery(record).dead == 1, "the one poison is the one dead letter", DESIGN)
 
 
 @quantity("x", "highest CPU in the HPA's status over its target")

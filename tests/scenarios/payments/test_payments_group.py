@@ -19,7 +19,7 @@ import allure
 import pytest
 
 from lab.record.store import write_json
-from tests.experiments.sources import CONTROL, SHUTDOWN
+from tests.experiments.sources import DESIGN, SHUTDOWN
 from tests.scenarios.payments import mixed
 from tests.scenarios.payments.measure.shutdown import STEPS, departures, longest_shutdown, shutdowns
 from tests.scenarios.payments.trials import run
@@ -53,10 +53,10 @@ def test_a_pod_that_is_taken_leaves_in_order(trials, evidence):
     left = departures(record)
 
     with evidence.of(record) as claim:
-        claim(left.pods > 0, "a scale-down took pods from their work", **CONTROL)
-        claim(left.out_of_order == 0, "each pod ends its work, commits, leaves and exits, in this order", source=SHUTDOWN)
-        claim(left.failed == 0, "an orderly exit has code 0", source=SHUTDOWN)
-        claim(longest_shutdown(record) <= 60, "no pod needs more than its grace period", source="text 2: 60 s of grace")
+        claim.control(left.pods > 0, "a scale-down took pods from their work", DESIGN)
+        claim(left.out_of_order == 0, "each pod ends its work, commits, leaves and exits, in this order", SHUTDOWN)
+        claim(left.failed == 0, "an orderly exit has code 0", SHUTDOWN)
+        claim(longest_shutdown(record) <= 60, "no pod needs more than its grace period", "text 2: 60 s of grace")
         taken = shutdowns(record)
         joined = [one for one in taken if one.joined]
         # A pod that never reported that it left took the longest.

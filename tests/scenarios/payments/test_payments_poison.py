@@ -63,11 +63,11 @@ def test_a_poison_pill_scales_out_for_nothing(poisoned, evidence, name):
     record = poisoned(name)
 
     with evidence.of({name: record}) as claim:
-        claim(poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls")
+        claim.control(poison_stall(record).progress == 0, STALL, "the experiment's design: the poison stalls")
         claim(
             most_over_partitions(record) >= 1,
             "the group gets as many pods as can own a partition, for nothing",
-            source="text 2: poison pill",
+            "text 2: poison pill",
         )
 
 
@@ -80,8 +80,8 @@ def test_idle_consumers_are_bought_too(poisoned, evidence):
     past = (poison_stall(record).most / (PARTITIONS + 1)).named("most replicas over the partitions and one")
 
     with evidence.of(record) as claim:
-        claim(poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls")
-        claim(past > 1, "the group gets pods that can't even own a partition", source="KEDA's docs: allowIdleConsumers")
+        claim.control(poison_stall(record).progress == 0, STALL, "the experiment's design: the poison stalls")
+        claim(past > 1, "the group gets pods that can't even own a partition", "KEDA's docs: allowIdleConsumers")
 
 
 @pytest.mark.parametrize("name", ["retry and DLQ", further("excludePersistentLag")])
@@ -91,14 +91,12 @@ def test_a_poison_pill_is_contained(poisoned, evidence, name):
     record = poisoned(name)
 
     with evidence.of({name: record}, delivery=None) as claim:
-        claim(poison_stall(record).scale_ups == 0, "a stalled partition buys no pods", source="KEDA's docs of the setting")
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
+        claim(poison_stall(record).scale_ups == 0, "a stalled partition buys no pods", "KEDA's docs of the setting")
+        claim.invariant(unaccounted(record) == 0, DELIVERED, CONTRACT)
         if name == "retry and DLQ":
-            claim(poison_stall(record).waiting <= LAG_THRESHOLD, MOVES_ON, source="policy: lagThreshold 250")
+            claim(poison_stall(record).waiting <= LAG_THRESHOLD, MOVES_ON, "policy: lagThreshold 250")
         else:
-            claim(
-                poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls"
-            )
+            claim.control(poison_stall(record).progress == 0, STALL, "the experiment's design: the poison stalls")
 
 
 @pytest.mark.extended
@@ -108,8 +106,8 @@ def test_partitions_at_work_are_partitions_with_lag(poisoned, evidence):
     record = poisoned("limitToPartitionsWithLag")
 
     with evidence.of(record, delivery=None) as claim:
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-        claim(poison_stall(record).progress == 0, STALL, kind="control", source="the experiment's design: the poison stalls")
+        claim.invariant(unaccounted(record) == 0, DELIVERED, CONTRACT)
+        claim.control(poison_stall(record).progress == 0, STALL, "the experiment's design: the poison stalls")
         claim(
             poison_stall(record).scale_ups > 0,
             "a message in flight makes a partition lag, so the limit does not hold the group",
@@ -128,13 +126,12 @@ def test_what_contains_a_poison_pill(poisoned, evidence):
         evidence.report(name, figures | {"pod-minutes": found.pod_minutes, "of it above the floor": found.useless})
 
     with evidence.of(records) as claim:
-        claim(
+        claim.control(
             total(poison_stall(one).progress for name, one in records.items() if name != "retry and DLQ") == 0,
             STALL,
-            kind="control",
-            source="the experiment's design: the poison stalls",
+            "the experiment's design: the poison stalls",
         )
-        claim(poison_stall(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON, source="policy: lagThreshold 250")
+        claim(poison_stall(records["retry and DLQ"]).waiting <= LAG_THRESHOLD, MOVES_ON, "policy: lagThreshold 250")
 
 
 def most_over_partitions(record):

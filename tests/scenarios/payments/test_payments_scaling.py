@@ -27,7 +27,7 @@ from lab.measure.reaction.step import reaction
 from lab.measure.rebalance import rebalances, round_count
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.cores import control_plane_cpu
-from tests.experiments.sources import CONTROL, ORACLE, PATTERN
+from tests.experiments.sources import DESIGN, ORACLES, PATTERN
 from tests.scenarios.payments.measure.descent import descent
 from tests.scenarios.payments.measure.tuning import one_graph
 from tests.scenarios.payments.measure.up_window import first_period_factor, steps_in_burst, up_window
@@ -68,23 +68,17 @@ def test_inertia_ends_the_jitter(trials, evidence):
     )
 
     with evidence.of(records) as claim:
-        claim(scale_events(restless).flips > 0, "the bursts cause jitter on a group without inertia", **CONTROL)
-        claim(scale_events(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter", source=PATTERN)
+        claim.control(scale_events(restless).flips > 0, "the bursts cause jitter on a group without inertia", DESIGN)
+        claim(scale_events(calm).flips == 0, "a window down longer than the bursts are apart ends the jitter", PATTERN)
         claim(
             descent(calm).early == 0,
             "no pod goes before the lag was low for the whole window, 300 s at real time",
-            source="text 2: sustained low lag of 5 minutes",
+            "text 2: sustained low lag of 5 minutes",
         )
-        claim(
-            descent(calm).most_pods <= 2,
-            "no more than two pods go in a minute of real time",
-            source="text 2: 2 pods per minute",
-        )
-        claim(fewer_rounds < 1, "inertia saves rebalances", source=PATTERN)
-        claim(fewer_moves < 1, "inertia moves fewer partitions, each of which pauses while it moves", source=PATTERN)
-        claim(
-            strain > 1, "jitter costs the control plane CPU", source="text 2: unnecessary strain on scheduler and control plane"
-        )
+        claim(descent(calm).most_pods <= 2, "no more than two pods go in a minute of real time", "text 2: 2 pods per minute")
+        claim(fewer_rounds < 1, "inertia saves rebalances", PATTERN)
+        claim(fewer_moves < 1, "inertia moves fewer partitions, each of which pauses while it moves", PATTERN)
+        claim(strain > 1, "jitter costs the control plane CPU", "text 2: unnecessary strain on scheduler and control plane")
 
 
 @allure.story("Three questions that one graph is to answer")
@@ -105,13 +99,13 @@ def test_one_graph_answers_three_questions(trials, evidence):
         claim(
             rise <= 1.5,
             "the lag at which replicas rise tells lagThreshold, whatever the windows are",
-            source="text 2, observability: is my lagThreshold too high or too low",
+            "text 2, observability: is my lagThreshold too high or too low",
         )
-        claim(kept >= 1, "replicas stay for the window after the peak", source="text 2, observability: is my window effective")
+        claim(kept >= 1, "replicas stay for the window after the peak", "text 2, observability: is my window effective")
         claim(
             gap >= 0.5,
             "the gap between desired and current replicas shows how long pods take to start",
-            source="text 2, observability: is my cluster scaling pods quickly enough",
+            "text 2, observability: is my cluster scaling pods quickly enough",
         )
 
 
@@ -124,16 +118,14 @@ def test_a_spike_shorter_than_the_window_scales_nothing(trials, evidence):
     evidence.report(INERTIA, figures | {"went up by the smallest": found.followed, "of": found.beyond})
 
     with evidence.of({INERTIA: held, BARE: bare}, delivery=None) as claim:
-        claim(steps_in_burst(bare) > 0, "the short spike is large enough to scale a group without a window", **CONTROL)
-        claim(
-            steps_in_burst(held) == 0, "the window up sits out a spike that is shorter than it", source="text 2: the window up"
-        )
-        claim(found.told_apart > 0, "there are syncs at which the two rules differ", **CONTROL)
-        claim(found.raised == 0, "the smallest recent recommendation decides, not the highest", **ORACLE)
-        claim(found.share == 100, "a step up goes no further than the smallest recommendation of the window", **ORACLE)
-        claim(unaccounted(held, bare) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-        claim(
-            agreement(held).agreement == 100, "the model, which takes the smallest, decides every sync as the HPA did", **ORACLE
+        claim.control(steps_in_burst(bare) > 0, "the short spike is large enough to scale a group without a window", DESIGN)
+        claim(steps_in_burst(held) == 0, "the window up sits out a spike that is shorter than it", "text 2: the window up")
+        claim.control(found.told_apart > 0, "there are syncs at which the two rules differ", DESIGN)
+        claim.invariant(found.raised == 0, "the smallest recent recommendation decides, not the highest", ORACLES)
+        claim.invariant(found.share == 100, "a step up goes no further than the smallest recommendation of the window", ORACLES)
+        claim.invariant(unaccounted(held, bare) == 0, DELIVERED, CONTRACT)
+        claim.invariant(
+            agreement(held).agreement == 100, "the model, which takes the smallest, decides every sync as the HPA did", ORACLES
         )
         evidence.explain(f"The controller's own reason in the HPA's status: {found.said!r}")
     assert "lowest recent recommendation" in found.said
@@ -145,12 +137,11 @@ def test_percent_200_triples(trials, evidence):
     bare = run(trials, "payments-spike", "no-inertia")
 
     with evidence.of(bare, delivery=None) as claim:
-        claim(unaccounted(bare) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-        claim(
+        claim.invariant(unaccounted(bare) == 0, DELIVERED, CONTRACT)
+        claim.invariant(
             first_period_factor(bare) == 3,
             "200 % are added to what is there: three times the replicas, not twice",
-            kind="invariant",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles): Percent 200",
+            "the pinned Go code of the HPA/KEDA (tests/oracles): Percent 200",
         )
 
 
@@ -168,6 +159,6 @@ def test_the_computed_threshold_holds_the_slo(trials, evidence):
     with evidence.of({"250": computed, "2500": late}) as claim:
         claim(time_behind(computed) <= SLO_S, "the computed lagThreshold keeps the group within the objective")
         claim(timelag(computed).p95_s <= SLO_S, "late in the spike 95 % of the messages are processed within the objective")
-        claim(time_behind(late) > SLO_S, "ten times the computed lagThreshold breaches the objective", kind="control")
+        claim.control(time_behind(late) > SLO_S, "ten times the computed lagThreshold breaches the objective")
 
     evidence.conclude("lagThreshold", 250, "166.7 payments/s x 2 s x 0.75, computed by python -m lab threshold")

@@ -70,15 +70,15 @@ def test_the_dashboard_hangs_on_the_group(trials, evidence):
         evidence.report(f"{name}, pipeline", figures | {"oldest event of the group (s)": lateness.oldest(runs)})
 
     with evidence.of(columns, delivery=None) as claim:
-        claim(freshness(keda, PEAK).p99 < 3, "with KEDA the dashboard is less than 3 s old at the peak", source=TARGET)
-        claim(surge(keda, PEAK).table > 95, "with KEDA the surge multipliers are true at the peak", source=TARGET)
-        claim(surge(two, PEAK).table < 40, "with two pods they are not", source="text 4, current state: < 40 %")
+        claim(freshness(keda, PEAK).p99 < 3, "with KEDA the dashboard is less than 3 s old at the peak", TARGET)
+        claim(surge(keda, PEAK).table > 95, "with KEDA the surge multipliers are true at the peak", TARGET)
+        claim(surge(two, PEAK).table < 40, "with two pods they are not", "text 4, current state: < 40 %")
         late = freshness(two, PEAK).median
-        claim(late > LATE_S, "two pods make the dashboard late", kind="control", source="the profile's own rates")
+        claim.control(late > LATE_S, "two pods make the dashboard late", "the profile's own rates")
         apart = freshness(columns[PAST], PEAK).p99
-        claim(apart < LATE_S / 2, "a dashboard past the group is not as late as it", kind="control", source="the design")
+        claim.control(apart < LATE_S / 2, "a dashboard past the group is not as late as it", "the design")
         for name, runs in columns.items():
-            claim(unequal(runs) == 0, f"{name}: the table is the ledger's", kind="invariant", source=ONCE)
+            claim.invariant(unequal(runs) == 0, f"{name}: the table is the ledger's", ONCE)
             bounded = over_watermark(runs, WATERMARK_S)
-            claim(bounded <= 0, f"{name}: the state is bounded by the watermark", kind="invariant", source=BY_WATERMARK)
-            claim(unaccounted(*runs) == 0, f"{name}: {DELIVERED}", kind="invariant", source=CONTRACT)
+            claim.invariant(bounded <= 0, f"{name}: the state is bounded by the watermark", BY_WATERMARK)
+            claim.invariant(unaccounted(*runs) == 0, f"{name}: {DELIVERED}", CONTRACT)

@@ -41,13 +41,12 @@ def test_the_month_costs_less(evidence, evening, batch):
 
     with evidence.of({"evening": evening, "batch": batch}, delivery=None) as claim:
         of_four = share(evening, batch, BEFORE["two fixed pods"])
-        claim(unaccounted(evening, batch) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-        claim(of_four <= SHARE, "the month costs 26 % less", source="text 4: monthly compute cost -26 %")
-        claim(
+        claim.invariant(unaccounted(evening, batch) == 0, DELIVERED, CONTRACT)
+        claim(of_four <= SHARE, "the month costs 26 % less", "text 4: monthly compute cost -26 %")
+        claim.invariant(
             of_four >= FLOOR / BEFORE["two fixed pods"],
             "the floor alone is half of the four pods",
-            kind="invariant",
-            source="arithmetic: minReplicaCount 2 of four pods",
+            "arithmetic: minReplicaCount 2 of four pods",
         )
 
 

@@ -21,7 +21,7 @@ from lab.judge.measure import measure
 from lab.judge.quantity import Quantity
 from lab.measure import lateness
 from lab.measure.delivery import delivery
-from tests.experiments.sources import ANSWERED, ONCE
+from tests.experiments.sources import ANSWER_202, DELIVERY
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.dashboard import accuracy, staleness, uncounted
 from tests.scenarios.ride_hailing.measure.load import load, off_weight, share_of
@@ -60,18 +60,15 @@ def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
     weights = {f"/api/events/{kind}": weight for kind, weight in WEIGHTS.items()}
 
     with evidence.of(record) as claim:
-        claim(stale[PEAK].p99 < 3, "at the peak the dashboard is less than 3 s old", source=TARGET)
-        claim(accurate[PEAK].table > 95, "at the peak the surge multipliers are true", source=TARGET)
-        claim(staleness(record).left_out == 0, "the dashboard has read every event", **ONCE)
-        claim(uncounted(record) == 0, "the table counts every event that was read: none is late", **ONCE)
-        claim(
-            off_weight(record, weights) < 3,
-            "Locust's tasks have the text's weights, 5 : 3 : 1",
-            kind="control",
-            source="text 4: weights 5 : 3 : 1",
+        claim(stale[PEAK].p99 < 3, "at the peak the dashboard is less than 3 s old", TARGET)
+        claim(accurate[PEAK].table > 95, "at the peak the surge multipliers are true", TARGET)
+        claim.invariant(staleness(record).left_out == 0, "the dashboard has read every event", DELIVERY)
+        claim.invariant(uncounted(record) == 0, "the table counts every event that was read: none is late", DELIVERY)
+        claim.control(
+            off_weight(record, weights) < 3, "Locust's tasks have the text's weights, 5 : 3 : 1", "text 4: weights 5 : 3 : 1"
         )
-        claim(unanswered == 0, "an answer 202 means that the broker has the event", **ANSWERED)
-        claim(load(record).failures == 0, "every request succeeds", source="text 4: every request")
+        claim.invariant(unanswered == 0, "an answer 202 means that the broker has the event", ANSWER_202)
+        claim(load(record).failures == 0, "every request succeeds", "text 4: every request")
         report_load(evidence, record)
 
 

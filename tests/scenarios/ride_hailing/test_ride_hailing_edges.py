@@ -48,9 +48,9 @@ def test_twenty_pods_on_sixteen_partitions(trials, evidence):
     )
     found = surplus_replicas(record)
     with evidence.of(record) as claim:
-        claim(found.replicas == 20, "all 20 replicas are there", kind="control", source="text 4: scaling to 20 consumers")
-        claim(found.idle_pods == 4, "16 partitions leave four of 20 pods without one", source="text 4: wastes 4 pods")
-        claim(found.messages_by_surplus == 0, "a pod without a partition does nothing", kind="invariant", source="text 4")
+        claim.control(found.replicas == 20, "all 20 replicas are there", "text 4: scaling to 20 consumers")
+        claim(found.idle_pods == 4, "16 partitions leave four of 20 pods without one", "text 4: wastes 4 pods")
+        claim.invariant(found.messages_by_surplus == 0, "a pod without a partition does nothing", "text 4")
 
 
 @allure.story("More pods than partitions")

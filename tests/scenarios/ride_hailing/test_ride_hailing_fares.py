@@ -24,7 +24,7 @@ from lab.measure.delivery import delivery
 from lab.measure.reaction.step import PARTS, reaction
 from lab.measure.scaling import scale_events
 from lab.measure.signal import intervals_showing
-from tests.experiments.sources import ACTIVATION, CONTROL
+from tests.experiments.sources import ACTIVATION, DESIGN
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.evening import last_step_to_zero
 from tests.scenarios.ride_hailing.trials import FARES, policy
@@ -48,24 +48,22 @@ def test_fares_are_reconciled_from_zero_and_back(trials, evidence, batch):
     first_receipt = reaction(batch).real_s.named("first event to the first receipt, at real time")
 
     with evidence.of({"one event": single, "batch": batch, "batch, slow down": slow}) as claim:
-        claim(sent == 1, "there was an event to wake for", **CONTROL)
-        claim(waiting == 1, "the event is there at the end, and nobody comes for it", source=ACTIVATION)
+        claim.control(sent == 1, "there was an event to wake for", DESIGN)
+        claim(waiting == 1, "the event is there at the end, and nobody comes for it", ACTIVATION)
         shown = intervals_showing(single, 1)
-        claim(shown >= 10, "KEDA has shown the lag of one for ten intervals", **CONTROL)
-        claim(
-            scale_events(single).most_replicas == 0, "activationLagThreshold 1 asks for more than one event", source=ACTIVATION
-        )
-        claim(first_receipt < 60, "a batch can bear the start from zero", source="text 4: 30 to 60 s from 0 to 1")
-        claim(scale_events(batch).most_replicas == 10, "5,000 events get ten pods", source="text 4: ceil(5000 / 500)")
+        claim.control(shown >= 10, "KEDA has shown the lag of one for ten intervals", DESIGN)
+        claim(scale_events(single).most_replicas == 0, "activationLagThreshold 1 asks for more than one event", ACTIVATION)
+        claim(first_receipt < 60, "a batch can bear the start from zero", "text 4: 30 to 60 s from 0 to 1")
+        claim(scale_events(batch).most_replicas == 10, "5,000 events get ten pods", "text 4: ceil(5000 / 500)")
         claim(
             scale_events(batch).above_floor_at_end.named("replicas at the end") == 0,
             "nothing to do costs nothing",
-            source="policy: minReplicaCount 0",
+            "policy: minReplicaCount 0",
         )
         claim(
             last_step_to_zero(slow) > 1,
             "KEDA's way to zero knows no scaleDown policy",
-            source="KEDA's docs: to zero by cooldownPeriod",
+            "KEDA's docs: to zero by cooldownPeriod",
         )
         for name, record in {"as written": batch, "one pod a minute": slow}.items():
             found = reaction(record)

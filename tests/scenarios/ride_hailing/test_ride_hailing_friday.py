@@ -42,23 +42,23 @@ def test_friday_evening_row_by_row(trials, evidence):
     evidence.report("the evening", figures | {"pod-minutes": cost(record).pod_minutes, "peak lag": peak_lag(record)})
 
     with evidence.of(record) as claim:
-        claim(first_step(record) < 45, "KEDA takes the first step by the text's T+45", source=TABLE)
-        claim(peak_lag(record) < 35_000, "lag stays below the highest of the text's table", source=TABLE)
-        claim(moment(record, 120).real_lag <= 8_000, "the group catches up by T+120 as in the text's table", source=TABLE)
-        claim(moment(record, 180).real_lag < 1_000, "lag is below 1,000 at T+180", source="text 4: By T+180")
+        claim(first_step(record) < 45, "KEDA takes the first step by the text's T+45", TABLE)
+        claim(peak_lag(record) < 35_000, "lag stays below the highest of the text's table", TABLE)
+        claim(moment(record, 120).real_lag <= 8_000, "the group catches up by T+120 as in the text's table", TABLE)
+        claim(moment(record, 180).real_lag < 1_000, "lag is below 1,000 at T+180", "text 4: By T+180")
         claim(
             off_rows(record, [(row.at, row.replicas) for row in claims.TIMELINE]) == 0,
             "the replicas at each row are the text's",
-            source=TABLE,
+            TABLE,
         )
         claim(
             off_rows(record, [(row.at, one.wanted.number) for row, one in zip(claims.TIMELINE, model, strict=True)]) <= 5,
             "the replicas at each row are the model's, but for one step",
-            source="the policy: one step is 5 pods, and a point of the sync moves it by up to 15 s",
+            "the policy: one step is 5 pods, and a point of the sync moves it by up to 15 s",
         )
-        claim(scale_events(record).flips == 0, "no pod is taken too early", source="text 4: prevents premature scale-down")
-        claim(lag_over_floor(record, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", source=TABLE)
-        claim(scale_events(record).above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
+        claim(scale_events(record).flips == 0, "no pod is taken too early", "text 4: prevents premature scale-down")
+        claim(lag_over_floor(record, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", TABLE)
+        claim(scale_events(record).above_floor_at_end == 0, "the group gives back what it took", "policy: the floor")
 
 
 @pytest.fixture
@@ -74,14 +74,13 @@ def test_two_pods_for_32_minutes(before_keda, evidence):
     evidence.report("two pods", {"peak lag": behind, "oldest event (s)": oldest, "idle ratio": cost(before_keda).idle_ratio})
 
     with evidence.of(before_keda) as claim:
-        claim(
+        claim.control(
             growth(before_keda, "spike") > 950,
             "two fixed pods fall behind by 1,400 events/s less their 400",
-            source=f"{SYMPTOM}: 1,000 per second of deficit",
-            kind="control",
+            f"{SYMPTOM}: 1,000 per second of deficit",
         )
-        claim(behind <= 1.1 * 847_000, "after 32 minutes 847,000 messages wait", source=f"{SYMPTOM}: 847,000 messages")
-        claim(oldest >= 0.9 * 32 * 60, "some events are 32 minutes old", source=f"{SYMPTOM}: data from 32 minutes ago")
+        claim(behind <= 1.1 * 847_000, "after 32 minutes 847,000 messages wait", f"{SYMPTOM}: 847,000 messages")
+        claim(oldest >= 0.9 * 32 * 60, "some events are 32 minutes old", f"{SYMPTOM}: data from 32 minutes ago")
 
 
 @allure.story("From 6:15 to 6:47 PM on two pods: memory")
@@ -91,14 +90,13 @@ def test_memory_of_two_pods_is_flat(before_keda, evidence):
     evidence.report("memory of a pod", {"before (MB)": held.baseline_mb, "late (MB)": held.late_mb, "growth (x)": held.growth})
 
     with evidence.of(before_keda, delivery=None) as claim:
-        claim(
+        claim.control(
             held.lag_over_middle >= 1.3,
             "lag grows while memory is compared",
-            kind="control",
-            source="its own rates: 1,280,000 after two thirds of the time, 1,920,000 at its end",
+            "its own rates: 1,280,000 after two thirds of the time, 1,920,000 at its end",
         )
         claim(
             held.late_growth < 1.1,
             "memory does not see a backlog that is larger than the client's queue",
-            source=f"Kubernetes' docs: tolerance 10 %; {SYMPTOM}: memory is at 28 %",
+            f"Kubernetes' docs: tolerance 10 %; {SYMPTOM}: memory is at 28 %",
         )

@@ -56,16 +56,16 @@ def test_an_hour_adds_nothing_that_stays(trials, evidence):
 
     with evidence.of(record) as claim:
         early, late = kept(record, EARLY), kept(record, LATE)
-        claim(scale_events(record).scale_ups > 0, "the group is scaled meanwhile", kind="control", source="the design")
-        claim(late.files / early.files <= 1.1, "files do not become more", source=BOUNDED)
-        claim(late.state_rows / early.state_rows <= 1.1, "rows of the state do not become more", source=BOUNDED)
-        claim(late.state_bytes / early.state_bytes <= 1.1, "the state's memory does not grow", source=BOUNDED)
-        claim(memory_growth(record).share_an_hour <= MEMORY_AN_HOUR, "no process grows without end", kind="control")
+        claim.control(scale_events(record).scale_ups > 0, "the group is scaled meanwhile", "the design")
+        claim(late.files / early.files <= 1.1, "files do not become more", BOUNDED)
+        claim(late.state_rows / early.state_rows <= 1.1, "rows of the state do not become more", BOUNDED)
+        claim(late.state_bytes / early.state_bytes <= 1.1, "the state's memory does not grow", BOUNDED)
+        claim.control(memory_growth(record).share_an_hour <= MEMORY_AN_HOUR, "no process grows without end")
         claim(
             freshness(record, LATE).newest / freshness(record, EARLY).newest <= 1.5,
             "the table is as fresh at the hour's end",
-            source="the lab's own: half as much again is less than a second",
+            "the lab's own: half as much again is less than a second",
         )
         kept_longer = over_watermark(record, WATERMARK_S)
-        claim(kept_longer <= 0, "the state is bounded by the watermark", kind="invariant", source=BY_WATERMARK)
-        claim(unequal(record) == 0, "the table is the ledger's", kind="invariant", source=ONCE)
+        claim.invariant(kept_longer <= 0, "the state is bounded by the watermark", BY_WATERMARK)
+        claim.invariant(unequal(record) == 0, "the table is the ledger's", ONCE)

@@ -43,15 +43,14 @@ def test_locust_drives_friday_evening(trials, evidence):
     evidence.report("Locust", figures | {"of the spike's events": offered(record, "spike"), "peak lag": peak_lag(record)})
 
     with evidence.of(record) as claim:
-        claim(
+        claim.control(
             offered(record, "spike") >= 0.9,
             "175 users make 1,400 events/s",
-            kind="control",
-            source="Little's law: answers may take a tenth of the cycle of 0.125 s",
+            "Little's law: answers may take a tenth of the cycle of 0.125 s",
         )
-        claim(moment(record, 180).real_lag < 1_000, "lag is below 1,000 at T+180", source="text 4: By T+180")
-        claim(lag_over_floor(record, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", source=TABLE)
-        claim(made.failures == 0, "ingestion refuses no request", source="text 4: every request")
+        claim(moment(record, 180).real_lag < 1_000, "lag is below 1,000 at T+180", "text 4: By T+180")
+        claim(lag_over_floor(record, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", TABLE)
+        claim(made.failures == 0, "ingestion refuses no request", "text 4: every request")
 
 
 @allure.story("5,000 users of Locust")
@@ -67,6 +66,6 @@ def test_the_texts_own_locust_command(trials, evidence):
     unanswered = delivery(record).unknown_or_failed.named("requests without a certain answer", "requests")
 
     with evidence.of(record) as claim:
-        claim(made.users >= claims.USERS, "all users are there", kind="control", source=COMMAND)
-        claim(made.failures == 0, "ingestion refuses no request", source="text 4: every request")
-        claim(unanswered == 0, "each request has a certain answer", source="contract of the answer 202")
+        claim.control(made.users >= claims.USERS, "all users are there", COMMAND)
+        claim(made.failures == 0, "ingestion refuses no request", "text 4: every request")
+        claim(unanswered == 0, "each request has a certain answer", "contract of the answer 202")

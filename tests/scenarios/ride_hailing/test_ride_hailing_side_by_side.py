@@ -29,7 +29,7 @@ from lab.errors import LabFault
 from lab.inputs.inputs import REPLAYED
 from lab.measure.delivery import CONTRACT, DELIVERED, delivery, unaccounted
 from lab.wait import until
-from tests.experiments.sources import ANSWERED, ORACLE
+from tests.experiments.sources import ANSWER_202, ORACLES
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.fleet import ambiguous, at_rest, conditions, pod_minutes, replicas
 from tests.scenarios.ride_hailing.measure.load import load
@@ -79,26 +79,26 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
     unanswered = delivery(record).unknown_or_failed.named("requests without a certain answer", "requests")
 
     with evidence.of(record, delivery=None) as claim:
-        claim(matching.replicas == 5, "500 waiting riders get five pods of matching", source="text 4: ceil(500 / 100)")
-        claim(matching.off_formula == 0, "at rest every status of matching follows ceil(pending / 100)", **ORACLE)
+        claim(matching.replicas == 5, "500 waiting riders get five pods of matching", "text 4: ceil(500 / 100)")
+        claim.invariant(matching.off_formula == 0, "at rest every status of matching follows ceil(pending / 100)", ORACLES)
         claim(
             replicas(record, "rider-api").most > 1,
             "the plain HPA of the riders' API works beside KEDA's",
-            source="text 4: Combining HPA and KEDA",
+            "text 4: Combining HPA and KEDA",
         )
         claim(
             ambiguous(record, HPAS) == 2,
             "both HPAs of one Deployment report that they don't decide",
-            source="Kubernetes: AmbiguousSelector",
+            "Kubernetes: AmbiguousSelector",
         )
         claim(
             replicas(record, "contested").changes == 0,
             "two HPAs of one Deployment don't fight: they stop",
-            source="Kubernetes: AmbiguousSelector",
+            "Kubernetes: AmbiguousSelector",
         )
-        claim(unanswered == 0, "an answer 202 means that the broker has the event", **ANSWERED)
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-        claim(load(record).failures == 0, "every request succeeds, quotes too", source="text 4: every request")
+        claim.invariant(unanswered == 0, "an answer 202 means that the broker has the event", ANSWER_202)
+        claim.invariant(unaccounted(record) == 0, DELIVERED, CONTRACT)
+        claim(load(record).failures == 0, "every request succeeds, quotes too", "text 4: every request")
         for hpa, run in itertools.product(HPAS, record):
             for kind, status, reason, text in conditions(run, hpa):
                 evidence.explain(f"{hpa}: {kind} {status}, {reason}: {text}")
@@ -122,14 +122,14 @@ def test_rider_api_scales_on_requests(trials, evidence):
     evidence.report("rider-api under 50 quotes/s", figures | {"pod-minutes": pod_minutes(record, "rider-api")})
 
     with evidence.of(record, delivery=None) as claim:
-        claim(api.replicas == 5, "50 quotes per second get five pods", source="text 4: request-driven; ceil(50 / 12)")
+        claim(api.replicas == 5, "50 quotes per second get five pods", "text 4: request-driven; ceil(50 / 12)")
         claim(
             replicas(record, "driver-matching").most == 5,
             "matching scales on its own queue beside it",
-            source="text 4: ceil(500 / 100)",
+            "text 4: ceil(500 / 100)",
         )
-        claim(unaccounted(record) == 0, DELIVERED, kind="invariant", source=CONTRACT)
-        claim(load(record).failures == 0, "every request succeeds, quotes too", source="text 4: every request")
+        claim.invariant(unaccounted(record) == 0, DELIVERED, CONTRACT)
+        claim(load(record).failures == 0, "every request succeeds, quotes too", "text 4: every request")
 
 
 @allure.story("Side by side")

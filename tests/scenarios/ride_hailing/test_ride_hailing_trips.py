@@ -43,19 +43,16 @@ def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
 
     with evidence.of({"ScaledObject": evening, "two pods": fixed}) as claim:
         fixed_growth = growth(fixed, "spike")
-        claim(
-            fixed_growth > 950,
-            "two fixed pods fall behind by 1,400 events/s less their 400",
-            source="text 4: 1,000 a second",
-            kind="control",
+        claim.control(
+            fixed_growth > 950, "two fixed pods fall behind by 1,400 events/s less their 400", "text 4: 1,000 a second"
         )
         scaled_growth = growth(evening, "spike", last=0.5)
         claim(
             scaled_growth < 0,
             "in the second half of 1,400 events/s the group with the ScaledObject catches up",
-            source="text 4: catches up",
+            "text 4: catches up",
         )
-        claim(peak < 35_000, "lag stays below the highest of the text's own table", source=TABLE)
-        claim(first_step(evening) < 45, "KEDA takes the first step by the text's T+45", source=TABLE)
-        claim(lag_over_floor(evening, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", source=TABLE)
-        claim(scale_events(evening).above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
+        claim(peak < 35_000, "lag stays below the highest of the text's own table", TABLE)
+        claim(first_step(evening) < 45, "KEDA takes the first step by the text's T+45", TABLE)
+        claim(lag_over_floor(evening, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", TABLE)
+        claim(scale_events(evening).above_floor_at_end == 0, "the group gives back what it took", "policy: the floor")

@@ -26,7 +26,7 @@ from lab.measure.killed import killed
 from lab.measure.lag import peak_lag
 from lab.measure.scaling import plateau, scale_events
 from tests.experiments.measure.membership import spread
-from tests.experiments.sources import CONTROL, ONCE, ORACLES
+from tests.experiments.sources import DELIVERY, DESIGN, ORACLES
 from tests.scenarios.zero_loss.measure.deadletters import dead_letters
 from tests.scenarios.zero_loss.measure.retries import partition_rate, retries
 
@@ -69,41 +69,29 @@ def test_every_message_is_processed_or_a_dead_letter(sustained, evidence, beside
     gone = (whole.lost + whole.unseen).named("messages lost or never reached")
 
     with evidence.of(sustained, delivery=None) as claim:
-        claim(scale_events(sustained).scale_ups > 0, "the group was scaled up", **CONTROL)
-        claim(scale_events(sustained).scale_downs > 0, "the group was scaled down", **CONTROL)
-        claim(undelivered(sustained) == 0, AT_LEAST_ONCE.sentence, kind="invariant", source=CONTRACT)
-        claim(gone == 0, "no message is lost", source="text 5: zero message loss", kind="invariant")
-        claim(
-            letters.unaccounted == 0,
-            "every message is processed or dead",
-            source="text 5: every message gets processed",
-            kind="invariant",
-        )
-        claim(letters.dead > 0, "messages were injected that never succeed", **CONTROL)
-        claim(
+        claim.control(scale_events(sustained).scale_ups > 0, "the group was scaled up", DESIGN)
+        claim.control(scale_events(sustained).scale_downs > 0, "the group was scaled down", DESIGN)
+        claim.invariant(undelivered(sustained) == 0, AT_LEAST_ONCE.sentence, CONTRACT)
+        claim.invariant(gone == 0, "no message is lost", "text 5: zero message loss")
+        claim.invariant(letters.unaccounted == 0, "every message is processed or dead", "text 5: every message gets processed")
+        claim.control(letters.dead > 0, "messages were injected that never succeed", DESIGN)
+        claim.invariant(
             letters.without_letter == 0,
             "each message that never succeeds becomes a dead letter",
-            kind="invariant",
-            source="text 5: every message is processed or in the DLQ",
+            "text 5: every message is processed or in the DLQ",
         )
-        claim(
-            letters.surplus == 0, "a transient failure recovers in time, and becomes no dead letter", source="text 5: retries"
+        claim(letters.surplus == 0, "a transient failure recovers in time, and becomes no dead letter", "text 5: retries")
+        claim.invariant(letters.both == 0, "each message has one end, but for what a kill repeats", "text 5")
+        claim.invariant(
+            letters.unreasoned == 0, "each letter names its message, its source, its attempts and its times", "text 5"
         )
-        claim(letters.both == 0, "each message has one end, but for what a kill repeats", kind="invariant", source="text 5")
-        claim(
-            letters.unreasoned == 0,
-            "each letter names its message, its source, its attempts and its times",
-            kind="invariant",
-            source="text 5",
-        )
-        claim(whole.uncommitted == 0, "the group has committed all that was produced", **ONCE)
-        claim(
+        claim.invariant(whole.uncommitted == 0, "the group has committed all that was produced", DELIVERY)
+        claim.invariant(
             kill.unexplained == 0,
             "only the kill repeats work: scaling repeats none",
-            kind="invariant",
-            source="delivery contract (docs/decisions/11, 18), but for what a kill repeats",
+            "delivery contract (docs/decisions/11, 18), but for what a kill repeats",
         )
-        claim(kill.oldest_s <= 1, UNCOMMITTED, source="setting: commit interval + poll + commit")
+        claim(kill.oldest_s <= 1, UNCOMMITTED, "setting: commit interval + poll + commit")
         beside_the_text(
             {
                 '"zero message loss": messages lost': gone,
@@ -126,7 +114,7 @@ def test_a_retry_stops_its_own_partition_and_no_other(sustained, evidence):
     evidence.report("retries", figures | {"stalls compared": found.compared})
 
     with evidence.of(sustained, delivery=AT_LEAST_ONCE) as claim:
-        claim(found.others >= 0.9, "a retry stops its own partition and no other", source="pilot of zero loss")
+        claim(found.others >= 0.9, "a retry stops its own partition and no other", "pilot of zero loss")
 
 
 @allure.story("maxReplicaCount 30 on 24 partitions")
@@ -155,20 +143,10 @@ def test_a_ceiling_above_the_partitions_gives_no_more_consumers(sustained, evide
         claim(
             stand.standing_at >= 22,
             "KEDA's cap holds the group: 22 to 24 of 24 are within the HPA's tolerance",
-            source="the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %",
+            "the pinned Go code of the HPA/KEDA (tests/oracles): tolerance 10 %",
         )
-        claim(
-            steps.most_replicas <= 25, "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls", source=ORACLES
-        )
-        claim(
-            at_baseline.fewest >= 4,
-            "six pods have at least 4 of 24 partitions each",
-            source="text 5: ~4 partitions per pod (24/6)",
-        )
-        claim(
-            at_baseline.most <= 4,
-            "six pods have at most 4 of 24 partitions each",
-            source="text 5: ~4 partitions per pod (24/6)",
-        )
-        claim(steps.flips == 0, "the group does not flap", source="text 5: prevents rapid oscillations")
-        claim(steps.above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
+        claim(steps.most_replicas <= 25, "without allowIdleConsumers KEDA asks for P pods, or P + 1 as lag falls", ORACLES)
+        claim(at_baseline.fewest >= 4, "six pods have at least 4 of 24 partitions each", "text 5: ~4 partitions per pod (24/6)")
+        claim(at_baseline.most <= 4, "six pods have at most 4 of 24 partitions each", "text 5: ~4 partitions per pod (24/6)")
+        claim(steps.flips == 0, "the group does not flap", "text 5: prevents rapid oscillations")
+        claim(steps.above_floor_at_end == 0, "the group gives back what it took", "policy: the floor")

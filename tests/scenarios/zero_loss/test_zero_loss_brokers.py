@@ -22,7 +22,7 @@ from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import total
 from lab.measure.delivery import delivery
 from lab.measure.scaling import scale_events
-from tests.experiments.sources import CONTROL
+from tests.experiments.sources import DESIGN
 from tests.scenarios.zero_loss.measure.failover import acknowledged, failover
 from tests.scenarios.zero_loss.test_zero_loss import POLICY, WORKLOAD
 
@@ -59,24 +59,20 @@ def test_no_acknowledged_message_is_lost_when_brokers_die(trials, evidence):
     )
 
     with evidence.of(record, delivery=None) as claim:
-        claim(died.killed == 3, "three brokers were killed", **CONTROL)
-        claim(steps.scale_ups > 0, "the group was scaled up meanwhile", **CONTROL)
-        claim(steps.scale_downs > 0, "the group was scaled down meanwhile", **CONTROL)
-        claim(found.gone == 0, KEPT, kind="invariant", source=PROMISE)
-        claim(found.surplus == 0, "no message is on the topic that was not sent", kind="invariant", source=PROMISE)
-        claim(
-            found.resent == 0,
-            "an idempotent producer's retries write no message twice",
-            kind="invariant",
-            source="KIP-98: idempotent producer",
+        claim.control(died.killed == 3, "three brokers were killed", DESIGN)
+        claim.control(steps.scale_ups > 0, "the group was scaled up meanwhile", DESIGN)
+        claim.control(steps.scale_downs > 0, "the group was scaled down meanwhile", DESIGN)
+        claim.invariant(found.gone == 0, KEPT, PROMISE)
+        claim.invariant(found.surplus == 0, "no message is on the topic that was not sent", PROMISE)
+        claim.invariant(
+            found.resent == 0, "an idempotent producer's retries write no message twice", "KIP-98: idempotent producer"
         )
-        claim(
+        claim.invariant(
             delivery(record).uncommitted == 0,
             "the group has committed all that is on the topic",
-            kind="invariant",
-            source="delivery contract (docs/decisions/11, 18)",
+            "delivery contract (docs/decisions/11, 18)",
         )
-        claim(steps.above_floor_at_end == 0, "the group gives back what it took", source="policy: the floor")
+        claim(steps.above_floor_at_end == 0, "the group gives back what it took", "policy: the floor")
 
 
 @allure.story("One copy and a lost disk")
@@ -94,15 +90,14 @@ def test_one_copy_loses_what_three_keep(trials, evidence):
         evidence.report(name, figures | {"gone": found.gone, "longest standstill (s)": died.standstill_s})
 
     with evidence.of(runs, delivery=None) as claim:
-        claim(acknowledged(runs["three copies"]).gone == 0, KEPT, kind="invariant", source=PROMISE)
-        claim(
+        claim.invariant(acknowledged(runs["three copies"]).gone == 0, KEPT, PROMISE)
+        claim.control(
             acknowledged(runs["one copy"]).gone > 0,
             "with one copy the same death loses acknowledged messages, and the ledger says so",
-            kind="control",
-            source="the experiment's design: replication 1",
+            "the experiment's design: replication 1",
         )
-        claim(
+        claim.control(
             total([failover(runs["three copies"]).killed, failover(runs["one copy"]).killed]) == 2,
             "a broker was killed in each trial",
-            **CONTROL,
+            DESIGN,
         )

@@ -41,8 +41,8 @@ def test_retries_of_seconds_bound_the_group(trials, scale, evidence):
     evidence.report("1, 2 and 4 s", figures | {"messages/s": plateau_rate(record), "by the formula": CEILING})
 
     with evidence.of(record) as claim:
-        claim(waits.shortest >= 0.99, "no retry comes before its delay", kind="invariant", source="text 5: 1 s, 2 s, 4 s")
-        claim(over <= 1.25, "no replica brings the group past what its retries leave", source="formula: docs/zero-loss.md")
+        claim.invariant(waits.shortest >= 0.99, "no retry comes before its delay", "text 5: 1 s, 2 s, 4 s")
+        claim(over <= 1.25, "no replica brings the group past what its retries leave", "formula: docs/zero-loss.md")
 
 
 @quantity("messages/s", "messages/s on the plateau")
