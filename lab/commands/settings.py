@@ -49,13 +49,7 @@ def _without(owner: Any, names: set[str]) -> Iterable[Setting]:
 
 def _table(given: Iterable[Setting]) -> str:
     rows = [
-        (
-            Cell(one.name, code=True),
-            Cell(str(one.default), code=True),
-            one.unit,
-            one.kind.allowed,
-            _meaning(one),
-        )
+        (Cell(one.name, code=True), Cell(str(one.default), code=True), one.unit, one.kind.allowed, _meaning(one))
         for one in given
     ]
     return Table(("field", "default", "unit", "allowed", ""), rows).markdown

@@ -27,11 +27,7 @@ class Brokers:
 
     def check(self, where: object = "trial") -> None:
         """Raise :class:`InputError` for the first field that Kafka, or one machine, would refuse."""
-        for name, least, most in (
-            ("count", LEAST, MOST),
-            ("replication", 1, self.count),
-            ("min_insync", 1, self.replication),
-        ):
+        for name, least, most in (("count", LEAST, MOST), ("replication", 1, self.count), ("min_insync", 1, self.replication)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise InputError(where, f"brokers.{name}", value, f"{least} to {most}")

@@ -127,10 +127,7 @@ class TrialSettings(store.TrialSettings, topics.TrialSettings):
     heartbeat_ms: int = setting(500, whole(100, 60_000), "heartbeat interval of classic members", "ms")
     session_timeout_ms: int = setting(10_000, whole(1000, 1_800_000), "session timeout of classic members", "ms")
     auto_offset_reset: str = setting(
-        "earliest",
-        choice("earliest", "latest"),
-        "where a new group starts",
-        client="auto.offset.reset",
+        "earliest", choice("earliest", "latest"), "where a new group starts", client="auto.offset.reset"
     )
     start_s: float = setting(
         0.0,

@@ -109,6 +109,5 @@ def _rules(spec: Mapping[str, Any], where: object) -> hpa_spec.Behavior:
         if rules.tolerance is not None:
             raise InputError(where, f"spec.behavior.{direction}.tolerance", rules.tolerance, f"none: {field} says it")
     return hpa_spec.Behavior(
-        replace(written.up, tolerance=round(up_at - 1, 9)),
-        replace(written.down, tolerance=round(1 - down_at, 9)),
+        replace(written.up, tolerance=round(up_at - 1, 9)), replace(written.down, tolerance=round(1 - down_at, 9))
     )

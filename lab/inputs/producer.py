@@ -27,9 +27,7 @@ class TrialSettings:
 
     entities: int = setting(ENTITIES, whole(1, 100_000_000), "number of entity ids, the messages' keys")
     random_bytes: int = setting(
-        0,
-        whole(0, PAYLOAD),
-        f"bytes of each payload of {PAYLOAD} that are its own; the others are those of all, and compress",
+        0, whole(0, PAYLOAD), f"bytes of each payload of {PAYLOAD} that are its own; the others are those of all, and compress"
     )
     compression: str = setting(
         "none", choice("none", "gzip", "lz4", "snappy", "zstd"), "how batches are compressed", client="compression.type"

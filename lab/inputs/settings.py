@@ -74,13 +74,7 @@ class Setting:
 
 
 def setting(
-    default: str | int | float,
-    kind: Kind,
-    text: str,
-    unit: str = "",
-    *,
-    scaling: Scaling | None = None,
-    client: str = "",
+    default: str | int | float, kind: Kind, text: str, unit: str = "", *, scaling: Scaling | None = None, client: str = ""
 ) -> Any:
     """Declare a dataclass field as a setting; its type is that of ``default``, which is plain data.
 

@@ -28,10 +28,7 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
     """
 
     grace_s: int = setting(
-        30,
-        whole(1, 86_400),
-        "terminationGracePeriodSeconds of the pod; a kubelet waits for 2 s at least",
-        "s",
+        30, whole(1, 86_400), "terminationGracePeriodSeconds of the pod; a kubelet waits for 2 s at least", "s"
     )
     cpu_request_m: int = setting(25, whole(1, 1000), "CPU that the pod requests", "millicores")
     pod_owner: str = setting(

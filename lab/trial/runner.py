@@ -81,11 +81,7 @@ def execute(
 
 
 def run(
-    cluster: Cluster,
-    inputs: Sequence[Inputs],
-    results: Path,
-    spark: Callable[[], SparkSession],
-    turn: Turn | None = None,
+    cluster: Cluster, inputs: Sequence[Inputs], results: Path, spark: Callable[[], SparkSession], turn: Turn | None = None
 ) -> list[Record]:
     """Execute a trial, or the two sides of a duet, the first of which is put up first, and return the records.
 

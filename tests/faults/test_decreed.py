@@ -36,11 +36,7 @@ def test_a_group_is_taken_through_its_steps(run):
     read = inputs.read("saturate", "up-and-down", busy(), 1, scales.load("quick"), "binary", until=REPLAYED)
     record = run(dataclasses.replace(read, policy=steps.parse(TWO_STEPS, "here")))
     taken = record.trial.steps
-    assert [(step.kind, step.before, step.after) for step in taken] == [
-        ("up", 2, 3),
-        ("control", 3, 3),
-        ("down", 3, 2),
-    ]
+    assert [(step.kind, step.before, step.after) for step in taken] == [("up", 2, 3), ("control", 3, 3), ("down", 3, 2)]
     assert all(step.t < step.settled < step.until for step in taken)
     found = dips(record)
     assert dry_partitions(found).number == 0

@@ -40,10 +40,7 @@ FIELDS = {KAFKA: (*_SHARED, "fullMetadata", "version", "unsafeSsl", "saslTokenPr
 _SECRETS = ("username", "password", "ca", "cert", "key", "keyPassword")
 _TOKENS = ("scopes", "oauthTokenEndpointUri", "oauthExtensions")
 _KERBEROS = ("keytab", "ccacheName", "realm", "kerberosConfig", "kerberosServiceName", "kerberosDisableFAST")
-REFUSALS = {
-    KAFKA: common.only_by_reference(*_SECRETS, *_TOKENS, *_KERBEROS),
-    APACHE: common.only_by_reference(*_SECRETS),
-}
+REFUSALS = {KAFKA: common.only_by_reference(*_SECRETS, *_TOKENS, *_KERBEROS), APACHE: common.only_by_reference(*_SECRETS)}
 _REFUSED_PAIRS = (
     ("allowIdleConsumers", "limitToPartitionsWithLag"),
     ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),

@@ -20,12 +20,7 @@ def test_the_triggers_of_the_scenarios_are_read(kind):
     ("kind", "field", "value", "line"),
     [
         ("kafka", "consumerGroup", None, "consumerGroup: None is not allowed; allowed: an address or name"),
-        (
-            "kafka",
-            "activationLagThreshold",
-            "-1",
-            "'-1' is not allowed; allowed: a whole number from 0, as a string",
-        ),
+        ("kafka", "activationLagThreshold", "-1", "'-1' is not allowed; allowed: a whole number from 0, as a string"),
         ("kafka", "lagThreshold", "1_000", "lagThreshold: '1_000' is not allowed"),
         ("kafka", "offsetResetPolicy", "none", "offsetResetPolicy: 'none' is not allowed; allowed: latest or earliest"),
         ("kafka", "allowIdleConsumers", "yes", """allowIdleConsumers: 'yes' is not allowed; allowed: "true" or "false\""""),

@@ -61,9 +61,7 @@ def test_a_restart_changes_the_template_of_what_makes_the_pods(monkeypatch, owne
 def decreed(alive, owned, ready):
     """A group of 6 partitions with these live pods; ``owned`` is what each pod said last that it holds."""
     return SimpleNamespace(
-        transitions=SimpleNamespace(
-            pods=lambda app: [{"metadata": {"name": name}} for name in alive],
-        ),
+        transitions=SimpleNamespace(pods=lambda app: [{"metadata": {"name": name}} for name in alive]),
         field=lambda *path: ready,
         reports=SimpleNamespace(owned=lambda: owned),
         inputs=SimpleNamespace(partitions=6, partitions_after=0),

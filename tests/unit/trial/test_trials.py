@@ -18,11 +18,7 @@ from tests.unit.measure import whole
 
 PLAN = {"profile": "plateau", "workload": slim(), "until": "replayed"}
 LOW = policy("lag-4500", lag_threshold=150)
-PLANS = {
-    "CPU": PLAN | {"policy": "cpu"},
-    "lag": PLAN | {"policy": "lag-4500"},
-    "low": PLAN | {"policy": LOW},
-}
+PLANS = {"CPU": PLAN | {"policy": "cpu"}, "lag": PLAN | {"policy": "lag-4500"}, "low": PLAN | {"policy": LOW}}
 
 
 class Session:
@@ -233,10 +229,7 @@ def test_stored_duets_are_found_at_the_rate_that_they_ran_at(tmp_path):
         trials(stored(tmp_path), carry=stored_rate(tmp_path)).duet(PLANS["lag"], PLANS["lag"])
 
 
-@pytest.mark.parametrize(
-    ("reasons", "runs"),
-    [([""], 1), (["steal", ""], 2), (["steal", "steal", ""], 2)],
-)
+@pytest.mark.parametrize(("reasons", "runs"), [([""], 1), (["steal", ""], 2), (["steal", "steal", ""], 2)])
 def test_a_trial_is_repeated_once_where_it_is_invalid(reasons, runs):
     """The last result counts; a second that is invalid too is left at that, and stays invalid."""
     executed = []
