@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,55 +55,91 @@ def _text(path: Path) -> str:
         raise InputError(path, "(file)", reason, "a readable YAML file") from None
 
 
-def known(content: Mapping[str, Any], allowed: Iterable[str], where: object, prefix: str = "") -> None:
-    """Raise :class:`InputError` for the first field of ``content`` that is not ``allowed``."""
-    names = sorted(allowed)
-    for field in content:
-        if field not in names:
-            raise InputError(where, f"{prefix}{field}", content[field], f"one of the fields {', '.join(names)}")
-
-
-def number(
-    content: Mapping[str, Any],
-    field: str,
-    where: object,
-    least: float,
-    most: float,
-    default: float | None = None,
-    prefix: str = "",
-) -> float:
-    """The finite number in ``field``. Raises :class:`InputError` when it is missing, not a number or outside [least, most]."""
-    value = content.get(field, default)
-    allowed = f"a number from {least:g} to {most:g}"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise InputError(where, f"{prefix}{field}", value, allowed)
-    return float(value)
-
-
-def whole(
-    content: Mapping[str, Any], field: str, where: object, least: int, most: int, default: int | None = None, prefix: str = ""
-) -> int:
-    """The whole number in ``field``. Raises :class:`InputError` like :func:`number`."""
-    value = number(content, field, where, least, most, default, prefix)
-    if value != int(value):
-        raise InputError(where, f"{prefix}{field}", value, f"a whole number from {least} to {most}")
-    return int(value)
-
-
-def mapping(content: Mapping[str, Any], field: str, where: object) -> Mapping[str, Any]:
-    """The mapping in ``field``. Raises :class:`InputError` when it is none."""
-    value = content.get(field)
-    if not isinstance(value, dict):
-        raise InputError(where, field, value, "a mapping")
-    return value
+def present(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``content`` without its nulls: to the API server a null field is one that is not written."""
+    return {field: value for field, value in content.items() if value is not None}
 
 
 _NAMES = {str: "text", dict: "a mapping", int: "a whole number", list: "a list"}
 
 
-def field_value(content: Mapping[str, Any], field: str, kind: type, where: object, prefix: str) -> Any:
-    """The ``kind`` in ``field`` of ``content``, which lies at ``prefix``. Raises :class:`InputError` for anything else."""
-    found = content.get(field)
-    if not isinstance(found, kind) or isinstance(found, bool):
-        raise InputError(where, f"{prefix}{field}", found, _NAMES[kind])
-    return found
+@dataclass(frozen=True)
+class Fields:
+    """A mapping that is read field by field. It lies at ``place``, such as "spec.", in its source ``where``.
+
+    Every reader raises :class:`InputError` with source, field, value and what is allowed.
+    """
+
+    content: Mapping[str, Any]
+    where: object
+    place: str = ""
+
+    def error(self, field: str, allowed: str) -> InputError:
+        """The error that says that what ``field`` holds is not ``allowed``."""
+        return InputError(self.where, f"{self.place}{field}", self.content.get(field), allowed)
+
+    def known(self, *allowed: str) -> None:
+        """Refuse the first field that is not ``allowed``."""
+        for field in self.content:
+            if field not in allowed:
+                raise self.error(field, f"one of the fields {', '.join(sorted(allowed))}")
+
+    def number(self, field: str, least: float, most: float, default: float | None = None) -> float:
+        """The number in ``field``, within [least, most]."""
+        value = self.content.get(field, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise self.error(field, f"a number from {least:g} to {most:g}")
+        return float(value)
+
+    def whole(self, field: str, least: int, most: int, default: int | None = None) -> int:
+        """The whole number in ``field``, within [least, most]."""
+        value = self.number(field, least, most, default)
+        if value != int(value):
+            raise self.error(field, f"a whole number from {least} to {most}")
+        return int(value)
+
+    def flag(self, field: str) -> bool:
+        """Whether ``field`` is true; it is false where it is not written."""
+        value = self.content.get(field, False)
+        if not isinstance(value, bool):
+            raise self.error(field, "true or false")
+        return value
+
+    def text(self, field: str, allowed: str) -> str:
+        """The words in ``field``, one at least."""
+        value = self.content.get(field)
+        if not isinstance(value, str) or not value:
+            raise self.error(field, allowed)
+        return value
+
+    def choice(self, field: str, *choices: str, default: str | None = None) -> str:
+        """The one of ``choices`` that ``field`` names."""
+        value = self.content.get(field, default)
+        if value not in choices:
+            raise self.error(field, " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1]))))
+        return str(value)
+
+    def value(self, field: str, kind: type) -> Any:
+        """What is in ``field``, of this ``kind``."""
+        value = self.content.get(field)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise self.error(field, _NAMES[kind])
+        return value
+
+    def under(self, field: str, *allowed: str, optional: bool = False) -> Fields:
+        """The mapping in ``field`` without its nulls, with no other fields than those ``allowed``, if any are named.
+
+        One that is ``optional`` is empty where it is null or not written.
+        """
+        found = {} if optional and self.content.get(field) is None else self.value(field, dict)
+        fields = Fields(present(found), self.where, f"{self.place}{field}.")
+        if allowed:
+            fields.known(*allowed)
+        return fields
+
+    def each(self, field: str) -> list[Fields]:
+        """The mappings in the list ``field``, without their nulls; none where it is not written."""
+        found = self.content.get(field, [])
+        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+            raise self.error(field, "a list of mappings")
+        return [Fields(present(item), self.where, f"{self.place}{field}[{n}].") for n, item in enumerate(found)]

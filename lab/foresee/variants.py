@@ -16,7 +16,7 @@ from typing import Any
 
 from lab.foresee.scaler import lag_trigger
 from lab.foresee.situation import Situation
-from lab.inputs import anchor, hpa_spec, scaledobject
+from lab.inputs import anchor, hpa_spec, policy, scaledobject
 from lab.inputs.hpa_spec import Policy, Rules
 from lab.inputs.profile import Profile
 from lab.inputs.scaledobject import ScaledObject
@@ -87,9 +87,7 @@ def _pre_scaled(scaled: ScaledObject) -> dict[str, Value]:
 
 def rules_of(scaled: ScaledObject) -> tuple[Rules, Rules]:
     """The rules up and down; the API server's defaults where there is no ``behavior``."""
-    advanced = scaled.content["spec"].get("advanced") or {}
-    settings = advanced.get("horizontalPodAutoscalerConfig") or {}
-    behavior = hpa_spec.behavior_of(settings, scaled.where, "spec.advanced.horizontalPodAutoscalerConfig.")
+    behavior = policy.behavior(scaled)
     return (behavior.up, behavior.down) if behavior else (hpa_spec.UP, hpa_spec.DOWN)
 
 

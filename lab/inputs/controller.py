@@ -17,11 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lab import yamlfile
-from lab.errors import InputError
 from lab.inputs import hpa_spec
 from lab.inputs.hpa_spec import HpaSpec
 from lab.inputs.scale import Scale
+from lab.yamlfile import Fields
 
 UP_AT, DOWN_AT = 1.1, 0.9  # the HPA's tolerance of 0.1, as ratios
 SYNC_S, LEAST_SYNC_S = 15.0, 0.1  # the HPA's period; reading lag and scale takes some 10 ms
@@ -69,45 +68,31 @@ class LagController:
 
 def parse(content: Mapping[str, Any], where: object) -> LagController:
     """The policy in ``content``; ``where`` names its source. Raises :class:`InputError` naming the field that can't be used."""
-    yamlfile.known(content, ("kind", "metadata", "spec"), where)
-    if content.get("kind") != "LagController":
-        raise InputError(where, "kind", content.get("kind"), "LagController")
-    spec = yamlfile.mapping(content, "spec", where)
-    yamlfile.known(spec, _SPEC, where, "spec.")
-    threshold = yamlfile.whole(spec, "lagThreshold", where, 1, MOST_LAG, prefix="spec.")
-    least = yamlfile.whole(spec, "minReplicas", where, 1, hpa_spec.MAX_REPLICAS, 1, "spec.")
-    most = yamlfile.whole(spec, "maxReplicas", where, 1, hpa_spec.MAX_REPLICAS, prefix="spec.")
-    if least > most:
-        raise InputError(where, "spec.minReplicas", least, f"at most maxReplicas, {most}")
+    given = Fields(content, where)
+    given.known("kind", "metadata", "spec")
+    given.choice("kind", "LagController")
+    spec = given.under("spec", *_SPEC)
+    threshold = spec.whole("lagThreshold", 1, MOST_LAG)
+    least, most = hpa_spec.bounds(spec, 1)
     lag = hpa_spec.Metric("External", "lag", "AverageValue", threshold * 1000)
     return LagController(
-        name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),
-        target=_target(spec, where),
+        name=str(given.under("metadata").content.get("name", "")),
+        target=spec.under("scaleTargetRef", "name").text("name", "the name of the Deployment that is scaled"),
         lag_threshold=threshold,
-        sync_s=yamlfile.number(spec, "syncSeconds", where, LEAST_SYNC_S, 3600, SYNC_S, "spec."),
-        spec=HpaSpec(least, most, (lag,), _rules(spec, where)),
+        sync_s=spec.number("syncSeconds", LEAST_SYNC_S, 3600, SYNC_S),
+        spec=HpaSpec(least, most, (lag,), _rules(spec)),
         content=copy.deepcopy(dict(content)),
     )
 
 
-def _target(spec: Mapping[str, Any], where: object) -> str:
-    reference = spec.get("scaleTargetRef")
-    if not isinstance(reference, dict) or not isinstance(reference.get("name"), str) or not reference["name"]:
-        raise InputError(where, "spec.scaleTargetRef", reference, "{name: the Deployment that is scaled}")
-    yamlfile.known(reference, ("name",), where, "spec.scaleTargetRef.")
-    return str(reference["name"])
-
-
-def _rules(spec: Mapping[str, Any], where: object) -> hpa_spec.Behavior:
+def _rules(spec: Fields) -> hpa_spec.Behavior:
     """The behavior, with the hysteresis as the tolerance of each direction."""
-    up_at = yamlfile.number(spec, "upAt", where, 1, 1000, UP_AT, "spec.")
-    down_at = yamlfile.number(spec, "downAt", where, 0, 1, DOWN_AT, "spec.")
-    given = spec.get("behavior")
-    written = hpa_spec.behavior_of({"behavior": {} if given is None else given}, where, "spec.")
+    up_at, down_at = spec.number("upAt", 1, 1000, UP_AT), spec.number("downAt", 0, 1, DOWN_AT)
+    written = hpa_spec.behavior_of(replace(spec, content={"behavior": {}, **spec.content}))
     assert written is not None, "there is a behavior, if only an empty one"
     for direction, rules, field in (("scaleUp", written.up, "upAt"), ("scaleDown", written.down, "downAt")):
         if rules.tolerance is not None:
-            raise InputError(where, f"spec.behavior.{direction}.tolerance", rules.tolerance, f"none: {field} says it")
+            raise spec.under("behavior").under(direction).error("tolerance", f"none: {field} says it")
     return hpa_spec.Behavior(
         replace(written.up, tolerance=round(up_at - 1, 9)), replace(written.down, tolerance=round(1 - down_at, 9))
     )

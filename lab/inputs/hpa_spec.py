@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from lab import yamlfile
-from lab.errors import InputError
 from lab.inputs.scale import Scale
+from lab.yamlfile import Fields, present
 
 MAX_INT64 = 2**63 - 1
 _NUMBER = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d{1,3})?")
@@ -125,134 +124,93 @@ class HpaSpec:
 
 def parse(content: Mapping[str, Any], where: object) -> HpaSpec:
     """The HPA in ``content``; ``where`` names its source. Raises :class:`InputError` naming the field that can't be used."""
-    for field, wanted in (("apiVersion", "autoscaling/v2"), ("kind", "HorizontalPodAutoscaler")):
-        if content.get(field) != wanted:
-            raise InputError(where, field, content.get(field), wanted)
-    spec = present(yamlfile.mapping(content, "spec", where))
-    yamlfile.known(spec, ("scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior"), where, "spec.")
-    least = yamlfile.whole(spec, "minReplicas", where, 0, MAX_REPLICAS, 1, "spec.")
-    most = yamlfile.whole(spec, "maxReplicas", where, 1, MAX_REPLICAS, prefix="spec.")
-    if least > most:
-        raise InputError(where, "spec.minReplicas", least, f"at most maxReplicas, {most}")
-    written = enumerate(_list(spec, "metrics", where, "spec."))
-    metrics = tuple(_metric(metric, where, f"spec.metrics[{index}].") for index, metric in written) or (DEFAULT_METRIC,)
+    given = Fields(content, where)
+    given.choice("apiVersion", "autoscaling/v2")
+    given.choice("kind", "HorizontalPodAutoscaler")
+    spec = given.under("spec", "scaleTargetRef", "minReplicas", "maxReplicas", "metrics", "behavior")
+    least, most = bounds(spec, 0)
+    metrics = tuple(map(_metric, spec.each("metrics"))) or (DEFAULT_METRIC,)
     if not least and all(metric.source != "External" for metric in metrics):
-        raise InputError(where, "spec.minReplicas", least, "from 1 without an External metric: no other is known without a pod")
-    return HpaSpec(least, most, metrics, behavior_of(spec, where, "spec."))
+        raise spec.error("minReplicas", "from 1 without an External metric: no other is known without a pod")
+    return HpaSpec(least, most, metrics, behavior_of(spec))
 
 
-def behavior_of(content: Mapping[str, Any], where: object, prefix: str) -> Behavior | None:
-    """The ``behavior`` in ``content``, which lies at ``prefix``: an HPA's spec, or what a ScaledObject says of its HPA.
+def bounds(spec: Fields, least: int) -> tuple[int, int]:
+    """The minReplicas, from ``least``, and the maxReplicas of ``spec``."""
+    low, high = spec.whole("minReplicas", least, MAX_REPLICAS, 1), spec.whole("maxReplicas", 1, MAX_REPLICAS)
+    if low > high:
+        raise spec.error("minReplicas", f"at most maxReplicas, {high}")
+    return low, high
 
-    None where there is none. Raises :class:`InputError` like :func:`parse`.
+
+def behavior_of(given: Fields) -> Behavior | None:
+    """The ``behavior`` in ``given``: an HPA's spec, or what a ScaledObject says of its HPA. None where there is none.
+
+    Raises :class:`InputError` like :func:`parse`.
     """
-    if content.get("behavior") is None:
+    if given.content.get("behavior") is None:
         return None
-    written = _mapping(content, "behavior", where, prefix)
-    prefix = f"{prefix}behavior."
-    yamlfile.known(written, ("scaleUp", "scaleDown"), where, prefix)
-    return Behavior(_rules(written, "scaleUp", UP, where, prefix), _rules(written, "scaleDown", DOWN, where, prefix))
+    written = given.under("behavior", "scaleUp", "scaleDown")
+    return Behavior(_rules(written, "scaleUp", UP), _rules(written, "scaleDown", DOWN))
 
 
-def present(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``content`` without its nulls: to the API server a null field is one that is not written."""
-    return {field: value for field, value in content.items() if value is not None}
-
-
-def _metric(content: Mapping[str, Any], where: object, prefix: str) -> Metric:
-    source = content.get("type")
-    if not isinstance(source, str) or source not in _KNOWN_TARGETS:
-        raise InputError(where, f"{prefix}type", source, " or ".join(_KNOWN_TARGETS))
+def _metric(given: Fields) -> Metric:
+    source = given.choice("type", *_KNOWN_TARGETS)
     field = source.lower()
-    yamlfile.known(content, ("type", field), where, prefix)
-    body = _mapping(content, field, where, prefix)
+    given.known("type", field)
     if source == "External":
-        yamlfile.known(body, ("metric", "target"), where, f"{prefix}{field}.")
-        identifier = _mapping(body, "metric", where, f"{prefix}{field}.")
-        yamlfile.known(identifier, ("name", "selector"), where, f"{prefix}{field}.metric.")
-        name = identifier.get("name")
-        if not isinstance(name, str) or not name:
-            raise InputError(where, f"{prefix}{field}.metric.name", name, "the name of a metric")
+        body = given.under(field, "metric", "target")
+        name = body.under("metric", "name", "selector").text("name", "the name of a metric")
     else:
-        yamlfile.known(body, ("name", "target"), where, f"{prefix}{field}.")
-        name = body.get("name")
-        if name not in RESOURCES:
-            raise InputError(where, f"{prefix}{field}.name", name, " or ".join(RESOURCES))
-    return _target(_mapping(body, "target", where, f"{prefix}{field}."), source, name, where, f"{prefix}{field}.target.")
+        body = given.under(field, "name", "target")
+        name = body.choice("name", *RESOURCES)
+    return _target(body.under("target"), source, name)
 
 
-def _target(content: Mapping[str, Any], source: str, name: str, where: object, prefix: str) -> Metric:
-    kind = content.get("type")
-    if kind not in _KNOWN_TARGETS[source]:
-        raise InputError(where, f"{prefix}type", kind, " or ".join(_KNOWN_TARGETS[source]))
-    field = _TARGETS[str(kind)]
-    yamlfile.known(content, ("type", field), where, prefix)
+def _target(given: Fields, source: str, name: str) -> Metric:
+    kind = given.choice("type", *_KNOWN_TARGETS[source])
+    field = _TARGETS[kind]
+    given.known("type", field)
     if kind == "Utilization":
-        return Metric(source, name, kind, yamlfile.whole(content, field, where, 1, 1_000_000, prefix=prefix))
-    amount = milli(_quantity(content, field, where, prefix, "a positive quantity, at most 1P"))
-    if not 0 < amount <= 10**18:
-        raise InputError(where, f"{prefix}{field}", content[field], "a positive quantity, at most 1P")
-    return Metric(source, name, str(kind), amount)
+        return Metric(source, name, kind, given.whole(field, 1, 1_000_000))
+    amount = _quantity(given, field)
+    if amount is None or not 0 < amount <= 10**15:
+        raise given.error(field, "a positive quantity, at most 1P")
+    return Metric(source, name, kind, milli(amount))
 
 
-def _rules(behavior: Mapping[str, Any], direction: str, default: Rules, where: object, prefix: str) -> Rules:
-    if direction not in behavior:
+def _rules(behavior: Fields, direction: str, default: Rules) -> Rules:
+    if direction not in behavior.content:
         return default
-    content = _mapping(behavior, direction, where, prefix)
-    prefix = f"{prefix}{direction}."
-    yamlfile.known(content, ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance"), where, prefix)
-    window = default.window_s
-    if "stabilizationWindowSeconds" in content:
-        window = yamlfile.whole(content, "stabilizationWindowSeconds", where, 0, 3600, prefix=prefix)
-    select = content.get("selectPolicy", default.select)
-    if select not in ("Max", "Min", "Disabled"):
-        raise InputError(where, f"{prefix}selectPolicy", select, "Max, Min or Disabled")
-    policies = default.policies
-    if "policies" in content:
-        written = _list(content, "policies", where, prefix)
-        policies = tuple(_policy(policy, where, f"{prefix}policies[{index}].") for index, policy in enumerate(written))
+    given = behavior.under(direction, "stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
+    select = given.choice("selectPolicy", "Max", "Min", "Disabled", default=default.select)
+    window, policies, tolerance = default.window_s, default.policies, None
+    if "stabilizationWindowSeconds" in given.content:
+        window = given.whole("stabilizationWindowSeconds", 0, 3600)
+    if "policies" in given.content:
+        policies = tuple(map(_policy, given.each("policies")))
         if not policies:
-            raise InputError(where, f"{prefix}policies", [], "at least one policy")
-    tolerance = None
-    if "tolerance" in content:
-        allowed = "a quantity from 0 to 1000"
-        exact = _quantity(content, "tolerance", where, prefix, allowed)
-        if not 0 <= exact <= 1000:
-            raise InputError(where, f"{prefix}tolerance", content["tolerance"], allowed)
+            raise given.error("policies", "at least one policy")
+    if "tolerance" in given.content:
+        exact = _quantity(given, "tolerance")
+        if exact is None or not 0 <= exact <= 1000:
+            raise given.error("tolerance", "a quantity from 0 to 1000")
         tolerance = approximate(exact)
     return Rules(window, select, policies, tolerance)
 
 
-def _policy(content: Mapping[str, Any], where: object, prefix: str) -> Policy:
-    yamlfile.known(content, ("type", "value", "periodSeconds"), where, prefix)
-    if content.get("type") not in ("Pods", "Percent"):
-        raise InputError(where, f"{prefix}type", content.get("type"), "Pods or Percent")
-    return Policy(
-        content["type"],
-        yamlfile.whole(content, "value", where, 1, 1_000_000, prefix=prefix),
-        yamlfile.whole(content, "periodSeconds", where, 1, 1800, prefix=prefix),
-    )
+def _policy(given: Fields) -> Policy:
+    given.known("type", "value", "periodSeconds")
+    kind = given.choice("type", "Pods", "Percent")
+    return Policy(kind, given.whole("value", 1, 1_000_000), given.whole("periodSeconds", 1, 1800))
 
 
-def _quantity(content: Mapping[str, Any], field: str, where: object, prefix: str, allowed: str) -> Fraction:
+def _quantity(given: Fields, field: str) -> Fraction | None:
+    """The quantity in ``field``; None where it is none."""
     try:
-        return parse_quantity(content.get(field))
+        return parse_quantity(given.content.get(field))
     except ValueError:
-        raise InputError(where, f"{prefix}{field}", content.get(field), allowed) from None
-
-
-def _mapping(content: Mapping[str, Any], field: str, where: object, prefix: str) -> Mapping[str, Any]:
-    value = content.get(field)
-    if not isinstance(value, Mapping):
-        raise InputError(where, f"{prefix}{field}", value, "a mapping")
-    return present(value)
-
-
-def _list(content: Mapping[str, Any], field: str, where: object, prefix: str) -> list[Mapping[str, Any]]:
-    value = content.get(field, [])
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        raise InputError(where, f"{prefix}{field}", value, "a list of mappings")
-    return [present(item) for item in value]
+        return None
 
 
 def compressed_behavior(behavior: Mapping[str, Any] | None, scale: Scale) -> dict[str, Any]:

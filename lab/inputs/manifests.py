@@ -93,7 +93,7 @@ def read(item: Mapping[str, Any], file: Path) -> Declarations:
     where = "metadata.annotations."
     given = item.get("metadata", {}).get("annotations") or {}
     ours = {name: value for name, value in given.items() if name.startswith(PREFIX)}
-    yamlfile.known(ours, (PYTHONPATH, METRICS, DUET), file, where)
+    yamlfile.Fields(ours, file, where).known(PYTHONPATH, METRICS, DUET)
     programs = None
     if PYTHONPATH in ours:
         programs = (file.parent / ours[PYTHONPATH]).resolve()

@@ -13,6 +13,7 @@ from lab.errors import InputError
 from lab.inputs import controller, hpa_spec, lag_metric, scaledobject, steps
 from lab.inputs.hpa_spec import Behavior, Metric
 from lab.inputs.scale import Scale
+from lab.yamlfile import Fields
 
 _ONE_METRIC = (
     f"one metric: Resource cpu by Utilization, or External {lag_metric.METRIC} with the selector {lag_metric.NAME} by an "
@@ -62,7 +63,7 @@ def parse_hpa(content: Mapping[str, Any], where: object) -> PlainHpa:
     if len(spec.metrics) > 1 or not known:
         raise InputError(where, "spec.metrics", content["spec"]["metrics"], _ONE_METRIC)
     return PlainHpa(
-        name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),
+        name=str(Fields(content, where).under("metadata").content.get("name", "")),
         min_replicas=spec.min_replicas,
         max_replicas=spec.max_replicas,
         utilization=None if on_lag else metric.amount,
@@ -115,8 +116,8 @@ def behavior(policy: Policy) -> Behavior | None:
     if isinstance(policy, PlainHpa):
         return hpa_spec.parse(policy.content, policy.name).behavior
     if isinstance(policy, scaledobject.ScaledObject):
-        advanced = policy.content["spec"].get("advanced") or {}
-        return hpa_spec.behavior_of(advanced.get("horizontalPodAutoscalerConfig") or {}, policy.where, "")
+        advanced = Fields(policy.content["spec"], policy.where, "spec.").under("advanced", optional=True)
+        return hpa_spec.behavior_of(advanced.under("horizontalPodAutoscalerConfig", optional=True))
     return None
 
 

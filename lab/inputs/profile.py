@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from lab import yamlfile
 from lab.errors import InputError
+from lab.yamlfile import Fields
 
 MAX_RATE = 1_000_000.0
 MAX_SECONDS = 7 * 86_400.0
@@ -111,53 +112,39 @@ class Profile:
         return content | ({"real_time": True} if self.real_time else {}) | at
 
 
-_COMMON = ("kind", "duration", "zipf", "real_time", "begins_at")
+def _step(rate: float, baseline: float, spike_hold: float, spike_mult: float) -> list[Step]:
+    spike = Step(baseline, rate * spike_mult, "spike")
+    return [Step(0.0, rate, BASELINE), spike, Step(baseline + spike_hold, rate, "drain")]
 
 
-def _steady(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
-    return [Step(0.0, rate, "baseline")]
-
-
-def _step(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
-    baseline = field("baseline", 300, 0.001, MAX_SECONDS)
-    hold = field("spike_hold", 600, 0.001, MAX_SECONDS)
-    spike = rate * field("spike_mult", 10, 1, 1000)
-    return [Step(0.0, rate, "baseline"), Step(baseline, spike, "spike"), Step(baseline + hold, rate, "drain")]
-
-
-def _bursty(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
-    baseline = field("baseline", 300, 0.001, MAX_SECONDS)
-    hold = field("spike_hold", 60, 0.001, MAX_SECONDS)
-    every = field("every", 180, 0.001, MAX_SECONDS)
-    bursts = int(field("bursts", 5, 1, 10_000))
-    spike = rate * field("spike_mult", 10, 1, 1000)
-    steps = [Step(0.0, rate, "baseline")]
-    for burst in range(bursts):
-        steps += [Step(baseline + burst * every, spike, "burst"), Step(baseline + burst * every + hold, rate, "lull")]
+def _bursty(rate: float, baseline: float, spike_hold: float, spike_mult: float, every: float, bursts: float) -> list[Step]:
+    steps = [Step(0.0, rate, BASELINE)]
+    for at in (baseline + burst * every for burst in range(int(bursts))):
+        steps += [Step(at, rate * spike_mult, "burst"), Step(at + spike_hold, rate, "lull")]
     return steps
 
 
-def _sawtooth(field: Callable[..., float], rate: float, duration: float) -> list[Step]:
-    baseline = field("baseline", 300, 0.001, MAX_SECONDS)
-    hold = field("spike_hold", 300, 0.001, MAX_SECONDS)
-    teeth = int(field("bursts", 3, 1, 10_000))
-    mult = field("spike_mult", 10, 1, 1000)
+def _sawtooth(rate: float, baseline: float, spike_hold: float, spike_mult: float, bursts: float) -> list[Step]:
     treads = 10  # a ramp is drawn as ten steps: the rate stays piecewise constant
-    steps = [Step(0.0, rate, "baseline")]
-    for tooth in range(teeth):
+    steps = [Step(0.0, rate, BASELINE)]
+    for tooth in range(int(bursts)):
         for tread in range(treads):
-            at = baseline + hold * (tooth + tread / treads)
-            steps.append(Step(at, rate * (1 + (mult - 1) * (tread + 1) / treads), "tooth"))
-    return [*steps, Step(baseline + hold * teeth, rate, "drain")]
+            at = baseline + spike_hold * (tooth + tread / treads)
+            steps.append(Step(at, rate * (1 + (spike_mult - 1) * (tread + 1) / treads), "tooth"))
+    return [*steps, Step(baseline + spike_hold * int(bursts), rate, "drain")]
 
 
-_KINDS: dict[str, tuple[tuple[str, ...], Callable[..., list[Step]]]] = {
-    "steady": ((), _steady),
-    "step": (("baseline", "spike_hold", "spike_mult"), _step),
-    "bursty": (("baseline", "spike_hold", "spike_mult", "every", "bursts"), _bursty),
-    "sawtooth": (("baseline", "spike_hold", "spike_mult", "bursts"), _sawtooth),
+_SPAN = (0.001, MAX_SECONDS)
+_BOUNDS = {"baseline": _SPAN, "spike_hold": _SPAN, "every": _SPAN, "spike_mult": (1, 1000), "bursts": (1, 10_000)}
+# By kind: what makes its steps of the rate and of its fields, and the default of each field.
+_KINDS: dict[str, tuple[Callable[..., list[Step]], dict[str, float]]] = {
+    "steady": (lambda rate: [Step(0.0, rate, BASELINE)], {}),
+    "step": (_step, {"baseline": 300, "spike_hold": 600, "spike_mult": 10}),
+    "bursty": (_bursty, {"baseline": 300, "spike_hold": 60, "spike_mult": 10, "every": 180, "bursts": 5}),
+    "sawtooth": (_sawtooth, {"baseline": 300, "spike_hold": 300, "spike_mult": 10, "bursts": 3}),
 }
 KINDS = (*_KINDS, "steps")
+_COMMON = ("kind", "duration", "zipf", "real_time", "begins_at")
 
 
 def build(content: Mapping[str, Any], where: object) -> Profile:
@@ -168,35 +155,28 @@ def build(content: Mapping[str, Any], where: object) -> Profile:
     each may say ``zipf``, ``real_time`` and ``begins_at``.
     Raises :class:`InputError` naming the field for anything else.
     """
-    kind = content.get("kind")
+    given, kind = Fields(content, where), content.get("kind")
     if kind not in KINDS:
-        raise InputError(where, "kind", kind, f"one of {', '.join(KINDS)}")
-    duration = yamlfile.number(content, "duration", where, 0.001, MAX_SECONDS)
+        raise given.error("kind", f"one of {', '.join(KINDS)}")
+    duration = given.number("duration", *_SPAN)
     if kind == "steps":
-        yamlfile.known(content, (*_COMMON, "steps"), where)
-        steps = _explicit(content.get("steps"), where)
+        given.known(*_COMMON, "steps")
+        steps = _explicit(given)
     else:
-        fields, make = _KINDS[kind]
-        yamlfile.known(content, (*_COMMON, "rate", *fields), where)
-        rate = yamlfile.number(content, "rate", where, 0, MAX_RATE)
-
-        def field(name: str, default: float, least: float, most: float) -> float:
-            return yamlfile.number(content, name, where, least, most, default)
-
-        steps = make(field, rate, duration)
+        make, defaults = _KINDS[kind]
+        given.known(*_COMMON, "rate", *defaults)
+        rate = given.number("rate", 0, MAX_RATE)
+        steps = make(rate, **{name: given.number(name, *_BOUNDS[name], default) for name, default in defaults.items()})
     for step in steps:
         if step.rate > MAX_RATE:
             raise InputError(where, "rate x spike_mult", step.rate, f"at most {MAX_RATE:g} events/s")
     if steps[-1].at >= duration:
         name = "steps" if kind == "steps" else "spike_hold"
-        raise InputError(where, name, content.get(name), f"a profile that fits its duration of {duration:g} s")
+        raise given.error(name, f"a profile that fits its duration of {duration:g} s")
     if any(later.at <= earlier.at for earlier, later in pairwise(steps)):
-        name = "steps" if kind == "steps" else "every"
-        raise InputError(where, name, content.get(name), "steps in increasing order of time")
-    zipf = yamlfile.number(content, "zipf", where, 0, 5, ZIPF)
-    if not isinstance(content.get("real_time", False), bool):
-        raise InputError(where, "real_time", content["real_time"], "true or false")
-    return Profile(tuple(steps), duration, zipf, content.get("real_time", False), _begin(content.get("begins_at"), where))
+        raise given.error("steps" if kind == "steps" else "every", "steps in increasing order of time")
+    begins_at = _begin(content.get("begins_at"), where)
+    return Profile(tuple(steps), duration, given.number("zipf", 0, 5, ZIPF), given.flag("real_time"), begins_at)
 
 
 def _begin(value: object, where: object) -> datetime | None:
@@ -213,20 +193,16 @@ def _begin(value: object, where: object) -> datetime | None:
     return found
 
 
-def _explicit(rows: object, where: object) -> list[Step]:
-    if not isinstance(rows, list) or not rows:
-        raise InputError(where, "steps", rows, "a list of {at, rate, phase}")
+def _explicit(given: Fields) -> list[Step]:
     steps = []
-    for index, row in enumerate(rows):
-        prefix = f"steps[{index}]."
-        if not isinstance(row, dict):
-            raise InputError(where, f"steps[{index}]", row, "a mapping {at, rate, phase}")
-        yamlfile.known(row, ("at", "rate", "phase"), where, prefix)
-        at = yamlfile.number(row, "at", where, 0, MAX_SECONDS, prefix=prefix)
-        rate = yamlfile.number(row, "rate", where, 0, MAX_RATE, prefix=prefix)
-        steps.append(Step(at, rate, str(row.get("phase", "step"))))
+    for row in given.each("steps"):
+        row.known("at", "rate", "phase")
+        at, rate = row.number("at", 0, MAX_SECONDS), row.number("rate", 0, MAX_RATE)
+        steps.append(Step(at, rate, str(row.content.get("phase", "step"))))
+    if not steps:
+        raise given.error("steps", "a list of {at, rate, phase}")
     if steps[0].at != 0:
-        raise InputError(where, "steps[0].at", steps[0].at, "0: a profile starts at once")
+        raise InputError(given.where, "steps[0].at", steps[0].at, "0: a profile starts at once")
     return steps
 
 

@@ -72,8 +72,5 @@ def declared() -> tuple[Scale, ...]:
 
 
 def _scale(scales: dict[str, Any], name: str, file: Path) -> Scale:
-    chosen = yamlfile.mapping(scales, name, file)
-    yamlfile.known(chosen, ("time", "rate"), file, f"{name}.")
-    time = yamlfile.number(chosen, "time", file, 1, 100, prefix=f"{name}.")
-    rate = yamlfile.number(chosen, "rate", file, 0.01, 100, prefix=f"{name}.")
-    return Scale(name, time, rate)
+    chosen = yamlfile.Fields(scales, file).under(name, "time", "rate")
+    return Scale(name, chosen.number("time", 1, 100), chosen.number("rate", 0.01, 100))

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lab import yamlfile
 from lab.errors import InputError
 from lab.inputs import hpa_spec
 from lab.inputs.scale import Scale
@@ -21,6 +20,7 @@ from lab.inputs.triggers.external import External
 from lab.inputs.triggers.kafka import Kafka
 from lab.inputs.triggers.parsing import Trigger
 from lab.inputs.triggers.resource import Resource
+from lab.yamlfile import Fields
 
 _SPEC = (
     "scaleTargetRef",
@@ -134,39 +134,37 @@ def parse(content: Mapping[str, Any], where: object) -> ScaledObject:
 
     As ``kubectl get -o yaml`` prints it: a List of one is that one, and an empty block counts as absent.
     """
-    content = _one(content, where)
-    for field, wanted in (("apiVersion", "keda.sh/v1alpha1"), ("kind", "ScaledObject")):
-        if content.get(field) != wanted:
-            raise InputError(where, field, content.get(field), wanted)
-    spec = hpa_spec.present(yamlfile.mapping(content, "spec", where))
+    given = Fields(_one(content, where), where)
+    given.choice("apiVersion", "keda.sh/v1alpha1")
+    given.choice("kind", "ScaledObject")
+    spec = given.under("spec")
     for wrong, right in _MISTAKEN.items():
-        if wrong in spec:
-            raise InputError(where, f"spec.{wrong}", spec[wrong], f"{right}: KEDA ignores {wrong}")
-    yamlfile.known(spec, _SPEC, where, "spec.")
-    least = yamlfile.whole(spec, "minReplicaCount", where, 0, _MOST, 0, "spec.")
-    most = yamlfile.whole(spec, "maxReplicaCount", where, 1, _MOST, 100, "spec.")
+        if wrong in spec.content:
+            raise spec.error(wrong, f"{right}: KEDA ignores {wrong}")
+    spec.known(*_SPEC)
+    least, most = spec.whole("minReplicaCount", 0, _MOST, 0), spec.whole("maxReplicaCount", 1, _MOST, 100)
     if least > most:
-        raise InputError(where, "spec.minReplicaCount", least, f"at most maxReplicaCount, {most}")
-    metadata = yamlfile.mapping(content, "metadata", where)
-    name = str(metadata.get("name", ""))
-    parsed = parsing.parse(spec.get("triggers"), where)
+        raise spec.error("minReplicaCount", f"at most maxReplicaCount, {most}")
+    metadata = given.under("metadata")
+    name = str(metadata.content.get("name", ""))
+    parsed = parsing.parse(spec.content.get("triggers"), where)
     if not least and all(isinstance(trigger, Resource) for trigger in parsed):
         raise InputError(where, "spec.minReplicaCount", least, _NEVER_ZERO)
     return ScaledObject(
         name=name,
-        target=_target(spec, where),
-        hpa=_advanced(spec, name, where),
+        target=spec.under("scaleTargetRef", *_TARGET).text("name", "the name of what is scaled"),
+        hpa=_advanced(spec, name),
         min_replicas=least,
         max_replicas=most,
-        idle_replicas=_idle(spec, where),
-        polling_s=yamlfile.whole(spec, "pollingInterval", where, 1, 86_400, 30, "spec."),
-        cooldown_s=yamlfile.whole(spec, "cooldownPeriod", where, 0, 86_400, 300, "spec."),
-        initial_cooldown_s=yamlfile.whole(spec, "initialCooldownPeriod", where, 0, 86_400, 0, "spec."),
-        fallback=_fallback(spec, parsed, where),
-        switches=_switches(metadata, where),
+        idle_replicas=_idle(spec),
+        polling_s=spec.whole("pollingInterval", 1, 86_400, 30),
+        cooldown_s=spec.whole("cooldownPeriod", 0, 86_400, 300),
+        initial_cooldown_s=spec.whole("initialCooldownPeriod", 0, 86_400, 0),
+        fallback=_fallback(spec, parsed),
+        switches=_switches(metadata),
         triggers=parsed,
         where=str(where),
-        content=copy.deepcopy(dict(content)),
+        content=copy.deepcopy(dict(given.content)),
     )
 
 
@@ -181,80 +179,60 @@ def _one(content: Mapping[str, Any], where: object) -> Mapping[str, Any]:
     return items[0]
 
 
-def _target(spec: Mapping[str, Any], where: object) -> str:
-    reference = yamlfile.mapping(spec, "scaleTargetRef", where)
-    yamlfile.known(reference, _TARGET, where, "spec.scaleTargetRef.")
-    if not reference.get("name"):
-        raise InputError(where, "spec.scaleTargetRef.name", reference.get("name"), "the name of what is scaled")
-    return str(reference["name"])
-
-
-def _idle(spec: Mapping[str, Any], where: object) -> int | None:
+def _idle(spec: Fields) -> int | None:
     """The idleReplicaCount. Source: ``CheckReplicaCountBoundsAreValid``."""
-    if spec.get("idleReplicaCount") is None:
+    count = spec.content.get("idleReplicaCount")
+    if count is None:
         return None
-    allowed = "0: the HPA raises any other to minReplicaCount again"
-    if spec.get("minReplicaCount") is None:
-        allowed = "none without a minReplicaCount above it"
-    if allowed[0] != "0" or spec["idleReplicaCount"] != 0 or isinstance(spec["idleReplicaCount"], bool):
-        raise InputError(where, "spec.idleReplicaCount", spec["idleReplicaCount"], allowed)
+    if "minReplicaCount" not in spec.content:
+        raise spec.error("idleReplicaCount", "none without a minReplicaCount above it")
+    if count != 0 or isinstance(count, bool):
+        raise spec.error("idleReplicaCount", "0: the HPA raises any other to minReplicaCount again")
     return 0
 
 
-def _fallback(spec: Mapping[str, Any], parsed: tuple[Trigger, ...], where: object) -> Fallback | None:
+def _fallback(spec: Fields, parsed: tuple[Trigger, ...]) -> Fallback | None:
     """The fallback. Source: ``CheckFallbackValid``."""
-    if spec.get("fallback") is None:
+    if "fallback" not in spec.content:
         return None
-    fallback = yamlfile.mapping(spec, "fallback", where)
-    yamlfile.known(fallback, ("failureThreshold", "replicas", "behavior"), where, "spec.fallback.")
-    chosen = fallback.get("behavior", "static")
+    fallback = spec.under("fallback", "failureThreshold", "replicas", "behavior")
+    chosen = fallback.content.get("behavior", "static")
     if chosen not in _FALLBACKS:
         others = "; scalingModifiers are not modelled" if chosen == "scalingModifiers" else ""
-        raise InputError(where, "spec.fallback.behavior", chosen, f"one of {', '.join(_FALLBACKS)}{others}")
+        raise fallback.error("behavior", f"one of {', '.join(_FALLBACKS)}{others}")
     if all(isinstance(trigger, Resource) for trigger in parsed):
-        raise InputError(where, "spec.fallback", dict(fallback), "none, where every trigger is cpu or memory: KEDA refuses it")
-    return Fallback(
-        yamlfile.whole(fallback, "failureThreshold", where, 0, _MOST, prefix="spec.fallback."),
-        yamlfile.whole(fallback, "replicas", where, 0, _MOST, prefix="spec.fallback."),
-        chosen,
-    )
+        raise spec.error("fallback", "none, where every trigger is cpu or memory: KEDA refuses it")
+    return Fallback(fallback.whole("failureThreshold", 0, _MOST), fallback.whole("replicas", 0, _MOST), chosen)
 
 
-def _advanced(spec: Mapping[str, Any], name: str, where: object) -> str:
+def _advanced(spec: Fields, name: str) -> str:
     """Check the advanced block; the name of the HPA that KEDA makes. Source: ``getHPAName`` and ``verifyName``."""
-    advanced = _optional(spec, "advanced", where, "spec.")
-    modifiers = _optional(advanced, "scalingModifiers", where, "spec.advanced.")
-    if any(modifiers.values()):  # KEDA's own updates write an empty block where there is none
-        field = "spec.advanced.scalingModifiers"
-        raise InputError(where, field, dict(modifiers), "nothing: a formula over triggers is not modelled")
-    yamlfile.known(advanced, _ADVANCED, where, "spec.advanced.")
-    restore = advanced.get("restoreToOriginalReplicaCount")
-    if not isinstance(restore, bool | None):
-        raise InputError(where, "spec.advanced.restoreToOriginalReplicaCount", restore, "true or false")
-    settings = _optional(advanced, "horizontalPodAutoscalerConfig", where, "spec.advanced.")
-    base = "spec.advanced.horizontalPodAutoscalerConfig."
-    yamlfile.known(settings, ("name", "behavior"), where, base)
-    hpa_spec.behavior_of(settings, where, base)
-    made = str(settings.get("name") or f"keda-hpa-{name}")
+    advanced = spec.under("advanced", optional=True)
+    if any(advanced.under("scalingModifiers", optional=True).content.values()):  # KEDA's own updates write an empty block
+        raise advanced.error("scalingModifiers", "nothing: a formula over triggers is not modelled")
+    advanced.known(*_ADVANCED)
+    advanced.flag("restoreToOriginalReplicaCount")
+    settings = advanced.under("horizontalPodAutoscalerConfig", "name", "behavior", optional=True)
+    hpa_spec.behavior_of(settings)
+    made = str(settings.content.get("name") or f"keda-hpa-{name}")
     if len(made) > _LONGEST_NAME:
-        raise InputError(where, f"{base}name", made, f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
+        raise settings.error("name", f"at most {_LONGEST_NAME} characters: KEDA makes it a label")
     return made
 
 
-def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
+def _switches(metadata: Fields) -> Switches:
     """The annotations KEDA acts on. Source: ``NeedToBePausedByAnnotation`` and the like in ``scaledobject_types.go``."""
-    annotations = _strings(metadata, "annotations", where)
-    _strings(metadata, "labels", where)
-    known = (*_SWITCHES, "paused-replicas")
+    annotations = _strings(metadata, "annotations")
+    _strings(metadata, "labels")
     own = {key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)}
-    prefix = f"metadata.annotations.{_ANNOTATIONS}"
-    yamlfile.known(own, known, where, prefix)
+    given = Fields(own, metadata.where, f"metadata.annotations.{_ANNOTATIONS}")
+    given.known(*_SWITCHES, "paused-replicas")
     for field in _SWITCHES:
         if own.get(field, "false") not in ("true", "false"):
-            raise InputError(where, f"{prefix}{field}", own[field], '"true" or "false"')
+            raise given.error(field, '"true" or "false"')
     count = own.get("paused-replicas")
-    if count is not None and not (isinstance(count, str) and count.isdecimal() and int(count) <= _MOST):
-        raise InputError(where, f"{prefix}paused-replicas", count, f"a whole number from 0 to {_MOST}, as a string")
+    if count is not None and not (count.isdecimal() and int(count) <= _MOST):
+        raise given.error("paused-replicas", f"a whole number from 0 to {_MOST}, as a string")
     on = {field: own.get(field) == "true" for field in _SWITCHES}
     return Switches(
         paused=on["paused"] or count is not None,
@@ -265,18 +243,10 @@ def _switches(metadata: Mapping[str, Any], where: object) -> Switches:
     )
 
 
-def _strings(metadata: Mapping[str, Any], field: str, where: object) -> Mapping[str, Any]:
+def _strings(metadata: Fields, field: str) -> Mapping[str, str]:
     """The labels or annotations in ``field``."""
-    words = _optional(metadata, field, where, "metadata.")
+    words = metadata.value(field, dict) if field in metadata.content else {}
     for key, value in words.items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise InputError(where, f"metadata.{field}.{key}", value, "a string: quote it")
+            raise InputError(metadata.where, f"metadata.{field}.{key}", value, "a string: quote it")
     return words
-
-
-def _optional(content: Mapping[str, Any], field: str, where: object, prefix: str) -> Mapping[str, Any]:
-    """The mapping in ``field``, empty where it is null or not written."""
-    value = content.get(field)
-    if value is not None and not isinstance(value, dict):
-        raise InputError(where, f"{prefix}{field}", value, "a mapping")
-    return value or {}

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lab import yamlfile
 from lab.errors import InputError
 from lab.inputs.events import MOST_PODS, Event
 from lab.inputs.scale import Scale
+from lab.yamlfile import Fields
 
 
 @dataclass(frozen=True)
@@ -83,16 +83,13 @@ class ReplicaSteps:
 
 def parse(content: Mapping[str, Any], where: object) -> ReplicaSteps:
     """The steps in ``content``; ``where`` names its source. Raises :class:`InputError` naming the field that can't be used."""
-    spec = yamlfile.mapping(content, "spec", where)
-    yamlfile.known(spec, ("replicas", "holdSeconds", "steps"), where, "spec.")
-    rows = spec.get("steps")
-    if not isinstance(rows, list):
-        raise InputError(where, "spec.steps", rows, "a list of {replicas} or {bystanders}")
+    given = Fields(content, where)
+    spec = given.under("spec", "replicas", "holdSeconds", "steps")
     return ReplicaSteps(
-        name=str(yamlfile.mapping(content, "metadata", where).get("name", "")),
-        start=yamlfile.whole(spec, "replicas", where, 1, MOST_PODS, prefix="spec."),
-        hold_s=yamlfile.number(spec, "holdSeconds", where, 0.5, 600, prefix="spec."),
-        steps=tuple(_step(row, where, f"spec.steps[{index}]") for index, row in enumerate(rows)),
+        name=str(given.under("metadata").content.get("name", "")),
+        start=spec.whole("replicas", 1, MOST_PODS),
+        hold_s=spec.number("holdSeconds", 0.5, 600),
+        steps=tuple(_step(row, where, f"spec.steps[{n}]") for n, row in enumerate(spec.value("steps", list))),
         content=copy.deepcopy(dict(content)),
     )
 
@@ -100,7 +97,8 @@ def parse(content: Mapping[str, Any], where: object) -> ReplicaSteps:
 def _step(row: object, where: object, place: str) -> Step:
     if not isinstance(row, dict) or len(row) != 1:
         raise InputError(where, place, row, "one of {replicas: N} or {bystanders: N}")
-    yamlfile.known(row, ("replicas", "bystanders"), where, f"{place}.")
+    given = Fields(row, where, f"{place}.")
+    given.known("replicas", "bystanders")
     if "replicas" in row:
-        return Step(yamlfile.whole(row, "replicas", where, 1, MOST_PODS, prefix=f"{place}."), 0)
-    return Step(None, yamlfile.whole(row, "bystanders", where, 1, MOST_PODS, prefix=f"{place}."))
+        return Step(given.whole("replicas", 1, MOST_PODS), 0)
+    return Step(None, given.whole("bystanders", 1, MOST_PODS))

@@ -38,7 +38,7 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
     @classmethod
     def of(cls, content: Mapping[str, Any], where: object) -> Self:
         """The workload with these settings, the others by default. Raises :class:`InputError` like :meth:`check`."""
-        yamlfile.known(content, (one.name for one in settings.declared(cls)), where)
+        yamlfile.Fields(content, where).known(*(one.name for one in settings.declared(cls)))
         made = cls(**settings.read(cls, content, where))
         made.check_together(where)
         return made
@@ -92,7 +92,7 @@ def load(file: Path) -> tuple[Workload, int]:
     content = yamlfile.read(file)
     if content.pop("kind", None) != "Workload":
         raise InputError(file, "kind", yamlfile.read(file).get("kind"), "Workload")
-    partitions = yamlfile.whole(content, "partitions", file, 1, MOST_PARTITIONS, PARTITIONS)
+    partitions = yamlfile.Fields(content, file).whole("partitions", 1, MOST_PARTITIONS, PARTITIONS)
     content.pop("partitions", None)
     workload = Workload.of(content, file)
     topics.check(workload.topics, partitions, file)

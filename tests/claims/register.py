@@ -128,11 +128,10 @@ def by_way(claims: Sequence[Claim]) -> dict[str, int]:
 
 
 def _text(file: Path) -> Text:
-    content = yamlfile.read(file)
-    yamlfile.known(content, ("name", "title", "prefix", "claims"), file)
-    name, title, prefix = (yamlfile.field_value(content, field, str, file, "") for field in ("name", "title", "prefix"))
-    rows = yamlfile.field_value(content, "claims", list, file, "")
-    claims = tuple(_claim(row, number, prefix, file) for number, row in enumerate(rows, 1))
+    given = yamlfile.Fields(yamlfile.read(file), file)
+    given.known("name", "title", "prefix", "claims")
+    name, title, prefix = (given.value(field, str) for field in ("name", "title", "prefix"))
+    claims = tuple(_claim(row, number, prefix, file) for number, row in enumerate(given.value("claims", list), 1))
     return Text(file, name, title, prefix, claims)
 
 
@@ -140,11 +139,12 @@ def _claim(row: object, number: int, prefix: str, file: Path) -> Claim:
     if not isinstance(row, dict) or not isinstance(row.get("id"), str):
         raise InputError(file, f"claims, row {number}", row, "a mapping with an id")
     place = row["id"]
-    yamlfile.known(row, (field.name for field in fields(Claim)), file, f"{place}.")
+    given = yamlfile.Fields(row, file, f"{place}.")
+    given.known(*(field.name for field in fields(Claim)))
     for field in fields(Claim):
         if field.default is MISSING or field.name in row:
             kind = {"tests": list, "sessions": list, "repeat": int}.get(field.name, str)
-            yamlfile.field_value(row, field.name, kind, file, f"{place}.")
+            given.value(field.name, kind)
     claim = Claim(**{**row, **{name: tuple(map(str, row.get(name, ()))) for name in ("tests", "sessions")}})
     for name, allowed in _faults(claim, prefix):
         raise InputError(file, f"{place}.{name}", getattr(claim, name), allowed)

@@ -12,9 +12,8 @@ from decimal import Decimal
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from lab import yamlfile
-from lab.errors import InputError
 from lab.inputs.scale import Scale
+from lab.yamlfile import Fields
 
 
 class ScalerError(Exception):
@@ -73,27 +72,25 @@ def read(trigger: Mapping[str, Any], where: object, place: str, *, resource: boo
     Raises :class:`InputError` naming the field. Source: ``ValidateTriggers`` in ``apis/keda/v1alpha1/scaletriggers_types.go``,
     ``GetMetricTargetType`` in ``pkg/scalers/scaler.go`` and ``parseResourceMetadata`` in ``pkg/scalers/cpu_memory_scaler.go``.
     """
-    yamlfile.known(trigger, _FIELDS, where, place)
-    cached = trigger.get("useCachedMetrics", False)
-    if not isinstance(cached, bool):
-        raise InputError(where, f"{place}useCachedMetrics", cached, "true or false")
+    given = Fields(trigger, where, place)
+    given.known(*_FIELDS)
+    cached = given.flag("useCachedMetrics")
     if cached and not cacheable:
-        raise InputError(where, f"{place}useCachedMetrics", cached, f"false: KEDA has none for {trigger['type']}")
+        raise given.error("useCachedMetrics", f"false: KEDA has none for {trigger['type']}")
     name = trigger.get("name", "")
     if not isinstance(name, str):
-        raise InputError(where, f"{place}name", name, "a string")
+        raise given.error("name", "a string")
     allowed = ("Utilization", "AverageValue") if resource else ("AverageValue", "Value")
     metric_type = trigger.get("metricType") or ("" if resource else "AverageValue")
     if metric_type not in allowed:
-        raise InputError(where, f"{place}metricType", trigger.get("metricType"), " or ".join(allowed))
-    reference = trigger.get("authenticationRef")
-    if reference is not None:
-        if not isinstance(reference, dict) or not reference.get("name"):
-            raise InputError(where, f"{place}authenticationRef", reference, "a mapping with a name")
-        yamlfile.known(reference, ("name", "kind"), where, f"{place}authenticationRef.")
-        if reference.get("kind", _SECRETS[0]) not in _SECRETS:
-            raise InputError(where, f"{place}authenticationRef.kind", reference["kind"], " or ".join(_SECRETS))
-    return Common(name, cached, metric_type, reference is not None)
+        raise given.error("metricType", " or ".join(allowed))
+    authenticated = trigger.get("authenticationRef") is not None
+    if authenticated:
+        reference = given.under("authenticationRef", "name", "kind")
+        if not reference.content.get("name"):
+            raise given.error("authenticationRef", "a mapping with a name")
+        reference.choice("kind", *_SECRETS, default=_SECRETS[0])
+    return Common(name, cached, metric_type, authenticated)
 
 
 def quantity(value: float) -> str:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab import yamlfile
 from lab.errors import InputError
 from lab.inputs.triggers import common
+from lab.yamlfile import Fields
 
 MOST = 2**63 - 1
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
@@ -64,7 +64,7 @@ class Metadata:
             if mistaken and field in mistaken:
                 value = common.MASK if mistaken[field] == common.FROM_REFERENCE else self.content[field]
                 raise InputError(self.where, f"{self.prefix}{field}", value, mistaken[field])
-        yamlfile.known(self.content, allowed, self.where, self.prefix)
+        Fields(self.content, self.where, self.prefix).known(*allowed)
 
     def error(self, field: str, allowed: str) -> InputError:
         """The error that says that what ``field`` holds is not ``allowed``."""

@@ -156,14 +156,17 @@ class TestPolicy:
             ({"syncSeconds": 0}, "spec.syncSeconds: 0 is not allowed; allowed: a number from 0.1 to 3600"),
             ({"upAt": 0.9}, "spec.upAt: 0.9 is not allowed; allowed: a number from 1 to 1000"),
             ({"downAt": 1.2}, "spec.downAt: 1.2 is not allowed; allowed: a number from 0 to 1"),
-            ({"scaleTargetRef": {}}, "spec.scaleTargetRef: {} is not allowed; allowed: {name: the Deployment that is scaled}"),
+            (
+                {"scaleTargetRef": {}},
+                "spec.scaleTargetRef.name: None is not allowed; allowed: the name of the Deployment that is scaled",
+            ),
             ({"scaleTargetRef": {"name": "x", "kind": "Job"}}, "spec.scaleTargetRef.kind: 'Job' is not allowed"),
             ({"tolerance": 0.1}, "spec.tolerance: 0.1 is not allowed; allowed: one of the fields behavior, downAt, "),
             ({"behavior": {"scaleDwn": {}}}, "spec.behavior.scaleDwn: {} is not allowed"),
             ({"behavior": []}, "spec.behavior: [] is not allowed; allowed: a mapping"),
             (
                 {"behavior": {"scaleDown": {"tolerance": "0.5"}}},
-                "spec.behavior.scaleDown.tolerance: 0.5 is not allowed; allowed: none: downAt says it",
+                "spec.behavior.scaleDown.tolerance: '0.5' is not allowed; allowed: none: downAt says it",
             ),
         ],
     )

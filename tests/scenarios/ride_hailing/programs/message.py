@@ -66,10 +66,11 @@ def read(kind: str, body: object, seq: object) -> Message:
     if not isinstance(seq, str) or not seq.isdecimal() or int(seq) > MOST_SEQ:
         raise InputError(where, SEQ, seq, f"a header with a whole number from 0 to {MOST_SEQ:,}")
     chosen = KINDS[kind]
-    yamlfile.known(body, (chosen.field, "timestamp", *chosen.numbers), where)
+    given = yamlfile.Fields(body, where)
+    given.known(chosen.field, "timestamp", *chosen.numbers)
     for field, (least, most) in chosen.numbers.items():
-        yamlfile.number(body, field, where, least, most)
-    at_ms = yamlfile.whole(body, "timestamp", where, 0, MOST_MS)
+        given.number(field, least, most)
+    at_ms = given.whole("timestamp", 0, MOST_MS)
     number = _number(body, chosen, where)
     kept = {"kind": kind, **{name: value for name, value in body.items() if name != "timestamp"}}
     payload = json.dumps(kept, separators=(",", ":")).encode()
