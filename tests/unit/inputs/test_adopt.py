@@ -15,6 +15,7 @@ from lab.inputs.scaledobject import parse
 from lab.inputs.triggers.common import without_login
 from lab.inputs.workload import Workload
 from lab.trial import user_files
+from tests.unit.inputs.written import refused
 
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 KAFKA = ("spec", "triggers", 0, "metadata")
@@ -169,16 +170,10 @@ def test_a_prometheus_trigger_loses_its_login_too():
 @pytest.mark.parametrize(
     ("metadata", "line"),
     [
-        (
-            {"topic": "payments"},
-            "metadata.topic: 'payments' is not allowed; allowed: orders, or topics: 2 in the workload (at most 8)",
-        ),
-        ({"consumerGroup": "payers"}, "metadata.consumerGroup: 'payers' is not allowed; allowed: the one of spec.triggers[0]"),
-        (
-            {"bootstrapServers": "b:9092"},
-            "metadata.bootstrapServers: 'b:9092' is not allowed; allowed: the one of spec.trigger",
-        ),
-        ({"topic": "", "topicFromEnv": "T"}, "metadata.topicFromEnv: 'T' is not allowed; allowed: orders, or topics: 2 in"),
+        ({"topic": "payments"}, "metadata.topic: 'payments' | orders, or topics: 2 in the workload (at most 8)"),
+        ({"consumerGroup": "payers"}, "metadata.consumerGroup: 'payers' | the one of spec.triggers[0]"),
+        ({"bootstrapServers": "b:9092"}, "metadata.bootstrapServers: 'b:9092' | the one of spec.trigger"),
+        ({"topic": "", "topicFromEnv": "T"}, "metadata.topicFromEnv: 'T' | orders, or topics: 2 in"),
     ],
 )
 @pytest.mark.parametrize("kind", ["kafka", "apache-kafka"])
@@ -186,18 +181,14 @@ def test_a_second_topic_group_or_cluster_is_one_clear_line(kind, metadata, line)
     """Both would be the lab's one: each trigger would read the same lag, and nothing would say so."""
     same = {"bootstrapServers": "kafka-1.kafka.svc:9093", "consumerGroup": "orders-enricher", "topic": "orders"}
     adopt(parse(beside({"type": kind, "metadata": same}), "orders.yaml"))
-    with pytest.raises(InputError) as error:
-        adopt(parse(beside({"type": kind, "metadata": same | metadata}), "orders.yaml"))
-    assert str(error.value).startswith(f"orders.yaml: spec.triggers[1].{line}")
-    assert "\n" not in str(error.value)
+    given = parse(beside({"type": kind, "metadata": same | metadata}), "orders.yaml")
+    assert refused(adopt, given).startswith(f"orders.yaml: spec.triggers[1].{line}")
 
 
 def test_another_service_than_the_labs_is_one_clear_line():
     """An external trigger asks a service of theirs, which the lab has not."""
-    with pytest.raises(
-        InputError, match=r"spec.triggers\[1\].metadata: \"another service's\" is not allowed; allowed: the persist"
-    ):
-        adopt(parse(beside({"type": "external", "metadata": {"scalerAddress": "jobs:6000", "queue": "jobs"}}), "orders.yaml"))
+    theirs = parse(beside({"type": "external", "metadata": {"scalerAddress": "jobs:6000", "queue": "jobs"}}), "orders.yaml")
+    assert 'spec.triggers[1].metadata: "another service\'s" | the persist' in refused(adopt, theirs)
 
 
 def test_a_scale_compresses_it_like_any_policy():
@@ -212,29 +203,26 @@ def test_a_scale_compresses_it_like_any_policy():
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ((("metadata", "name"), "Orders!"), "metadata.name: 'Orders!' is not allowed; allowed: a name"),
-        ((("metadata", "name"), None), "metadata.name: None is not allowed; allowed: a name"),
-        ((("spec", "idleReplicaCount"), 0), "spec.idleReplicaCount: 0 is not allowed; allowed: none: a trial begins"),
+        ((("metadata", "name"), "Orders!"), "metadata.name: 'Orders!' | a name"),
+        ((("metadata", "name"), None), "metadata.name: None | a name"),
+        ((("spec", "idleReplicaCount"), 0), "spec.idleReplicaCount: 0 | none: a trial begins"),
         (
             (("metadata", "annotations"), {"autoscaling.keda.sh/paused": "true"}),
-            "metadata.annotations.autoscaling.keda.sh/paused: 'true' is not allowed; allowed: none",
+            "metadata.annotations.autoscaling.keda.sh/paused: 'true' | none",
         ),
         (
             (("metadata", "annotations"), {"autoscaling.keda.sh/paused-replicas": "4"}),
-            "metadata.annotations.autoscaling.keda.sh/paused-replicas: '4' is not allowed; allowed: none",
+            "metadata.annotations.autoscaling.keda.sh/paused-replicas: '4' | none",
         ),
         (
             (("spec", "triggers"), [{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}]),
-            "spec.triggers: ['cpu'] is not allowed; allowed: one at least on a group's lag",
+            "spec.triggers: ['cpu'] | one at least on a group's lag",
         ),
     ],
 )
 def test_what_no_trial_can_begin_with_is_one_clear_line(change, line):
     """File, field, value and what is allowed."""
-    with pytest.raises(InputError) as error:
-        adopt(parse(theirs(change), "orders.yaml"))
-    assert str(error.value).startswith(f"orders.yaml: {line}")
-    assert "\n" not in str(error.value)
+    assert refused(adopt, parse(theirs(change), "orders.yaml")).startswith(f"orders.yaml: {line}")
 
 
 @pytest.mark.parametrize("login", ["reader:s3cr%40et@", ""])

@@ -9,6 +9,7 @@ from lab.inputs.brokers import Brokers
 from lab.inputs.events import COORDINATOR, LOST, KillBroker, StartBrokers
 from lab.inputs.inputs import Inputs
 from lab.inputs.workload import Workload
+from tests.unit.inputs.written import refused
 
 QUICK = scales.load("quick")
 
@@ -21,18 +22,16 @@ def read(during=None, runtime="binary", **how):
 @pytest.mark.parametrize(
     ("brokers", "line"),
     [
-        (Brokers(count=2), "brokers.count: 2 is not allowed; allowed: 3 to 5"),
-        (Brokers(count="3"), "brokers.count: '3' is not allowed; allowed: 3 to 5"),
-        (Brokers(replication=4), "brokers.replication: 4 is not allowed; allowed: 1 to 3"),
-        (Brokers(replication=1), "brokers.min_insync: 2 is not allowed; allowed: 1 to 1"),
-        (Brokers(min_insync=True), "brokers.min_insync: True is not allowed; allowed: 1 to 3"),
+        (Brokers(count=2), "brokers.count: 2 | 3 to 5"),
+        (Brokers(count="3"), "brokers.count: '3' | 3 to 5"),
+        (Brokers(replication=4), "brokers.replication: 4 | 1 to 3"),
+        (Brokers(replication=1), "brokers.min_insync: 2 | 1 to 1"),
+        (Brokers(min_insync=True), "brokers.min_insync: True | 1 to 3"),
     ],
 )
 def test_brokers_that_kafka_would_refuse_are_one_clear_line(brokers, line):
     """The field, its value and the range."""
-    with pytest.raises(InputError) as error:
-        read(brokers=brokers)
-    assert str(error.value) == f"trial: {line}"
+    assert refused(read, brokers=brokers) == f"trial: {line}"
 
 
 def test_kind_has_no_brokers_of_a_trials_own():
@@ -44,27 +43,25 @@ def test_kind_has_no_brokers_of_a_trials_own():
 @pytest.mark.parametrize(
     ("during", "brokers", "line"),
     [
-        ({"leader": KillBroker()}, None, "allowed: a trial with brokers of its own"),
-        ({"leader": KillBroker("controller")}, Brokers(), "allowed: role leader or coordinator, disk kept or lost"),
-        ({"leader": KillBroker(disk="wet")}, Brokers(), "allowed: role leader or coordinator, disk kept or lost"),
+        ({"leader": KillBroker()}, None, "| a trial with brokers of its own"),
+        ({"leader": KillBroker("controller")}, Brokers(), "| role leader or coordinator, disk kept or lost"),
+        ({"leader": KillBroker(disk="wet")}, Brokers(), "| role leader or coordinator, disk kept or lost"),
         (
             {"leader": KillBroker(), "coordinator": KillBroker(COORDINATOR)},
             Brokers(),
-            "allowed: at most 1 of 3 brokers down: StartBrokers() in an earlier phase",
+            "| at most 1 of 3 brokers down: StartBrokers() in an earlier phase",
         ),
-        ({"leader": StartBrokers()}, Brokers(), "allowed: a KillBroker in an earlier phase"),
+        ({"leader": StartBrokers()}, Brokers(), "| a KillBroker in an earlier phase"),
         (
             {"leader": KillBroker(), "leader-starts": [StartBrokers(), StartBrokers()]},
             Brokers(),
-            "allowed: a KillBroker in an earlier phase",
+            "| a KillBroker in an earlier phase",
         ),
     ],
 )
 def test_a_majority_goes_on(during, brokers, line):
     """What would leave too few, or has no broker to happen to, is refused before anything starts."""
-    with pytest.raises(InputError) as error:
-        read(during, brokers=brokers)
-    assert line in str(error.value)
+    assert line in refused(read, during, brokers=brokers)
 
 
 def test_a_started_broker_makes_room_for_the_next_kill():

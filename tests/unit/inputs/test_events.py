@@ -13,6 +13,7 @@ from lab.inputs.events import Context, Delete, Grow, Kill, Pause, PauseScaling, 
 from lab.inputs.profile import Profile, Step
 from lab.inputs.steps import ReplicaSteps
 from lab.inputs.workload import Workload
+from tests.unit.inputs.written import refused
 
 PHASES = ("baseline", "repartition", "sigkill", "drain")
 PROFILE = Profile(tuple(Step(10 * n, 1, phase) for n, phase in enumerate(PHASES)), 40)
@@ -38,49 +39,28 @@ def test_the_order_is_the_profiles_and_not_that_of_writing():
 @pytest.mark.parametrize(
     ("during", "how", "line"),
     [
-        (
-            {"flood": Kill()},
-            {},
-            "during: 'flood' is not allowed; allowed: a phase of the profile: baseline, sustained, sigkill, ",
-        ),
-        (
-            {"sigkill": "kill"},
-            {},
-            "during.sigkill: 'kill' is not allowed; allowed: an event of lab.inputs.events, or a list of them",
-        ),
-        ({"sigkill": [Kill(), 9]}, {}, "during.sigkill: 9 is not allowed; allowed: an event of lab.inputs.events, or a list"),
+        ({"flood": Kill()}, {}, "during: 'flood' | a phase of the profile: baseline, sustained, sigkill, "),
+        ({"sigkill": "kill"}, {}, "during.sigkill: 'kill' | an event of lab.inputs.events, or a list of them"),
+        ({"sigkill": [Kill(), 9]}, {}, "during.sigkill: 9 | an event of lab.inputs.events, or a list"),
         (
             {"sigkill": Kill()},
             {"runtime": "existing"},
-            "during.sigkill: Kill() is not allowed; allowed: none on an existing cluster, where no right to run programs",
+            "during.sigkill: Kill() | none on an existing cluster, where no right to run programs",
         ),
-        ({"sigkill": Grow(24)}, {}, "during.sigkill: Grow(partitions=24) is not allowed; allowed: more than 24, since"),
-        ({"sigkill": Grow(201)}, {}, "Grow(partitions=201) is not allowed; allowed: more than 24, since Kafka can't take any"),
-        (
-            {"sigkill": Grow("48")},
-            {},
-            "Grow(partitions='48') is not allowed; allowed: more than 24, since Kafka can't take any",
-        ),
-        (
-            {"sustained": Grow(48), "lull": Grow(30)},
-            {},
-            "during.lull: Grow(partitions=30) is not allowed; allowed: more than 48",
-        ),
-        ({"lull": ScaleTo(-1)}, {}, "during.lull: ScaleTo(replicas=-1) is not allowed; allowed: 0 to 200"),
-        (
-            {"sustained": Resume(), "lull": Pause()},
-            {},
-            "during.sustained: Resume() is not allowed; allowed: a Pause in an earlier",
-        ),
-        ({"sustained": PauseScaling()}, {"policy": "cpu"}, "PauseScaling() is not allowed; allowed: a policy that is a Scaled"),
+        ({"sigkill": Grow(24)}, {}, "during.sigkill: Grow(partitions=24) | more than 24, since"),
+        ({"sigkill": Grow(201)}, {}, "Grow(partitions=201) | more than 24, since Kafka can't take any"),
+        ({"sigkill": Grow("48")}, {}, "Grow(partitions='48') | more than 24, since Kafka can't take any"),
+        ({"sustained": Grow(48), "lull": Grow(30)}, {}, "during.lull: Grow(partitions=30) | more than 48"),
+        ({"lull": ScaleTo(-1)}, {}, "during.lull: ScaleTo(replicas=-1) | 0 to 200"),
+        ({"sustained": Resume(), "lull": Pause()}, {}, "during.sustained: Resume() | a Pause in an earlier"),
+        ({"sustained": PauseScaling()}, {"policy": "cpu"}, "PauseScaling() | a policy that is a Scaled"),
     ],
 )
 def test_what_can_not_happen_is_one_clear_line(during, how, line):
     """Phase, event and what is allowed, before anything starts."""
-    with pytest.raises(InputError) as error:
-        read(during, **how)
-    assert line in str(error.value)
-    assert str(error.value).startswith("trial: during")
+    said = refused(read, during, **how)
+    assert line in said
+    assert said.startswith("trial: during")
 
 
 def test_a_group_without_pods_can_not_be_restarted():

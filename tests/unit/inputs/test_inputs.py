@@ -17,6 +17,7 @@ from lab.inputs.inputs import Inputs
 from lab.inputs.workload import Workload
 from lab.model import keda
 from lab.record.store import find
+from tests.unit.inputs.written import refused
 
 
 def read(size="quick", **changes):
@@ -51,32 +52,27 @@ def test_every_committed_trial_is_beyond_what_the_pods_can_take():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"profile_name": "nope"}, "profile: 'nope' is not allowed; allowed: one of backlog, "),
-        ({"policy_name": "nope"}, "policy: 'nope' is not allowed; allowed: one of arrivals-170, backlog, bystanders, "),
-        ({"until": "done"}, "trial: until: 'done' is not allowed; allowed: drained or replayed"),
-        ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) is not allowed; allowed: more than 24"),
+        ({"profile_name": "nope"}, "profile: 'nope' | one of backlog, "),
+        ({"policy_name": "nope"}, "policy: 'nope' | one of arrivals-170, backlog, bystanders, "),
+        ({"until": "done"}, "trial: until: 'done' | drained or replayed"),
+        ({"during": {"spike": Grow(12)}}, "trial: during.spike: Grow(partitions=12) | more than 24"),
         (
             {"during": {"repartition": Grow(48)}},
-            "trial: during: 'repartition' is not allowed; allowed: a phase of the profile: baseline, spike, drain",
+            "trial: during: 'repartition' | a phase of the profile: baseline, spike, drain",
         ),
-        ({"workload": Workload(auto_offset_reset="none")}, "workload: auto_offset_reset: 'none' is not allowed"),
-        ({"workload": Workload(grace_s=0)}, "workload: grace_s: 0 is not allowed"),
-        ({"workload": Workload(balancer="fair")}, "workload: balancer: 'fair' is not allowed; allowed: one of "),
-        ({"workload": Workload(process_ms="0")}, "workload: process_ms: '0' is not allowed"),
-        ({"workload": Workload(concurrency=0)}, "workload: concurrency: 0 is not allowed"),
-        ({"workload": Workload(dlq="maybe")}, "workload: dlq: 'maybe' is not allowed; allowed: on or off"),
-        ({"workload": Workload(poison="3")}, "workload: poison: '3' is not allowed; allowed: PARTITION:OFFSET"),
-        (
-            {"workload": Workload(fail_rate=0.6, poison_rate=0.5)},
-            "poison_rate: 0.5 is not allowed; allowed: at most 1 - fail_rate",
-        ),
+        ({"workload": Workload(auto_offset_reset="none")}, "workload: auto_offset_reset: 'none' |"),
+        ({"workload": Workload(grace_s=0)}, "workload: grace_s: 0 |"),
+        ({"workload": Workload(balancer="fair")}, "workload: balancer: 'fair' | one of "),
+        ({"workload": Workload(process_ms="0")}, "workload: process_ms: '0' |"),
+        ({"workload": Workload(concurrency=0)}, "workload: concurrency: 0 |"),
+        ({"workload": Workload(dlq="maybe")}, "workload: dlq: 'maybe' | on or off"),
+        ({"workload": Workload(poison="3")}, "workload: poison: '3' | PARTITION:OFFSET"),
+        ({"workload": Workload(fail_rate=0.6, poison_rate=0.5)}, "poison_rate: 0.5 | at most 1 - fail_rate"),
     ],
 )
 def test_bad_inputs_are_one_clear_line(changes, line):
     """Before anything starts."""
-    with pytest.raises(InputError) as error:
-        read(**changes)
-    assert line in str(error.value)
+    assert line in refused(read, **changes)
 
 
 def test_a_scale_that_is_not_declared_is_refused():
@@ -213,10 +209,7 @@ def test_what_stands_beside_and_who_drives_are_part_of_the_identity():
     plain = read()
     assert len({plain.id, read(beside=("lagscaler/lag-scaler",)).id, read(driver="kafka/broker").id}) == 3
     for change in ({"beside": ("lagscaler/none",)}, {"driver": "lagscaler/none"}):
-        with pytest.raises(
-            InputError, match=r"manifest: 'lagscaler/none' is not allowed; allowed: one of lagscaler/lag-scaler, "
-        ):
-            read(**change)
+        assert "manifest: 'lagscaler/none' | one of lagscaler/lag-scaler, " in refused(read, **change)
 
 
 def test_what_decides_beside_is_compressed_like_the_trials_own():

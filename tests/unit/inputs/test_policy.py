@@ -14,6 +14,7 @@ from lab.inputs.policy import parse_hpa as parse_hpa
 from lab.inputs.scaledobject import parse
 from lab.inputs.steps import ReplicaSteps, Step
 from lab.inputs.steps import parse as parse_steps
+from tests.unit.inputs.written import refused
 
 CPU = paths.MANIFESTS / "hpa" / "cpu.yaml"
 ON_LAG = paths.MANIFESTS / "hpa" / "zero-4500-hpa.yaml"
@@ -106,46 +107,43 @@ def changed(file, path, value):
 @pytest.mark.parametrize(
     ("path", "value", "line"),
     [
-        (("apiVersion",), "autoscaling/v1", "apiVersion: 'autoscaling/v1' is not allowed; allowed: autoscaling/v2"),
-        (("spec", "minReplicas"), 30, "spec.minReplicas: 30 is not allowed; allowed: at most maxReplicas, 24"),
-        (("spec", "maxReplicas"), 2.5, "spec.maxReplicas: 2.5 is not allowed; allowed: a whole number"),
-        (("kind",), "ScaledObject", "kind: 'ScaledObject' is not allowed; allowed: HorizontalPodAutoscaler"),
-        (("spec", "metrics"), {}, "spec.metrics: {} is not allowed; allowed: a list of mappings"),
+        (("apiVersion",), "autoscaling/v1", "apiVersion: 'autoscaling/v1' | autoscaling/v2"),
+        (("spec", "minReplicas"), 30, "spec.minReplicas: 30 | at most maxReplicas, 24"),
+        (("spec", "maxReplicas"), 2.5, "spec.maxReplicas: 2.5 | a whole number"),
+        (("kind",), "ScaledObject", "kind: 'ScaledObject' | HorizontalPodAutoscaler"),
+        (("spec", "metrics"), {}, "spec.metrics: {} | a list of mappings"),
         (("spec", "metrics", 0, "resource", "target"), {"type": "AverageValue", "averageValue": "1"}, "cpu by Utilization"),
-        (("spec", "behavior", "scaleUp", "policies"), [], "spec.behavior.scaleUp.policies: [] is not allowed"),
-        (("spec", "behavior", "scaleUp", "tolerance"), -1, "spec.behavior.scaleUp.tolerance: -1 is not allowed"),
+        (("spec", "behavior", "scaleUp", "policies"), [], "spec.behavior.scaleUp.policies: [] |"),
+        (("spec", "behavior", "scaleUp", "tolerance"), -1, "spec.behavior.scaleUp.tolerance: -1 |"),
         (("spec", "metrics", 0, "resource", "name"), "gpu", "spec.metrics[0].resource.name"),
         (("spec", "metrics", 0, "resource", "name"), "memory", "cpu by Utilization"),
         (("spec", "metrics", 0, "resource", "target", "type"), "Value", "spec.metrics[0].resource.target"),
-        (("spec", "metrics", 0, "resource", "target", "averageUtilization"), 0, "averageUtilization: 0 is not allowed"),
+        (("spec", "metrics", 0, "resource", "target", "averageUtilization"), 0, "averageUtilization: 0 |"),
         (("spec", "behavior", "scaleUp", "policies", 0, "type"), "Half", "spec.behavior.scaleUp.policies[0].type: 'Half'"),
-        (("spec", "behaviour"), {}, "spec.behaviour: {} is not allowed; allowed: one of the fields"),
+        (("spec", "behaviour"), {}, "spec.behaviour: {} | one of the fields"),
     ],
 )
 def test_a_bad_hpa_is_one_clear_line(path, value, line):
     """File, field, value and what is allowed."""
-    with pytest.raises(InputError) as error:
-        parse_hpa(changed(CPU, path, value), "cpu.yaml")
-    assert line in str(error.value)
-    assert str(error.value).startswith("cpu.yaml: ")
+    said = refused(parse_hpa, changed(CPU, path, value), "cpu.yaml")
+    assert line in said
+    assert said.startswith("cpu.yaml: ")
 
 
 @pytest.mark.parametrize(
     ("path", "value", "line"),
     [
-        (("spec", "replicas"), 0, "spec.replicas: 0 is not allowed; allowed: a number from 1 to 200"),
-        (("spec", "holdSeconds"), 0.1, "spec.holdSeconds: 0.1 is not allowed; allowed: a number from 0.5 to 600"),
-        (("spec", "steps"), "up", "spec.steps: 'up' is not allowed"),
-        (("spec", "steps", 1), {}, "spec.steps[1]: {} is not allowed; allowed: one of"),
-        (("spec", "steps", 1), {"replica": 3}, "spec.steps[1].replica: 3 is not allowed"),
-        (("spec", "steps", 1, "replicas"), 1000, "spec.steps[1].replicas: 1000 is not allowed"),
+        (("spec", "replicas"), 0, "spec.replicas: 0 | a number from 1 to 200"),
+        (("spec", "holdSeconds"), 0.1, "spec.holdSeconds: 0.1 | a number from 0.5 to 600"),
+        (("spec", "steps"), "up", "spec.steps: 'up' |"),
+        (("spec", "steps", 1), {}, "spec.steps[1]: {} | one of"),
+        (("spec", "steps", 1), {"replica": 3}, "spec.steps[1].replica: 3 |"),
+        (("spec", "steps", 1, "replicas"), 1000, "spec.steps[1].replicas: 1000 |"),
     ],
 )
 def test_bad_steps_are_one_clear_line(path, value, line):
     """File, field, value and what is allowed."""
-    with pytest.raises(InputError) as error:
-        parse_steps(changed(UP_AND_DOWN, path, value), "steps.yaml")
-    assert line in str(error.value)
+    assert line in refused(parse_steps, changed(UP_AND_DOWN, path, value), "steps.yaml")
 
 
 def test_another_kind_is_refused(tmp_path):

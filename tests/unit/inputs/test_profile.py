@@ -9,6 +9,7 @@ from lab import paths
 from lab.errors import InputError
 from lab.inputs import scale as scales
 from lab.inputs.profile import Profile, Step, build, load
+from tests.unit.inputs.written import refused
 
 rates = st.floats(0.5, 5_000)
 lengths = st.floats(0.05, 20)
@@ -97,21 +98,18 @@ GOOD = {"kind": "step", "rate": 100, "baseline": 60, "spike_hold": 60, "duration
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"spike": 3}, "my.yaml: spike: 3 is not allowed; allowed: one of the fields "),
-        ({"rate": -1}, "my.yaml: rate: -1 is not allowed; allowed: a number from 0 to 1e+06"),
-        ({"rate": float("nan")}, "my.yaml: rate: nan is not allowed"),
-        ({"spike_hold": 400}, "my.yaml: spike_hold: 400 is not allowed; allowed: a profile that fits its duration of 300 s"),
-        ({"kind": "spiky"}, "my.yaml: kind: 'spiky' is not allowed; allowed: one of steady, step, bursty, sawtooth, steps"),
-        ({"rate": "fast"}, "my.yaml: rate: 'fast' is not allowed"),
-        ({"rate": 900_000}, "my.yaml: rate x spike_mult: 9000000.0 is not allowed"),
+        ({"spike": 3}, "my.yaml: spike: 3 | one of the fields "),
+        ({"rate": -1}, "my.yaml: rate: -1 | a number from 0 to 1e+06"),
+        ({"rate": float("nan")}, "my.yaml: rate: nan |"),
+        ({"spike_hold": 400}, "my.yaml: spike_hold: 400 | a profile that fits its duration of 300 s"),
+        ({"kind": "spiky"}, "my.yaml: kind: 'spiky' | one of steady, step, bursty, sawtooth, steps"),
+        ({"rate": "fast"}, "my.yaml: rate: 'fast' |"),
+        ({"rate": 900_000}, "my.yaml: rate x spike_mult: 9000000.0 |"),
     ],
 )
 def test_a_bad_profile_is_one_clear_line(change, line):
     """File, field, value and what is allowed, on one line."""
-    with pytest.raises(InputError) as error:
-        build(GOOD | change, "my.yaml")
-    assert str(error.value).startswith(line)
-    assert "\n" not in str(error.value)
+    assert refused(build, GOOD | change, "my.yaml").startswith(line)
 
 
 def test_unreadable_yaml_names_the_line(tmp_path):

@@ -24,6 +24,7 @@ from lab.inputs.variant import policy
 from lab.inputs.workload import Workload
 from lab.kafka.numbering import Numbering
 from lab.model.baseline import baseline
+from tests.unit.inputs.written import refused
 
 HALF = policy("topics-4500", lag_threshold=2250)
 TWO = paths.MANIFESTS / "scaledobjects" / "topics-4500.yaml"
@@ -102,14 +103,11 @@ def test_a_program_of_several_topics_must_know_their_size(program):
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        ("topics: 0", "my.yaml: topics: 0 is not allowed; allowed: 1 to 8"),
-        ("topics: 9", "my.yaml: topics: 9 is not allowed; allowed: 1 to 8"),
-        ("topics: two", "my.yaml: topics: 'two' is not allowed; allowed: 1 to 8"),
-        (
-            "topics: 5",
-            "my.yaml: topics: 5 is not allowed; allowed: 1, 2, 3, 4, 6, 8: each topic has as many of the 24 partitions",
-        ),
-        ("topics: 2\npartitions: 7", "my.yaml: topics: 2 is not allowed; allowed: 1, 7: each topic has as many of the 7 part"),
+        ("topics: 0", "my.yaml: topics: 0 | 1 to 8"),
+        ("topics: 9", "my.yaml: topics: 9 | 1 to 8"),
+        ("topics: two", "my.yaml: topics: 'two' | 1 to 8"),
+        ("topics: 5", "my.yaml: topics: 5 | 1, 2, 3, 4, 6, 8: each topic has as many of the 24 partitions"),
+        ("topics: 2\npartitions: 7", "my.yaml: topics: 2 | 1, 7: each topic has as many of the 7 part"),
     ],
 )
 def test_a_number_of_topics_that_can_t_be_is_one_clear_line(content, line, tmp_path, monkeypatch):
@@ -117,38 +115,26 @@ def test_a_number_of_topics_that_can_t_be_is_one_clear_line(content, line, tmp_p
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "my.yaml"
     file.write_text(f"kind: Workload\n{content}\n")
-    with pytest.raises(InputError) as error:
-        workload.load(file.relative_to(tmp_path))
-    assert str(error.value).startswith(line)
-    assert "\n" not in str(error.value)
+    assert refused(workload.load, file.relative_to(tmp_path)).startswith(line)
 
 
 @pytest.mark.parametrize(
     ("how", "line"),
     [
-        ({"count": 5}, "trial: topics: 5 is not allowed; allowed: 1, 2, 3, 4, 6, 8: each topic has as many of the 24"),
-        ({"partitions": 9}, "trial: topics: 2 is not allowed; allowed: 1, 3: each topic has as many of the 9 partitions"),
-        (
-            {"count": 1},
-            "4500.yaml: spec.triggers[1].metadata.topicFromEnv: 'TOPIC_2' is not allowed; allowed: TOPIC, or topics: 2 in the",
-        ),
-        (
-            {"during": {"spike": Grow(48)}},
-            "trial: during.spike: Grow(partitions=48) is not allowed; allowed: none with topics 2",
-        ),
-        ({"driver": "ridehailing/locust"}, "trial: driver: 'ridehailing/locust' is not allowed; allowed: producer/job with"),
+        ({"count": 5}, "trial: topics: 5 | 1, 2, 3, 4, 6, 8: each topic has as many of the 24"),
+        ({"partitions": 9}, "trial: topics: 2 | 1, 3: each topic has as many of the 9 partitions"),
+        ({"count": 1}, "4500.yaml: spec.triggers[1].metadata.topicFromEnv: 'TOPIC_2' | TOPIC, or topics: 2 in the"),
+        ({"during": {"spike": Grow(48)}}, "trial: during.spike: Grow(partitions=48) | none with topics 2"),
+        ({"driver": "ridehailing/locust"}, "trial: driver: 'ridehailing/locust' | producer/job with"),
         (
             {"policy": "zero-4500-hpa"},
-            "zero-4500-hpa.yaml: spec.metrics: 'External' is not allowed; allowed: a ScaledObject, or a LagController, with",
+            "zero-4500-hpa.yaml: spec.metrics: 'External' | a ScaledObject, or a LagController, with",
         ),
     ],
 )
 def test_what_a_trial_of_several_topics_can_t_have_is_one_clear_line(how, line):
     """Where, field, value and what is allowed, before anything starts."""
-    with pytest.raises(InputError) as error:
-        read(**how)
-    assert line in str(error.value)
-    assert "\n" not in str(error.value)
+    assert line in refused(read, **how)
 
 
 @pytest.mark.parametrize("policy", ["lag-4500", "controller-4500", "cpu", "two-pods", HALF])
@@ -193,11 +179,9 @@ def test_a_topic_beyond_those_that_there_are_is_one_clear_line():
     """It names the trigger's field, the topics that are there, and the setting that gives more."""
     three = scaled({"topic": "orders"}, {"topic": "payments"}, {"topicFromEnv": "REFUNDS"})
     check(three.triggers, 3, "my.yaml")
-    with pytest.raises(InputError) as error:
-        check(three.triggers, 2, "my.yaml")
-    assert str(error.value) == (
-        "my.yaml: spec.triggers[2].metadata.topicFromEnv: 'REFUNDS' is not allowed; "
-        "allowed: orders, payments, or topics: 3 in the workload (at most 8)"
+    assert refused(check, three.triggers, 2, "my.yaml") == (
+        "my.yaml: spec.triggers[2].metadata.topicFromEnv: 'REFUNDS' | "
+        "orders, payments, or topics: 3 in the workload (at most 8)"
     )
 
 
@@ -221,10 +205,7 @@ def test_a_users_file_with_two_topics_is_read_with_a_workload_of_two(tmp_path):
         trigger["metadata"] |= {"topic": name, "topicFromEnv": ""}
     file.write_text(yaml.safe_dump(content))
     assert [one.topic.variable for one in read(file).policy.triggers] == ["TOPIC", "TOPIC_2"]
-    with pytest.raises(
-        InputError, match=r"orders.yaml: spec.triggers\[1\].metadata.topic: 'payments' is not allowed; allowed: orders,"
-    ):
-        read(file, 1)
+    assert "orders.yaml: spec.triggers[1].metadata.topic: 'payments' | orders," in refused(read, file, 1)
 
 
 @pytest.mark.parametrize(("count", "replicas"), [(1, 6), (2, 3), (4, 2)])

@@ -1,7 +1,10 @@
-"""Triggers as people write them in a ScaledObject, for the tests of each type."""
+"""Triggers as people write them in a ScaledObject, for the tests of each type, and the line with which input is refused."""
 
 import copy
 
+import pytest
+
+from lab.errors import InputError
 from lab.inputs.scaledobject import parse
 from lab.inputs.triggers import parsing
 
@@ -59,3 +62,11 @@ def scaled(content_triggers, annotations=None, **spec):
         },
         "my.yaml",
     )
+
+
+def refused(call, *given, **how):
+    """The line with which ``call`` refuses what it is given, with | for "is not allowed; allowed:"."""
+    with pytest.raises(InputError) as error:
+        call(*given, **how)
+    assert "\n" not in str(error.value)
+    return str(error.value).replace(" is not allowed; allowed: ", " | ")

@@ -9,6 +9,7 @@ import pytest
 
 from lab import options
 from lab.errors import InputError
+from tests.unit.inputs.written import refused
 
 EXISTING = ["--cluster=existing", "--scale=real", "--lab-context=stage", "--lab-bootstrap-servers=kafka:9092"]
 
@@ -54,30 +55,25 @@ def test_a_path_that_moves_the_root_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "kubeconfig", "said"),
+    ("words", "kubeconfig", "line"),
     [
-        (EXISTING, None, "--kubeconfig: None is not allowed; allowed: given beside --cluster existing"),
-        (EXISTING[:2] + EXISTING[3:], "k", "--lab-context: None is not allowed"),
-        (EXISTING[:3], "k", "--lab-bootstrap-servers: None is not allowed"),
-        ([EXISTING[0], *EXISTING[2:]], "k", "--scale: 'quick' is not allowed; allowed: one whose times are real, as real"),
-        (
-            [*EXISTING, "--lab-kafka-settings=s3cret"],
-            "k",
-            "--lab-kafka-settings: '(not shown)' is not allowed; allowed: a JSON object",
-        ),
-        (["--repeat=0"], None, "--repeat: 0 is not allowed; allowed: a whole number from 1"),
-        (["--lab-hpa-sync-s=0.5"], None, "--lab-hpa-sync-s: 0.5 is not allowed; allowed: 1 to 60 s"),
-        (["--lab-order-seed=-1"], None, "--lab-order-seed: -1 is not allowed; allowed: a whole number from 0 to 999,999"),
-        (["--lab-recheck"], None, "--lab-recheck: True is not allowed"),
-        (["--resume", "--from-records=x"], None, "--resume: True is not allowed"),
+        (EXISTING, None, "--kubeconfig: None | given beside --cluster existing"),
+        (EXISTING[:2] + EXISTING[3:], "k", "--lab-context: None |"),
+        (EXISTING[:3], "k", "--lab-bootstrap-servers: None |"),
+        ([EXISTING[0], *EXISTING[2:]], "k", "--scale: 'quick' | one whose times are real, as real"),
+        ([*EXISTING, "--lab-kafka-settings=s3cret"], "k", "--lab-kafka-settings: '(not shown)' | a JSON object"),
+        (["--repeat=0"], None, "--repeat: 0 | a whole number from 1"),
+        (["--lab-hpa-sync-s=0.5"], None, "--lab-hpa-sync-s: 0.5 | 1 to 60 s"),
+        (["--lab-order-seed=-1"], None, "--lab-order-seed: -1 | a whole number from 0 to 999,999"),
+        (["--lab-recheck"], None, "--lab-recheck: True |"),
+        (["--resume", "--from-records=x"], None, "--resume: True |"),
     ],
 )
-def test_what_can_not_work_is_one_line(words: list[str], kubeconfig: str | None, said: str) -> None:
+def test_what_can_not_work_is_one_line(words: list[str], kubeconfig: str | None, line: str) -> None:
     """Of a login no value is shown."""
-    with pytest.raises(InputError) as error:
-        options.check(parse(*words, kubeconfig=kubeconfig))
-    assert f"command line: {said}" in str(error.value)
-    assert "s3cret" not in str(error.value)
+    said = refused(options.check, parse(*words, kubeconfig=kubeconfig))
+    assert f"command line: {line}" in said
+    assert "s3cret" not in said
 
 
 def test_judging_stored_records_needs_no_cluster() -> None:

@@ -16,6 +16,7 @@ from lab.inputs.workload import Workload
 from lab.trial import user_files
 from lab.trial.user_files import UserFiles
 from tests.suite import experiments
+from tests.unit.inputs.written import refused
 
 EXAMPLES = paths.PROJECT / "docs" / "examples"
 ORDERS, PEAK, ENRICHER = (EXAMPLES / f"{name}.yaml" for name in ("orders", "evening-peak", "enricher"))
@@ -124,26 +125,24 @@ def test_what_was_replaced_is_a_paragraph_of_the_report():
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        ({"kind": "Deployment"}, "kind: 'Deployment' is not allowed; allowed: Workload"),
-        ({"process_msec": 5}, "process_msec: 5 is not allowed; allowed: one of the fields auto_offset_reset, "),
-        ({"process_ms": "10-2"}, "process_ms: '10-2' is not allowed; allowed: 6 or 2-10, 0.001 to 600,000"),
-        ({"concurrency": 20_000}, "concurrency: 20000 is not allowed; allowed: 1 to 10,000"),
-        ({"concurrency": 1.5}, "concurrency: 1.5 is not allowed; allowed: 1 to 10,000"),
-        ({"concurrency": True}, "concurrency: True is not allowed; allowed: 1 to 10,000"),
-        ({"poll_ms": None}, "poll_ms: None is not allowed; allowed: 1 to 600,000"),
-        ({"drain": "perhaps"}, "drain: 'perhaps' is not allowed; allowed: on or off"),
-        ({"grace_s": 0}, "grace_s: 0 is not allowed; allowed: 1 to 86,400"),
-        ({"cpu_request_m": 2000}, "cpu_request_m: 2000 is not allowed; allowed: 1 to 1,000"),
-        ({"partitions": 0}, "partitions: 0 is not allowed; allowed: a number from 1 to 200"),
-        ({"partitions": 2.5}, "partitions: 2.5 is not allowed; allowed: a whole number from 1 to 200"),
+        ({"kind": "Deployment"}, "kind: 'Deployment' | Workload"),
+        ({"process_msec": 5}, "process_msec: 5 | one of the fields auto_offset_reset, "),
+        ({"process_ms": "10-2"}, "process_ms: '10-2' | 6 or 2-10, 0.001 to 600,000"),
+        ({"concurrency": 20_000}, "concurrency: 20000 | 1 to 10,000"),
+        ({"concurrency": 1.5}, "concurrency: 1.5 | 1 to 10,000"),
+        ({"concurrency": True}, "concurrency: True | 1 to 10,000"),
+        ({"poll_ms": None}, "poll_ms: None | 1 to 600,000"),
+        ({"drain": "perhaps"}, "drain: 'perhaps' | on or off"),
+        ({"grace_s": 0}, "grace_s: 0 | 1 to 86,400"),
+        ({"cpu_request_m": 2000}, "cpu_request_m: 2000 | 1 to 1,000"),
+        ({"partitions": 0}, "partitions: 0 | a number from 1 to 200"),
+        ({"partitions": 2.5}, "partitions: 2.5 | a whole number from 1 to 200"),
     ],
 )
 def test_a_bad_workload_is_one_clear_line(tmp_path, content, line):
     """File, field, value and what is allowed."""
     file = written(tmp_path, "w.yaml", {"kind": "Workload"} | content)
-    with pytest.raises(InputError) as error:
-        workload.load(file)
-    assert str(error.value).startswith(f"{file}: {line}")
+    assert refused(workload.load, file).startswith(f"{file}: {line}")
 
 
 def test_a_floor_beyond_the_partitions_is_refused(tmp_path):
@@ -160,7 +159,7 @@ def test_a_file_that_can_not_be_used_ends_the_session(tmp_path):
     ran = pytest_says(f"--scaledobject={file}", results=tmp_path)
     assert ran.returncode == 2
     (said,) = ran.stderr.splitlines()
-    assert said.startswith(f"Exit: {file}: spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores")
+    assert said.startswith(f"Exit: {file}: spec.minReplicas: 3 | minReplicaCount: KEDA ignores")
     assert "collected" not in ran.stdout
 
 
