@@ -18,7 +18,7 @@ from lab.charts.drawing import ASKED, DELIVERED, DOWN, FAULT, INK, UP, WIDTH, re
 
 MOST_TRIALS = 6
 COLOURS = [DELIVERED, ASKED, UP, DOWN, INK, FAULT]
-DASHES = [[1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2, 1, 2]]
+STYLES = list(zip(COLOURS, [[1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2, 1, 2]], strict=True))
 PANELS = {
     "lag": ("Lag (messages)", 190),
     "replicas": ("Desired replicas (pods)", 140),
@@ -93,8 +93,7 @@ def drawn_rows(part: pd.DataFrame, curves: pd.DataFrame, spread: pd.DataFrame, m
     drawn = [spread[["trial", "t", "value"]]] if len(spread) else []
     for trial, series in part[~part["trial"].isin(spread["trial"])].groupby("trial", sort=False):
         if (series["panel"] == "replicas").all():
-            counts = drawing.steps(series, "value")
-            drawn += [counts, counts.tail(1).assign(t=curves.loc[curves["trial"] == trial, "t"].max())]
+            drawn.append(drawing.steps(series, "value", curves.loc[curves["trial"] == trial, "t"].max()))
         else:
             drawn.append(drawing.thin(series, "value", most=most, buckets=most // 4))
     return pd.concat(drawn)[["trial", "t", "value"]]
@@ -105,17 +104,10 @@ def trial_lines(
 ) -> alt.Chart:
     """A line for each trial in its colour and dash; with ``steps`` a value is in force until the next one."""
     known: dict[str, Any] = {"interpolate": "step-after"} if steps else {}
-    colour = alt.Scale(domain=list(trials), range=COLOURS[: len(trials)])
-    dash = alt.Scale(domain=list(trials), range=DASHES[: len(trials)])
-    chart = alt.Chart(records(rows, t=2, value=1))
-    line = chart.mark_line(strokeWidth=1.7, clip=True, strokeJoin="round", tooltip=None, **known)
-    encoded: alt.Chart = line.encode(
-        x=alt.X("t:Q", **x),
-        y=y,
-        color=alt.Color("trial:N", scale=colour, legend=legend),
-        strokeDash=alt.StrokeDash("trial:N", scale=dash, legend=legend),
-    )
-    return encoded
+    styles = dict(zip(trials, STYLES, strict=False))
+    chart = drawing.series(records(rows, t=2, value=1), "trial:N", styles, x, y, legend=legend)
+    line: alt.Chart = chart.mark_line(strokeWidth=1.7, clip=True, strokeJoin="round", tooltip=None, **known)
+    return line
 
 
 def _trials(curves: pd.DataFrame, title: str) -> list[str]:

@@ -38,6 +38,7 @@ UNSEEN = (
 LINE_AT = re.compile(r'(<line transform="translate\()(-?[\d.]+)(,)')
 TWICE = re.compile(r"(<line [^>]*>)(?:</line>)?(?:\1(?:</line>)?)+")
 Layer: TypeAlias = alt.Chart | alt.LayerChart
+Style: TypeAlias = tuple[str, list[int]]  # a colour, and a dash for print
 VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
 
 
@@ -156,6 +157,20 @@ def value_axis(*, whole: bool = False) -> alt.Axis:
     return axis
 
 
+def style_scales(styles: Mapping[str, Style]) -> tuple[alt.Scale, alt.Scale]:
+    """The scales by which each name has its colour and its dash."""
+    colours, dashes = ([style[part] for style in styles.values()] for part in (0, 1))
+    return alt.Scale(domain=list(styles), range=colours), alt.Scale(domain=list(styles), range=dashes)
+
+
+def series(rows: Rows, field: str, styles: Mapping[str, Style], x: dict[str, Any], y: alt.Y, **named: Any) -> alt.Chart:
+    """The chart of ``rows`` by the time ``t`` in which each value of ``field`` has its style; ``named`` is of its legend."""
+    colour, dash = style_scales(styles)
+    channels = alt.Color(field, scale=colour, **named), alt.StrokeDash(field, scale=dash, **named)
+    encoded: alt.Chart = alt.Chart(rows).encode(alt.X("t:Q", **x), y, *channels)
+    return encoded
+
+
 def zoom() -> alt.Parameter:
     """The zoom along the axis of time that panels share."""
     return alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
@@ -218,13 +233,17 @@ def thin(table: pd.DataFrame, value: str, *, most: int = MOST_POINTS, buckets: i
     return ordered.loc[np.unique(np.asarray(rows, dtype=int))].reset_index(drop=True)
 
 
-def steps(table: pd.DataFrame, value: str) -> pd.DataFrame:
-    """The rows of a step series ``[t, value]`` where it changes, with the first and the last: lossless for a step line."""
+def steps(table: pd.DataFrame, value: str, until: float | None = None) -> pd.DataFrame:
+    """The rows of a step series ``[t, value]`` where it changes, with the first and the last: lossless for a step line.
+
+    With ``until`` the last value stays in force to that moment.
+    """
     ordered = table.sort_values("t", kind="stable").reset_index(drop=True)
     changed = ordered[value].ne(ordered[value].shift())
     if len(ordered):
         changed.iloc[-1] = True
-    return ordered[changed].reset_index(drop=True)
+    kept = ordered[changed].reset_index(drop=True)
+    return kept if until is None else pd.concat([kept, kept.tail(1).assign(t=until)])
 
 
 def values_at(times: np.ndarray, table: pd.DataFrame, value: str) -> list[float | None]:

@@ -83,29 +83,21 @@ def _thin(series: str, t: Any, value: Any) -> pd.DataFrame:
 
 
 def _steps(series: str, t: Any, value: Any, end: float) -> pd.DataFrame:
-    counts = drawing.steps(pd.DataFrame({"t": t, "value": np.asarray(value, dtype=float)}), "value")
-    return pd.concat([counts, counts.tail(1).assign(t=end)]).assign(series=series)
+    return drawing.steps(pd.DataFrame({"t": t, "value": np.asarray(value, dtype=float)}), "value", end).assign(series=series)
 
 
 def _lines(drawn: pd.DataFrame, name: str, title: str, height: int, x: dict[str, Any]) -> alt.Chart:
     known = list(dict.fromkeys(drawn["series"]))
     room = 12 + LINE * LABEL_ROWS if name == "lag" else 12
     y = alt.Scale(domain=[0, max(1.0, *drawn["value"]) * height / (height - room)], nice=False)
-    colour = alt.Scale(domain=known, range=[SERIES[one][0] for one in known])
-    dashes = {one: SERIES[one][1] for one in known} | ({} if "recorded" in known else {"predicted": SOLID})
-    dash = alt.Scale(domain=known, range=[dashes[one] for one in known])
-    chart = alt.Chart(records(drawn, t=2, value=2))
-    line = chart.mark_line(strokeWidth=1.8, clip=True, strokeJoin="round", tooltip=True)
-    if name == "replicas":
-        line = chart.mark_line(strokeWidth=1.8, clip=True, interpolate="step-after", tooltip=True)
-    legend = title.split(" (")[0]
-    encoded: alt.Chart = line.encode(
-        x=alt.X("t:Q", **x),
-        y=alt.Y("value:Q", title=title, axis=drawing.value_axis(whole=name == "replicas"), scale=y),
-        color=alt.Color("series:N", scale=colour, title=legend),
-        strokeDash=alt.StrokeDash("series:N", scale=dash, title=legend),
-    )
-    return encoded
+    styles = {one: SERIES[one] for one in known}
+    if "predicted" in known and "recorded" not in known:
+        styles["predicted"] = (ASKED, SOLID)
+    values = alt.Y("value:Q", title=title, axis=drawing.value_axis(whole=name == "replicas"), scale=y)
+    chart = drawing.series(records(drawn, t=2, value=2), "series:N", styles, x, values, title=title.split(" (")[0])
+    shape: dict[str, Any] = {"interpolate": "step-after"} if name == "replicas" else {"strokeJoin": "round"}
+    line: alt.Chart = chart.mark_line(strokeWidth=1.8, clip=True, tooltip=True, **shape)
+    return line
 
 
 def _phases(data: Forecast, x: dict[str, Any], end: float, *, named: bool) -> list[Layer]:

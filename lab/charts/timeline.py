@@ -15,7 +15,22 @@ import numpy as np
 import pandas as pd
 
 from lab.charts import drawing
-from lab.charts.drawing import ASKED, BETWEEN, DELIVERED, DOWN, FAULT, INK, MOVED, QUIET, UP, WIDTH, Layer, inline, records
+from lab.charts.drawing import (
+    ASKED,
+    BETWEEN,
+    DELIVERED,
+    DOWN,
+    FAULT,
+    INK,
+    MOVED,
+    QUIET,
+    UP,
+    WIDTH,
+    Layer,
+    Style,
+    inline,
+    records,
+)
 
 HEIGHTS = {"lag": 190, "replicas": 150, "throughput": 150}
 TIME = alt.Tooltip("t:Q", title="time (s)", format=",.1f")
@@ -25,13 +40,12 @@ FAR = 5  # times the most that was consumed
 
 EVENTS = {"scale up": (UP, [1, 0]), "scale down": (DOWN, [5, 3]), "rebalance": (MOVED, [1, 0])}
 THRESHOLD = "lagThreshold (1 pod)"  # the line is what the HPA allows each pod, and the curve is the lag of the group
-LINES: dict[str, dict[str, tuple[str, list[int]]]] = {
+LINES: dict[str, dict[str, Style]] = {
     "lag": {"lag": (INK, [1, 0]), THRESHOLD: (ASKED, [6, 4])},
     "replicas": {"desired": (ASKED, [6, 4]), "current": (BETWEEN, [1, 0]), "ready": (DELIVERED, [1, 0])},
     "throughput": {"produced": (ASKED, [6, 4]), "consumed": (DELIVERED, [1, 0])},
 }
-TITLES = {"lag": "Lag (messages)", "replicas": "Replicas (pods)", "throughput": "Throughput (messages/s)"}
-LEGENDS = {"lag": "Lag", "replicas": "Replicas", "throughput": "Throughput"}
+UNITS = {"lag": "messages", "replicas": "pods", "throughput": "messages/s"}
 
 
 def _no_spans() -> pd.DataFrame:
@@ -88,15 +102,8 @@ def timeline(data: Timeline) -> alt.VConcatChart:
 
 
 def _domain(data: Timeline) -> tuple[float, float]:
-    tables = (
-        data.lag["t"],
-        data.replicas["t"],
-        data.throughput["t"],
-        data.marks["t"],
-        data.events["start"],
-        data.events["end"],
-    )
-    times = pd.concat([column for column in tables if len(column)]).astype(float)
+    samples = [table["t"] for table in (data.lag, data.replicas, data.throughput, data.marks)]
+    times = pd.concat([column for column in (*samples, data.events["start"], data.events["end"]) if len(column)]).astype(float)
     first, last = float(times.min()), float(times.max())
     return first, last if last > first else first + 1.0
 
@@ -106,12 +113,6 @@ def _first(data: Timeline) -> str:
     return next((str(label) for label in data.spans.sort_values("start")["label"] if str(label).isalpha()), "spike")
 
 
-def _colours(marks: dict[str, tuple[str, list[int]]]) -> tuple[alt.Scale, alt.Scale]:
-    names = list(marks)
-    colour = alt.Scale(domain=names, range=[colour for colour, _ in marks.values()])
-    return colour, alt.Scale(domain=names, range=[dash for _, dash in marks.values()])
-
-
 def _series(data: Timeline, name: str, end: float) -> pd.DataFrame:
     """A panel's series as drawn, [t, series, value]; a replica count stays in force to the chart's ``end``."""
     if name == "lag":
@@ -119,34 +120,28 @@ def _series(data: Timeline, name: str, end: float) -> pd.DataFrame:
     if name == "throughput":
         rates = data.throughput.rename(columns={"rate": "value"}).groupby("series", sort=False)
         return pd.concat([drawing.thin(part, "value") for _, part in rates])
-    drawn = []
-    for kind, part in data.replicas.rename(columns={"replicas": "value"}).groupby("kind", sort=False):
-        counts = drawing.steps(part, "value").drop(columns="kind").assign(series=kind)
-        drawn += [counts, counts.tail(1).assign(t=end)]
-    return pd.concat(drawn)
+    counts = data.replicas.rename(columns={"replicas": "value", "kind": "series"}).groupby("series", sort=False)
+    return pd.concat([drawing.steps(part, "value", end) for _, part in counts])
 
 
 def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
     """The panel's series; the objective is one of the lag panel's, so that its legend names it."""
     domain = x["scale"].domain
     drawn = _series(data, name, domain[1])
-    drawn_names = {*drawn["series"], *([THRESHOLD] if name == "lag" and data.lag_objective is not None else [])}
-    colour, dash = _colours({series: style for series, style in LINES[name].items() if series in drawn_names})
-    axis = drawing.value_axis(whole=name == "replicas")
+    bound = [data.lag_objective] if name == "lag" and data.lag_objective is not None else []
+    drawn_names = {*drawn["series"], *([THRESHOLD] if bound else [])}
+    styles = {series: style for series, style in LINES[name].items() if series in drawn_names}
     room = 12 + (LINE * (1 + max(_rows(data, domain), default=-1)) if name == "lag" else 0)
-    known = [1.0, *drawn["value"].dropna(), *([data.lag_objective] if name == "lag" and data.lag_objective is not None else [])]
     beyond = _beyond(drawn) if name == "throughput" else None
-    y = alt.Scale(domain=[0, (beyond or max(known)) * HEIGHTS[name] / (HEIGHTS[name] - room)], nice=False)
-    base = alt.Chart(records(drawn, t=2, value=1)).encode(
-        x=alt.X("t:Q", **x),
-        y=alt.Y("value:Q", title=TITLES[name], axis=axis, scale=y),
-        color=alt.Color("series:N", scale=colour, title=LEGENDS[name]),
-        strokeDash=alt.StrokeDash("series:N", scale=dash, title=LEGENDS[name]),
-    )
+    most = beyond or max([1.0, *drawn["value"].dropna(), *bound])
+    scale = alt.Scale(domain=[0, most * HEIGHTS[name] / (HEIGHTS[name] - room)], nice=False)
+    legend, axis = name.capitalize(), drawing.value_axis(whole=name == "replicas")
+    y = alt.Y("value:Q", title=f"{legend} ({UNITS[name]})", axis=axis, scale=scale)
+    base = drawing.series(records(drawn, t=2, value=1), "series:N", styles, x, y, title=legend)
     line = base.mark_line(strokeWidth=1.8, clip=True, strokeJoin="round", tooltip=None)
     if name == "throughput":
-        most = drawn.loc[drawn["series"] == "produced", "value"].max()
-        note = alt.Chart(inline([{"text": f"produced: up to {most:,.0f} messages/s, beyond this axis"}]))
+        produced = drawn.loc[drawn["series"] == "produced", "value"].max()
+        note = alt.Chart(inline([{"text": f"produced: up to {produced:,.0f} messages/s, beyond this axis"}]))
         text = note.mark_text(align="right", fontSize=11, color=ASKED, tooltip=None).encode(
             x=alt.value(WIDTH - 6), y=alt.value(10), text="text:N"
         )
@@ -158,11 +153,9 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
         return _layers([line.encode(strokeWidth=width).transform_filter(alt.datum.series == kind) for kind in order])
     ground = alt.Chart(base.data).mark_area(clip=True, opacity=0.08, color=INK, tooltip=None)
     area = ground.encode(x=base.encoding.x, y=base.encoding.y)
-    if data.lag_objective is None:
-        return _layers([area, line])
-    objective = alt.Chart(inline([{"series": THRESHOLD, "value": data.lag_objective}])).mark_rule(strokeWidth=1.5)
+    objective = alt.Chart(inline([{"series": THRESHOLD, "value": value} for value in bound])).mark_rule(strokeWidth=1.5)
     named = {"color": base.encoding.color, "strokeDash": base.encoding.strokeDash}
-    return _layers([area, line, objective.encode(y="value:Q", **named)])
+    return _layers([area, line, *([objective.encode(y="value:Q", **named)] if bound else [])])
 
 
 def _beyond(rates: pd.DataFrame) -> float | None:
@@ -235,7 +228,7 @@ def _marks(data: Timeline, name: str, x: dict[str, Any], zoom: alt.Parameter) ->
     """Scale events as thin rules through the panel, rebalances as ticks on its floor; the top panel names and explains them."""
     if data.marks.empty:
         return []
-    colour, dash = _colours(EVENTS)
+    colour, dash = drawing.style_scales(EVENTS)
     legend = alt.Legend(title="Events") if name == "lag" else None
     kind = alt.Color("kind:N", scale=colour, legend=legend)
     at = {"x": alt.X("t:Q", **x), "color": kind, "tooltip": [TIME, "kind:N", "label:N", "detail:N"]}
