@@ -24,6 +24,16 @@ def frame(name: str, rows: Rows) -> pd.DataFrame:
     return table.astype({one: KINDS[kind] for one, kind in columns})
 
 
+def messages(count: int) -> pd.DataFrame:
+    """So many messages of partition 0, each with the crc 5."""
+    return frame("events", [(0, at, 7, at, 0, 5) for at in range(count)])
+
+
+def batches(count: int, size: int) -> pd.DataFrame:
+    """The receipts of pod a for :func:`messages`, processed ``size`` at a time."""
+    return frame("receipts", [("a", 0, at, at + size - 1, size, 5 * size, 1.0 + at, 2.0 + at) for at in range(0, count, size)])
+
+
 @pytest.fixture(scope="session")
 def session(spark: Callable[[], SparkSession]) -> SparkSession:
     """The session of ``--lab-spark-master``, started."""

@@ -90,7 +90,8 @@ def test_the_sides_of_a_duet_keep_one_number(tmp_path):
 def test_the_last_finished_attempt_is_judged(tmp_path, ended):
     """One that was cut short after it stands in no one's way; alone it is not judged."""
     attempt(tmp_path, A, ended=ended)
-    with pytest.raises(InputError, match="ended: "):
+    assert not Record(tmp_path / "records" / A).finished
+    with pytest.raises(InputError, match=f"ended: '{ended}'"):
         find(tmp_path, A)
     assert whole(tmp_path, [A]) is None
     attempt(tmp_path, A)

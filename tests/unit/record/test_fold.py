@@ -17,7 +17,7 @@ from tests.thoroughness import examples
 from . import oracle
 from .conftest import frame
 from .oracle import Partition
-from .test_reconcile import partitions
+from .test_reconcile import partitions, tables
 
 EMPTY = pd.DataFrame({"partition": [], "first": [], "last": []}, dtype="int64")
 
@@ -47,26 +47,10 @@ def test_it_agrees_with_every_offset_checked_on_its_own(
 ) -> None:
     """Cut anywhere, by several tasks, in the wrong order within a batch: the verdict is that of a count by offset."""
     numbered = dict(enumerate(cases))
-    events = [
-        (number, offset, seq, 0, crc) for number, case in numbered.items() for offset, (seq, crc) in enumerate(case.messages)
-    ]
-    receipts = frame(
-        "receipts",
-        [
-            (each.pod, number, each.first, each.last, each.count, each.checksum, 1.0, 2.0)
-            for number, case in numbered.items()
-            for each in case.receipts
-        ],
-    )
-    letters = frame(
-        "dead_letters",
-        [
-            (number, offset, "events", 4, "x", 1.0, 2.0, 0, 0, 0, 0, at)
-            for number, case in numbered.items()
-            for at, offset in enumerate(case.letters)
-        ],
-    )
-    left = folded(events[::-1] if backwards else events, receipts, tasks)
+    events, *others = tables(numbered)
+    receipts, letters = map(frame, ("receipts", "dead_letters"), others)
+    rows = sorted((partition, offset, seq, ts, crc) for partition, offset, _, seq, ts, crc in events)
+    left = folded(rows[::-1] if backwards else rows, receipts, tasks)
     assert check(left, receipts, letters) == oracle.check(numbered)
 
 

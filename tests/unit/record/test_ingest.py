@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import psutil
@@ -57,6 +58,20 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     started.stop()
 
 
+def send(bootstrap: str, topic: str, *values: bytes, **more: Any) -> None:
+    """Produce ``values`` to a topic, all of them."""
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    for value in values:
+        producer.produce(topic, value, value[:8], **more)
+    assert producer.flush(30) == 0
+
+
+def receipt(partition: int, first: int, values: list[bytes]) -> bytes:
+    """The receipt of pod a about these events, which are there from offset ``first`` on."""
+    said = {"pod": "a", "partition": partition, "first": first, "last": first + len(values) - 1, "count": len(values)}
+    return json.dumps(said | {"checksum": sum(map(event.check, values)), "start": 1.0, "end": 2.0}).encode()
+
+
 class Trial:
     """Events and their receipts, in topics of their own."""
 
@@ -67,21 +82,14 @@ class Trial:
 
     def produce(self, count: int, but: int | None = None) -> None:
         """``count`` events to each partition and one receipt about them, except for partition ``but``."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True})
         for partition in range(PARTITIONS):
             first = self.ends[partition]
-            values = [
-                event.encode(7, offset * PARTITIONS + partition, 0, os.urandom(232)) for offset in range(first, first + count)
-            ]
-            for value in values:
-                producer.produce(self.topics.events, value, value[:8], partition=partition)
-            assert producer.flush(30) == 0  # a receipt is about messages that are there
+            offsets = range(first, first + count)
+            values = [event.encode(7, offset * PARTITIONS + partition, 0, os.urandom(232)) for offset in offsets]
+            send(self.bootstrap, self.topics.events, *values, partition=partition)
             self.ends[partition] += count
-            receipt = {"pod": "a", "partition": partition, "first": first, "last": first + count - 1, "count": count}
-            receipt |= {"checksum": sum(map(event.check, values)), "start": 1.0, "end": 2.0}
-            if partition != but:
-                producer.produce(self.topics.receipts, json.dumps(receipt).encode(), b"a")
-        assert producer.flush(30) == 0
+            if partition != but:  # a receipt is about messages that are there
+                send(self.bootstrap, self.topics.receipts, receipt(partition, first, values))
 
 
 def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tmp_path: Path) -> None:
@@ -114,14 +122,15 @@ def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tm
     )
 
 
-IN_BATCHES = """
+SETTLE = """
 import sys
 from pathlib import Path
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
-bootstrap, events, receipts, record, most = sys.argv[1:]
-settle(session.spark(), bootstrap, Topics(events, receipts), Path(record), most_offsets=int(most))
+master, bootstrap, events, receipts, record, most = sys.argv[1:]
+settle(session.spark(master), bootstrap, Topics(events, receipts), Path(record), most_offsets=int(most))
+session.stop()
 """
 
 
@@ -140,8 +149,8 @@ def test_a_killed_settlement_goes_on(
     trial = Trial(kafka, "killed")
     trial.produce(300)
     ledger = tmp_path / "ledger"
-    arguments = [kafka, trial.topics.events, trial.topics.receipts, str(tmp_path), "10"]
-    killed = subprocess.Popen([sys.executable, "-c", IN_BATCHES, *arguments])
+    arguments = ["local[*]", kafka, trial.topics.events, trial.topics.receipts, str(tmp_path), "10"]
+    killed = subprocess.Popen([sys.executable, "-c", SETTLE, *arguments])
     try:
         until(lambda: (ledger / CHECKPOINT / "events" / "commits" / "3").exists(), 300, "some batches")
     finally:
@@ -182,18 +191,6 @@ def test_a_settlement_that_was_cleaning_up_goes_on(session: SparkSession, kafka:
     assert sorted(file.name for file in ledger.iterdir()) == ["events"]
 
 
-ELSEWHERE = """
-import sys
-from pathlib import Path
-from lab.record.ledger import session
-from lab.record.ledger.ingest import Topics
-from lab.record.ledger.settle import settle
-bootstrap, events, receipts, record = sys.argv[1:]
-settle(session.spark("local-cluster[2,1,1024]"), bootstrap, Topics(events, receipts), Path(record), most_offsets=500)
-session.stop()
-"""
-
-
 def test_two_workers_find_what_one_process_finds(session: SparkSession, kafka: str, tmp_path: Path) -> None:
     """A master with workers in processes of their own, as a cluster has them: the same files, byte by byte or row by row."""
     trial = Trial(kafka, "elsewhere")
@@ -201,8 +198,8 @@ def test_two_workers_find_what_one_process_finds(session: SparkSession, kafka: s
     trial.produce(100)
     here, there = tmp_path / "here", tmp_path / "there"
     settle(session, kafka, trial.topics, here)
-    arguments = [kafka, trial.topics.events, trial.topics.receipts, str(there)]
-    subprocess.run([sys.executable, "-c", ELSEWHERE, *arguments], check=True, timeout=600)
+    arguments = ["local-cluster[2,1,1024]", kafka, trial.topics.events, trial.topics.receipts, str(there), "500"]
+    subprocess.run([sys.executable, "-c", SETTLE, *arguments], check=True, timeout=600)
     assert (here / "reconciliation.json").read_bytes() == (there / "reconciliation.json").read_bytes()
     for name in ("receipts.parquet", "rates.parquet"):
         assert pd.read_parquet(here / name).equals(pd.read_parquet(there / name))
@@ -211,33 +208,6 @@ def test_two_workers_find_what_one_process_finds(session: SparkSession, kafka: s
         for folder in (here, there)
     )
     assert one.equals(other)
-
-
-def test_work_without_a_receipt_is_lost(session: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """What a consumer did not put on record, between what it did, is lost by that partition and offsets."""
-    trial = Trial(kafka, "lost")
-    trial.produce(100)
-    trial.produce(50, but=1)
-    trial.produce(100)
-    verdict = settle(session, kafka, trial.topics, tmp_path)
-    assert (verdict.lost_messages, verdict.doubled_messages, verdict.unseen_messages) == (50, 0, 0)
-    assert [(each.partition, each.first, each.last, each.pods) for each in verdict.lost] == [(1, 100, 149, ("a",))]
-
-
-def test_a_receipt_about_another_payload_is_mismatched(session: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The same entity and number at the same offset, and not the same message: one byte of the payload is another."""
-    trial = Trial(kafka, "payload")
-    trial.produce(10)
-    value = event.encode(7, 30, 0, bytes(232))
-    producer = Producer({"bootstrap.servers": kafka})
-    producer.produce(trial.topics.events, value, value[:8], partition=0)
-    assert producer.flush(30) == 0
-    other = event.encode(7, 30, 0, bytes(231) + b"1")
-    receipt = {"pod": "a", "partition": 0, "first": 10, "last": 10, "count": 1, "checksum": event.check(other)}
-    producer.produce(trial.topics.receipts, json.dumps(receipt | {"start": 1.0, "end": 2.0}).encode(), b"a")
-    assert producer.flush(30) == 0
-    verdict = settle(session, kafka, trial.topics, tmp_path)
-    assert (verdict.processed, verdict.mismatched_receipts, verdict.exact) == (31, 1, False)
 
 
 def test_dead_letters_are_settled_with_the_rest(session: SparkSession, kafka: str, tmp_path: Path) -> None:
@@ -249,9 +219,7 @@ def test_dead_letters_are_settled_with_the_rest(session: SparkSession, kafka: st
     trial.produce(1, but=2)
     reason = Reason("it failed", 4, trial.topics.events, 2, 100, 1.5, 2.5, 1)
     headers = deadletter.stamped([("own", b"1")], reason)
-    producer = Producer({"bootstrap.servers": kafka})
-    producer.produce("dead-letters", event.encode(7, 302, 0, bytes(232)), b"k", headers=[*headers])
-    assert producer.flush(30) == 0
+    send(kafka, "dead-letters", event.encode(7, 302, 0, bytes(232)), headers=[*headers])
     verdict = settle(session, kafka, named, tmp_path)
     assert verdict.exact
     assert (verdict.produced, verdict.processed, verdict.dead_messages) == (303, 302, 1)
@@ -260,8 +228,7 @@ def test_dead_letters_are_settled_with_the_rest(session: SparkSession, kafka: st
     assert (letter["first_failure"], letter["failed"], letter["replays"], letter["seq"]) == (1.5, 2.5, 1, 302)
     assert [path.name for path in (tmp_path / "ledger").iterdir()] == ["events"]
 
-    producer.produce("dead-letters", event.encode(7, 302, 0, bytes(232)), b"k", headers=[*headers[:3]])
-    assert producer.flush(30) == 0
+    send(kafka, "dead-letters", event.encode(7, 302, 0, bytes(232)), headers=[*headers[:3]])
     with pytest.raises(LabFault, match="a dead letter without header dlq"):
         settle(session, kafka, named, tmp_path / "again")
 
@@ -271,20 +238,14 @@ def test_several_topics_are_settled_by_number(session: SparkSession, kafka: str,
     on = Numbering(("several", "several-2"), 2)
     trial = Topics(on, "several-receipts", "several-dead")
     topics.create(kafka, dict.fromkeys(on.topics, on.each) | {"several-receipts": 1, "several-dead": 1})
-    producer = Producer({"bootstrap.servers": kafka, "enable.idempotence": True})
     for number in range(on.count):
         values = [event.encode(7, offset * on.count + number, 0, os.urandom(232)) for offset in range(100 + number)]
         topic, partition = on.place(number)
-        for value in values:
-            producer.produce(topic, value, value[:8], partition=partition)
-        assert producer.flush(30) == 0
+        send(kafka, topic, *values, partition=partition)
         done = values[:-1] if number == 3 else values  # the last one of all has a letter
-        receipt = {"pod": "a", "partition": number, "first": 0, "last": len(done) - 1, "count": len(done)}
-        receipt |= {"checksum": sum(map(event.check, done)), "start": 1.0, "end": 2.0}
-        producer.produce(trial.receipts, json.dumps(receipt).encode(), b"a")
+        send(kafka, trial.receipts, receipt(number, 0, done))
     headers = deadletter.stamped([], Reason("it failed", 4, *on.place(3), 102, 1.5, 2.5))
-    producer.produce("several-dead", values[-1], b"k", headers=[*headers])
-    assert producer.flush(30) == 0
+    send(kafka, "several-dead", values[-1], headers=[*headers])
     verdict = settle(session, kafka, trial, tmp_path)
     assert verdict.exact
     assert (verdict.produced, verdict.processed, verdict.dead_messages, verdict.holes) == (406, 405, 1, 0)
@@ -295,8 +256,7 @@ def test_several_topics_are_settled_by_number(session: SparkSession, kafka: str,
     assert (letter["partition"], letter["offset"], letter["topic"]) == (3, 102, "several-2")
 
     stranger = deadletter.stamped([], Reason("it failed", 4, "others", 0, 0, 1.5, 2.5))
-    producer.produce("several-dead", values[-1], b"k", headers=[*stranger])
-    assert producer.flush(30) == 0
+    send(kafka, "several-dead", values[-1], headers=[*stranger])
     with pytest.raises(LabFault, match="partition 0 of others is none of the trial's") as fault:
         settle(session, kafka, trial, tmp_path / "again")
     assert "\n" not in str(fault.value)
@@ -347,9 +307,7 @@ def test_what_is_no_event_stops_the_ledger(
 ) -> None:
     """A value of another size or with a field of 2^63 or more fails the ingestion, with a fault of one line that says so."""
     trial = Trial(kafka, f"wrong-{name}")
-    producer = Producer({"bootstrap.servers": kafka})
-    producer.produce(trial.topics.events, value, partition=2)
-    assert producer.flush(30) == 0
+    send(kafka, trial.topics.events, value, partition=2)
     with pytest.raises(LabFault, match=says) as fault:
         ingest(session, kafka, trial.topics, tmp_path)
     assert "\n" not in str(fault.value)

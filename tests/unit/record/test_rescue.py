@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
@@ -18,13 +17,13 @@ from lab.errors import InputError, LabFault, NoData
 from lab.host import identity
 from lab.record import rescue, trial
 from lab.record.ledger import CHECKPOINT, INGESTED, LEDGER, VERDICT
-from lab.record.ledger.ingest import TABLES
 from lab.record.rescue import OWNER, claim, rescue_all
 from lab.record.store import STAGING, Record, opened
 from lab.record.trial import Offsets
 from tests.unit.measure import whole
+from tests.unit.record.conftest import batches, messages
 
-COUNT, BATCH = 40, 10
+COUNT = 40
 
 
 def no_spark() -> SparkSession:
@@ -96,14 +95,10 @@ def staged(folder: Path) -> Path:
     ledger = folder / STAGING / LEDGER / LEDGER
     for name in ("events", "receipts", CHECKPOINT):
         (ledger / name).mkdir(parents=True)
-    rows = {"partition": 0, "offset": range(COUNT), "entity_id": 7, "seq": range(COUNT), "ts": 0, "crc": 5}
-    events = pd.DataFrame(rows).astype("int64").astype({"partition": "int32"})
+    events = messages(COUNT)
     for number, part in enumerate((events[:30], events[30:], events[30:])):
         part.to_parquet(ledger / "events" / f"{number}.parquet")
-    columns = [one.split()[0] for one in TABLES["receipts"].split(", ")]
-    receipts = [("a", 0, at, at + BATCH - 1, BATCH, 5 * BATCH, 1.0 + at, 2.0 + at) for at in range(0, COUNT, BATCH)]
-    table = pd.DataFrame(receipts, columns=columns).astype({"partition": "int32"})
-    table.to_parquet(ledger / "receipts" / "0.parquet")
+    batches(COUNT, 10).to_parquet(ledger / "receipts" / "0.parquet")
     files = {"events": ["0.parquet", "1.parquet"], "receipts": ["0.parquet"]}
     (ledger / INGESTED).write_text(json.dumps(files))
     return ledger

@@ -15,8 +15,9 @@ from lab.record.ledger.settle import recheck
 from lab.record.store import Record, add, find, opened, write_json
 from tests.unit.measure.built import record, sealed
 from tests.unit.measure.conftest import report
+from tests.unit.record.conftest import batches, messages
 
-MESSAGES, BATCH = 40, 10
+MESSAGES = 40
 
 
 @pytest.fixture(scope="module")
@@ -24,17 +25,10 @@ def settled(spark, tmp_path_factory):
     """A record of 40 messages of one partition, processed in four batches; its reconciliation is Spark's."""
     folder = tmp_path_factory.mktemp("records") / "built"
     (folder / "ledger" / "events").mkdir(parents=True)
-    rows = {"partition": 0, "offset": range(MESSAGES), "entity_id": 7, "seq": range(MESSAGES), "ts": 0, "crc": 5}
-    events = pd.DataFrame(rows).astype("int64").astype({"partition": "int32"})
-    events.to_parquet(folder / "ledger" / "events" / "part-0.parquet")
-    receipts = [
-        {"pod": "a", "partition": 0, "first": at, "last": at + BATCH - 1, "count": BATCH, "checksum": 5 * BATCH}
-        | {"start": 1.0 + at, "end": 2.0 + at}
-        for at in range(0, MESSAGES, BATCH)
-    ]
+    messages(MESSAGES).to_parquet(folder / "ledger" / "events" / "part-0.parquet")
     tally = report(1, "producer", "produced", sent=MESSAGES, acked=MESSAGES, unknown=0, failed=0)
-    record(folder, receipts=receipts, group_events=[tally])
-    table = pd.read_parquet(folder / "receipts.parquet").astype({"partition": "int32"})
+    record(folder, group_events=[tally])
+    table = batches(MESSAGES, 10)
     table.to_parquet(folder / "receipts.parquet")
     verdict = reconcile(spark(), [folder / "ledger" / "events" / "part-0.parquet"], table)
     write_json(folder / "reconciliation.json", verdict.to_json())
@@ -115,15 +109,6 @@ def test_a_record_that_was_never_closed_is_refused(stored):
     trial.write(stored)
     with pytest.raises(InputError, match=r"trial.json: files: None is not allowed; .*was never closed"):
         opened(stored)
-
-
-@pytest.mark.parametrize("ended", ["interrupted", "fault: the broker died", "running"])
-def test_a_part_of_a_trial_is_not_judged_as_the_whole(stored, ended):
-    """It can be looked at; no experiment is judged from it."""
-    sealed(stored, ended=ended)
-    assert not opened(stored).finished
-    with pytest.raises(InputError, match=f"ended: '{ended}'"):
-        find(stored.parent, "built")
 
 
 def test_what_a_test_adds_is_part_of_the_record(stored):
