@@ -27,7 +27,6 @@ COMMANDS = {
     "images": "make all images of a kind cluster here, for a machine that reaches no registry",
     "down": "end clusters kept with --keep-cluster, and what a crash left",
 }
-MODULES = {"report": "lab.report.__main__"}  # of a command that is no module of lab.commands
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,7 +49,7 @@ def _parser(chosen: Sequence[str]) -> Flags:
     for name, text in COMMANDS.items():
         one = commands.add_parser(name, help=text, description=text, environment=False)
         if name in chosen:
-            module = importlib.import_module(MODULES.get(name, f"lab.commands.{name}"))
+            module = importlib.import_module(f"lab.commands.{name}")
             module.add_flags(one)
             one.set_defaults(run=module.run)
     return parser

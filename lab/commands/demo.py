@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
     built = time.monotonic()
     code = _session(folder, board=not options.no_board)
     if code not in (BAD_INPUT, FAULT):
-        _python(folder, "-m", "lab.report", f"--results={RESULTS}")
+        _python(folder, "-m", "lab", "report", f"--results={RESULTS}")
     now = time.monotonic()
     print(f"read {folder / RESULTS / PAGE}")
     print(f"the demo took {now - built:.0f} s, and {built - begun:.0f} s of preparing before it")

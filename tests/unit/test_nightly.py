@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import importlib
 import re
 import shlex
 from typing import Any
@@ -13,6 +12,7 @@ import yaml
 from hypothesis import settings
 
 from lab import paths
+from lab.__main__ import main
 from lab.components.build import GO_NEEDED
 from lab.components.jars import JAVA_NEEDED
 from lab.report.allure_report import NODE_NEEDED
@@ -79,7 +79,7 @@ def test_the_core_on_kind_is_run_and_judged(on_kind: list[dict[str, Any]], workf
     (everything,) = (words for words in commands(workflow["jobs"]["experiments"]["steps"], "tox") if "--" in words)
     assert passed == ["--scale", everything[everything.index("--scale") + 1]]
     (gate,) = commands(on_kind, ".tox/kind/bin/python")
-    assert gate == ["-m", "lab.report", "--results=results-kind", "--least", "$LEAST_KIND_TESTS"]
+    assert gate == ["-m", "lab", "report", "--results=results-kind", "--least", "$LEAST_KIND_TESTS"]
     assert 0 < int(workflow["env"]["LEAST_KIND_TESTS"]) < int(workflow["env"]["LEAST_TESTS"])
 
 
@@ -89,7 +89,7 @@ def test_the_real_systems_are_run_and_judged(workflow: dict[Any, Any]) -> None:
     assert commands(given, "tox") == [["-e", "scenario", "--notest"], ["-e", "scenario", "--", "-m", "scenario"]]
     assert "scenario" in environments()
     (gate,) = commands(given, ".tox/scenario/bin/python")
-    assert gate == ["-m", "lab.report", "--results=results-scenarios", "--least", "$LEAST_SCENARIO_TESTS"]
+    assert gate == ["-m", "lab", "report", "--results=results-scenarios", "--least", "$LEAST_SCENARIO_TESTS"]
     assert "--results=results-scenarios" in (paths.PROJECT / "tox.ini").read_text(encoding="utf-8")
 
 
@@ -118,12 +118,14 @@ def test_the_gate_is_a_command_that_exists(
     """The gate takes ``--least`` from the one variable, out of the environment the experiments ran in."""
     (python,) = {word for step in steps for word in step.get("run", "").split() if word.startswith(".tox/")}
     assert python.split("/")[1] in environments()
-    gate, build = (next(words for words in commands(steps, python) if words[1] == name) for name in ("lab.report", "lab"))
-    assert gate[2:] == ["--least", "$LEAST_TESTS"]
-    for (_, module, *arguments), told in ((gate, "--least"), (build, "build")):
+    gate, build = (
+        next(words[2:] for words in commands(steps, python) if words[:3] == ["-m", "lab", name]) for name in ("report", "build")
+    )
+    assert gate == ["report", "--least", "$LEAST_TESTS"]
+    for arguments, told in ((gate, "--least"), (build, "build")):
         given = [argument.replace("$LEAST_TESTS", workflow["env"]["LEAST_TESTS"]) for argument in arguments]
         with pytest.raises(SystemExit) as ended:
-            importlib.import_module(f"{module}.__main__").main([*given, "--help"])
+            main([*given, "--help"])
         assert ended.value.code == 0
         assert told in capsys.readouterr().out
 

@@ -106,7 +106,7 @@ def test_an_extra_brings_its_modules(extra):
 @pytest.mark.parametrize(
     ("extra", "module"),
     [
-        ("report", "lab.report.__main__"),
+        ("report", "lab.commands.report"),
         ("trial", "lab.commands.images"),
         ("trial", "lab.trial.runner"),
         ("trial", "lab.evidence"),

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.__main__ import main
 from lab.errors import InputError, LabFault
 from lab.report import allure_report, session_page
-from lab.report.__main__ import main
 from lab.report.running_session import RunningSession
 from lab.report.session import FAILED, Case
 from tests.unit.report import browser
@@ -140,7 +140,7 @@ def test_a_missing_experiment_fails_the_gate(built: allure_report.Report) -> Non
 
 def test_no_results_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing to report is the user's to fix: exit code 2 and the folder's name."""
-    assert main(["--results", str(tmp_path)]) == 2
+    assert main(["report", "--results", str(tmp_path)]) == 2
     assert str(tmp_path) in capsys.readouterr().err
     with pytest.raises(InputError):
         allure_report.build(tmp_path)

@@ -1,4 +1,4 @@
-"""``elastic-lab report`` or ``python -m lab.report``: build the Allure report of a session's results."""
+"""``elastic-lab report``: build the Allure report of a session's results."""
 
 from __future__ import annotations
 
@@ -7,20 +7,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from lab.errors import BAD_INPUT, FAULT, InputError, LabFault
 from lab.flags import Flags
 from lab.report import allure_report
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Build the report; returns the exit code of :func:`run`, 2 on bad input, or 3 on a fault of the lab."""
-    parser = Flags("python -m lab.report", __doc__, environment=False)
-    add_flags(parser)
-    try:
-        return run(parser.parse_args(arguments))
-    except (InputError, LabFault) as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return FAULT if isinstance(error, LabFault) else BAD_INPUT
 
 
 def add_flags(parser: Flags) -> None:
@@ -44,7 +32,3 @@ def run(chosen: Namespace) -> int:
     if built.page is not None:
         print(f"read {built.page}")
     return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
