@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lab.errors import InputError
 from lab.inputs import scale as scales
@@ -34,31 +35,6 @@ ARCHIVED = "evidence:"  # before the name of a session of the archive, where a f
 MOST_SEED = 999_999
 
 
-class Options(Protocol):
-    """The values of the options, as pytest keeps them."""
-
-    cluster: str
-    kubeconfig: str | None
-    lab_context: str | None
-    lab_bootstrap_servers: str | None
-    lab_pod_bootstrap_servers: str | None
-    lab_kafka_settings: str
-    lab_prometheus: str
-    lab_pod_image: str | None
-    lab_spark_master: str
-    scale: str | None
-    lab_hpa_sync_s: float | None
-    results: Path
-    repeat: int
-    lab_order_seed: int | None
-    resume: bool
-    from_records: str | None
-    lab_recheck: bool
-    scaledobject: Path | None
-    traffic_profile: Path | None
-    workload: Path | None
-
-
 def declare(add: Any, add_ini: Any) -> None:
     """Declare all options by ``add``, which takes what argparse's ``add_argument`` does, and those of SITE by ``add_ini`` too.
 
@@ -83,7 +59,7 @@ def declare(add: Any, add_ini: Any) -> None:
         add_ini(f"lab_{name.replace('-', '_')}", text, default=default)
 
 
-def configure(options: Options, ini: Callable[[str], str | None], folder: Path) -> None:
+def configure(options: Namespace, ini: Callable[[str], str | None], folder: Path) -> None:
     """Take what the command line leaves open of SITE from ``ini``, the values of the configuration file in ``folder``."""
     for name in (f"lab_{option.replace('-', '_')}" for option in SITE):
         if getattr(options, name) is None:
@@ -122,7 +98,7 @@ def records_folder(value: str) -> Path:
     return Path(value)
 
 
-def check(options: Options) -> None:
+def check(options: Namespace) -> None:
     """Raises :class:`InputError` for an option that can't be used, or not beside another."""
     if options.repeat < 1:
         raise InputError("command line", "--repeat", options.repeat, "a whole number from 1")
@@ -151,7 +127,7 @@ def check(options: Options) -> None:
         access(options)
 
 
-def access(options: Options) -> Access | None:
+def access(options: Namespace) -> Access | None:
     """How the cluster of ``--cluster existing`` is reached; None for another runtime.
 
     Raises :class:`InputError` for a login that can't be used.
@@ -178,7 +154,7 @@ def access(options: Options) -> Access | None:
     )
 
 
-def earlier(options: Options) -> InputError | None:
+def earlier(options: Namespace) -> InputError | None:
     """Why no trial may run into ``--results``: it has records of an earlier session, and ``--resume`` is not given."""
     if options.from_records or options.resume or not (options.results / "records").is_dir():
         return None
@@ -189,20 +165,20 @@ def earlier(options: Options) -> InputError | None:
     return InputError("command line", "--results", str(options.results), allowed) if count else None
 
 
-def user_files(options: Options) -> UserFiles:
+def user_files(options: Namespace) -> UserFiles:
     """The files that a user brought with the options of :data:`USER_FILES`."""
     from lab.trial.user_files import UserFiles
 
     return UserFiles(options.scaledobject, options.traffic_profile, options.workload)
 
 
-def chosen_scale(options: Options) -> Scale:
+def chosen_scale(options: Namespace) -> Scale:
     """The scale that ``--scale`` names, or the one for the files that a user brought, with the sync of ``--lab-hpa-sync-s``."""
     scale = scales.load(options.scale) if options.scale else user_files(options).scale()
     return replace(scale, sync_s=options.lab_hpa_sync_s) if options.lab_hpa_sync_s else scale
 
 
-def acceptance_inputs(options: Options, root: Path) -> Inputs:
+def acceptance_inputs(options: Namespace, root: Path) -> Inputs:
     """The inputs of the acceptance on a user's files, with the ``root``'s manifests first.
 
     Raises :class:`InputError` for a file that can't be used.

@@ -32,14 +32,8 @@ LAG = ("kafka", "apache-kafka", "external")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object again, as it was
 _OWNER = "scaledobject.keda.sh/name"  # KEDA's own label
 _WRITTEN = (  # as `kubectl get -o yaml` prints them; an owner that is not there would have the object collected
-    "creationTimestamp",
-    "finalizers",
-    "generation",
-    "managedFields",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
+    *("creationTimestamp", "finalizers", "generation", "managedFields"),
+    *("ownerReferences", "resourceVersion", "selfLink", "uid"),
 )
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 

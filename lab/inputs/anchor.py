@@ -13,10 +13,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from lab.errors import InputError
 from lab.inputs import scaledobject
-from lab.inputs.fidelity import TOLERANCE, Compressed
+from lab.inputs.fidelity import TOLERANCE, Compressed, Wrong, refuse
 from lab.inputs.policy import Policy
 from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
@@ -110,10 +111,7 @@ def check(
             allowed = f"a window that opens once in the {profile.duration:g} s of the profile: it opens again after {again:g} s"
             raise InputError(file, f"spec.triggers[{index}].metadata.start", trigger.start, allowed)
     written = windows(policy, profile.begins_at)
-    for field, value, allowed in _wrong(policy, written, scale):
-        names = [other.name for other in others if not any(True for _ in _wrong(policy, written, other))]
-        instead = f"; or --scale {' or '.join(names)}" if names else ""
-        raise InputError(file, field, value, allowed + instead)
+    refuse(partial(_wrong, policy, written), scale, file, others)
     return times(written, scale)
 
 
@@ -191,8 +189,8 @@ def _window(policy: Policy, index: int, trigger: Cron, begins_at: datetime) -> t
     return found, math.inf if again is None else (again - begins_at).total_seconds()
 
 
-def _wrong(policy: Policy, written: Sequence[Window], scale: Scale) -> Iterator[tuple[str, str, str]]:
-    """The starts and ends that ``scale`` moves by too much: field, value, and what is allowed."""
+def _wrong(policy: Policy, written: Sequence[Window], scale: Scale) -> Iterator[Wrong]:
+    """The starts and ends that ``scale`` moves by too much."""
     first = min((one.start_s for one in written), default=0.0)
     values = {
         f"spec.triggers[{index}].metadata.{name}": str(getattr(trigger, name))

@@ -30,31 +30,22 @@ _SPEC = ("scaleTargetRef", "lagThreshold", "minReplicas", "maxReplicas", "syncSe
 
 @dataclass(frozen=True)
 class LagController:
-    """Scale the Deployment ``target`` on its group's lag, every ``sync_s`` seconds; ``lag_threshold`` in messages a replica."""
+    """Scale the Deployment ``target`` on its group's lag, every ``sync_s`` seconds; ``lag_threshold`` in messages a replica.
+
+    A trial with it begins with ``start`` replicas.
+    """
 
     name: str
     target: str
     lag_threshold: int
     sync_s: float
     spec: HpaSpec
+    min_replicas: int
+    max_replicas: int
+    start: int
     content: dict[str, Any]
 
     hpa = None  # it patches the Deployment itself
-
-    @property
-    def min_replicas(self) -> int:
-        """The fewest replicas it asks for."""
-        return self.spec.min_replicas
-
-    @property
-    def max_replicas(self) -> int:
-        """The most replicas it asks for."""
-        return self.spec.max_replicas
-
-    @property
-    def start(self) -> int:
-        """Replicas a trial begins with."""
-        return self.min_replicas
 
     def compressed(self, scale: Scale) -> LagController:
         """The same policy with its times and its lagThreshold compressed as ``scale`` declares."""
@@ -81,6 +72,9 @@ def parse(content: Mapping[str, Any], where: object) -> LagController:
         lag_threshold=threshold,
         sync_s=spec.number("syncSeconds", LEAST_SYNC_S, 3600, SYNC_S),
         spec=HpaSpec(least, most, (lag,), _rules(spec)),
+        min_replicas=least,
+        max_replicas=most,
+        start=least,
         content=copy.deepcopy(dict(content)),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lab.errors import InputError
@@ -17,6 +18,7 @@ from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.prometheus import Prometheus
 from lab.inputs.workload import Workload
 
+Wrong = tuple[str, str, str]  # a field, its value, and what is allowed
 TOLERANCE = 0.1  # a field's rounding may change it by so much
 REAL = Scale("real", 1, 1)
 TIMES = {
@@ -92,11 +94,15 @@ def check(policy: Policy, scale: Scale, where: object, others: Iterable[Scale] =
 
     The error names those of the ``others`` at which the policy is faithful.
     """
-    for field, value, allowed in _wrong(policy, scale):
-        names = [other.name for other in others if is_faithful(policy, other)]
-        instead = f"; or --scale {' or '.join(names)}" if names else ""
-        raise InputError(where, field, value, allowed + instead)
+    refuse(partial(_wrong, policy), scale, where, others)
     return times(policy, scale)
+
+
+def refuse(wrong: Callable[[Scale], Iterator[Wrong]], scale: Scale, where: object, others: Iterable[Scale]) -> None:
+    """Raise :class:`InputError` for the first thing that is ``wrong`` at ``scale``; it names the ``others`` without any."""
+    for field, value, allowed in wrong(scale):
+        names = [other.name for other in others if not any(True for _ in wrong(other))]
+        raise InputError(where, field, value, allowed + (f"; or --scale {' or '.join(names)}" if names else ""))
 
 
 def is_faithful(policy: Policy, scale: Scale) -> bool:
@@ -120,8 +126,8 @@ def notes(policy: Policy, scale: Scale, workload: Workload) -> Iterator[str]:
                 )
 
 
-def _wrong(policy: Policy, scale: Scale) -> Iterator[tuple[str, str, str]]:
-    """What ``scale`` changes by too much: field, value, and what is allowed."""
+def _wrong(policy: Policy, scale: Scale) -> Iterator[Wrong]:
+    """What ``scale`` changes by too much."""
     within = f"at scale {scale.name} (time / {scale.time:g}) within {TOLERANCE:.0%} of a multiple of"
     for time in times(policy, scale):
         if not time.faithful(scale):

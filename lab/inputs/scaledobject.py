@@ -23,16 +23,9 @@ from lab.inputs.triggers.resource import Resource
 from lab.yamlfile import Fields
 
 _SPEC = (
-    "scaleTargetRef",
-    "pollingInterval",
-    "cooldownPeriod",
-    "initialCooldownPeriod",
-    "idleReplicaCount",
-    "minReplicaCount",
-    "maxReplicaCount",
-    "fallback",
-    "advanced",
-    "triggers",
+    *("scaleTargetRef", "triggers", "fallback", "advanced"),
+    *("pollingInterval", "cooldownPeriod", "initialCooldownPeriod"),
+    *("idleReplicaCount", "minReplicaCount", "maxReplicaCount"),
 )
 _ADVANCED = ("restoreToOriginalReplicaCount", "horizontalPodAutoscalerConfig", "scalingModifiers")
 _TARGET = ("name", "kind", "apiVersion", "envSourceContainerName")

@@ -20,31 +20,17 @@ from lab.errors import LabFault
 
 # What a dashboard of seed 1's board and an HPA post-mortem need.
 METRICS = (
-    "kafka_consumergroup_lag",
-    "kafka_consumergroup_lag_sum",
-    "consume_rate",
-    "inflight",
-    "assigned_partitions",
-    "rebalances_total",
-    "rebalance_duration_seconds_sum",
-    "rebalance_duration_seconds_count",
-    "messages_processed_total",
-    "messages_failed_total",
-    "messages_dead_lettered_total",
-    "retrying_partitions",
+    *("kafka_consumergroup_lag", "kafka_consumergroup_lag_sum"),  # of the lag exporter
+    *("consume_rate", "inflight", "assigned_partitions", "retrying_partitions"),  # of each consumer
+    *("messages_processed_total", "messages_failed_total", "messages_dead_lettered_total"),
+    *("rebalances_total", "rebalance_duration_seconds_sum", "rebalance_duration_seconds_count"),
     "producer_events_total",
-    "process_cpu_seconds_total",
-    "process_resident_memory_bytes",
-    "kube_deployment_spec_replicas",
-    "kube_deployment_status_replicas",
-    "kube_deployment_status_replicas_ready",
+    *("process_cpu_seconds_total", "process_resident_memory_bytes"),  # of every program
+    *("kube_deployment_spec_replicas", "kube_deployment_status_replicas", "kube_deployment_status_replicas_ready"),
     "kube_horizontalpodautoscaler_status_current_replicas",
     "kube_horizontalpodautoscaler_status_desired_replicas",
-    "keda_scaler_metrics_value",
-    "keda_scaler_active",
-    "lagscaler_lag",
-    "lagscaler_lasting",
-    "lagscaler_metric",
+    *("keda_scaler_metrics_value", "keda_scaler_active"),
+    *("lagscaler_lag", "lagscaler_lasting", "lagscaler_metric"),  # of the persistent-lag scaler
 )
 CHUNK_S = 600
 QUERY_S = 15  # one takes milliseconds; Prometheus' own limit is 120 s

@@ -17,23 +17,15 @@ from lab.inputs.triggers.metadata import Metadata, Named
 
 KAFKA, APACHE = "kafka", "apache-kafka"
 _FLAGS = (
-    "allowIdleConsumers",
-    "excludePersistentLag",
-    "scaleToZeroOnInvalidOffset",
-    "limitToPartitionsWithLag",
-    "ensureEvenDistributionOfPartitions",
+    *("allowIdleConsumers", "excludePersistentLag", "scaleToZeroOnInvalidOffset"),
+    *("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
 )
 NAMED = ("bootstrapServers", "consumerGroup", "topic")
 _SHARED = (
     *_FLAGS,
     *NAMED,
     *(f"{name}FromEnv" for name in NAMED),
-    "lagThreshold",
-    "activationLagThreshold",
-    "offsetResetPolicy",
-    "partitionLimitation",
-    "sasl",
-    "tls",
+    *("lagThreshold", "activationLagThreshold", "offsetResetPolicy", "partitionLimitation", "sasl", "tls"),
     *common.AWS_LOGIN,
 )
 FIELDS = {KAFKA: (*_SHARED, "fullMetadata", "version", "unsafeSsl", "saslTokenProvider"), APACHE: _SHARED}

@@ -19,13 +19,8 @@ from lab.inputs.triggers.metadata import Metadata
 _NAMED = ("bootstrapServers", "consumerGroup", "topic")
 _SHARED = ("lagThreshold", "activationLagThreshold", "offsetResetPolicy", "partitionLimitation", "allowIdleConsumers")
 _OWN = (
-    "lagSeconds",
-    "activationLagSeconds",
-    "sustainSeconds",
-    "scaleUpStabilization",
-    "scaleDownStabilization",
-    "samplingInterval",
-    "windowSize",
+    *("lagSeconds", "activationLagSeconds", "sustainSeconds", "samplingInterval", "windowSize"),
+    *("scaleUpStabilization", "scaleDownStabilization"),
 )
 _CONNECTION = ("scalerAddress", "enableTLS", "unsafeSsl")  # KEDA's own, for the connection; it sends them along
 FIELDS = (*_NAMED, *(f"{name}FromEnv" for name in _NAMED), *_SHARED, *_OWN, *_CONNECTION)

@@ -15,15 +15,8 @@ from lab.inputs.triggers.metadata import Metadata
 
 _PAIRS = ("queryParameters", "customHeaders")
 FIELDS = (
-    "serverAddress",
-    "query",
-    "threshold",
-    "activationThreshold",
-    "ignoreNullValues",
-    "namespace",
-    "timeout",
-    "unsafeSsl",
-    "queryParameters",
+    *("serverAddress", "query", "queryParameters", "namespace", "timeout", "unsafeSsl"),
+    *("threshold", "activationThreshold", "ignoreNullValues"),
     *common.HTTP_LOGIN,
     *common.CLOUD_LOGIN,
 )

@@ -14,11 +14,11 @@ from tests.unit.inputs.written import refused
 EXISTING = ["--cluster=existing", "--scale=real", "--lab-context=stage", "--lab-bootstrap-servers=kafka:9092"]
 
 
-def parse(*words: str, kubeconfig: str | None = "kube.yaml", **ini: str) -> options.Options:
+def parse(*words: str, kubeconfig: str | None = "kube.yaml", **ini: str) -> argparse.Namespace:
     """The options as pytest would have them with ``ini`` in its file; ``--kubeconfig`` is pytest-kind's."""
     parser, values = argparse.ArgumentParser(), dict[str, str | None]()
     options.declare(parser.add_argument, lambda name, help, default: values.update({name: default}))
-    given: options.Options = parser.parse_args(words, argparse.Namespace(kubeconfig=kubeconfig))
+    given = parser.parse_args(words, argparse.Namespace(kubeconfig=kubeconfig))
     options.configure(given, (values | ini).__getitem__, Path("/ours"))
     return given
 

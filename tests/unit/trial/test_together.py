@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from lab.errors import LabFault
-from lab.trial import duet_threads as module
-from lab.trial.duet_threads import together
+from lab.trial import phases
+from lab.trial.phases import together
 
 
 def sides(count=2):
@@ -53,7 +53,7 @@ def test_a_trial_by_itself_is_followed_in_this_thread():
 @pytest.mark.parametrize("waits_in", ["a wait", "a meeting"])
 def test_a_side_that_fails_ends_the_other(waits_in, monkeypatch):
     """What it raised is raised, and the other was told, wherever it was: it waits out no deadline."""
-    monkeypatch.setattr(module, "MEET_S", 15)
+    monkeypatch.setattr(phases, "MEET_S", 15)
     pair, began = sides(), time.monotonic()
     ended = []
 
@@ -77,7 +77,7 @@ def test_a_side_that_fails_ends_the_other(waits_in, monkeypatch):
 
 def test_a_side_that_never_comes_to_its_event_is_a_fault(monkeypatch):
     """With the deadline in the line."""
-    monkeypatch.setattr(module, "MEET_S", 0.1)
+    monkeypatch.setattr(phases, "MEET_S", 0.1)
 
     def follow(stage, meet):
         if stage.name == "a":
