@@ -20,11 +20,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.errors import InputError, LabFault
-from lab.errors import NoData
-from lab.judge.measure import quantity
-from lab.record.store import Record
+from lab.errors import InputError, LabFault, NoData
 from lab.inputs.scale import Scale
+from lab.judge.measure import quantity
+from lab.judge.runs import Runs
+from lab.record.store import Record
 
 
 class Empty(Record):
@@ -32,6 +32,9 @@ class Empty(Record):
 
     id = "one"
     scale = Scale("real", 1, 1)
+
+
+EMPTY = Runs([Empty(Path("x"))])
 
 
 @pytest.fixture
@@ -54,13 +57,13 @@ def nothing():
 @pytest.mark.spike
 def test_holds(judged):
     judged.report("figures", {"missing": quantity("x", "nothing")(nothing)()})
-    with judged.of(Empty(Path("x")), delivery=None) as claim:
+    with judged.of(EMPTY, delivery=None) as claim:
         claim(number(2) > 1, "it is large")
 
 
 @pytest.mark.spike
 def test_breach(judged):
-    with judged.of(Empty(Path("x")), delivery=None) as claim:
+    with judged.of(EMPTY, delivery=None) as claim:
         claim(number(0) > 1, "it is large")
 
 
@@ -76,7 +79,7 @@ def test_nothing_outside_of_an_objective():
 
 @pytest.mark.spike
 def test_nothing_within_the_block(judged):
-    with judged.of(Empty(Path("x")), delivery=None) as claim:
+    with judged.of(EMPTY, delivery=None) as claim:
         claim(number(2) > 1, "it is large")
         nothing()
 
