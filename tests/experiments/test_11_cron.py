@@ -27,7 +27,7 @@ from lab.measure.lag import peak_lag
 from lab.measure.lateness import behind
 from lab.measure.scaling import scale_events
 from tests.experiments.sources import DESIGN, LARGEST
-from tests.experiments.workloads import slim
+from tests.experiments.workloads import duet, slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("11 Cron")]
 
@@ -74,7 +74,7 @@ FIGURES = {
 def beside(trials, evidence, profile):
     """Both policies on the same events at the same moment, with a row of figures for each."""
     plan = {"profile": profile, "workload": slim(), "until": REPLAYED}
-    found = dict(zip(POLICIES, trials.duet(*(plan | {"policy": policy} for policy in POLICIES.values())), strict=True))
+    found = duet(trials, plan, POLICIES)
     for name, runs in found.items():
         evidence.report(name, {figure: of(runs) for figure, of in FIGURES.items()})
     return found

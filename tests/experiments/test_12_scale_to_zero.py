@@ -21,7 +21,7 @@ from lab.measure.cost import cost
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.zero import DECISION, PARTS, from_zero, most_replicas, to_zero
 from tests.experiments.sources import DESIGN, STAMPS
-from tests.experiments.workloads import slim
+from tests.experiments.workloads import duet, slim
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("12 Scale to zero")]
 
@@ -33,8 +33,7 @@ PODS_A_STEP = 1  # of both policies' scaleDown, in a period
 @pytest.fixture
 def sides(trials):
     """Both sides of the duet, which runs once for all tests; it ends when both groups are at zero."""
-    plan = {"profile": "idle-times", "workload": slim()}
-    return dict(zip(POLICIES, trials.duet(*(plan | {"policy": policy} for policy in POLICIES.values())), strict=True))
+    return duet(trials, {"profile": "idle-times", "workload": slim()}, POLICIES)
 
 
 def common_claims(claim, sides):

@@ -35,6 +35,9 @@ LAG, CAPPED, ARRIVALS = "lag", "lag, at most 12 pods", "arrivals"
 POLICIES = {LAG: "lag-4500", CAPPED: policy("lag-4500", max_replicas=12), ARRIVALS: "arrivals-170"}
 SHARED = {"concurrency": 2, "cpu_request_m": 50, "store_slots": SLOTS}  # pods of 200 events/s
 LAW = "arithmetic: 12 slots of 200 events/s are 2,400; with 24 pods a write takes twice as long, and they are 1,200 of 1,800"
+QUEUED = "arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods"
+PAID = "keda#7092 (direction only)"
+APART = "difference of the two, of what 12 pods process"
 
 
 def second_half(record):
@@ -94,11 +97,25 @@ def run(trials, evidence, names, contention, profile="plateau"):
     return found
 
 
+def over_capped(found):
+    """What lag alone processes in the second half, and what it costs, each over that with 12 pods."""
+    processed = carried(found[LAG]) / carried(found[CAPPED])
+    paid = cost(found[LAG]).pod_minutes / cost(found[CAPPED]).pod_minutes
+    return (
+        processed.named("processed with lag alone over that with 12 pods, in the second half"),
+        paid.named("pod-minutes with lag alone over those with 12 pods"),
+    )
+
+
+def larger(claim, found):
+    """The control without which nothing is shown."""
+    most = scale_events(found[LAG]).most_replicas
+    claim.control(most > SLOTS, "on lag alone the group goes beyond the store's capacity", DESIGN)
+
+
 def beyond(claim, found):
     """The controls: the group is larger than the store, and the store is what it waits for."""
-    claim.control(
-        scale_events(found[LAG]).most_replicas > SLOTS, "on lag alone the group goes beyond the store's capacity", DESIGN
-    )
+    larger(claim, found)
     claim.control(open_writes(found[LAG]) > SLOTS, "on lag alone writes wait in the store", DESIGN)
     claim.control(
         scale_events(found[CAPPED]).most_replicas <= SLOTS,
@@ -112,9 +129,8 @@ def test_lag_scales_into_a_slow_downstream(trials, evidence):
     """A store that gets slower with each write that waits: three signals."""
     found = run(trials, evidence, POLICIES, contention=100)
     lag, capped, arrivals = (found[name] for name in POLICIES)
-    slower = (carried(lag) / carried(capped)).named("processed with lag alone over that with 12 pods, in the second half")
+    slower, dearer = over_capped(found)
     higher = (peak_lag(lag) / peak_lag(capped)).named("peak lag with lag alone over that with 12 pods")
-    dearer = (cost(lag).pod_minutes / cost(capped).pod_minutes).named("pod-minutes with lag alone over those with 12 pods")
 
     with evidence.of(found) as claim:
         claim(slower <= 0.75, "beyond the downstream's capacity more pods process less", LAW)
@@ -124,7 +140,7 @@ def test_lag_scales_into_a_slow_downstream(trials, evidence):
             "scaling on lag makes the backlog that it scales on",
             "arithmetic: 600 events/s are left over for 14 s of the spike; with 12 pods none after some 6 s",
         )
-        claim(dearer > 1, "the group that is slower costs more", "keda#7092 (direction only)")
+        claim(dearer > 1, "the group that is slower costs more", PAID)
         claim(
             scale_events(arrivals).most_replicas <= SLOTS,
             "arrivals ask for no more pods than the traffic needs, whatever the backlog is",
@@ -147,20 +163,12 @@ def test_lag_scales_into_a_slow_downstream(trials, evidence):
 def test_pods_beyond_the_capacity_are_paid_for_nothing(trials, evidence):
     """A store that is as fast however many wait."""
     found = run(trials, evidence, (LAG, CAPPED), contention=0)
-    lag, capped = found[LAG], found[CAPPED]
-    gain = (carried(lag) / carried(capped)).named("processed with lag alone over that with 12 pods, in the second half")
-    dearer = (cost(lag).pod_minutes / cost(capped).pod_minutes).named("pod-minutes with lag alone over those with 12 pods")
+    gain, dearer = over_capped(found)
 
     with evidence.of(found) as claim:
-        claim(
-            abs(gain - 1).named("difference of the two, of what 12 pods process") <= 0.1,
-            "pods beyond the downstream's capacity process nothing more",
-            "arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
-        )
-        claim(dearer > 1, "pods beyond the downstream's capacity are paid", "keda#7092 (direction only)")
-        claim.control(
-            scale_events(lag).most_replicas > SLOTS, "on lag alone the group goes beyond the store's capacity", DESIGN
-        )
+        claim(abs(gain - 1).named(APART) <= 0.1, "pods beyond the downstream's capacity process nothing more", QUEUED)
+        claim(dearer > 1, "pods beyond the downstream's capacity are paid", PAID)
+        larger(claim, found)
 
 
 @allure.story("While a backlog waits, pods beyond the store's slots process less, or nothing more")
@@ -168,20 +176,18 @@ def test_pods_beyond_the_capacity_are_paid_for_nothing(trials, evidence):
 def test_more_pods_than_slots_while_a_backlog_waits(trials, evidence, contention):
     """A step that the store can't carry: neither group catches up before its end."""
     found = run(trials, evidence, (LAG, CAPPED), contention, "beyond-the-store")
-    lag, capped = found[LAG], found[CAPPED]
-    ratio = (carried(lag) / carried(capped)).named("processed with lag alone over that with 12 pods, in the second half")
-    dearer = (cost(lag).pod_minutes / cost(capped).pod_minutes).named("pod-minutes with lag alone over those with 12 pods")
+    ratio, dearer = over_capped(found)
 
     with evidence.of(found) as claim:
         if contention:
             claim(ratio <= 0.75, "while a backlog waits, pods beyond the downstream's capacity make it process less", LAW)
         else:
             claim(
-                abs(ratio - 1).named("difference of the two, of what 12 pods process") <= 0.1,
+                abs(ratio - 1).named(APART) <= 0.1,
                 "while a backlog waits, pods beyond the downstream's capacity process nothing more",
-                "arithmetic: 12 slots are 2,400 events/s with 12 pods and with 24; a tenth for batches between two pods",
+                QUEUED,
             )
-        claim(dearer > 1, "pods beyond the downstream's capacity are paid", "keda#7092 (direction only)")
+        claim(dearer > 1, "pods beyond the downstream's capacity are paid", PAID)
         beyond(claim, found)
         for name, runs in found.items():
             claim.control(

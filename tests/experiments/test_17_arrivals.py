@@ -22,15 +22,18 @@ from lab.measure.reaction.bursts import reactions
 from lab.measure.scaling import scale_events
 from tests.experiments.flapping import SLOW_START, report_price
 from tests.experiments.sources import GIVES_BACK, MODEL
+from tests.experiments.workloads import duet
 
 pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature("17 Arrivals beside lag")]
+
+POLICIES = {"lag": "lag-4500", "lag and arrivals": "lag-4500-arrivals"}
 
 
 @allure.story("A trigger on arrivals beside the one on lag, on ten bursts")
 def test_arrivals_beside_lag_end_the_flapping(trials, evidence):
     """Lag alone, and lag with arrivals, on the same events, until both groups are drained and back at their floor."""
-    alone, beside = trials.duet(SLOW_START | {"policy": "lag-4500"}, SLOW_START | {"policy": "lag-4500-arrivals"})
-    found = {"lag": alone, "lag and arrivals": beside}
+    found = duet(trials, SLOW_START, POLICIES)
+    alone, beside = found.values()
     report_price(evidence, found)
 
     with evidence.of(found) as claim:
@@ -50,9 +53,8 @@ def test_arrivals_beside_lag_end_the_flapping(trials, evidence):
 @allure.story("A trigger on arrivals beside the one on lag, on three bursts")
 def test_arrivals_beside_lag_on_three_bursts(trials, evidence):
     """The same two policies on the first three bursts, short enough to be run several times at real time."""
-    plan = SLOW_START | {"profile": "bursty", "until": REPLAYED}
-    alone, beside = trials.duet(plan | {"policy": "lag-4500"}, plan | {"policy": "lag-4500-arrivals"})
-    found = {"lag": alone, "lag and arrivals": beside}
+    found = duet(trials, SLOW_START | {"profile": "bursty", "until": REPLAYED}, POLICIES)
+    alone, beside = found.values()
     report_price(evidence, found)
 
     with evidence.of(found) as claim:

@@ -27,7 +27,7 @@ from lab.measure.scaling import scale_events
 from lab.model.hpa import DEFAULTS
 from tests.experiments.flapping import SLOW_START, TEN_BURSTS, report_price
 from tests.experiments.sources import DESIGN, GIVES_BACK, TEXT
-from tests.experiments.workloads import light, slim
+from tests.experiments.workloads import duet, light, slim
 
 pytestmark = [allure.epic("Scaling on lag"), allure.feature("5 Flapping")]
 
@@ -75,38 +75,23 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
         claim(scale_events(usual).flips > 0, "a window longer than a lull is not long enough", "pilot of experiment 5")
 
 
-def typical(figure, runs):
-    """The median of a figure over the runs."""
-    return median(figure(run) for run in runs)
-
-
-def flips(run):
-    """How often a scale-down was followed by a scale-up."""
-    return scale_events(run).flips
-
-
-def pod_minutes(run):
-    """What the pods cost."""
-    return cost(run).pod_minutes
+def price(runs):
+    """The flips and the pod-minutes of the runs of a policy, in the median."""
+    return median(scale_events(run).flips for run in runs), median(cost(run).pod_minutes for run in runs)
 
 
 def calmest(found):
-    """The name among ``found`` (runs by name) whose median run flips least, and of those the one of the fewest pod-minutes.
-
-    One that has no data comes last.
-    """
-    ranks = {name: [typical(figure, runs).value for figure in (flips, pod_minutes)] for name, runs in found.items()}
-    return min(ranks, key=lambda name: [math.inf if value is None else value for value in ranks[name]])
+    """The name of the policy that flips least, and of those the cheapest; one that has no data comes last."""
+    prices = {name: [math.inf if one.value is None else one.value for one in price(runs)] for name, runs in found.items()}
+    return min(prices, key=prices.__getitem__)
 
 
 @pytest.mark.spike
 @allure.story("What ends the flapping, on ten bursts")
 def test_what_ends_the_flapping(trials, evidence):
     """Window and tolerance on the same events, until the group is drained and back at its floor."""
-    patient, tolerant = trials.duet(
-        TEN_BURSTS | {"policy": policy("lag-4500", scale_down_window=900)}, TEN_BURSTS | {"policy": tolerant_at(4500)}
-    )
-    found = {PATIENT: patient, TOLERANT: tolerant}
+    found = duet(trials, TEN_BURSTS, {PATIENT: policy("lag-4500", scale_down_window=900), TOLERANT: tolerant_at(4500)})
+    patient, tolerant = found.values()
     report_price(evidence, found)
 
     with evidence.of(found) as claim:
@@ -120,10 +105,10 @@ def test_what_ends_the_flapping(trials, evidence):
         claim(scale_events(tolerant).above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
 
     best = calmest(found)
-    told = {
-        name: f"{name} flipped {typical(flips, runs):.0f} times for {typical(pod_minutes, runs):.1f} pod-minutes"
-        for name, runs in found.items()
-    }
+    told = {}
+    for name, runs in found.items():
+        flips, minutes = price(runs)
+        told[name] = f"{name} flipped {flips:.0f} times for {minutes:.1f} pod-minutes"
     others = ", ".join(text for name, text in told.items() if name != best)
     for setting, value in ROWS[best].items():
         evidence.conclude(f"scaleDown.{setting}", value, f"on ten bursts {told[best]}; {others}")
@@ -133,8 +118,8 @@ def test_what_ends_the_flapping(trials, evidence):
 @allure.story("What the tolerance needs, on ten bursts with pods that start slowly")
 def test_the_tolerance_needs_enough_in_flight(trials, evidence):
     """Two lagThresholds with one tolerance on the same events, until the group is drained and back at its floor."""
-    usual, low = trials.duet(SLOW_START | {"policy": tolerant_at(4500)}, SLOW_START | {"policy": tolerant_at(3000)})
-    found = {"lagThreshold 4,500": usual, "lagThreshold 3,000": low}
+    found = duet(trials, SLOW_START, {"lagThreshold 4,500": tolerant_at(4500), "lagThreshold 3,000": tolerant_at(3000)})
+    usual, low = found.values()
     report_price(evidence, found)
 
     with evidence.of(found) as claim:
@@ -182,8 +167,8 @@ def test_commits_out_of_step_with_the_sync(trials, evidence):
 @allure.story("A lagThreshold below the lowest point between two commits, on ten bursts")
 def test_a_threshold_below_the_swing_of_lag(trials, evidence):
     """Two lagThresholds with one tolerance, and commits in step with the sync."""
-    low, usual = trials.duet(SLOW_START | {"policy": tolerant_at(1500)}, SLOW_START | {"policy": tolerant_at(3000)})
-    found = {"lagThreshold 1,500": low, "lagThreshold 3,000": usual}
+    found = duet(trials, SLOW_START, {"lagThreshold 1,500": tolerant_at(1500), "lagThreshold 3,000": tolerant_at(3000)})
+    low = found["lagThreshold 1,500"]
     report_price(evidence, found)
 
     with evidence.of(found) as claim:

@@ -62,11 +62,11 @@ def test_the_controller_reacts_like_keda(trials, evidence):
         claim(largest(scale_events(record).flips for record in ours) == 0, "one step makes no flip", TEXT)
 
 
-def calm(record):
+def calm(runs):
     """What a policy's calm costs, and what it lets wait."""
-    figures = {"flips": scale_events(record).flips, "pod-minutes": cost(record).pod_minutes}
-    figures |= {"reaction (s)": reaction(record).total_s, "lag back after the last burst (s)": drain_time(record)}
-    return figures | {"above the floor at baseline": scale_events(record).above_floor_at_baseline}
+    figures = {"flips": scale_events(runs).flips, "pod-minutes": cost(runs).pod_minutes}
+    figures |= {"reaction (s)": reaction(runs).total_s, "lag back after the last burst (s)": drain_time(runs)}
+    return figures | {"above the floor at baseline": scale_events(runs).above_floor_at_baseline}
 
 
 @allure.story("The rule flaps; a hysteresis that tells busy pods from idle ones ends it")
@@ -79,9 +79,7 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
     (same, held), (theirs, _) = found.values()
     sides = dict(zip((*CONTROLLERS, "KEDA, 300 s"), (same, held, theirs), strict=True))
     for name, runs in sides.items():
-        figures = {"flips": scale_events(runs).flips, "pod-minutes": cost(runs).pod_minutes}
-        figures |= {"reaction (s)": reaction(runs).total_s, "lag back after the last burst (s)": drain_time(runs)}
-        evidence.report(name, figures | {"above the floor at baseline": scale_events(runs).above_floor_at_baseline})
+        evidence.report(name, calm(runs))
     spared = (cost(held).pod_minutes / cost(same).pod_minutes).named("pod-minutes with its own hysteresis over the HPA's")
 
     with evidence.of(sides) as claim:

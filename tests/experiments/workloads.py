@@ -1,5 +1,6 @@
-"""The two workloads that most experiments share: light enough that 48 pods are not short of two cores."""
+"""The workloads that most experiments share, light enough that 48 pods are not short of two cores, and duets by name."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from lab.inputs.workload import Workload
@@ -23,3 +24,9 @@ def slim(**settings: Any) -> Workload:
 def busy(**settings: Any) -> Workload:
     """The busy workload with other settings changed."""
     return Workload(**BUSY | settings)
+
+
+def duet(trials: Any, plan: dict[str, Any], policies: Mapping[str, Any]) -> dict[str, Any]:
+    """The runs of ``plan`` on two policies, by their names, on the same events at the same moment."""
+    sides = (plan | {"policy": policy} for policy in policies.values())
+    return dict(zip(policies, trials.duet(*sides), strict=True))

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.scenarios.ride_hailing import claims
-from tests.scenarios.ride_hailing.trials import FARES, TRIPS, policy
+from tests.scenarios.ride_hailing.trials import EVENING, FARES, policy
 
 
 @pytest.fixture
 def evening(trials):
-    """Friday evening on the text's ScaledObject, whose lagThreshold the scale divides like the time."""
-    return trials.run(profile="trips", policy=policy("trip-analytics"), workload=TRIPS, partitions=claims.PARTITIONS)
+    """Friday evening on the text's ScaledObject."""
+    return trials.run(**EVENING)
 
 
 @pytest.fixture

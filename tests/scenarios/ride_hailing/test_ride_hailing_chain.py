@@ -19,22 +19,12 @@ import allure
 import pytest
 
 from lab.inputs import variant
-from lab.inputs.inputs import REPLAYED
 from lab.measure import lateness
 from lab.measure.delivery import CONTRACT, DELIVERED, unaccounted
-from tests.scenarios.ride_hailing import claims
-from tests.scenarios.ride_hailing.measure.pipeline import (
-    BY_WATERMARK,
-    ONCE,
-    freshness,
-    kept,
-    over_watermark,
-    pipeline,
-    surge,
-    unequal,
-)
+from tests.scenarios.ride_hailing.measure import pipeline as measured
+from tests.scenarios.ride_hailing.measure.pipeline import BY_WATERMARK, ONCE, freshness, surge
 from tests.scenarios.ride_hailing.programs.pipeline import WATERMARK_S
-from tests.scenarios.ride_hailing.trials import CHAIN, policy
+from tests.scenarios.ride_hailing.trials import CHAIN, PIPELINE, policy
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
@@ -42,18 +32,15 @@ NORMAL, SPIKE, PEAK = "normal", "spike", "peak"  # phases of the profile
 TARGET = "text 4, target state at the Friday peak"
 # By the profile's rates two pods are 74 s behind when the peak begins, and 106 s when it ends.
 LATE_S = 60
-PLAN = {"profile": "trips-chain", "partitions": claims.PARTITIONS, "until": REPLAYED}
-PLAN |= {"beside": ("ridehailing/pipeline",), "driver": "ridehailing/rides"}
+PLAN = PIPELINE | {"profile": "trips-chain"}
 TWO, KEDA, PAST = "two pods", "KEDA", "past the group"
 
 
 @allure.story("The chain")
 def test_the_dashboard_hangs_on_the_group(trials, evidence):
     """Two fixed pods and KEDA at once, each with a dashboard that it feeds; then one that reads past the group."""
-    fixed = PLAN | {"policy": "two-pods", "workload": CHAIN}
-    two, keda = trials.duet(
-        fixed, PLAN | {"policy": variant.policy(policy("trip-analytics"), lag_threshold=1500), "workload": CHAIN}
-    )
+    fixed = PLAN | {"policy": "two-pods"}
+    two, keda = trials.duet(fixed, PLAN | {"policy": variant.policy(policy("trip-analytics"), lag_threshold=1500)})
     past = trials.blocks({PAST: fixed | {"workload": replace(CHAIN, emit="off")}})
     columns = {TWO: two, KEDA: keda} | past
     for name, runs in columns.items():
@@ -62,7 +49,7 @@ def test_the_dashboard_hangs_on_the_group(trials, evidence):
             figures = {"newest event, age (s)": seen.newest, "oldest that lacks, median (s)": seen.median}
             figures |= {"p99 (s)": seen.p99, "worst (s)": seen.worst}
             evidence.report(f"{name}, {phase}", figures | {"multipliers true (%)": true.table, "at best (%)": true.at_best})
-        whole, most = pipeline(runs), kept(runs)
+        whole, most = measured.pipeline(runs), measured.kept(runs)
         figures = {"batches": whole.batches, "batch, median (s)": whole.batch_s, "rows": whole.rows}
         figures |= {"late, within the watermark": whole.late, "repeated, dropped": whole.repeated}
         figures |= {"beyond the watermark, dropped": whole.beyond, "state (rows)": most.state_rows}
@@ -78,7 +65,7 @@ def test_the_dashboard_hangs_on_the_group(trials, evidence):
         apart = freshness(columns[PAST], PEAK).p99
         claim.control(apart < LATE_S / 2, "a dashboard past the group is not as late as it", "the design")
         for name, runs in columns.items():
-            claim.invariant(unequal(runs) == 0, f"{name}: the table is the ledger's", ONCE)
-            bounded = over_watermark(runs, WATERMARK_S)
+            claim.invariant(measured.unequal(runs) == 0, f"{name}: the table is the ledger's", ONCE)
+            bounded = measured.over_watermark(runs, WATERMARK_S)
             claim.invariant(bounded <= 0, f"{name}: the state is bounded by the watermark", BY_WATERMARK)
             claim.invariant(unaccounted(*runs) == 0, f"{name}: {DELIVERED}", CONTRACT)

@@ -22,12 +22,11 @@ from lab.judge.quantity import Quantity
 from lab.measure import lateness
 from lab.measure.delivery import delivery
 from tests.experiments.sources import ANSWER_202, DELIVERY
-from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.dashboard import accuracy, staleness, uncounted
 from tests.scenarios.ride_hailing.measure.load import load, off_weight, share_of
 from tests.scenarios.ride_hailing.programs import message
 from tests.scenarios.ride_hailing.programs.city import SURGE, WEIGHTS, City
-from tests.scenarios.ride_hailing.trials import TENTH_OF_TRIPS, policy
+from tests.scenarios.ride_hailing.trials import EVENING, TENTH_OF_TRIPS, policy
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
@@ -39,15 +38,9 @@ TARGET = "text 4, target state at the Friday peak"
 @allure.story("The dashboard")
 def test_the_dashboard_is_fresh_and_its_multipliers_are_true(trials, evidence):
     """Locust, ingestion, Kafka, Spark: event time to table, and the table's multipliers beside the generator's."""
-    record = trials.run(
-        profile="trips-http",
-        policy=variant.policy(policy("trip-analytics"), lag_threshold=15_000),
-        workload=TENTH_OF_TRIPS,
-        partitions=claims.PARTITIONS,
-        until=REPLAYED,
-        beside=("ridehailing/ingestion", "ridehailing/analytics"),
-        driver="ridehailing/locust",
-    )
+    tenth = {"policy": variant.policy(policy("trip-analytics"), lag_threshold=15_000), "workload": TENTH_OF_TRIPS}
+    http = {"beside": ("ridehailing/ingestion", "ridehailing/analytics"), "driver": "ridehailing/locust"}
+    record = trials.run(**EVENING | tenth | http | {"profile": "trips-http", "until": REPLAYED})
     stale = {phase: staleness(record, phase) for phase in (PEAK, NORMAL)}
     accurate = {phase: multipliers(record, phase) for phase in (PEAK, NORMAL)}
     for name, phase in {"at the peak": PEAK, "in normal hours": NORMAL}.items():

@@ -20,7 +20,7 @@ from lab import yamlfile
 from lab.cluster import apply
 from lab.inputs import variant
 from lab.measure.cost import surplus_replicas
-from tests.scenarios.ride_hailing.trials import TRIPS, policy
+from tests.scenarios.ride_hailing.trials import EVENING, policy
 
 pytestmark = [pytest.mark.scenario, pytest.mark.extended, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
@@ -40,12 +40,8 @@ def live(request):
 @allure.story("More pods than partitions")
 def test_twenty_pods_on_sixteen_partitions(trials, evidence):
     """Four pods have no partition: the group has paid for them, and works no faster."""
-    record = trials.run(
-        profile="trips",
-        policy=variant.policy(policy("trip-analytics"), lag_threshold=300, allow_idle_consumers=True),
-        workload=TRIPS,
-        partitions=PARTITIONS,
-    )
+    twenty = variant.policy(policy("trip-analytics"), lag_threshold=300, allow_idle_consumers=True)
+    record = trials.run(**EVENING | {"policy": twenty, "partitions": PARTITIONS})
     found = surplus_replicas(record)
     with evidence.of(record) as claim:
         claim.control(found.replicas == 20, "all 20 replicas are there", "text 4: scaling to 20 consumers")

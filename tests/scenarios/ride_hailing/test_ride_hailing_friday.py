@@ -16,7 +16,6 @@ Refuted by a number beyond its row.
 import allure
 import pytest
 
-from lab.inputs.inputs import REPLAYED
 from lab.measure import lateness
 from lab.measure.cost import cost
 from lab.measure.lag import growth, moment, peak_lag
@@ -25,7 +24,7 @@ from tests.experiments.measure.pod_memory import pod_memory
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import SLOW, TABLE, foretold, report_timeline
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor, off_rows
-from tests.scenarios.ride_hailing.trials import TRIPS, policy
+from tests.scenarios.ride_hailing.trials import BEFORE, EVENING
 
 pytestmark = [pytest.mark.real_time, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
@@ -35,7 +34,7 @@ SYMPTOM = "text 4, The Symptom"
 @allure.story("Friday evening at real time")
 def test_friday_evening_row_by_row(trials, evidence):
     """The text's timeline at uncompressed settings: lag, replicas and the way back, each beside the text's own."""
-    record = trials.run(profile="trips", policy=policy("trip-analytics"), workload=SLOW, partitions=claims.PARTITIONS)
+    record = trials.run(**EVENING | {"workload": SLOW})
     model = foretold()
     report_timeline(evidence, record, model)
     figures = {"oldest event (s)": lateness.oldest(record), "idle ratio": cost(record).idle_ratio}
@@ -64,7 +63,7 @@ def test_friday_evening_row_by_row(trials, evidence):
 @pytest.fixture
 def before_keda(trials):
     """The 32 minutes before KEDA."""
-    return trials.run(profile="trips-before", policy="two-pods", workload=TRIPS, partitions=claims.PARTITIONS, until=REPLAYED)
+    return trials.run(**BEFORE | {"profile": "trips-before"})
 
 
 @allure.story("From 6:15 to 6:47 PM on two pods")

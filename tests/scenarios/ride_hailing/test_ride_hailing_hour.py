@@ -17,14 +17,12 @@ import allure
 import pytest
 
 from lab.charts.breakdown import memory_chart
-from lab.inputs.inputs import REPLAYED
 from lab.judge.bounds import MEMORY_AN_HOUR
 from lab.measure.scaling import scale_events
 from tests.experiments.measure.memory import memory_growth
-from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.pipeline import BY_WATERMARK, ONCE, freshness, kept, over_watermark, pipeline, unequal
 from tests.scenarios.ride_hailing.programs.pipeline import WATERMARK_S
-from tests.scenarios.ride_hailing.trials import CHAIN, policy
+from tests.scenarios.ride_hailing.trials import PIPELINE
 
 pytestmark = [pytest.mark.real_time, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
@@ -36,15 +34,7 @@ BOUNDED = "decision 16: what is kept does not depend on how long it runs; a tent
 @allure.story("An hour of the pipeline")
 def test_an_hour_adds_nothing_that_stays(trials, evidence):
     """Files, state, memory and the table's age in the last ten minutes of an hour, beside those of its third ten minutes."""
-    record = trials.run(
-        profile="trips-hour",
-        policy=policy("trip-analytics"),
-        workload=CHAIN,
-        partitions=claims.PARTITIONS,
-        until=REPLAYED,
-        beside=("ridehailing/pipeline",),
-        driver="ridehailing/rides",
-    )
+    record = trials.run(**PIPELINE | {"profile": "trips-hour"})
     for phase in PHASES:
         seen, most = freshness(record, phase), kept(record, phase)
         figures = {"newest event, age (s)": seen.newest, "oldest that lacks, p99 (s)": seen.p99, "files": most.files}

@@ -25,18 +25,18 @@ from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import SLOW, TABLE, foretold, report_timeline
 from tests.scenarios.ride_hailing.measure.evening import lag_over_floor
 from tests.scenarios.ride_hailing.measure.load import load, offered
-from tests.scenarios.ride_hailing.trials import policy
+from tests.scenarios.ride_hailing.trials import EVENING
 
 pytestmark = [pytest.mark.real_time, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
 COMMAND = "text 4: --users 5000 --spawn-rate 100"
-HTTP = {"partitions": claims.PARTITIONS, "beside": ("ridehailing/ingestion",), "driver": "ridehailing/locust"}
+HTTP = EVENING | {"workload": SLOW, "beside": ("ridehailing/ingestion",), "driver": "ridehailing/locust"}
 
 
 @allure.story("Locust drives Friday evening")
 def test_locust_drives_friday_evening(trials, evidence):
     """The text's timeline row by row, with events that users send to ingestion and not the lab's producer to the broker."""
-    record = trials.run(profile="trips", policy=policy("trip-analytics"), workload=SLOW, **HTTP)
+    record = trials.run(**HTTP)
     report_timeline(evidence, record, foretold())
     made = load(record)
     figures = {"users, most": made.users, "median (ms)": made.median_ms, "p99 (ms)": made.p99_ms}
@@ -56,7 +56,7 @@ def test_locust_drives_friday_evening(trials, evidence):
 @allure.story("5,000 users of Locust")
 def test_the_texts_own_locust_command(trials, evidence):
     """What 5,000 users make on this machine, how long their answers take, and what became of each request."""
-    record = trials.run(profile="locust-5000", policy=policy("trip-analytics"), workload=SLOW, **HTTP)
+    record = trials.run(**HTTP | {"profile": "locust-5000"})
     made = load(record)
     figures: dict[str, Quantity | float] = {"users, most": made.users, "requests": made.requests, "requests/s": made.rate}
     figures |= {"median (ms)": made.median_ms, "p99 (ms)": made.p99_ms}

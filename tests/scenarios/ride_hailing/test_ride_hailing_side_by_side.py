@@ -30,10 +30,9 @@ from lab.inputs.inputs import REPLAYED
 from lab.measure.delivery import CONTRACT, DELIVERED, delivery, unaccounted
 from lab.wait import until
 from tests.experiments.sources import ANSWER_202, ORACLES
-from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.measure.fleet import ambiguous, at_rest, conditions, pod_minutes, replicas
 from tests.scenarios.ride_hailing.measure.load import load
-from tests.scenarios.ride_hailing.trials import TRIPS, policy
+from tests.scenarios.ride_hailing.trials import EVENING, policy
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
@@ -56,23 +55,16 @@ def admitted(request):
     client.CoreV1Api(api).delete_namespace(namespace)
 
 
+def beside(*names):
+    """The riders' evening with these manifests beside the group."""
+    others = tuple(f"ridehailing/{name}" for name in names)
+    return EVENING | {"profile": "trips-rides", "until": REPLAYED, "beside": others, "driver": "ridehailing/riders"}
+
+
 @allure.story("Side by side")
 def test_hpa_and_keda_live_side_by_side(trials, evidence):
     """Riders wait for quotes and drivers: three scalers in one namespace, and a Deployment with two of them."""
-    record = trials.run(
-        profile="trips-rides",
-        policy=policy("trip-analytics"),
-        workload=TRIPS,
-        partitions=claims.PARTITIONS,
-        until=REPLAYED,
-        beside=(
-            "ridehailing/rider-api",
-            "ridehailing/rider-api-on-cpu",
-            "ridehailing/driver-matching",
-            "ridehailing/contested",
-        ),
-        driver="ridehailing/riders",
-    )
+    record = trials.run(**beside("rider-api", "rider-api-on-cpu", "driver-matching", "contested"))
     matching = at_rest(record, "keda-hpa-driver-matching-scaler", "spike")
     evidence.report("matching under 500 riders", {"pending, mean": matching.total, "replicas": matching.replicas})
     evidence.report("pod-minutes (as seen)", {app: pod_minutes(record, app) for app in ("rider-api", "driver-matching")})
@@ -108,15 +100,7 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
 @allure.story("The riders' API on requests per second")
 def test_rider_api_scales_on_requests(trials, evidence):
     """The same riders; both services scale on what they are asked, by Prometheus."""
-    record = trials.run(
-        profile="trips-rides",
-        policy=policy("trip-analytics"),
-        workload=TRIPS,
-        partitions=claims.PARTITIONS,
-        until=REPLAYED,
-        beside=("ridehailing/rider-api", "ridehailing/rider-api-on-requests", "ridehailing/driver-matching"),
-        driver="ridehailing/riders",
-    )
+    record = trials.run(**beside("rider-api", "rider-api-on-requests", "driver-matching"))
     api = at_rest(record, "keda-hpa-rider-api-scaler", "spike")
     figures = {"requests/s, mean": api.total, "replicas": api.replicas, "most": replicas(record, "rider-api").most}
     evidence.report("rider-api under 50 quotes/s", figures | {"pod-minutes": pod_minutes(record, "rider-api")})

@@ -16,7 +16,6 @@ Refuted by a number beyond the text's.
 import allure
 import pytest
 
-from lab.inputs.inputs import REPLAYED
 from lab.judge.quantity import Quantity
 from lab.measure import lateness
 from lab.measure.cost import cost
@@ -25,7 +24,7 @@ from lab.measure.scaling import scale_events
 from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import TABLE, foretold, report_timeline, simulated
 from tests.scenarios.ride_hailing.measure.evening import first_step, lag_over_floor
-from tests.scenarios.ride_hailing.trials import TRIPS
+from tests.scenarios.ride_hailing.trials import BEFORE
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
@@ -33,7 +32,7 @@ pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature(
 @allure.story("Trip analytics")
 def test_trip_analytics_keeps_up_with_friday_evening(trials, evidence, evening):
     """The text's timeline row by row, with its ScaledObject and with two pods."""
-    fixed = trials.run(profile="trips", policy="two-pods", workload=TRIPS, partitions=claims.PARTITIONS, until=REPLAYED)
+    fixed = trials.run(**BEFORE)
     report_timeline(evidence, evening, foretold())
     for name, record in {"ScaledObject": evening, "two pods": fixed}.items():
         figures = {"oldest event (s, as seen)": lateness.oldest(record), "idle ratio": cost(record).idle_ratio}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from lab import paths
+from lab.inputs.inputs import REPLAYED
 from lab.inputs.workload import Workload
+from tests.scenarios.ride_hailing import claims
 
 MANIFESTS = paths.MANIFESTS / "ridehailing"
 # 50 ms a message and 200 messages/s a pod: ten at a time. With Kafka's own 5 s between commits such a pod would have 1,000
@@ -22,3 +25,11 @@ FARES = Workload(process_ms="200", concurrency=10, cpu_request_m=50)
 def policy(name: str) -> Path:
     """A ScaledObject as its author deploys it, which the trial adopts."""
     return MANIFESTS / f"{name}.yaml"
+
+
+# Friday evening on the text's ScaledObject, whose lagThreshold the scale divides like the time.
+EVENING: dict[str, Any] = {"profile": "trips", "policy": policy("trip-analytics"), "workload": TRIPS}
+EVENING |= {"partitions": claims.PARTITIONS}
+BEFORE: dict[str, Any] = EVENING | {"policy": "two-pods", "until": REPLAYED}  # KEDA
+# The same evening for the group whose events the pipeline reads.
+PIPELINE = EVENING | {"workload": CHAIN, "until": REPLAYED, "beside": ("ridehailing/pipeline",), "driver": "ridehailing/rides"}
