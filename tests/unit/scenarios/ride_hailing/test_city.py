@@ -36,15 +36,6 @@ def test_zones_change_at_times_of_their_own():
     assert len(set(changes)) > 20
 
 
-@given(seeds, st.integers(0, 2**40), seconds, st.integers(0, 2**41))
-def test_the_same_number_says_the_same(seed, number, at, at_ms):
-    """Every kind of event is a function of seed, number and time."""
-    one, other = City(seed, 20, 500), City(seed, 20, 500)
-    assert one.driver_location(number, at_ms) == other.driver_location(number, at_ms)
-    assert one.trip_complete(number, at_ms) == other.trip_complete(number, at_ms)
-    assert one.surge_update(number, at, at_ms) == other.surge_update(number, at, at_ms)
-
-
 def test_drivers_are_not_all_the_same():
     """The text's driver is the number of users, one and the same for all of them; here drivers are drawn."""
     city = City(1, drivers=500)

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from lab import paths, yamlfile
-from lab.errors import InputError
 from lab.inputs import inputs, manifests, objects, scaledobject
 from lab.inputs import scale as scales
 from lab.inputs.adopt import adopt
@@ -89,13 +88,6 @@ def test_what_stands_beside_is_read_with_the_trial(scaler):
     assert ("ScaledObject", "driver-matching-scaler") in names
     assert [name for name in SCALERS.values() if name in names] == [SCALERS[scaler]]
     assert objects.producer(chosen)["metadata"]["name"] == "producer"
-
-
-def test_the_texts_metric_name_is_refused():
-    """KEDA ignores the field; the lab says so."""
-    file = FOLDER / "driver-matching-as-written.yaml"
-    with pytest.raises(InputError, match="metricName"):
-        scaledobject.parse(yamlfile.read(file), file)
 
 
 def test_only_the_metric_name_is_put_right():

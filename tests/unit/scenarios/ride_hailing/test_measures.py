@@ -8,7 +8,6 @@ import pytest
 from lab.errors import NoData
 from lab.measure import lateness
 from lab.measure.lag import growth, moments
-from lab.record.store import Record
 from tests.scenarios.ride_hailing.measure import dashboard, fleet, load
 from tests.scenarios.ride_hailing.measure.evening import off_rows
 from tests.scenarios.ride_hailing.programs.message import entity
@@ -99,29 +98,13 @@ def test_growth_by_least_squares(tmp_path):
     assert growth(record, "spike", last=0.5).value == pytest.approx(-50)
 
 
-def receipt(partition, first, last, end):
-    """A receipt of a range."""
-    return {
-        "pod": "a",
-        "partition": partition,
-        "first": first,
-        "last": last,
-        "count": last - first + 1,
-        "checksum": 0,
-        "start": end - 0.1,
-        "end": end,
-    }
-
-
-def test_the_oldest_event_is_one_that_waited_or_waits(tmp_path):
-    """Processed after 3 s, or waiting at the end since 6 s."""
-    rows = [(0, 0, 1, 10.0), (0, 1, 1, 11.0), (1, 0, 1, 12.0)]
-    ledger(tmp_path, *rows)
-    done = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=[receipt(0, 0, 1, 13.0), receipt(1, 0, 0, 12.5)])
-    assert lateness.oldest(done).value == pytest.approx(3.0)
-    assert lateness.first(done).value == pytest.approx(3.0)
-    waiting = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=[receipt(0, 0, 1, 13.0)])
-    assert lateness.oldest(Record(waiting.folder)).value == pytest.approx(6.0)
+def test_the_first_event_waited_until_its_own_receipt(tmp_path):
+    """3 s, though an event that came later was processed sooner."""
+    ledger(tmp_path, (0, 0, 1, 10.0), (0, 1, 1, 11.0), (1, 0, 1, 12.0))
+    receipts = [built.receipt("a", 12.9, 13.0, 2) | {"first": 0, "last": 1, "checksum": 0}]
+    receipts += [built.receipt("a", 12.4, 12.5, 1, 1) | {"first": 0, "last": 0, "checksum": 0}]
+    record = built.record(tmp_path, times={"settling": 0, "ended": 18}, receipts=receipts)
+    assert lateness.first(record).value == lateness.oldest(record).value == pytest.approx(3.0)
 
 
 def batch(t, number, offsets, zones, **more):
@@ -135,15 +118,8 @@ def board(tmp_path):
     content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"))
     told += [batch(112, 0, {"0": 2}, {"zone-0": 1.0}), batch(121, 1, {"0": 3, "1": 1}, {"zone-0": 1.0, "zone-1": 2.0})]
     zone = [entity("surge-update", number) for number in range(2)]
-    ledger(
-        tmp_path,
-        (0, 0, zone[0], 105),
-        (0, 1, zone[0], 110),
-        (0, 2, zone[1], 119),
-        (1, 0, zone[1], 120),
-        (1, 1, 5, 124),
-        (1, 2, 5, 126),
-    )
+    events = [(0, 0, zone[0], 105), (0, 1, zone[0], 110), (0, 2, zone[1], 119)]
+    ledger(tmp_path, *events, (1, 0, zone[1], 120), (1, 1, 5, 124), (1, 2, 5, 126))
     return built.record(tmp_path, inputs=content, group_events=told)
 
 

@@ -70,21 +70,15 @@ def test_a_field_that_cannot_be_used_is_named(kind, change, named):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("seq", [None, "", "-1", "1.5", str(2**63), "x"])
-def test_a_number_is_asked_for(seq):
-    """Without it a repeated event could not be told from another."""
-    with pytest.raises(InputError, match="Event-Seq"):
-        message.read(DRIVER, BODIES[DRIVER], seq)
-
-
-@pytest.mark.parametrize("body", [None, [], "x", 3])
-def test_a_body_is_an_object(body):
-    """Anything else is refused."""
-    with pytest.raises(InputError, match="a JSON object"):
-        message.read(DRIVER, body, "1")
-
-
-def test_an_unknown_kind_is_refused():
-    """By its name and those there are."""
-    with pytest.raises(InputError, match="one of driver-location"):
-        message.read("payment", {}, "1")
+@pytest.mark.parametrize(
+    ("kind", "body", "seq", "line"),
+    [
+        *((DRIVER, BODIES[DRIVER], seq, "Event-Seq") for seq in (None, "", "-1", "1.5", str(2**63), "x")),
+        *((DRIVER, body, "1", "a JSON object") for body in (None, [], "x", 3)),
+        ("payment", {}, "1", "one of driver-location"),
+    ],
+)
+def test_what_is_no_event_is_refused(kind, body, seq, line):
+    """One without a number, which could not be told from its repetition; a body that is no object; a kind there is not."""
+    with pytest.raises(InputError, match=line):
+        message.read(kind, body, seq)

@@ -37,13 +37,6 @@ def test_users_make_the_rate(at, cycle):
     assert 0 <= users / cycle - rate_at(STEPS, at) < 1 / cycle + 1e-6
 
 
-def test_the_texts_users_are_not_its_rates():
-    """5,000 users who wait 0.125 s make up to 40,000 events/s; its 1,400 take 175."""
-    assert claims.users_for(1400, CYCLE_S) == 175
-    assert claims.USERS / CYCLE_S == 40_000
-    assert claims.USERS / claims.SPAWN_RATE == 50  # s to start them; its table ramps for 90
-
-
 def test_friday_at_real_time_is_foretold_as_its_experiment_says():
     """The peak, lag at T+120 and T+180, and the replicas at each row, wherever in its period the HPA's sync comes."""
     phases = range(15)  # s
@@ -71,8 +64,8 @@ def test_the_timeline_against_itself():
 
 
 def test_a_pod_has_one_rate():
-    """Two pods of 400 events/s are 200 each: 20 are 4,000, not the text's "70 each", and 1,400 take 7 pods, not 15."""
-    assert claims.POD_RATE * 2 == 400
+    """20 pods are 4,000 events/s, not the text's "70 each"; 1,400 take 7 pods, not 15, and 175 users, not 5,000."""
+    assert (claims.users_for(1400, CYCLE_S), claims.USERS / CYCLE_S) == (175, 40_000)
     assert claims.POD_RATE * 20 == 4000
     assert -(-1400 // claims.POD_RATE) == 7
     assert asked(847_000) == 847  # that is maxReplicaCount, 20
@@ -97,11 +90,10 @@ def test_a_month_of_evenings_as_long_as_the_break_even_costs_the_share(fixed):
 
 
 @pytest.mark.parametrize("name", ["trips", "trips-http", "trips-rides", "fares", "fares-one"])
-def test_the_profiles_load(name):
-    """And begin at a baseline, so that what follows can be told from it."""
+def test_a_profile_is_from_its_baseline_to_its_drain(name):
+    """So that what comes between can be told from both."""
     phases = [phase for _, _, phase in profile.load(paths.PROFILES / f"{name}.yaml").phases()]
-    assert phases[0] == "baseline"
-    assert phases[-1] == "drain"
+    assert (phases[0], phases[-1]) == ("baseline", "drain")
 
 
 def test_the_evening_is_the_timelines():
@@ -137,14 +129,10 @@ def test_a_file_is_reported_whole(length):
 def test_pods_come_and_go():
     """The newest word of each pod counts; other services' and other events' don't."""
     known = Known("ingestion")
-    for row in (
-        {"event": "listening", "service": "ingestion", "pod": "b", "url": "http://127.0.0.2:1"},
-        {"event": "listening", "service": "ingestion", "pod": "a", "url": "http://127.0.0.1:1"},
-        {"event": "listening", "service": "rider-api", "pod": "c", "url": "http://127.0.0.3:1"},
-        {"event": "started", "pod": "d"},
-    ):
-        known.take(row)
-    assert known.urls == ["http://127.0.0.1:1", "http://127.0.0.2:1"]
+    for service, pod in (("ingestion", "b"), ("ingestion", "a"), ("rider-api", "c")):
+        known.take({"event": "listening", "service": service, "pod": pod, "url": f"http://{pod}"})
+    known.take({"event": "started", "pod": "d"})
+    assert known.urls == ["http://a", "http://b"]
     known.take({"event": "leaving", "service": "ingestion", "pod": "a"})
     known.take({"event": "leaving", "pod": "x"})
-    assert known.urls == ["http://127.0.0.2:1"]
+    assert known.urls == ["http://b"]
