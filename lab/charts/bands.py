@@ -1,7 +1,4 @@
-"""What several runs of one trial look like beside each other: their median, the band that holds them, and how two sides differ.
-
-Pure: tables in, layers of a chart out. Runs are compared at the same moments of an even grid.
-"""
+"""What several runs of one trial look like beside each other: their median, the band that holds them, and how sides differ."""
 
 from __future__ import annotations
 
@@ -24,11 +21,10 @@ COLUMNS = ("trial", "t", "value", "low", "high")
 
 
 def spread(part: pd.DataFrame, ends: pd.Series | None = None, moments: int = MOMENTS) -> pd.DataFrame:
-    """The runs of each trial that was repeated as [trial, t, value, low, high]: median, least and greatest at each moment.
+    """The runs of each repeated trial as [trial, t, value, low, high]: median, least and greatest at each of ``moments``.
 
-    ``part`` [trial, run, t, value] is one panel's; it has no ``run`` where nothing was repeated. With ``ends``, the last moment
+    ``part`` [trial, run, t, value] is one panel's, without ``run`` where nothing was repeated. With ``ends``, the last moment
     of each (trial, run), a value is in force until the next one and to that moment; else it changes evenly between samples.
-    There are so many ``moments``.
     """
     found = []
     if "run" in part:
@@ -69,10 +65,7 @@ def band(
 
 
 def differences(part: pd.DataFrame, pairs: Sequence[tuple[str, str]], x: dict[str, Any]) -> alt.LayerChart:
-    """The value of each pair's first side less that of its second, in a line and, of repeated duets, a band around it.
-
-    Each pair is named above the panel, in the style of its line. The level of no difference is drawn.
-    """
+    """The value of each pair's first side less that of its second, as a line with a name; of repeated duets in a band."""
     found = [difference(part, pair) for pair in pairs[: len(STYLES)]]
     known = pd.concat([one[name] for one in found for name in ("low", "high")]).dropna()
     reach = [min(0.0, *known) * 1.07, max(0.0, *known) * 1.07]

@@ -1,7 +1,6 @@
 """Trials side by side: their curves over one axis of time. Pure: tables in, one Vega-Lite spec out.
 
-In the chart a colour, with a dash of its own for print, is a trial and nothing else. Of a trial that was repeated the line is
-the median of its runs, and a band reaches from the least to the greatest. Below the sides of a duet is their difference.
+A colour, with a dash for print, is a trial and nothing else. Of a repeated one the line is the median, in a band of all runs.
 """
 
 from __future__ import annotations
@@ -37,9 +36,8 @@ def comparison_chart(
     """Lag, replicas and consumed rate of up to six trials, in three panels over one axis of time.
 
     ``curves`` [trial, panel: lag | replicas | throughput, t, value, and run where trials are repeated], ``t`` in seconds since
-    the spike began; a replica count is in force until its run's next one or its run's end. ``pairs`` are the trials that are
-    sides of a duet, whose runs belong together; a fourth panel has the lag of the first less that of the second.
-    ``ValueError`` if a panel is empty or the trials are too many.
+    the spike began; a replica count is in force until its run's next one or its end. ``pairs`` are the sides of duets, of which
+    a fourth panel has the lag of the first less that of the second. ``ValueError`` for an empty panel or too many trials.
     """
     trials = _trials(curves, title)
     domain = reach(curves["t"])
@@ -86,10 +84,7 @@ def ends(curves: pd.DataFrame) -> pd.Series | None:
 
 
 def drawn_rows(part: pd.DataFrame, curves: pd.DataFrame, spread: pd.DataFrame, most: int = MOST_POINTS) -> pd.DataFrame:
-    """The rows [trial, t, value] of a panel's ``part`` of the ``curves`` as drawn.
-
-    Of runs they are the median, of replicas the steps with the last count kept to its trial's end; else at most so many.
-    """
+    """The rows [trial, t, value] of a panel as drawn: of runs the median, of replicas the steps, else at most ``most``."""
     drawn = [spread[["trial", "t", "value"]]] if len(spread) else []
     for trial, series in part[~part["trial"].isin(spread["trial"])].groupby("trial", sort=False):
         if (series["panel"] == "replicas").all():

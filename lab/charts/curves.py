@@ -122,10 +122,9 @@ def _marks(record: Record) -> pd.DataFrame:
 
 
 def _events(record: Record) -> pd.DataFrame:
-    """One bar per event of the trial with its name and fields, from its begin to its end, for at least one second.
+    """One bar per event of the trial with its name and fields, for at least one second; a decreed step is a mark of scaling.
 
-    A decreed step has none: it is among the marks of scaling. The bar of a trial's one kill lasts until every partition of the
-    killed consumer is processed again, by any pod.
+    The bar of a trial's one kill lasts until every partition of the killed consumer is processed again, by any pod.
     """
     happened = [row for row in record.trial.events if row["event"] != DECREE]
     rows = [(row["t"], max(row["until"], row["t"] + SHORTEST_S), _label(row)) for row in happened]

@@ -1,7 +1,6 @@
 """The look, the sampling and the output formats that all charts of the report share.
 
-A chart goes out as a page that fetches nothing, as SVG or as PNG. Colours are Okabe and Ito's and Tol's, legible to
-colour-blind readers. Orange is demand, blue is delivery. Sampling makes a series smaller and keeps its peaks and gaps.
+Colours are Okabe and Ito's and Tol's, legible to colour-blind readers. Orange is demand, blue is delivery.
 """
 
 from __future__ import annotations
@@ -50,10 +49,7 @@ def html(chart: Any) -> str:
 
 
 def scripts() -> str:
-    """What draws a chart in a browser, as one script that sets ``window.vegaEmbed``.
-
-    It takes 2 s of CPU to put together and is always the same, so it is kept in the user's cache.
-    """
+    """What draws a chart in a browser, as one script that sets ``window.vegaEmbed``; cached, as it takes 2 s of CPU."""
     file = paths.cache_dir() / f"vega-embed-{version('vl-convert-python')}-{VEGA_LITE}.js"
     with FileLock(file.with_suffix(".lock")):
         if not file.exists():
@@ -62,10 +58,7 @@ def scripts() -> str:
 
 
 def svg(chart: Any) -> str:
-    """The chart as a static SVG document, its text kept as text.
-
-    It lacks what no eye can see: marks for a pointer, marks upon each other, further digits, labels, defaults.
-    """
+    """The chart as a static SVG with its text as text, without what no eye can see, as marks for a pointer."""
     drawn = vlc.vegalite_to_svg(chart.to_dict(), vl_version=VEGA_LITE)
     for unseen in UNSEEN:
         drawn = unseen.sub("", drawn)
@@ -82,10 +75,9 @@ def png(chart: Any, scale: float = 2.0) -> bytes:
 
 
 class Rows(alt.InlineData):
-    """Rows held in the spec itself.
+    """Rows held in the spec itself, shared by all copies of a chart and never validated.
 
-    Altair copies and validates what a chart is made of whenever charts are put together: with thousands of rows that took half
-    of the time of a chart. These are validated never, and every copy of a chart shares them.
+    Altair copies and validates whenever charts are put together, which with thousands of rows took half of a chart's time.
     """
 
     _class_is_valid_at_instantiation = False
@@ -182,10 +174,7 @@ def pointer() -> alt.Parameter:
 
 
 def cursor(columns: Mapping[str, Sequence[float | None]], times: np.ndarray, x: dict[str, Any]) -> alt.Chart:
-    """A rule at the :func:`pointer` that names each of ``columns`` with its value at that one of ``times``.
-
-    The columns are numbered in the data, since a name may hold anything.
-    """
+    """A rule at the :func:`pointer` that names each of ``columns`` with its value at that one of ``times``."""
     named = {f"v{n}": values for n, values in enumerate(columns.values())}
     moments = [{"t": round(float(t), 2), **{name: one[k] for name, one in named.items()}} for k, t in enumerate(times)]
     tips = [alt.Tooltip("t:Q", title="time (s)", format=",.1f")]
@@ -213,8 +202,7 @@ BUCKETS = 1000
 def thin(table: pd.DataFrame, value: str, *, most: int = MOST_POINTS, buckets: int = BUCKETS) -> pd.DataFrame:
     """At most ``4 * buckets`` rows of a series ``[t, value]`` longer than ``most``; a shorter one is returned sorted, whole.
 
-    Each bucket of time keeps its first, lowest, highest and last sample, so neither a peak nor a dip is lost. A bucket
-    without any number keeps one empty row: a gap stays a gap.
+    Each bucket of time keeps its first, lowest, highest and last sample, and of one without any number an empty row, a gap.
     """
     ordered = table.sort_values("t", kind="stable").reset_index(drop=True)
     if len(ordered) <= most:
@@ -234,10 +222,7 @@ def thin(table: pd.DataFrame, value: str, *, most: int = MOST_POINTS, buckets: i
 
 
 def steps(table: pd.DataFrame, value: str, until: float | None = None) -> pd.DataFrame:
-    """The rows of a step series ``[t, value]`` where it changes, with the first and the last: lossless for a step line.
-
-    With ``until`` the last value stays in force to that moment.
-    """
+    """The rows where a step series ``[t, value]`` changes, with the first and the last, repeated at ``until``."""
     ordered = table.sort_values("t", kind="stable").reset_index(drop=True)
     changed = ordered[value].ne(ordered[value].shift())
     if len(ordered):
@@ -257,7 +242,7 @@ def values_at(times: np.ndarray, table: pd.DataFrame, value: str) -> list[float 
 def label_rows(times: list[float], widths: list[float], most: int) -> list[int | None]:
     """A row for each label so that none overlaps its neighbour; None where ``most`` rows are not enough.
 
-    ``times`` are the labels' middles in rising order, ``widths`` their widths, both in the axis' unit.
+    ``times`` are the labels' middles in rising order, ``widths`` their widths, in the axis' unit.
     """
     free = [-np.inf] * most
     placed: list[int | None] = []

@@ -1,7 +1,4 @@
-"""Predictions drawn: lag, age and replicas over time, beside what was recorded.
-
-Pure: curves and tables in, one Vega-Lite spec out. Orange is predicted or asked for, blue is recorded or delivered.
-"""
+"""Predictions drawn: lag, age and replicas over time, beside what was recorded. Orange is predicted or asked for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The small chart of a test: lag and replicas of its trials over one axis of time, and what is seen in it in words.
 
-It is an SVG of some kilobytes. It follows the reader's light or dark scheme, and a style has a colour and a dash of its own. Of
-a trial that was repeated the line is the median of its runs, and a band holds all of them where no more than four overlap.
+It is an SVG of some kilobytes that follows the reader's light or dark scheme.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """A trial's timeline: lag, replicas and throughput over one axis of time. Pure: tables in, one Vega-Lite spec out.
 
-The same spec gives the interactive page (zoom, pan, one cursor across the panels) and the static image for print.
 Orange is what is asked for, blue what is delivered.
 """
 

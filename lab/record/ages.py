@@ -1,9 +1,7 @@
 """How long events waited: each from its own time to its first receipt, in passes over the events that hold a part of them.
 
-An hour's trial has a hundred million events, and a row of a table for each took 10 GB. What is held here are the receipts, a
-fiftieth as many, and a part of the events at a time. Of the events those are left that an earlier one does not outlast:
-whatever is asked of the oldest event that waits is asked of these. Each is the first that waited for its receipt, so there is
-at most one a receipt.
+Held are the receipts and the events that no earlier one outlasts, at most one a receipt: the oldest that waits is among
+these. A row for each of the hundred million events of an hour's trial took 10 GB.
 """
 
 from __future__ import annotations

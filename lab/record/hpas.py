@@ -1,10 +1,9 @@
 """HPAs as the API server's watch saw them: every status with its metrics, and every sync with its inputs.
 
-Time, proposal and decision of each sync are the controller's own log lines. Its inputs are in the HPA's status: the average
-of the external metric over the existing replicas, in thousandths rounded up. A lag is a whole number of messages, so it follows
-from the average. Another metric, such as a lag that has lasted, is known to a thousandth for each replica. A sync that did not
-change the status saw the same as the sync before it. A status may be lost because another write replaced it or because a failed
-sync followed. Then only the outcome of the proposal is known.
+Time, proposal and decision of a sync are the controller's log lines. Its inputs are in the HPA's status: the average of the
+external metric over the existing replicas, in thousandths rounded up, from which a lag follows, a whole number of messages.
+Another metric is known to a thousandth for each replica. A sync that did not change the status saw the same as the one
+before. Where a status was lost, only the outcome of the proposal is known.
 """
 
 from __future__ import annotations
@@ -154,8 +153,7 @@ class _History:
     def _place(self, logged: Logged) -> int | None:
         """Where among the statuses the one is that shows what this sync saw: -1 before the first, None where it never came.
 
-        Mostly it arrives before the next sync begins; a sync that wrote none has the last one. Of a late watch it is the next
-        one.
+        It mostly arrives before the next sync begins, from a late watch after it. A sync that wrote none has the last one.
         """
         last, used = bisect_right(self._times, logged.after) - 1, self._last
         if used < 0 or not logged.wrote or logged.lost or self._version[last] > self._version[used]:

@@ -16,11 +16,9 @@ from lab.record.tables import Watched
 class Pod:
     """A pod. Times in epoch s; each is when the watch told of it, None where it never did.
 
-    ``seen`` is its first event, ``added`` its addition, ``created`` the API server's own stamp, in whole seconds. ``ready`` is
-    when it was first Ready, ``deleted`` when it was told to go, with ``grace_s``; ``gone`` is the object's removal.
-    ``exited`` is when its container was first seen to have ended, with ``exit_code``. ``readiness`` is (time, Ready and not
-    told to go) of every event. Pods of a StatefulSet that have one name, one after the other, are one: first ready and first
-    deleted, and gone with the last.
+    ``seen`` is its first event, ``created`` the API server's own stamp, in whole seconds; ``ready`` when it was first Ready,
+    ``deleted`` when it was told to go, with ``grace_s``; ``exited`` when its container had ended. ``readiness`` is (time, Ready
+    and not told to go) of every event. Pods of a StatefulSet of one name are one: first ready and deleted, gone with the last.
     """
 
     name: str

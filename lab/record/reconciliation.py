@@ -12,10 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 @dataclass(frozen=True)
 class Range:
-    """Offsets ``first`` to ``last`` of a partition, inclusive, with one anomaly; ``count`` messages, and sorted ``pods``.
+    """Offsets ``first`` to ``last`` of a partition, inclusive, with one anomaly; receipts of ``pods`` cover or adjoin it.
 
-    ``count``: for doubled the extra copies, for mismatched what the receipt claims. The receipts of ``pods`` cover the range
-    or, for lost, unseen and dead, adjoin it.
+    ``count`` messages; for doubled the extra copies, for mismatched what the receipt claims.
     """
 
     partition: int

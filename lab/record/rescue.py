@@ -1,10 +1,7 @@
 """Closes the records that a killed session left open, with what there is of them, and settles a ledger that lacks its verdict.
 
-While a session writes a record, the record names it (:func:`claim`) and trial.json is written anew every few seconds, with the
-phases, events and committed offsets so far. So what a session leaves that is killed can be sealed later and judged up to then.
-
-The samples and the topics go with the cluster. A ledger goes on only where all that the topics held had been ingested: the
-verdict on that needs no broker. A part of the events is none of a ledger, because nobody can say what the rest was.
+While a session writes a record, the record names it (:func:`claim`), and trial.json is written anew every few seconds. The
+samples and the topics go with the cluster: a ledger goes on only where all that the topics held had been ingested.
 """
 
 from __future__ import annotations
@@ -63,10 +60,9 @@ def rescue_all(folder: Path, spark: Callable[[], SparkSession]) -> None:
 
 
 def rescue(folder: Path, spark: Callable[[], SparkSession]) -> None:
-    """Seal the record in ``folder`` if its session was killed, and settle its ledger where that needs no broker.
+    """Seal the record in ``folder`` if its session was killed, and settle its ledger where that needs no broker but ``spark``.
 
-    ``spark`` is asked for a session only then. Raises :class:`InputError` for a trial.json that is none, :class:`LabFault`
-    for a ledger that can't be settled: the record is then sealed without it.
+    Raises :class:`InputError` for a bad trial.json, :class:`LabFault` for a ledger that can't be settled: the rest is sealed.
     """
     if _written(folder):
         return

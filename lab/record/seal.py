@@ -1,7 +1,6 @@
 """The seal of a record: the SHA-256 of each of its files, which trial.json has in ``files``.
 
-By it a reader sees files that are changed, gone or added. It guards against accidents and not against forgery, since a forger
-can change trial.json too.
+It guards against accidents and not against forgery, since a forger can change trial.json too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The content of trial.json: what a trial was a function of, where and with what it ran, and how it ended.
 
-It is declared here once, and written and read through here alone; ``trial.schema.json`` beside this module is its JSON Schema.
-Times are in epoch seconds. ``files`` is the record's seal (:mod:`lab.record.seal`).
+``trial.schema.json`` beside this module is its JSON Schema. Times are in epoch seconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Allure's results as its report shows them: without noise, and with what a session was asked for and did not run.
-
-The results of a session stay as they were written. A report is made of a copy, in which files that do not change are linked.
-"""
+"""Allure's results as its report shows them, a copy without noise, and with what a session was asked for and did not run."""
 
 from __future__ import annotations
 

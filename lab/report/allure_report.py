@@ -1,8 +1,7 @@
 """Builds the Allure report of a session: one page that opens from a disk or a server, and calls no one.
 
 The generator is Allure 3, pinned by the committed lock file and installed once into the user's cache. Its template asks
-for an analytics script that no option turns off, so that is cut out of the page, and the page is given a content security
-policy under which a browser fetches nothing from elsewhere.
+for an analytics script that no option turns off: that is cut out, and a content security policy lets nothing be fetched.
 """
 
 from __future__ import annotations
@@ -65,10 +64,9 @@ class Report:
 
 
 def build(results: Path) -> Report:
-    """Build ``results/report`` from ``results/allure-results``, keeping ``results/history.jsonl``.
+    """Build ``results/report`` from ``results/allure-results``, keeping ``history.jsonl``; the last stays until it is done.
 
-    ``InputError`` if there are no Allure results; ``LabFault`` if Node.js is missing or the generator fails. The earlier
-    report stays until the new one is complete.
+    ``InputError`` if there are no Allure results; ``LabFault`` if Node.js is missing or the generator fails.
     """
     results = results.resolve()
     source = _source(results)
@@ -142,9 +140,8 @@ def gate(results: Path, least: int) -> str | None:
 def closed(page: str) -> str:
     """The report's page without its analytics and with a policy that lets it fetch nothing from another host.
 
-    The application of a page in one file comes after its data. Allure puts it before them, and starts it at once: on a busy
-    machine it finds none, asks for files that are not there, and shows "Failed to fetch" for good.
-    ``LabFault`` if it would still name another host's script, style, image or frame.
+    The application of a page in one file is moved behind its data: on a busy machine it would find none, and fail for good.
+    ``LabFault`` if the page would still name another host's script, style, image or frame.
     """
     page = _data_first(ANALYTICS.sub("", page))
     head = re.search(r"<head[^>]*>", page)

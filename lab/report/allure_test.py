@@ -1,7 +1,6 @@
 """What Allure shows of a test: its description in words, its charts and tables, and the steps that each trial took.
 
-The description begins with the answer, its chart and the whole table of verdicts. Then come the question, the hypothesis, the
-method and what is asserted.
+The description begins with the answer, its chart and all verdicts; the question, the method and what is asserted follow.
 """
 
 from __future__ import annotations
@@ -82,11 +81,9 @@ def attach(
 ) -> None:
     """Attach the evidence of a ``test`` to the running Allure test, and keep its small chart in the ``session``.
 
-    ``records`` by what the experiment calls them, ``verdicts`` on them, ``charts`` and ``measured`` its own. ``validity`` has
-    the verdicts on each record's gates. The session's ``timelines`` get the Vega-Lite spec of each record's timeline by the
-    record's name, and of several records side by side by the test's id: to zoom, every run is there. Of a trial that was
-    repeated the first run alone has its image and its files attached, or six runs would make the report six times as heavy.
-    The tables of a record stay in its folder, to which the session's page links.
+    ``records`` by what the experiment calls them, ``verdicts`` on them, ``charts`` and ``measured`` its own; ``validity`` has
+    the verdicts on each record's gates. The session's ``timelines`` get the Vega-Lite spec of each record's timeline, and of
+    several side by side by the test's id. Of a repeated trial the first run alone has its image and its files attached.
     """
     _parameters(records)
     _steps(records)

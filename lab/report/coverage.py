@@ -1,7 +1,4 @@
-"""How much of a session ran, of what it was asked for: its tests, its experiments and its trials. Pure.
-
-A session that was interrupted says so before anything else: what did not run neither held nor was breached.
-"""
+"""How much of a session ran, of what it was asked for: what did not run neither held nor was breached. Pure."""
 
 from __future__ import annotations
 

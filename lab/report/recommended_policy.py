@@ -35,10 +35,7 @@ SETTINGS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 
 
 def beaten(conclusions: Iterable[Conclusion], policy: Mapping[str, Any], runs: int) -> list[str]:
-    """A line for each setting of the ScaledObject ``policy`` that the ``conclusions`` of a session decide otherwise.
-
-    A session of fewer than six ``runs`` beats none: its medians have no interval of 95 %.
-    """
+    """A line for each setting of ``policy`` that ``conclusions`` decide otherwise; none of fewer than six ``runs``."""
     if runs < FEWEST:
         return []
     return [

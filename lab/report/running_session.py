@@ -28,10 +28,7 @@ PICTURES = "pictures"
 
 
 def case_of(item: Any, experiment: str) -> Case:
-    """The case of pytest's ``item``, which belongs to ``experiment``.
-
-    Its title is its story, or the first line of its docstring. Its note is its module's docstring.
-    """
+    """The case of pytest's ``item``: its title is its story or its docstring's first line, its note its module's docstring."""
     labels = {mark.kwargs.get("label_type"): str(mark.args[0]) for mark in item.iter_markers(LABEL) if mark.args}
     title = labels.get("story") or inspect.cleandoc(getattr(item.obj, "__doc__", None) or "").partition("\n")[0]
     callspec = getattr(item, "callspec", None)
@@ -43,12 +40,12 @@ def case_of(item: Any, experiment: str) -> Case:
 
 @dataclass
 class RunningSession:
-    """``rows`` are those of verdicts.json, ``tests`` the tests that judge trials, by pytest's id in their order.
+    """``rows`` are those of verdicts.json, ``tests`` those that judge trials, by pytest's id in their order.
 
-    ``validity`` has the verdicts on the gates of each trial, by the name of its record. ``policy`` is the file of the
-    recommended policy. ``timelines`` are the Vega-Lite specs of the timelines, by the name of the record, and of trials side by
-    side, by the test's id; ``pictures`` the SVG of each test's chart, by its file. ``asked`` and ``done`` are the ids of the
-    trials that its tests asked for, and of those that have a record. The others are those of :class:`Session`.
+    ``validity`` has the verdicts on each record's gates, ``policy`` is the recommended one's file. ``timelines`` are Vega-Lite
+    specs by the name of the record or, side by side, the test's id; ``pictures`` the SVG of each test's chart, by its file.
+    ``asked`` are the ids of the trials that tests asked for, ``done`` of those with a record.
+    The others are those of :class:`Session`.
     """
 
     rows: list[Row] = field(default_factory=list)

@@ -1,7 +1,4 @@
-"""The content of session.json: what a session judged, of which tests and trials, and how it ended.
-
-It is declared here once, and written and read through here alone. What is said of a session is made of it, and of nothing else.
-"""
+"""The content of session.json: what a session judged, of which tests and trials, and how it ended."""
 
 from __future__ import annotations
 
@@ -43,11 +40,10 @@ class Row(Verdict):
 class Case:
     """A test that judges trials: what it asks, how it ended, and what it judged.
 
-    ``id`` is pytest's; ``experiment`` the name of its module without ``test_``; ``heading`` and ``title`` are the names of the
-    experiment and of the test in sentences; ``note`` is the module's docstring. ``known`` names behaviours of other projects
-    that it shows: a folder of docs/upstream, or what the project calls it. ``remark`` says why a test failed or broke.
-    ``explained`` are paragraphs that it adds to the note. ``picture`` is the file of its chart, and ``alt`` says what is seen
-    in it.
+    ``id`` is pytest's; ``experiment`` the name of its module without ``test_``; ``heading`` and ``title`` name both in words;
+    ``note`` is the module's docstring; ``known`` are behaviours of other projects that it shows, folders of docs/upstream.
+    ``remark`` says why it failed or broke. ``explained`` are further paragraphs. ``picture`` is the file of its chart, ``alt``
+    what is seen in it.
     """
 
     id: str
@@ -121,10 +117,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Head:
-    """Facts of a session; of its records each value once, "; " between two. Without a record only ``runs`` is known.
-
-    ``trials`` counts the records, ``others`` the stored trials that the session did not ask for.
-    """
+    """Facts of a session; of its records each value once, "; " between two. ``others`` counts stored trials not asked for."""
 
     runs: int = 1
     date: str = ""

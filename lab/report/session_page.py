@@ -47,8 +47,7 @@ def leave(results: Path, state: RunningSession) -> Path:
 def write(results: Path, session: Session, evidence: Mapping[str, str] | None = None, trend: Table | None = None) -> Path:
     """Write summary.md and report.html of ``session`` into ``results``; returns the page.
 
-    ``evidence`` has the address of Allure's page of each test by its id, ``trend`` the main numbers of earlier sessions. Only
-    what is there is linked and shown.
+    ``evidence`` has the address of Allure's page of each test by its id, ``trend`` the main numbers of earlier sessions.
     """
     found = Summary(session)
     wholefile.write(results / MARKDOWN, markdown(found))
@@ -84,10 +83,9 @@ def html(found: Summary, results: Path, evidence: Mapping[str, str] | None = Non
 
 
 def timelines(specs: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str] | None = None) -> str:
-    """One page with every timeline to zoom, and its scripts inside; ``specs`` are Vega-Lite's, by name.
+    """One page with every timeline to zoom, and its scripts inside; ``specs`` are Vega-Lite's, by name, and compressed.
 
-    ``titles`` has the words for each name that is a test's, whose trials are side by side. The others are names of records. The
-    specs are compressed: their numbers are most of the page.
+    ``titles`` has the words for each name that is a test's, whose trials are side by side; the others are names of records.
     """
     from lab.charts.drawing import scripts
 

@@ -34,10 +34,7 @@ def gate_table(found: Mapping[str, Sequence[Verdict]]) -> Table:
 
 @dataclass(frozen=True)
 class Run:
-    """A trial or both sides of a duet, by ``name``; ``parts`` has the seconds of each of PARTS.
-
-    ``before`` is what the session did since the run before: it judged, drew charts, and started what the first trial needs.
-    """
+    """A trial or both sides of a duet; ``parts`` has the seconds of each of PARTS, ``before`` those since the run before."""
 
     name: str
     parts: dict[str, float]

@@ -1,7 +1,6 @@
 """What a session says: one reading of its content, from which the terminal, summary.md and the session's page are made. Pure.
 
-A broken test, a breach, a figure without data and an invalid trial are in all of them, with the same counts and the same words.
-Invariants, controls and claims are counted apart.
+A broken test, a breach, no data and an invalid trial are in all of them, with the same counts and words.
 """
 
 from __future__ import annotations
@@ -133,8 +132,7 @@ class Summary:
     def tally(self) -> str:
         """How many bounds of each kind held, were breached or had no data, and what broke or is missing.
 
-        Kinds are never counted together: a control that shows an effect says nothing of whether a claim holds. That all held is
-        said of invariants alone, which must hold in every run, and never beside a broken test.
+        Kinds are counted apart: a control that shows an effect is no claim that holds. That all held is said of invariants.
         """
         counts = []
         for kind in KINDS:

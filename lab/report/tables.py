@@ -62,10 +62,9 @@ class Table:
 
 
 def comparison_table(rows: Mapping[str, Mapping[str, float | None]]) -> Table:
-    """The measures of several trials as one table: a row a measure, a column a trial.
+    """The measures of several trials, {measure: {trial: value}}, as a row a measure and a column a trial, None as ``n/a``.
 
-    ``rows`` is {measure: {trial: value}}, in the order shown; a value that is missing or None is ``n/a``. Exactly two trials
-    get the ratio of the second to the first. ``ValueError`` if there is nothing to compare.
+    Exactly two trials get the ratio of the second to the first. ``ValueError`` if there is nothing to compare.
     """
     trials = list(dict.fromkeys(trial for values in rows.values() for trial in values))
     if not trials:

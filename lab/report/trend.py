@@ -1,7 +1,4 @@
-"""The main number of each test, and what it was in earlier sessions at the same scale. Pure.
-
-Allure's history keeps a number by its key, one line a session. The key has the scale: at another one it is another number.
-"""
+"""The main number of each test, and what it was in earlier sessions at the same scale, by Allure's history. Pure."""
 
 from __future__ import annotations
 
@@ -33,10 +30,7 @@ class Main:
 
     @property
     def key(self) -> str:
-        """What it is called in the history.
-
-        Allure orders by it, letter by letter: so a number in it has as many digits as any other, and 10 comes after 3.
-        """
+        """Its name in the history, with its scale. Allure orders by it letter by letter: all numbers have three digits."""
         return NUMBER.sub(lambda found: found[0].zfill(3), f"{self.test.id}: {self.row.objective} ({self.scale})")
 
     def metric(self, place: int, start: int, stop: int) -> dict[str, Any]:
@@ -68,7 +62,7 @@ def speed_metric(session: Session, start: int, stop: int) -> list[dict[str, Any]
 def trend(session: Session, history: Sequence[str]) -> Table | None:
     """The main numbers of the session and of earlier ones, the newest last; None where no earlier session has any of them.
 
-    ``history`` are the lines of history.jsonl, of which the last is the session's own.
+    ``history`` are the lines of history.jsonl, the last of which is the session's own.
     """
     mains = main_numbers(session)
     sessions = [json.loads(line) for line in history]

@@ -114,10 +114,7 @@ def target(row: Row) -> str:
 
 
 def runs(row: Row) -> str:
-    """How sure a number is: the interval of a median or of a paired difference with its n, or that it has none.
-
-    Where there is no number, the runs that there are.
-    """
+    """How sure a number is: the interval of a median or of a paired difference with its n, or the count of its runs."""
     one = row.repeats
     if row.pairs:
         return str(row.pairs)

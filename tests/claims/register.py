@@ -1,7 +1,6 @@
-"""The register of claims as data: it is read from docs/claims/*.yaml, and each row is held against what it names.
+"""The register of claims as data, read from docs/claims/*.yaml: each row is held against what it names.
 
-A claim has one verdict. ``held``, ``refuted`` and ``partly`` need a number, and the tests or the command that judge it.
-Anything else is ``not yet judged``, with what is missing or why it is a non-goal.
+``held``, ``refuted`` and ``partly`` need a number, and tests or a command that judge it. Anything else is ``not yet judged``.
 """
 
 from __future__ import annotations

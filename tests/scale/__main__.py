@@ -35,10 +35,7 @@ Place = tuple[str, str]  # profile and scale
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print how far each scale is from real time: of the records under the folders, or, without any, of the committed ones.
-
-    Returns 0, or 2 on bad input. ``--publish`` writes the rows where claims read them.
-    """
+    """Print how far each scale is from real time, of the given records or of the committed. Returns 0, or 2 on bad input."""
     parser = Flags("python -m tests.scale", "how far each scale is from real time, measure by measure", environment=False)
     parser.add_argument("folders", type=Path, nargs="*", metavar="RESULTS", help="results of pytest -m scale")
     text = f"write {outcomes.FILE.name}, in the place of what it has of the same profiles"
@@ -140,10 +137,9 @@ def _duets(names: Mapping[str, Path]) -> list[tuple[str, ...]]:
 
 
 def analyse(chosen: Mapping[Place, Blocks], left_out: Mapping[Place, int], reference: str) -> Outcome:
-    """The outcome of these runs against the scale ``reference``, profile by profile.
+    """The outcome of these runs against the scale ``reference``; a profile without runs at it has no rows.
 
-    A profile without runs at the reference has no rows. Raises :class:`InputError` where no profile has any, and where the
-    runs of one profile are of several policies, workloads or rates.
+    Raises :class:`InputError` where none has any, and where runs of one profile are of several policies, workloads or rates.
     """
     runs: list[Runs] = []
     rows: list[Row] = []

@@ -1,7 +1,4 @@
-"""The ledger: what was produced and what was processed, message by message, ingested and reconciled with Spark.
-
-Importing this imports no Spark.
-"""
+"""The ledger: what was produced and processed, message by message, reconciled with Spark. Importing this imports no Spark."""
 
 from __future__ import annotations
 

@@ -1,12 +1,9 @@
 """One pass over the events, batch by batch, to what a reconciliation needs of them: Arrow batches in, small tables out.
 
-A batch is cut into runs: offsets of a partition that follow one another. The ingestion writes a partition's offsets in order,
-so a batch has few. Of each run its sum of crcs leaves, and of each receipt's end in it the sum up to there. The sums of a whole
-partition are put together from those of its runs, so nothing is sorted, shuffled or joined: that cost more than all the rest.
-
-:func:`read` and :func:`fold` run in Spark's Python workers. They are sent to them by value, because a cluster elsewhere has no
-lab. So this module imports nothing of the lab's. A worker is given names of files. Rows that Spark reads go through the JVM,
-one by one, and through a socket, which cost more than folding them.
+A batch is cut into runs: offsets of a partition that follow one another, of which there are few. Of each run its sum of crcs
+leaves, and of each receipt's end in it the sum up to there. A partition's sums are put together from those of its runs:
+nothing is sorted, shuffled or joined. :func:`read` and :func:`fold` are sent to Spark's Python workers by value, because a
+cluster elsewhere has no lab: so this module imports nothing of the lab's. Workers read files by name, not rows of the JVM.
 """
 
 from __future__ import annotations
@@ -49,9 +46,9 @@ Bits = npt.NDArray[np.uint8]
 class Folded:
     """What is left of the events.
 
-    ``bounds``: by partition, its ``n`` messages and its ``log_end`` (the last offset + 1). ``sums``: by partition and offset
-    of the receipts' ends that the log has, the message's ``crc`` and the sum of crcs ``upto`` and with it. ``seqs``: how many
-    different ones. ``scheduled``: messages by ``bin`` of BIN_NS since the epoch.
+    ``bounds``: by partition, its ``n`` messages and its ``log_end`` (the last offset + 1). ``sums``: by partition and offset of
+    the receipts' ends that the log has, the message's ``crc`` and the sum of crcs ``upto`` it. ``seqs``: how many different
+    ones. ``scheduled``: messages by ``bin`` of BIN_NS since the epoch.
     """
 
     bounds: pd.DataFrame

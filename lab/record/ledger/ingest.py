@@ -71,11 +71,9 @@ def ingest(
     settings: Mapping[str, str] | None = None,
     most_offsets: int = MOST_OFFSETS,
 ) -> None:
-    """Append to ``ledger`` what the topics hold from where its checkpoint left off, from their beginning at first.
+    """Append to ``ledger`` what the topics hold from where its checkpoint left off, in batches that are each done once.
 
-    In batches of ``most_offsets`` messages, each done once, even over the loss of this process. ``in_turn`` takes the receipts,
-    then the letters, then the events: every receipt's messages are then there. ``settings`` log in to Kafka.
-
+    ``in_turn`` takes receipts, letters, then events: every receipt's messages are then there. ``settings`` log in to Kafka.
     Raises :class:`LabFault` when the topics can't be read in full or hold something else, and when ``ledger`` has tables but no
     checkpoint: Spark would silently drop batches.
     """

@@ -16,10 +16,10 @@ RATES = pa.schema(
 
 
 def rates(scheduled: pd.DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:
-    """Messages by bin, in the columns of ``RATES``; t is the bin's start, s since the epoch. Sorted by bin_s, series, pod, t.
+    """Messages by bin in the columns of ``RATES``, sorted by bin_s, series, pod, t; none without messages. Pure.
 
     "consumed" spreads each receipt's count evenly over its start..end, by pod and, with pod "", for the group. "produced"
-    counts events by when they were ``scheduled``. A bin without messages has no row; the sums are exact at either width. Pure.
+    counts events by when they were ``scheduled``. ``t`` is the bin's start, epoch s.
     """
     fine = scheduled.assign(pod=GROUP)
     parts: list[pd.DataFrame] = []

@@ -28,11 +28,10 @@ _made: list[SparkSession] = []  # at most one: PySpark's own getActiveSession kn
 
 
 def spark(master: str = "local[*]", heap: str | None = None, log_level: str = "fatal", *, long: bool = False) -> SparkSession:
-    """The process's one session, on ``master``, with the Kafka connector.
+    """The process's one session, on ``master``, with the Kafka connector; on a local one it listens on loopback only.
 
-    ``heap`` is the driver's, by default a part of the free memory; ``long`` is for ledgers of many millions of events;
-    ``log_level`` is log4j's. On a local master it listens on loopback only. Raises :class:`LabFault` when there is no Java,
-    no connector or Spark does not start.
+    ``heap`` is the driver's, by default a part of the free memory; ``long`` is for many millions of events. Raises
+    :class:`LabFault` when there is no Java, no connector or Spark does not start.
     """
     with _lock:
         if not _made:

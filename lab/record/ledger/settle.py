@@ -34,10 +34,9 @@ def settle(
     settings: Mapping[str, str] | None = None,
     most_offsets: int = MOST_OFFSETS,
 ) -> Reconciliation:
-    """Ingest what the topics hold into ``record``/ledger, and write the verdict on it beside, as :func:`conclude` does.
+    """Ingest what the topics hold into ``record``/ledger, and :func:`conclude`; called again after a failure, it goes on.
 
-    ``at_rest``: nobody writes to the topics any more. On failure all is left to be called again, which goes on after the last
-    batch of ``most_offsets``. Raises :class:`LabFault`.
+    ``at_rest``: nobody writes to the topics any more. Raises :class:`LabFault`.
     """
     ledger = record / LEDGER
     if not ingested(record):
@@ -48,10 +47,9 @@ def settle(
 
 
 def conclude(spark: SparkSession, record: Path) -> Reconciliation:
-    """Draw the verdict on what was ingested into ``record``/ledger, without a broker; it can be called again if interrupted.
+    """Draw the verdict on what was ingested into ``record``/ledger, without a broker; called again if interrupted, it goes on.
 
-    Leaves ``reconciliation.json``, ``receipts.parquet``, ``rates.parquet``, ``ledger/events/*.parquet`` and, of a trial that
-    has a topic for them, ``dead_letters.parquet``. Raises :class:`LabFault` for receipts that are none.
+    Leaves the verdict, receipts, rates, ``ledger/events``, dead_letters. Raises :class:`LabFault` for receipts that are none.
     """
     ledger = record / LEDGER
     files = json.loads((ledger / INGESTED).read_text())
