@@ -72,8 +72,7 @@ def configure(options: Namespace, ini: Callable[[str], str | None], folder: Path
 def check_root(arguments: Sequence[str], folder: Path, root: Path) -> None:
     """Raises :class:`InputError` where a path among ``arguments`` moved pytest's ``root`` away from ``folder``, where it began.
 
-    pytest chooses its root folder before it loads any plugin. It takes a path that stands alone for a test, and looks beside it
-    for its configuration.
+    pytest takes a path that stands alone for a test, and looks beside it for its configuration, before it loads any plugin.
     """
     for option, value in pairwise(arguments):
         path = (folder / value).resolve()

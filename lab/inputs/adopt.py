@@ -1,9 +1,7 @@
 """A user's own ScaledObject in a trial: what ties it to their cluster is replaced by what ties it to the lab's.
 
-Replaced are the scale target, the triggers' servers, group and topic as far as they name them (plain or FromEnv), how they log
-in (authenticationRef and :mod:`lab.inputs.triggers.common`), the namespace, and what only an API server, kubectl or KEDA
-writes. Everything else stays as it was written: bounds, intervals, behavior, fallback, thresholds, and KEDA's other switches
-are what is on trial. Where a scaler or a Prometheus is, and the login to Kafka, a trial says when it applies the object
+Replaced are the scale target, the triggers' servers, group and topic, how they log in, the namespace, and what only an API
+server, kubectl or KEDA writes. All else is on trial and stays. Addresses and the login come when the object is applied
 (:mod:`lab.trial.addresses`).
 """
 
@@ -53,8 +51,7 @@ class Replaced:
 def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Replaced, ...]]:
     """The ScaledObject as the lab can run it with ``count`` topics, and what was replaced in it; ``theirs`` is left alone.
 
-    The group's topics become the lab's, as :mod:`lab.inputs.triggers.topics` says. Raises :class:`InputError` for one that no
-    trial can begin with: no trigger on a group's lag, no name, more topics than there are, or paused.
+    Raises :class:`InputError` for one without a trigger on a group's lag, without a name, with more topics, or paused.
     """
     _check(theirs, count)
     content = copy.deepcopy(theirs.content)

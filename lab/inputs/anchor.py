@@ -1,9 +1,8 @@
 """The anchor of a trial whose policy has a time of day: KEDA's cron beside times that a scale divides. Pure.
 
-KEDA opens and closes a cron window at a full minute of the wall clock, and no trial moves that clock. The profile says at which
-time of day it begins (``begins_at``). A trial starts it at such a moment that the first window opens at a full minute, as far
-into the profile as the scale makes of it. The schedules that are written to the cluster are the minutes of that day, in UTC.
-The distance of every other start and end from the first start is divided too, and must come to whole minutes.
+KEDA opens and closes a cron window at a full minute of the wall clock, which no trial moves. So a trial starts its profile,
+which says its time of day (``begins_at``), where the first window opens at a full minute. The schedules that are applied are
+minutes of that day, in UTC. The distance of every other start and end is divided too, and must come to whole minutes.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ def require_begin(policy: Policy, profile: Profile, where: object) -> None:
 def windows(policy: Policy, begins_at: datetime | None) -> tuple[Window, ...]:
     """The window of each cron trigger that opens first after ``begins_at``, at real time; none without a cron trigger.
 
-    Raises :class:`InputError` for a schedule that never comes due, a window that is open at the start, and for a second start
-    before the end, of which KEDA would take the last alone.
+    Raises :class:`InputError` for a schedule that never comes due, a window open at the start, and a second start before its
+    end.
     """
     if begins_at is None:
         return ()
@@ -96,8 +95,8 @@ def check(
 ) -> tuple[Compressed, ...]:
     """Each start and end of a cron window of ``policy``, in s after the start of ``profile``, as written and as applied.
 
-    ``profile`` is at real time. Raises :class:`InputError` for windows that a trial can't hold or that ``scale`` changes by too
-    much; the error names those of the ``others`` at which they fit.
+    ``profile`` is at real time. Raises :class:`InputError`, like :func:`lab.inputs.fidelity.check`, for windows no trial can
+    hold.
     """
     if not crons(policy):
         return ()
@@ -211,8 +210,7 @@ def _wrong(policy: Policy, written: Sequence[Window], scale: Scale) -> Iterator[
 def _expression(at: float, opens: bool = False) -> str:
     """The schedule that is due in the minute of ``at`` (epoch s), UTC; ``opens`` for that of a window's start.
 
-    A window that opens on 29 February may do so in any month. To KEDA it would else be open from its end on: the next end is
-    a year away, and the next start four.
+    A window that opens on 29 February may do so in any month: to KEDA it would else be open once it has ended.
     """
     wall = datetime.fromtimestamp(round(at), UTC)
     month = "*" if opens and (wall.month, wall.day) == (2, 29) else wall.month

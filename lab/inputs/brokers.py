@@ -1,8 +1,4 @@
-"""Brokers of a trial's own: how many, and how often they keep its topic. :mod:`lab.inputs.events` kills and starts them. Pure.
-
-A trial without this input runs on the cluster's one broker. With it the trial starts its brokers and ends them: a broker that
-is lost for good must not be lost for the next trial.
-"""
+"""Brokers of a trial's own, started and ended with it: one that is lost for good must not be lost for the next trial. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Events of a trial: what the lab does to a running group when a phase of the profile begins.
+"""Events of a trial: what the lab does to a running group when a phase of the profile begins. Pure.
 
-An event is data and a part of the trial's identity; :mod:`lab.trial.events` executes it. A new one is a dataclass that derives
-from :class:`Event`, and a function registered with :func:`lab.trial.events.perform`; both may stand in the same file. Pure.
+A new one is a dataclass that derives from :class:`Event`, and a function registered with :func:`lab.trial.events.perform`.
 """
 
 from __future__ import annotations
@@ -186,10 +185,9 @@ def down(events: tuple[Event, ...]) -> int:
 def schedule(
     during: Mapping[str, Event | Sequence[Event]], profile: Profile, context: Context, where: object = "trial"
 ) -> During:
-    """The events by the phases in ``during``, in the order in which the profile comes to the phases.
+    """The events by the phases in ``during``, in the order in which the profile first comes to the phases.
 
-    A phase that comes more than once has its events the first time. Raises :class:`InputError` for a phase that the profile
-    does not have, and for the first event that is not allowed.
+    Raises :class:`InputError` for a phase that the profile does not have, and for the first event that is not allowed.
     """
     phases = list(dict.fromkeys(phase for _, _, phase in profile.phases()))
     for phase in during:

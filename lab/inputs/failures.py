@@ -1,8 +1,7 @@
 """Failures that are injected, and the delays between the attempts at one message. Pure.
 
-An attempt's failure is a function of (seed, seq), or of one named offset. So a record can be checked against what was injected
-into it: the same function says which messages must be in the dead-letter topic, from the ledger's events alone. It takes
-numbers, or numpy arrays of them: its operations are those that both share.
+An attempt's failure is a function of (seed, seq), or of one named offset: the same function says which messages must be dead
+letters. It takes numbers, or numpy arrays of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How faithfully a scale compresses a policy: Kubernetes and KEDA take whole seconds and whole messages.
 
-A short time, or a small lag, may not fit, and is refused. A lag may also lie below what a pod has in flight, at this scale and
-not at real time: what is taken at a poll is work, which no scale compresses. That is noted, for an experiment may be about it.
+A short time, or a small lag, that does not fit is refused. A lag that only this scale puts below what a pod has in flight is
+noted: what is taken at a poll is work, which no scale compresses.
 """
 
 from __future__ import annotations

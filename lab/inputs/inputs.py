@@ -85,14 +85,11 @@ class PlainInputs(Strict):
 class Inputs:
     """A trial's inputs as they are applied, that is after the scale's compression.
 
-    ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's
-    steps are through). ``during``: (phase, event) pairs in order; an event runs when its phase starts.
-    ``repetition`` tells runs of the same trial apart. ``replaced``: what was, in a ScaledObject that a user brought. ``beside``
-    and ``driver`` are manifests: what else runs in the namespace, and the Job "producer" that drives the traffic.
-    ``side`` says which side of a duet it is, None of a trial by itself. ``brokers`` are the trial's own, None where it runs on
-    the cluster's one.
-    ``library`` is where the manifests are looked up; ``policy_times`` and ``policy_lags`` have the policy's times and lags as
-    they are written and as they are applied. None of the three is part of the identity.
+    ``until`` says when it is over: "drained" (no lag, replicas at the floor) or "replayed" (the profile and the policy's steps
+    are through). ``during``: (phase, event) pairs in order. ``repetition`` tells runs of the same trial apart. ``replaced``:
+    what was, in a user's ScaledObject. ``beside`` and ``driver`` are manifests: what else runs, and the Job that drives the
+    traffic. ``side`` is None of a trial by itself, ``brokers`` where it runs on the cluster's one. No part of the identity are
+    the ``library`` of manifests, and the policy's times and lags as written and as applied.
     """
 
     profile_name: str

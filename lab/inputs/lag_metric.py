@@ -1,9 +1,8 @@
 """The group's lag as an external metric, for an HPA that is not KEDA's.
 
 KEDA serves a metric for a ScaledObject alone, and a target has one HPA at most. So the ScaledObject of
-``manifests/lagmetric/lag-metric.yaml`` has a target of its own, which never has a pod. An HPA's file names the metric as it is
-for a topic called "events", and by its selector that ScaledObject. A trial's topic has another name, which is known when it
-begins.
+``manifests/lagmetric/lag-metric.yaml`` has a target of its own, without pods. An HPA's file names the metric for a topic called
+"events", in whose place comes the trial's.
 """
 
 from __future__ import annotations

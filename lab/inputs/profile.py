@@ -150,10 +150,8 @@ _COMMON = ("kind", "duration", "zipf", "real_time", "begins_at")
 def build(content: Mapping[str, Any], where: object) -> Profile:
     """The profile that ``content`` describes; ``where`` names its source in errors.
 
-    ``kind`` is steady, step, bursty or sawtooth (with ``rate`` in events/s at multiplier 1, ``duration``, ``baseline``,
-    ``spike_hold`` and ``every`` in seconds, ``spike_mult``, ``bursts``), or ``steps`` with explicit ``{at, rate, phase}``;
-    each may say ``zipf``, ``real_time`` and ``begins_at``.
-    Raises :class:`InputError` naming the field for anything else.
+    ``kind`` is one of KINDS: a name with ``rate`` (events/s at multiplier 1), ``duration`` (s) and its own fields (s, and
+    counts), or ``steps`` with explicit ``{at, rate, phase}``. Raises :class:`InputError` naming the field for anything else.
     """
     given, kind = Fields(content, where), content.get("kind")
     if kind not in KINDS:

@@ -78,9 +78,8 @@ def setting(
 ) -> Any:
     """Declare a dataclass field as a setting; its type is that of ``default``, which is plain data.
 
-    ``kind`` checks it and says what is allowed; ``text`` says what it is, ``unit`` in what it is counted. ``client`` is the
-    property of librdkafka that takes the value as it is. A trial's id is made of those that are not at their
-    default, so that a new one changes no stored id.
+    ``kind`` checks it, ``text`` says what it is, ``unit`` in what it is counted. ``client`` is librdkafka's property that takes
+    the value as it is.
     """
     made = Setting("", default, kind, text, unit, scaling, client)
     return field(default=default, metadata={_KEY: made})

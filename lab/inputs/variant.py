@@ -1,8 +1,4 @@
-"""A policy as a base and what differs from it: ``policy("lag-4500", scale_down_window=900)`` shows the value in the test. Pure.
-
-The base is a ScaledObject by name, or a user's file; SPEC and TRIGGERS have the names of what may differ. What is applied is
-in the trial's record, whole.
-"""
+"""A policy as a base and what differs from it: ``policy("lag-4500", scale_down_window=900)`` shows the value. Pure."""
 
 from __future__ import annotations
 
@@ -106,11 +102,10 @@ class Variant:
 
 
 def policy(base: str | Path, **changes: Any) -> Variant:
-    """The ScaledObject ``base`` with these changes, each by one of NAMES.
+    """The ScaledObject ``base``, by name or a user's file, with these changes, each by one of NAMES.
 
-    Numbers, text and booleans are those of the YAML. ``scale_up`` and ``scale_down`` say the HPA's policies shortly: "50%/60s",
-    "8 pods/30s", or a list of such. ``trigger`` is one more trigger, as a dict. What can't be used is refused when a trial
-    reads it.
+    Values are those of the YAML. ``scale_up`` and ``scale_down`` say the HPA's policies shortly: "50%/60s", "8 pods/30s", or a
+    list of such. ``trigger`` is one more trigger, as a dict. A trial that reads it refuses what can't be used.
     """
     return Variant(base, tuple(sorted(changes.items(), key=lambda change: (*NAMES, change[0]).index(change[0]))))
 

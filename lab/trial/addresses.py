@@ -34,9 +34,8 @@ def located(
 ) -> dict[str, Any]:
     """``item`` as it is applied in ``namespace``: a ScaledObject's triggers get the URL ``prometheus`` and the IP ``scaler``.
 
-    Pods that write to the shared store get its IP, ``shared``.
-    An object of another namespace comes to this one, and a query that names one asks for this one. Triggers that ask Kafka log
-    in with the TriggerAuthentication ``login``, if there is one.
+    Pods that write to the shared store get its IP, ``shared``. Queries ask for this namespace. Triggers that ask Kafka log in
+    with the TriggerAuthentication ``login``, if there is one.
     """
     placed = copy.deepcopy(dict(item))
     placed["metadata"].pop("namespace", None)

@@ -1,8 +1,7 @@
 """How long a trial may take for each of its parts: what its policy and profile ask for, as applied, and what a machine needs.
 
-Times of the policy are those after the scale's compression, so a trial at real time waits for its whole windows. What no scale
-compresses is a constant: pods start and leave, groups rebalance. A deadline is no bound of anything measured: a trial whose
-end condition holds ends then, and one that reaches a deadline says so.
+What no scale compresses is a constant: pods start and leave, groups rebalance. A deadline bounds nothing that is measured: a
+trial whose end condition holds ends then, and one that reaches a deadline says so.
 """
 
 from __future__ import annotations

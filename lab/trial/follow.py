@@ -1,12 +1,8 @@
 """Follows the objects of one kind: listed once, then watched, and resumed so that nothing is told twice and no end is missed.
 
-A watch that broke goes on from the last resourceVersion. Where the API server no longer has that (410 Gone: it was restarted,
-or etcd was compacted), the objects are listed again, and only what differs from before is told: what is new as ADDED, what
-changed as MODIFIED, what is gone as DELETED with its last known state. What happened in between is then known by its outcome
-only, at the time it was noticed; ``gap`` is told from when to when.
-
-The process node follows its pods alike (:mod:`lab.kubelet.api`), in asyncio and without an order of events to keep; the
-two share when to try again.
+A watch that broke goes on from the last resourceVersion. Where the API server no longer has that (410 Gone), the objects are
+listed again, and only what differs is told: what is new as ADDED, what changed as MODIFIED, what is gone as DELETED with its
+last known state. ``gap`` is told from when to when only the outcome is known.
 """
 
 from __future__ import annotations

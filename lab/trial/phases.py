@@ -50,8 +50,7 @@ def together(follow: Callable[[Stage, Meet], T], stages: Sequence[Stage]) -> lis
     """What ``follow`` returns for each of ``stages``, in their order. A single one is followed in this thread.
 
     ``follow`` is given a function that returns when every side has called it, and raises :class:`LabFault` when one has not
-    within MEET_S. Raises what the first side raised that could not go on, and ``KeyboardInterrupt``; the others have then been
-    told to end.
+    within MEET_S. When one side raises, or at Ctrl-C, the others are told to end, and it is raised.
     """
     if len(stages) == 1:
         return [follow(stages[0], lambda: None)]

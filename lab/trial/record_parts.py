@@ -36,9 +36,8 @@ LONG_S = 300  # as many events as an hour's trial has
 def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, str]) -> list[Part]:
     """What is made of ``stage``. ``missing`` is what could not be had so far; ``spark`` is asked for a session at the end.
 
-    First what only the running trial tells: the machine's load, offsets and samples. Then its pods are taken down ("rest"), so
-    that the ledger sees a store that no one writes to; where they can't be, the topics are read in turn, and what they hold
-    still agrees.
+    First what only the running trial tells. Then its pods are taken down ("rest"), so that the ledger sees a store that no one
+    writes to; where they can't be, the topics are read in turn, and what they hold still agrees.
     """
     length = stage.inputs.profile.duration
     waiting = GONE_S + stage.inputs.workload.grace_s + SHORT_S

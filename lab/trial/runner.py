@@ -85,9 +85,8 @@ def run(
 ) -> list[Record]:
     """Execute a trial, or the two sides of a duet, the first of which is put up first, and return the records.
 
-    They are on disk even when this raises; no earlier one is touched. ``turn`` is the trial's in its session. ``spark`` is
-    asked for a session only once the last message is processed: on the trial's own two cores a JVM at work would be in the
-    measurement (docs/decisions).
+    They are on disk even when this raises. ``turn`` is the trial's in its session. ``spark`` is asked for a session only once
+    the last message is processed: a JVM at work on the trial's own cores would be in the measurement.
     """
     sides = _begin(cluster, inputs, results, turn)
     names = " and ".join(one.id for one in inputs)

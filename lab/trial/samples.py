@@ -53,9 +53,8 @@ def collect(
 ) -> Iterator[pd.DataFrame]:
     """Samples of the namespace from ``start`` to ``end`` (epoch s) as columns t, metric, pod, labels (JSON), value.
 
-    They are those of METRICS, which every trial records, and of the ``further`` metrics that this one's manifests declare: a
-    frame for each metric, in order of name and time, so that an hour's are never held all at once. A metric without samples
-    is simply absent. Raises :class:`LabFault` when Prometheus can't be asked, or has not answered a query after ``timeout_s``.
+    A frame for each of METRICS and of the ``further`` metrics that has samples, in order of name and time: an hour's are never
+    held all at once. Raises :class:`LabFault` when Prometheus can't be asked, or has not answered a query after ``timeout_s``.
     """
     try:
         prometheus = PrometheusConnect(url=url, retry=Retry(total=1))

@@ -189,8 +189,7 @@ class Stage:
     def halt(self) -> None:
         """Stop watching, then everything that runs in the namespace; returns when no pod of it is left.
 
-        So the ledger sees a store that no one writes to any more, and has the cores to itself. A component that died does not
-        end the wait: the others may still take the pods down. Raises :class:`LabFault` when they are not gone in time.
+        A component that died does not end the wait. Raises :class:`LabFault` when they are not gone in time.
         """
         if self._halted:
             return

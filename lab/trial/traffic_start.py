@@ -1,11 +1,7 @@
 """When the traffic of a trial starts: at a point of the HPA's sync period that is drawn, or at the time of day of its policy.
 
-A baseline has settled when the HPA's first sync says so, and most profiles begin with whole sync periods of baseline. So
-without a wait each spike at real time would come at one point of the period: some 2 s after a sync, of 15 s
-(docs/decisions/08-when-a-trial-begins.md).
-
-A ScaledObject with a time of day is applied last, once the group is up, because only then it is known when the profile can
-begin. All that is decided is decided by :mod:`lab.inputs.anchor`.
+Without a drawn wait each spike would come at one point of the period (docs/decisions/08-when-a-trial-begins.md). A ScaledObject
+with a time of day is applied last, once the group is up: only then it is known when the profile can begin.
 """
 
 from __future__ import annotations

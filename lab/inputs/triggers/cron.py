@@ -1,9 +1,8 @@
 """The cron trigger: a number of replicas between two schedules (``pkg/scalers/cron_scaler.go``).
 
-A schedule is a cron expression of five fields, and :meth:`Schedule.after` says when it next comes due. It is a port of what
-KEDA runs, and not a library, because its corners decide replicas: a day matches by either of its two fields unless one of them
-has a star; a step takes the star away; hours that a change of clocks skips are passed over. Source:
-``github.com/robfig/cron/v3`` 3.0.1, ``parser.go`` and ``SpecSchedule.Next`` in ``spec.go``.
+:meth:`Schedule.after` is a port of what KEDA runs, and no library, because its corners decide replicas: a day matches by either
+of its two fields unless one of them has a star; a step takes the star away; hours that a change of clocks skips are passed
+over. Source: ``github.com/robfig/cron/v3`` 3.0.1, ``parser.go`` and ``SpecSchedule.Next`` in ``spec.go``.
 """
 
 from __future__ import annotations

@@ -94,9 +94,8 @@ class Kafka(Unscaled):
 def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
     """The trigger at ``place``. Raises :class:`InputError` naming the field.
 
-    Two things that KEDA takes are refused of apache-kafka. Without a topic it counts every topic of the cluster, whether the
-    group reads it or not. Several topics are none that a trial or a simulation has.
-    Source: ``kafkaMetadata.Validate``, and ``apacheKafkaMetadata.Validate`` and ``apacheKafkaScaler.getTopicPartitions``.
+    Refused of apache-kafka are no topic, with which it counts every topic of the cluster, and several. Source:
+    ``kafkaMetadata.Validate``, and ``apacheKafkaMetadata.Validate`` and ``apacheKafkaScaler.getTopicPartitions``.
     """
     shared = common.read(trigger, where, place)
     metadata, kind = Metadata.read(trigger, where, place), trigger["type"]

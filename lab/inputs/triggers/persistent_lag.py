@@ -1,9 +1,8 @@
 """What a trigger's metadata tells the scaler. Pure.
 
-Words shared with KEDA's kafka trigger mean what they mean there and are checked by the same code. KEDA sends an external scaler
-the metadata alone: a ``...FromEnv`` field keeps its name and carries the variable's *value* (``parseExternalScalerMetadata`` in
-``pkg/scalers/external_scaler.go`` of KEDA 2.21), and is left out where the container has no such variable. Secrets of an
-authenticationRef are for the connection to the scaler and never sent.
+Words shared with KEDA's kafka trigger are checked by the same code. KEDA sends a ``...FromEnv`` field with the variable's
+*value*, and leaves it out where the container has no such variable (``parseExternalScalerMetadata`` in
+``pkg/scalers/external_scaler.go`` of KEDA 2.21). It never sends secrets of an authenticationRef.
 """
 
 from __future__ import annotations

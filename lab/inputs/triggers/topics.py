@@ -1,8 +1,7 @@
 """The topic of each trigger on lag, among those that a group reads. Pure.
 
-A trigger names its topic by a word or by a variable. The lab's variables, TOPIC, TOPIC_2 and so on, are the first topic, the
-second and so on. Whatever else is written stands for a topic of the user's: these take the places that are left, in the order
-in which they appear. Names that differ are topics that differ.
+The lab's variables, TOPIC, TOPIC_2 and so on, are the first topic, the second and so on. Whatever else a trigger names is a
+topic of the user's: these take the places that are left, in the order in which they appear.
 """
 
 from __future__ import annotations
