@@ -331,17 +331,6 @@ class TestBadInput:
         assert line.startswith(f"lab: {theirs}: trigger cpu: pods: 'a rate alone' is not allowed; allowed: a workload, which")
         assert "pod-minutes" in lab("simulate", *given, f"--workload={ENRICHER}")
 
-    def test_a_field_that_keda_ignores_is_named(self, capsys, tmp_path):
-        """As with ``pytest --scaledobject``."""
-        theirs = tmp_path / "so.yaml"
-        theirs.write_text(Path(ORDERS).read_text().replace("minReplicaCount: 3", "minReplicas: 3"))
-        line = refused(capsys, "simulate", f"--scaledobject={theirs}", *THEIRS[1:])
-        assert line.startswith(f"lab: {theirs}: spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores")
-
-    def test_a_folder_without_records_is_named(self, capsys, tmp_path):
-        """Nothing is judged."""
-        assert refused(capsys, "judge", tmp_path).startswith(f"lab: {tmp_path}: (folder): 'no trial.json' is not allowed")
-
     def test_a_chart_is_of_one_record(self, capsys, tmp_path):
         """And of a prediction, which needs others."""
         (tmp_path / "built").mkdir()
@@ -369,10 +358,3 @@ def test_a_question_without_a_record_imports_no_tables():
     command = [sys.executable, "-c", code, "simulate", *THEIRS]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_S, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"
-
-
-def test_an_unknown_command_is_refused(capsys):
-    """With what there is; exit code 2."""
-    with pytest.raises(SystemExit, match="2"):
-        main(["simulte"])
-    assert "invalid choice: 'simulte'" in capsys.readouterr().err

@@ -191,15 +191,6 @@ def test_another_service_than_the_labs_is_one_clear_line():
     assert 'spec.triggers[1].metadata: "another service\'s" | the persist' in refused(adopt, theirs)
 
 
-def test_a_scale_compresses_it_like_any_policy():
-    """15 s of polling are half a second, rounded up to the least KEDA takes; 600 s of window are 20."""
-    small = adopt(parse(theirs(), "orders.yaml"))[0].compressed(scales.load("quick"))
-    spec = small.content["spec"]
-    assert (spec["pollingInterval"], spec["cooldownPeriod"]) == (1, 10)
-    behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
-    assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 20
-
-
 @pytest.mark.parametrize(
     ("change", "line"),
     [

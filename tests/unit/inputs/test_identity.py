@@ -17,9 +17,9 @@ RECORDS = sorted((paths.PROJECT / "tests" / "records" / "judged" / "records").it
 WRITTEN = {"profile_name", "policy_name", "profile", "policy", "workload", "seed", "scale", "runtime"}
 
 
-def read(workload=None, **how):
+def read(workload=None, seed=1, **how):
     """The inputs of a trial at quick."""
-    return inputs.read("bursty", "lag-4500", workload or Workload(), 1, scales.load("quick"), "binary", **how)
+    return inputs.read("bursty", "lag-4500", workload or Workload(), seed, scales.load("quick"), "binary", **how)
 
 
 @pytest.mark.parametrize("folder", RECORDS, ids=lambda folder: folder.name)
@@ -41,7 +41,9 @@ def test_what_is_at_its_default_is_not_hashed():
 @pytest.mark.parametrize(
     ("how", "name", "value"),
     [
+        ({"seed": 2}, "seed", 2),
         ({"partitions": 48}, "partitions", 48),
+        ({"workload": Workload(topics=2)}, "workload", {"topics": 2}),
         ({"until": "replayed"}, "until", "replayed"),
         ({"repetition": 2}, "repetition", 2),
         ({"during": {"burst": Kill()}}, "events", [{"phase": "burst", "event": "kill"}]),

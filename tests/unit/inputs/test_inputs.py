@@ -26,14 +26,6 @@ def read(size="quick", **changes):
     return inputs.read(**(given | changes), scale=scales.load(size), runtime="binary")
 
 
-def test_equal_inputs_have_equal_ids_and_others_do_not():
-    """The id is a function of the inputs and nothing else."""
-    assert read().id == read().id
-    others = {read(seed=2).id, read(workload=Workload(balancer="range")).id, read(profile_name="short-step").id, read().id}
-    others |= {read(repetition=2).id, read(until="replayed").id, read(policy_name="cpu").id}
-    assert len(others) == 7
-
-
 def test_the_producer_is_given_the_profile_it_was_hashed_with():
     """What stands in the ConfigMap is the compressed profile, readable by the producer."""
     chosen = read()

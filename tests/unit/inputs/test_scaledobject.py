@@ -76,16 +76,8 @@ def test_a_scale_compresses_every_time_and_lag_and_no_count_of_pods():
     assert (small.min_replicas, small.max_replicas) == (policy.min_replicas, policy.max_replicas)
 
 
-def test_unstated_defaults_are_compressed_too():
-    """A policy without a behavior block gets Kubernetes' defaults written out, or they would stay at real time."""
-    small = parse(changed(("spec", "advanced"), None), "my.yaml").compressed(Scale("test", 30, 1))
-    behavior = small.content["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
-    assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 10
-    assert {policy["periodSeconds"] for policy in behavior["scaleUp"]["policies"]} == {1}
-
-
 @pytest.mark.parametrize(
-    "written", [{"behavior": None}, {"behavior": {"scaleUp": None, "scaleDown": {"policies": None}}}, None]
+    "written", [{}, {"behavior": None}, {"behavior": {"scaleUp": None, "scaleDown": {"policies": None}}}, None]
 )
 def test_a_null_is_not_written(written):
     """As to the API server: the defaults apply, and are compressed."""

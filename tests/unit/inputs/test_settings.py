@@ -68,13 +68,6 @@ def test_a_setting_is_the_same_in_yaml_environment_flag_and_identity(program, on
     assert type(getattr(by_flag, one.name)) is type(one.default)
 
 
-def test_what_was_no_field_of_a_workload_is_one():
-    """Timeouts of the group, and how many keys there are."""
-    chosen = Workload.of({"session_timeout_ms": 6000, "heartbeat_ms": 200, "batch_ms": 20, "entities": 9}, "my.yaml")
-    told = chosen.environment(QUICK)
-    assert [told[name] for name in ("SESSION_TIMEOUT_MS", "HEARTBEAT_MS", "BATCH_MS", "ENTITIES")] == ["6000", "200", "20", "9"]
-
-
 def test_a_setting_that_is_added_is_everything_else_too():
     """Field in YAML with its range, flag with its unit, and the client's property."""
     assert Longer.of({"pause_ms": 100}, "my.yaml").pause_ms == 100

@@ -17,7 +17,6 @@ from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.duet import sides
 from lab.inputs.events import Grow
-from lab.inputs.inputs import Inputs
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.triggers.topics import check, places
 from lab.inputs.variant import policy
@@ -78,14 +77,6 @@ def test_a_trial_of_one_topic_is_what_it_was():
     told = one.environment("127.0.0.1:1", "run")
     assert {name for name in told if name.startswith("TOPIC")} == {"TOPIC", "TOPICS"}
     assert topics.numbering(told) == topics.numbering({"TOPIC": "events-run"}) == Numbering(("events-run",))
-
-
-def test_the_number_of_topics_is_a_part_of_the_identity():
-    """And comes back from plain data with the id."""
-    two = read()
-    assert two.to_dict()["workload"]["topics"] == 2
-    assert two.id != read(count=4).id
-    assert Inputs.from_dict(json.loads(json.dumps(two.to_dict())), "a test").id == two.id
 
 
 @pytest.mark.parametrize("program", [consumer, producer])

@@ -5,7 +5,7 @@ import pytest
 from lab import paths, yamlfile
 from lab.inputs import inputs
 from lab.inputs import scale as scales
-from lab.inputs.variant import NAMES, SPEC, TRIGGERS, policy
+from lab.inputs.variant import NAMES, SPEC, policy
 from lab.inputs.workload import Workload
 from tests.unit.inputs.written import refused
 
@@ -113,12 +113,6 @@ def test_what_can_not_be_changed_is_refused_by_name(base, changes, line):
     assert base == "none" or said.partition(": ")[0].endswith(
         f"{base}.yaml with {next(iter(changes))}={next(iter(changes.values()))!r}"
     )
-
-
-def test_every_name_has_a_place():
-    """The names are those that a Python author writes."""
-    assert set(NAMES) == {*SPEC, *TRIGGERS, "trigger"}
-    assert all(name.isidentifier() for name in NAMES)
 
 
 def test_the_recommended_policy_is_the_variant_that_the_experiments_try():
