@@ -30,38 +30,23 @@ def front(points: pd.DataFrame, title: str, subtitle: str, objective_s: float) -
     if unknown:
         raise ValueError(f"front {title!r}: {unknown[0]!r} is not one of {', '.join(POINTS)}")
     known = [kind for kind in POINTS if kind in set(points["kind"])]
-    cost = alt.X(
-        "pod_minutes:Q", title="Pod-minutes", scale=alt.Scale(zero=False, nice=True, padding=14), axis=alt.Axis(tickCount=8)
-    )
-    behind = alt.Y(
-        "late_s:Q",
-        title=f"Behind by more than {objective_s:g} s, for (s)",
-        scale=alt.Scale(zero=False, nice=True, padding=14),
-        axis=alt.Axis(minExtent=52, maxExtent=52),
-    )
+    scale = alt.Scale(zero=False, nice=True, padding=14)
+    cost = alt.X("pod_minutes:Q", title="Pod-minutes", scale=scale, axis=alt.Axis(tickCount=8))
+    axis = alt.Axis(minExtent=52, maxExtent=52)
+    behind = alt.Y("late_s:Q", title=f"Behind by more than {objective_s:g} s, for (s)", scale=scale, axis=axis)
     layers: list[Layer] = []
     along = points[points["kind"] == FRONT].sort_values("pod_minutes")
     if len(along) > 1:
         line = alt.Chart(records(along, pod_minutes=2, late_s=2)).mark_line(interpolate="step-after", color=UP, strokeWidth=1.4)
         layers.append(line.encode(x=cost, y=behind))
-    scales = {
-        "color": alt.Scale(domain=known, range=[POINTS[kind][0] for kind in known]),
-        "shape": alt.Scale(domain=known, range=[POINTS[kind][1] for kind in known]),
-        "size": alt.Scale(type="ordinal", domain=known, range=[POINTS[kind][2] for kind in known]),
-    }
+    colours, shapes, sizes = (alt.Scale(domain=known, range=[POINTS[kind][part] for kind in known]) for part in range(3))
+    sizes.type = "ordinal"
     legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolType="circle", labelLimit=WIDTH // 2)
     ordered = pd.concat([points[points["kind"] == kind] for kind in known])
     dots = alt.Chart(records(ordered, pod_minutes=2, late_s=2)).mark_point(filled=True, opacity=0.9)
-    layers.append(
-        dots.encode(
-            x=cost,
-            y=behind,
-            color=alt.Color("kind:N", scale=scales["color"], legend=legend),
-            shape=alt.Shape("kind:N", scale=scales["shape"], legend=legend),
-            size=alt.Size("kind:N", scale=scales["size"], legend=legend),
-            tooltip=["label:N", "pod_minutes:Q", "late_s:Q"],
-        )
-    )
+    looks = alt.Color("kind:N", scale=colours, legend=legend), alt.Shape("kind:N", scale=shapes, legend=legend)
+    size = alt.Size("kind:N", scale=sizes, legend=legend)
+    layers.append(dots.encode(cost, behind, *looks, size, tooltip=["label:N", "pod_minutes:Q", "late_s:Q"]))
     marked = points[points["kind"].isin([YOURS, RECOMMENDED])]
     text = alt.Chart(records(marked, pod_minutes=2, late_s=2)).mark_text(
         align="left", dx=11, dy=-9, fontSize=12, fontWeight="bold", color=INK

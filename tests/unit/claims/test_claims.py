@@ -94,29 +94,20 @@ def test_the_page_begins_with_what_does_not_hold(project: Path) -> None:
         ({"tests": ["tests/gone.py::test_it"]}, "T1-it-is-so.tests: 'tests/gone.py::test_it' is not allowed"),
         ({"sessions": ["2026-11-25-gone"]}, "T1-it-is-so.sessions: '2026-11-25-gone' is not allowed; allowed: a session of"),
         ({"sessions": ["2026-11-24-two"]}, "T1-it-is-so.sessions: '2026-11-24-two' is not allowed; allowed: a session of"),
+        (
+            WAITING | {"missing": ""},
+            "T1-waits.missing: '' is not allowed; allowed: what is missing, or a non_goal, and not both",
+        ),
+        (WAITING | {"non_goal": "A cloud."}, "T1-waits.missing: 'A trial.' is not allowed"),
     ],
 )
 def test_a_bad_row_is_one_clear_line(project: Path, changed: dict[str, object], line: str) -> None:
-    """The line names file, row, field, value and what is allowed."""
+    """The line names file, row, field, value and what is allowed; one not judged lacks something or is a non-goal."""
     with pytest.raises(InputError) as refused:
-        read(project, ROW | changed)
+        read(project, changed if "section" in changed else ROW | changed)
     assert line in str(refused.value)
     assert str(refused.value).startswith(str(project / "docs" / "claims" / "1.yaml"))
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        ({"missing": ""}, "T1-waits.missing: '' is not allowed; allowed: what is missing, or a non_goal, and not both"),
-        ({"non_goal": "A cloud."}, "T1-waits.missing: 'A trial.' is not allowed"),
-    ],
-)
-def test_what_is_not_judged_says_what_is_missing(project: Path, changed: dict[str, object], line: str) -> None:
-    """A claim without a verdict lacks something, or is a non-goal, and not both."""
-    with pytest.raises(InputError) as refused:
-        read(project, WAITING | changed)
-    assert line in str(refused.value)
 
 
 def test_a_row_that_is_none_and_an_id_of_two_rows_are_refused(project: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lab.record.ledger.fold import BIN_NS, COLUMNS, Folded, ends_of, fold, merge
 from lab.record.ledger.reconcile import check
-from lab.record.ledger.rollup import rates
+from lab.record.ledger.settle import rates
 from tests.thoroughness import examples
 
 from . import oracle

@@ -30,8 +30,7 @@ from lab.kafka.numbering import Numbering
 from lab.record.ledger import CHECKPOINT, INGESTED
 from lab.record.ledger.ingest import Topics, decode_events, ingest, read
 from lab.record.ledger.reconcile import reconcile
-from lab.record.ledger.rollup import RATES
-from lab.record.ledger.settle import settle
+from lab.record.ledger.settle import RATES, settle
 from lab.record.reconciliation import Reconciliation
 from lab.wait import until
 
