@@ -66,6 +66,7 @@ def test_the_timeline_against_itself():
 def test_a_pod_has_one_rate():
     """20 pods are 4,000 events/s, not the text's "70 each"; 1,400 take 7 pods, not 15, and 175 users, not 5,000."""
     assert (claims.users_for(1400, CYCLE_S), claims.USERS / CYCLE_S) == (175, 40_000)
+    assert claims.USERS / claims.SPAWN_RATE == 50  # s to start them; its table ramps for 90
     assert claims.POD_RATE * 20 == 4000
     assert -(-1400 // claims.POD_RATE) == 7
     assert asked(847_000) == 847  # that is maxReplicaCount, 20
