@@ -6,13 +6,16 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from lab import yamlfile
 from lab.errors import InputError
 from lab.inputs import controller, hpa_spec, lag_metric, scaledobject, steps
+from lab.inputs.controller import LagController
 from lab.inputs.hpa_spec import Behavior, Metric
 from lab.inputs.scale import Scale
+from lab.inputs.scaledobject import ScaledObject
+from lab.inputs.steps import ReplicaSteps
 from lab.yamlfile import Fields
 
 _ONE_METRIC = (
@@ -77,30 +80,9 @@ def _is_lag(content: Mapping[str, Any], metric: Metric) -> bool:
     return lag_metric.is_lag(content["spec"]["metrics"][0]) and metric.target == "AverageValue" and metric.amount % 1000 == 0
 
 
-class Policy(Protocol):
-    """What runner and measures need of any policy.
-
-    ``content`` is its YAML, and ``hpa`` the name of the HPA that acts for it, if any. ``lag_threshold`` is the lag per replica
-    that it scales on, in messages; None for a policy that does not scale on lag.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def start(self) -> int: ...  # noqa: D102
-    @property
-    def min_replicas(self) -> int: ...  # noqa: D102
-    @property
-    def max_replicas(self) -> int: ...  # noqa: D102
-    @property
-    def hpa(self) -> str | None: ...  # noqa: D102
-    @property
-    def lag_threshold(self) -> int | None: ...  # noqa: D102
-    @property
-    def content(self) -> dict[str, Any]: ...  # noqa: D102
-    def compressed(self, scale: Scale) -> Policy: ...  # noqa: D102
-
-
+# What runner and measures need of any: ``content`` is its YAML, ``hpa`` the name of the HPA that acts for it, if any, and
+# ``lag_threshold`` the lag per replica that it scales on, messages; None for one that does not scale on lag.
+Policy = ScaledObject | PlainHpa | LagController | ReplicaSteps
 KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
     "ScaledObject": scaledobject.parse,
     "HorizontalPodAutoscaler": parse_hpa,
@@ -111,11 +93,11 @@ KINDS: dict[str, Callable[[Mapping[str, Any], object], Policy]] = {
 
 def behavior(policy: Policy) -> Behavior | None:
     """The ``behavior`` of the HPA or controller that acts for ``policy``, None where its YAML has none."""
-    if isinstance(policy, controller.LagController):
+    if isinstance(policy, LagController):
         return policy.spec.behavior
     if isinstance(policy, PlainHpa):
         return hpa_spec.parse(policy.content, policy.name).behavior
-    if isinstance(policy, scaledobject.ScaledObject):
+    if isinstance(policy, ScaledObject):
         advanced = Fields(policy.content["spec"], policy.where, "spec.").under("advanced", optional=True)
         return hpa_spec.behavior_of(advanced.under("horizontalPodAutoscalerConfig", optional=True))
     return None

@@ -220,7 +220,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Cron:
     """
     shared = common.read(trigger, where, place, cacheable=False)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known(FIELDS)
+    metadata.check(FIELDS)
     zone = metadata.text("timezone", "a time zone such as Europe/Berlin")
     try:
         ZoneInfo(zone)

@@ -86,7 +86,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
     """
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known((*FIELDS, *metadata.content), REFUSALS)
+    metadata.check((*FIELDS, *metadata.content), REFUSALS)
     address = metadata.text("scalerAddress", "HOST:PORT of a gRPC service")
     if _SCHEME.match(address) and not address.startswith(_GRPC_SCHEMES):
         raise metadata.error("scalerAddress", "HOST:PORT of a gRPC service, without http://")

@@ -99,7 +99,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
     """
     shared = common.read(trigger, where, place)
     metadata, kind = Metadata.read(trigger, where, place), trigger["type"]
-    metadata.known(FIELDS[kind], REFUSALS[kind])
+    metadata.check(FIELDS[kind], REFUSALS[kind])
     named = {field: metadata.named(field) for field in NAMED}
     for field in ("bootstrapServers", "consumerGroup"):
         if not named[field].given:
@@ -115,9 +115,9 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Kafka:
         servers=named["bootstrapServers"],
         group=named["consumerGroup"],
         topic=named["topic"],
-        lag_threshold=metadata.whole("lagThreshold", 1, 10),
-        activation=metadata.whole("activationLagThreshold", 0, 0),
-        offset_reset=metadata.choice("offsetResetPolicy", ("latest", "earliest"), "latest"),
+        lag_threshold=metadata.whole("lagThreshold", 1, default=10),
+        activation=metadata.whole("activationLagThreshold", 0, default=0),
+        offset_reset=metadata.choice("offsetResetPolicy", "latest", "earliest", default="latest"),
         allow_idle=flags["allowIdleConsumers"],
         exclude_persistent=flags["excludePersistentLag"],
         zero_on_invalid=flags["scaleToZeroOnInvalidOffset"],
@@ -147,9 +147,9 @@ def _topic(metadata: Metadata, kind: str, topic: Named, flags: Mapping[str, bool
 def _connection(metadata: Metadata, kind: str, shared: Common) -> None:
     """Check how the brokers are reached; what is secret comes by authenticationRef."""
     metadata.flag("unsafeSsl")
-    encrypted = metadata.choice("tls", ("disable", "enable"), "disable") == "enable"
-    sasl = metadata.choice("sasl", _SASL[kind], "none")
-    provider = metadata.choice("saslTokenProvider", ("bearer", _MSK_IAM), "bearer")
+    encrypted = metadata.choice("tls", "disable", "enable", default="disable") == "enable"
+    sasl = metadata.choice("sasl", *_SASL[kind], default="none")
+    provider = metadata.choice("saslTokenProvider", "bearer", _MSK_IAM, default="bearer")
     if sasl == _MSK_IAM or (sasl == "oauthbearer" and provider == _MSK_IAM):
         metadata.text("awsRegion", "the AWS region of the MSK cluster, which aws_msk_iam needs")
         if not encrypted and not shared.authenticated:

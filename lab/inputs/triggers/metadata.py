@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from lab.errors import InputError
 from lab.inputs.triggers import common
@@ -36,13 +36,8 @@ class Named:
         return self.literal or environment.get(self.variable, "").strip()
 
 
-@dataclass(frozen=True)
-class Metadata:
-    """The strings of one trigger. Every reader raises :class:`InputError`: ``where``, the field, its value, what is allowed."""
-
-    content: Mapping[str, str]
-    where: object
-    prefix: str
+class Metadata(Fields):
+    """The strings of one trigger."""
 
     @classmethod
     def read(cls, trigger: Mapping[str, object], where: object, place: str) -> Metadata:
@@ -50,32 +45,25 @@ class Metadata:
         content = trigger.get("metadata")
         if not isinstance(content, dict):
             raise InputError(where, f"{place}metadata", content, "a mapping of strings")
-        prefix = f"{place}metadata."
+        given = cls(content, where, f"{place}metadata.")
         for field, value in content.items():
             if not isinstance(field, str):
-                raise InputError(where, f"{prefix}{field}", value, "a field whose name is a string: quote it")
+                raise given.error(field, "a field whose name is a string: quote it")
             if not isinstance(value, str):
-                raise InputError(where, f"{prefix}{field}", common.printable(field, value), "a string: quote it")
-        return cls({field: value.strip() for field, value in content.items()}, where, prefix)
+                raise given.error(field, "a string: quote it")
+        return replace(given, content={field: value.strip() for field, value in content.items()})
 
-    def known(self, allowed: Iterable[str], mistaken: Mapping[str, str] | None = None) -> None:
+    def check(self, allowed: Iterable[str], mistaken: Mapping[str, str] | None = None) -> None:
         """Refuse the first field that is not ``allowed``; ``mistaken`` says what to write instead of a common error."""
         for field in self.content:
             if mistaken and field in mistaken:
                 value = common.MASK if mistaken[field] == common.FROM_REFERENCE else self.content[field]
-                raise InputError(self.where, f"{self.prefix}{field}", value, mistaken[field])
-        Fields(self.content, self.where, self.prefix).known(*allowed)
+                raise InputError(self.where, f"{self.place}{field}", value, mistaken[field])
+        self.known(*allowed)
 
     def error(self, field: str, allowed: str) -> InputError:
-        """The error that says that what ``field`` holds is not ``allowed``."""
-        return InputError(self.where, f"{self.prefix}{field}", common.printable(field, self.content.get(field)), allowed)
-
-    def text(self, field: str, allowed: str) -> str:
-        """The words in ``field``, which must be there."""
-        value = self.content.get(field, "")
-        if not value:
-            raise self.error(field, allowed)
-        return value
+        """The error that says that what ``field`` holds is not ``allowed``; no secret is in it."""
+        return InputError(self.where, f"{self.place}{field}", common.printable(field, self.content.get(field)), allowed)
 
     def named(self, field: str) -> Named:
         """The value of ``field`` or of the variable that ``<field>FromEnv`` names."""
@@ -88,24 +76,22 @@ class Metadata:
             raise self.error(field, '"true" or "false"')
         return value == "true" if value else default
 
-    def choice(self, field: str, choices: Sequence[str], default: str = "") -> str:
+    def choice(self, field: str, *choices: str, default: str | None = None) -> str:
         """The one of ``choices`` that ``field`` names."""
-        value = self.content.get(field, "") or default
-        if value not in choices:
-            raise self.error(field, f"{', '.join(choices[:-1])} or {choices[-1]}")
-        return value
+        return super().choice(field, *choices) if self.content.get(field) or default is None else default
 
-    def whole(self, field: str, least: int, default: int | None = None, most: int = MOST) -> int:
+    def whole(self, field: str, least: int, most: int = MOST, default: int | None = None) -> int:
         """The whole number in ``field``, from ``least`` to ``most``."""
         text = self.content.get(field, "") or ("" if default is None else str(default))
         if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
             raise self.error(field, f"a whole number from {least}{f' to {most}' if most != MOST else ''}, as a string")
         return int(text)
 
-    def number(self, field: str, least: float | None = None, default: float | None = None) -> float:
-        """The number in ``field``, at least ``least``."""
+    def number(self, field: str, least: float = -math.inf, most: float = math.inf, default: float | None = None) -> float:
+        """The finite number in ``field``, from ``least`` to ``most``."""
         text = self.content.get(field, "") or ("" if default is None else f"{default:g}")
         value = float(text) if _NUMBER.fullmatch(text) else math.nan
-        if not math.isfinite(value) or (least is not None and value < least):
-            raise self.error(field, f"a number{'' if least is None else f' from {least:g}'}, as a string")
+        if not math.isfinite(value) or not least <= value <= most:
+            bounds = f"{f' from {least:g}' if least > -math.inf else ''}{f' to {most:g}' if most < math.inf else ''}"
+            raise self.error(field, f"a number{bounds}, as a string")
         return value

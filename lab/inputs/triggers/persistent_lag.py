@@ -91,13 +91,13 @@ def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved:
     ``resolved`` says that ``...FromEnv`` fields hold their variables' values; in a manifest they hold the variables' names.
     """
     metadata = Metadata.read({"metadata": dict(given)}, where, place)
-    metadata.known(FIELDS)
+    metadata.check(FIELDS)
     names = {field: _name(metadata, field, resolved) for field in _NAMED}
     ages = _in_seconds(metadata)
     shared = {field: metadata.content[field] for field in _SHARED if field in metadata.content}
     trigger = kafka.parse({"type": "kafka", "metadata": names | shared}, where, place)
-    interval = _interval(metadata)
-    size = metadata.whole("windowSize", 1, 30, 720)
+    interval = metadata.number("samplingInterval", SHORTEST_S, LONGEST_INTERVAL_S, 10)
+    size = metadata.whole("windowSize", 1, 720, 30)
     return Settings(
         Source(
             cluster(names["bootstrapServers"]),
@@ -114,7 +114,7 @@ def parse(given: Mapping[str, str], where: object, place: str = "", *, resolved:
             down_s=_stabilization(metadata, "scaleDownStabilization", interval),
             interval_s=interval,
             size=size,
-            activation=metadata.number("activationLagSeconds", 0, 0) if ages else float(trigger.activation),
+            activation=metadata.number("activationLagSeconds", 0, default=0) if ages else float(trigger.activation),
             ages=ages,
             allow_idle=trigger.allow_idle,
         ),
@@ -166,22 +166,15 @@ def _in_seconds(metadata: Metadata) -> bool:
     return ages
 
 
-def _interval(metadata: Metadata) -> float:
-    interval = metadata.number("samplingInterval", default=10)
-    if not SHORTEST_S <= interval <= LONGEST_INTERVAL_S:
-        raise metadata.error("samplingInterval", f"a number from {SHORTEST_S:g} to {LONGEST_INTERVAL_S}, as a string")
-    return interval
-
-
 def _stabilization(metadata: Metadata, field: str, interval: float) -> int:
-    span = metadata.whole(field, 0, 0, LONGEST_S)
+    span = metadata.whole(field, 0, LONGEST_S, 0)
     if span > MOST_INTERVALS * interval:
         raise metadata.error(field, f"at most {MOST_INTERVALS} times samplingInterval, {MOST_INTERVALS * interval:g}")
     return span
 
 
 def _sustain(metadata: Metadata, reach_s: float) -> int:
-    sustain = metadata.whole("sustainSeconds", 0, most=LONGEST_S)
+    sustain = metadata.whole("sustainSeconds", 0, LONGEST_S)
     if sustain > reach_s:
         raise metadata.error(
             "sustainSeconds", f"at most samplingInterval * windowSize, {reach_s:g}: older samples are not kept"

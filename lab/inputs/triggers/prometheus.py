@@ -65,7 +65,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
     """
     shared = common.read(trigger, where, place)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known(FIELDS, REFUSALS)
+    metadata.check(FIELDS, REFUSALS)
     server = metadata.text("serverAddress", "the URL of a Prometheus server")
     if not server.startswith(("http://", "https://")):
         raise metadata.error("serverAddress", "a URL that begins with http:// or https://")
@@ -84,7 +84,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Prometheus:
             raise metadata.error(field, "none without an authenticationRef that has the secrets")
         if "apiKey" in modes and not shared.authenticated:
             metadata.text("apiKey", "a key, here or in the TriggerAuthentication of an authenticationRef")
-    metadata.choice("method", ("header", "query"), "header")
+    metadata.choice("method", "header", "query", default="header")
     metadata.flag("unsafeSsl")
     return Prometheus(
         common=shared,

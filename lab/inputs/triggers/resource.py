@@ -51,7 +51,7 @@ def parse(trigger: Mapping[str, Any], where: object, place: str) -> Resource:
     """The trigger at ``place``. Raises :class:`InputError` naming the field. Source: ``parseResourceMetadata``."""
     shared = common.read(trigger, where, place, resource=True, cacheable=False)
     metadata = Metadata.read(trigger, where, place)
-    metadata.known(FIELDS, REFUSALS)
+    metadata.check(FIELDS, REFUSALS)
     if shared.metric_type == "Utilization":
         value = str(metadata.whole("value", 1, most=2**31 - 1))
     else:
