@@ -28,41 +28,25 @@ QUICK = Scale("quick", 30, 1)
 PODS = Consumers(1.0, 1.0, footprint=Footprint(100, 1.0))
 SIMULATED = Situation(profile.Profile((profile.Step(0, 1, "baseline"),), 60), np.ones(1), PODS)
 WORDS = [
-    *(
-        "",
-        " ",
-        "0",
-        "1",
-        "-1",
-        "007",
-        "1.5",
-        "1e9",
-        "nan",
-        "true",
-        "no",
-        "a,b",
-        "1-3",
-        "500m",
-        "2Gi",
-        "x=y",
-        "\n",
-        "\x00",
-        "é",
-        "a" * 300,
-    ),
-    *(
-        "kafka",
-        "apache-kafka",
-        "cpu",
-        "memory",
-        "cron",
-        "prometheus",
-        "external",
-        "latest",
-        "AverageValue",
-        "Utilization",
-        "Percent",
-    ),
+    "",
+    " ",
+    "0",
+    *["1", "-1", "007", "1.5", "1e9", "nan", "true", "no", "a,b", "1-3", "500m", "2Gi", "x=y", "\x00", "é"],
+    "\n",
+    "a" * 300,
+]
+WORDS += [
+    "kafka",
+    "apache-kafka",
+    "cpu",
+    "memory",
+    "cron",
+    "prometheus",
+    "external",
+    "latest",
+    "AverageValue",
+    "Utilization",
+    "Percent",
 ]
 VALUES = st.one_of(
     st.sampled_from(
@@ -151,12 +135,10 @@ def a_policy(content):
     policy.parse(content, FILE).compressed(QUICK)
 
 
+GROUP = {"bootstrapServers": "b:1", "consumerGroup": "g", "topic": "t"}
 TRIGGERS = [
-    {
-        "type": "kafka",
-        "metadata": {"bootstrapServers": "b:1", "consumerGroup": "g", "topic": "t", "partitionLimitation": "1,2-4"},
-    },
-    {"type": "apache-kafka", "metadata": {"bootstrapServers": "b:1", "consumerGroup": "g", "topic": "t", "tls": "enable"}},
+    {"type": "kafka", "metadata": GROUP | {"partitionLimitation": "1,2-4"}},
+    {"type": "apache-kafka", "metadata": GROUP | {"tls": "enable"}},
     {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}},
     {"type": "memory", "metricType": "AverageValue", "metadata": {"value": "500Mi", "containerName": "consumer"}},
     {"type": "prometheus", "metadata": {"serverAddress": "http://p", "query": "x", "threshold": "1", "customHeaders": "a=b"}},

@@ -16,13 +16,8 @@ def pod(t, event="MODIFIED", leaving=True, code=None):
     if leaving:
         metadata |= {"deletionTimestamp": "1970-01-01T00:01:00Z", "deletionGracePeriodSeconds": 60}
     status = {} if code is None else {"containerStatuses": [{"state": {"terminated": {"exitCode": code}}}]}
-    return {
-        "t": t,
-        "kind": "Pod",
-        "name": "old",
-        "event": event,
-        "object": json.dumps({"metadata": metadata, "status": status}),
-    }
+    item = json.dumps({"metadata": metadata, "status": status})
+    return {"t": t, "kind": "Pod", "name": "old", "event": event, "object": item}
 
 
 SEEN = [pod(1, "ADDED", leaving=False), pod(20.0), pod(20.9, code=0), pod(21.0, "DELETED", code=0)]

@@ -196,14 +196,8 @@ def driven(bootstrap):
     follower = Follower(bootstrap, reports, ("ingestion",))
     try:
         until(lambda: follower.follow(0.1) or len(follower.known["ingestion"].urls) == 3, STARTS_S, "three pods have said it")
-        driver = start(
-            f"{PROGRAMS}.traffic",
-            "driver",
-            PROFILE_YAML=json.dumps(PROFILE),
-            ZONES="10",
-            DRIVERS="50",
-            START_IN="20",  # Locust starts meanwhile
-        )
+        given = {"PROFILE_YAML": json.dumps(PROFILE), "ZONES": "10", "DRIVERS": "50", "START_IN": "20"}  # s: Locust's own start
+        driver = start(f"{PROGRAMS}.traffic", "driver", **given)
         code = driver.wait(STARTS_S + ENDS_S)
         took = [counted(port, "acked") for port in metrics]
     finally:

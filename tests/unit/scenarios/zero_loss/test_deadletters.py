@@ -21,20 +21,8 @@ POISON = [(seq % 4, seq // 4) for seq in range(MESSAGES) if FAILURES.never(0, 0,
 
 def letters(places, **other):
     """Dead letters about messages at ``places``, with right reasons unless told otherwise."""
-    rows = [
-        {
-            "partition": partition,
-            "offset": offset,
-            "topic": "events",
-            "attempts": 4,
-            "error": "it failed",
-            "first_failure": 1.0,
-            "failed": 8.0,
-            "seq": offset * 4 + partition,
-        }
-        | other
-        for partition, offset in places
-    ]
+    right = {"topic": "events", "attempts": 4, "error": "it failed", "first_failure": 1.0, "failed": 8.0}
+    rows = [{"partition": part, "offset": offset, **right, "seq": offset * 4 + part} | other for part, offset in places]
     return pd.DataFrame(rows)
 
 
@@ -89,17 +77,10 @@ def test_a_difference_is_counted_and_named(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"attempts": 3},
-        {"error": ""},
-        {"topic": ""},
-        {"topic": "events-of-others"},
-        {"first_failure": 9.0},
-        {"seq": MESSAGES + 1},
-    ],
-)
+WRONG = [{"attempts": 3}, {"error": ""}, {"topic": ""}, {"topic": "other"}, {"first_failure": 9.0}, {"seq": MESSAGES + 1}]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_reason_is_counted(tmp_path, wrong):
     """Each letter whose headers, or whose message, are not what they should be."""
     assert dead_letters(settled(tmp_path, letters(POISON, **wrong))).unreasoned.value == len(POISON)

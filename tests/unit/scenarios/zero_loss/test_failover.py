@@ -39,21 +39,14 @@ def test_unknown_acknowledgements_are_kept_apart(tally, change, expected, tmp_pa
 
 def death(t, role, led):
     """The row of a broker's death."""
-    return {"t": t, "until": t, "due": t, "phase": "x", "event": "kill_broker", "role": role, "disk": "kept"} | {
-        "result": {"broker": 2, "pid": 9, "led": led}
-    }
+    result = {"broker": 2, "pid": 9, "led": led}
+    return {"t": t, "until": t, "due": t, "phase": "x", "event": "kill_broker", "role": role, "disk": "kept", "result": result}
 
 
 def test_a_standstill_ends_with_the_first_receipt_that_begins_after_the_death(tmp_path):
     """The slowest partition counts; a start's row says how long the copies took."""
-    start = {
-        "t": 20.0,
-        "until": 23.0,
-        "due": 20.0,
-        "phase": "y",
-        "event": "start_brokers",
-        "result": {"brokers": [2], "in_sync_s": 3.0},
-    }
+    start = {"t": 20.0, "until": 23.0, "due": 20.0, "phase": "y", "event": "start_brokers"}
+    start |= {"result": {"brokers": [2], "in_sync_s": 3.0}}
     receipts = [built.receipt("a", 9, 10.5, 1, 0), built.receipt("a", 11, 12, 1, 0), built.receipt("a", 18, 19, 1, 1)]
     record = built.record(tmp_path, inputs={"partitions": 2}, receipts=receipts, events=(death(10.0, "leader", 1), start))
     found = failover(record)

@@ -44,21 +44,10 @@ def over(t, pod, partition, event="recovered"):
 
 def test_a_stall_is_from_the_first_failure_to_the_end_where_it_began(tmp_path):
     """One recovered after two failures, one dead; one taken away and one of a container that died have no end here."""
-    events = [
-        head_failed(10, "a", 0),
-        head_failed(11, "a", 0, 2),
-        over(13, "a", 0),
-        head_failed(20, "a", 1),
-        over(27, "a", 1, "dead_lettered"),
-    ]
-    events += [
-        head_failed(30, "a", 2),
-        given_up(31, "a", 2),
-        over(32, "a", 2),
-        head_failed(40, "b", 3),
-        report(41, "b", "started"),
-    ]
-    events += [over(42, "b", 3)]
+    events = [head_failed(10, "a", 0), head_failed(11, "a", 0, 2), over(13, "a", 0)]
+    events += [head_failed(20, "a", 1), over(27, "a", 1, "dead_lettered")]
+    events += [head_failed(30, "a", 2), given_up(31, "a", 2), over(32, "a", 2)]
+    events += [head_failed(40, "b", 3), report(41, "b", "started"), over(42, "b", 3)]
     found = stalls(record(tmp_path, group_events=events))
     assert [(stall.pod, stall.partition, stall.start, stall.end) for stall in found] == [("a", 0, 10, 13), ("a", 1, 20, 27)]
 
