@@ -22,8 +22,6 @@ class MemoryGrowth(Measure):
     """
 
     share_an_hour = number("1/h", "growth of the fastest growing process, as a share of the machine's memory", UNSCALED)
-    mib_an_hour = number("MiB/h", "growth of the fastest growing process", UNSCALED)
-    held_gib = number("GiB", "largest memory of all the lab's processes together", UNSCALED)
     process = detail(str, "the process that grows fastest")
 
 
@@ -47,9 +45,4 @@ def memory_growth(record: Record) -> MemoryGrowth:
     if not slopes:
         raise NoData("no process was there in all of the second half of the trial")
     fastest = max(slopes, key=slopes.__getitem__)
-    return MemoryGrowth(
-        share_an_hour=slopes[fastest] / (record.trial.machine.memory_gib * BYTES_PER_GIB),
-        mib_an_hour=slopes[fastest] / 2**20,
-        held_gib=float(seen.groupby("t")["rss_bytes"].sum().max()) / BYTES_PER_GIB,
-        process=fastest,
-    )
+    return MemoryGrowth(share_an_hour=slopes[fastest] / (record.trial.machine.memory_gib * BYTES_PER_GIB), process=fastest)

@@ -14,18 +14,14 @@ from lab.record.store import Record
 class Repartition(Measure):
     """The fate of partitions that were added to the topic. Times count from the addition.
 
-    ``assigned_s`` is missing when a new partition was never assigned, ``consumed_s`` when one never had a receipt. A message is
-    ``skipped`` when it was not processed, and a later one of its partition was processed or its own offset is committed: it is
-    lost. It is ``waiting`` when neither is so. ``after`` is of the whole trial.
+    ``consumed_s`` is missing when a new partition never had a receipt. A message is ``skipped`` when it was not processed, and
+    a later one of its partition was processed or its own offset is committed: it is lost. ``after`` is of the whole trial.
     """
 
     added = number("partitions", "new partitions")
-    assigned_s = number("s", "time until every new partition was assigned", UNSCALED)
     consumed_s = number("s", "time until every new partition was consumed", UNSCALED)
     unconsumed = number("partitions", "new partitions that were never consumed")
     skipped = number("messages", "messages of new partitions that were passed over")
-    waiting = number("messages", "messages of new partitions that were not reached")
-    before = number("pods", "most replicas before the partitions were added")
     after = number("pods", "most replicas")
 
 
@@ -36,22 +32,13 @@ def repartition(record: Record) -> Repartition:
     new = range(record.inputs.partitions, most)
     receipts = record.receipts
     first = receipts[receipts["partition"].isin(new)].groupby("partition")["end"].min()
-    owned: dict[int, float] = {}
-    for change in record.handovers:
-        for partition in change.partitions if change.event == GIVEN else ():
-            owned.setdefault(partition, change.t)
-    taken = [owned[partition] for partition in new if partition in owned]
-    curve = record.replicas
     ledger, ahead = record.reconciliation, passed_over(record, new)
     return Repartition(
         added=len(new),
-        assigned_s=max(taken) - at if len(taken) == len(new) else None,
         consumed_s=float(first.max()) - at if len(first) == len(new) else None,
         unconsumed=len(new) - len(first),
         skipped=sum(one.count for one in ledger.lost if one.partition in new) + ahead,
-        waiting=sum(one.count for one in ledger.unseen if one.partition in new) - ahead,
-        before=int(curve[curve["t"] < at]["desired"].max()),
-        after=int(curve["desired"].max()),
+        after=int(record.replicas["desired"].max()),
     )
 
 

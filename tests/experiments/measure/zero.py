@@ -37,7 +37,6 @@ class FromZero(Measure):
     samples of lag before them.
     """
 
-    arrivals = number("arrivals", "arrivals after an idle time")
     from_zero = number("arrivals", "arrivals that found no pod")
     lag_before = number("messages", "largest lag before an arrival")
     p50 = number("s", "age of the first event at its receipt, median")
@@ -81,7 +80,6 @@ def from_zero(record: Record) -> FromZero:
     real = [total + one[DECISION] * (record.scale.time - 1) for total, one in zip(totals, parts, strict=True)]
     before = [lag for start in idle if (lag := _lag_before(record, start)) is not None]
     return FromZero(
-        arrivals=len(starts),
         from_zero=len(idle),
         lag_before=max(before, default=None),
         p50=percentile(totals, 50),
@@ -137,12 +135,8 @@ def _parts(record: Record, events: pd.DataFrame, members: pd.DataFrame, start: f
 
 
 class ToZero(Measure):
-    """The last way of the group down to zero: its steps since the last step up, to no replica.
+    """The last way of the group down to zero: its steps since the last step up, to no replica."""
 
-    ``ways`` counts all its ways to zero.
-    """
-
-    ways = number("ways", "ways down to zero")
     most = number("pods", "replicas before the last way to zero")
     steps = number("steps", "steps of the last way to zero")
     largest_step = number("pods", "most pods that a step of the last way to zero took")
@@ -159,14 +153,7 @@ def to_zero(record: Record) -> ToZero:
         raise NoData("the group never went to zero")
     way = _way(changes, ends[-1])
     taken = [one.before - one.after for one in way]
-    return ToZero(
-        ways=len(ends),
-        most=way[0].before,
-        steps=len(way),
-        largest_step=max(taken),
-        last_step=taken[-1],
-        length=way[-1].t - way[0].t,
-    )
+    return ToZero(most=way[0].before, steps=len(way), largest_step=max(taken), last_step=taken[-1], length=way[-1].t - way[0].t)
 
 
 def _way(changes: Sequence[Change], end: int) -> Sequence[Change]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
 from lab.record.store import Record
 from lab.record.views import CONSUMER
@@ -14,7 +14,7 @@ BACK_OFF = "CrashLoopBackOff"
 
 
 class Casualties(Measure):
-    """The restarts of the consumers' containers until the trial's end. ``codes`` counts how they had ended, by exit code.
+    """The restarts of the consumers' containers until the trial's end.
 
     ``first_s`` is from the profile's start to the first restart that was seen; it is missing where there was none.
     """
@@ -23,7 +23,6 @@ class Casualties(Measure):
     pods = number("pods", "pods whose container was restarted")
     backed_off = number("pods", f"pods that were in {BACK_OFF}")
     first_s = number("s", "first restart after the profile's start", UNSCALED)
-    codes = detail(dict[int, int], "how the restarted containers had ended: exit code and number")
 
 
 @measure
@@ -31,25 +30,20 @@ def casualties(record: Record) -> Casualties:
     """Count them; no data where the trial never came to its profile."""
     start, end = record.profile_start, record.end
     counts: dict[str, int] = {}
-    codes: dict[int, int] = {}
     backed_off: set[str] = set()
     first: float | None = None
     for t, pod, status in _statuses(record, end):
         if (status.get("state") or {}).get("waiting", {}).get("reason") == BACK_OFF:
             backed_off.add(pod)
-        count, known = int(status.get("restartCount", 0)), counts.get(pod, 0)
-        if count > known:
+        count = int(status.get("restartCount", 0))
+        if count > counts.get(pod, 0):
             counts[pod] = count
             first = t if first is None else first
-            code = (status.get("lastState") or {}).get("terminated", {}).get("exitCode")
-            if code is not None:
-                codes[int(code)] = codes.get(int(code), 0) + count - known
     return Casualties(
         restarts=sum(counts.values()),
         pods=len(counts),
         backed_off=len(backed_off),
         first_s=None if first is None else first - start,
-        codes=codes,
     )
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from lab.errors import NoData
 from lab.inputs.failures import Place
-from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.measure import Measure, measure, number
 from lab.measure.cost import cost
 from lab.record.store import Record
 
 
 class PoisonStall(Measure):
-    """The partition whose message at ``offset`` never succeeds, at the trial's end. A ``progress`` of 0 is a stall."""
+    """The partition whose message never succeeds, at the trial's end. A ``progress`` of 0 is a stall."""
 
-    partition = detail(int, "the poisoned partition")
-    offset = detail(int, "the offset of its poison")
     progress = number("messages", "messages of the poisoned partition committed past the poison")
     waiting = number("messages", "messages waiting on the poisoned partition")
     others = number("messages", "messages waiting on all other partitions")
@@ -38,8 +36,6 @@ def poison_stall(record: Record) -> PoisonStall:
     begun, ended = record.profile_start, record.end
     changes = record.scalings
     return PoisonStall(
-        partition=partition,
-        offset=offset,
         progress=max(0, (offsets[partition].committed or 0) - offset),
         waiting=waiting[partition],
         others=sum(waiting.values()) - waiting[partition],

@@ -19,14 +19,13 @@ STABILIZED = "ScaleUpStabilized"
 
 
 class UpWindow(Measure):
-    """Syncs that propose more than the current replicas, by their outcome, and the window that was in force.
+    """Syncs that propose more than the current replicas, by their outcome.
 
     The two rules differ at ``told_apart`` syncs. Of these ``stayed`` follow the smallest recommendation and ``raised`` the
     highest. At ``beyond`` steps up every recommendation of the window asked for more. Of these ``followed`` went no further
     than the smallest. ``said`` is the controller's own reason in the HPA's status.
     """
 
-    window_s = number("s", "window up")
     asking = number("syncs", "syncs that asked for more replicas")
     told_apart = number("syncs", "syncs at which the highest recommendation would have scaled up")
     stayed = number("syncs", "syncs that stayed although the highest recommendation asked for more")
@@ -69,7 +68,6 @@ def count_syncs(found: Sequence[Sync], window_s: int, said: str = "") -> UpWindo
             beyond += 1
             followed += sync.desired <= smallest
     return UpWindow(
-        window_s=window_s,
         asking=asking,
         told_apart=told_apart,
         stayed=stayed,

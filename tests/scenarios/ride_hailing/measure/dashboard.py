@@ -20,13 +20,12 @@ Truth = Callable[[int, float], float]
 
 
 class Staleness(Measure):
-    """How old events are when they come into the table, over the events due in a span; micro-batches are the whole record's."""
+    """How old events are when they come into the table, over the events due in a span; ``batch_s`` is the whole record's."""
 
     median = number("s", "median of the age at which events are in the table")
     p99 = number("s", "p99 of the age at which events are in the table")
     worst = number("s", "largest age at which events are in the table")
     left_out = number("events", "events that no batch of the table took")
-    batches = number("batches", "micro-batches")
     batch_s = number("s", "median length of a micro-batch")
 
 
@@ -35,7 +34,6 @@ class Accuracy(Measure):
 
     table = number("%", "surge multipliers that are true")
     at_best = number("%", "surge multipliers that would be true in a table without delay, with the updates that were sent")
-    zones = number("zones", "zones of the city")
 
 
 @measure
@@ -58,7 +56,6 @@ def staleness(record: Record, phase: str | None = None) -> Staleness:
         p99=float(np.percentile(there, 99)),
         worst=float(there.max()),
         left_out=int(len(ages) - len(there)),
-        batches=len(batches),
         batch_s=float(np.median([batch["batch_s"] for batch in batches])),
     )
 
@@ -95,7 +92,7 @@ def accuracy(
     for entity_id, t in events.sort_values("at")[["entity_id", "at"]].itertuples(index=False, name=None):
         if (zone := updates(int(entity_id))) is not None:
             at_best[moments >= t, zone] = truth(zone, float(t) - start)
-    return Accuracy(table=100 * share(seen, true), at_best=100 * share(at_best, true), zones=zones)
+    return Accuracy(table=100 * share(seen, true), at_best=100 * share(at_best, true))
 
 
 def shown(batches: Sequence[Mapping[str, Any]], moments: npt.NDArray[np.float64], zones: int) -> npt.NDArray[np.float64]:

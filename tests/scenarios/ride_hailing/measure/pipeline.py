@@ -97,7 +97,7 @@ def surge(record: Record, phase: str) -> Accuracy:
     demand = Demand(record.inputs.seed)
     true = np.array([[demand.multiplier(zone, t - record.profile_start) for zone in range(ZONES)] for t in moments])
     seen = shown(batches_of(record), moments, ZONES)
-    return Accuracy(table=100 * share(seen, true), at_best=100 * share(_undelayed(record, moments), true), zones=ZONES)
+    return Accuracy(table=100 * share(seen, true), at_best=100 * share(_undelayed(record, moments), true))
 
 
 def _undelayed(record: Record, moments: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -8,23 +8,18 @@ import yaml
 from lab.errors import NoData
 from lab.inputs.failures import Backoff, Failures, Place
 from lab.inputs.topics import numbering
-from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.measure import Measure, measure, number
 from lab.kafka.numbering import Numbering
 from lab.measure.delivery import delivery
 from lab.record.store import Record
-
-NAMED = 20  # messages named of each kind; totals count all
 
 
 class DeadLetters(Measure):
     """The dead-letter topic beside the injected failures, which are computed from the trial's inputs and the produced messages.
 
-    A message is dead when there is a letter about it. ``stray`` letters are about no message of the trial. ``recovered`` counts
-    every retry that succeeded, so a message that was processed twice may count twice.
+    A message is dead when there is a letter about it.
     """
 
-    produced = number("messages", "messages produced")
-    processed = number("messages", "messages processed")
     dead = number("messages", "dead letters")
     unaccounted = number("messages", "messages produced, but neither processed nor dead")
     injected = number("messages", "messages injected to fail for ever")
@@ -34,10 +29,7 @@ class DeadLetters(Measure):
     again = number("letters", "further dead letters about the same message")
     stray = number("letters", "dead letters about no message of the trial")
     unreasoned = number("letters", "dead letters without a right reason")
-    transient = number("messages", "messages injected to fail at first")
-    recovered = number("retries", "retries that succeeded")
     attempts = number("attempts", "most attempts at a dead letter")
-    named = detail(tuple[str, ...], "the messages that are not as injected")
 
 
 def injected(record: Record) -> Failures:
@@ -72,10 +64,8 @@ def dead_letters(record: Record) -> DeadLetters:
     produced, failures = record.produced, injected(record)
     seqs = produced["seq"].to_numpy(dtype="uint64")
     never = failures.never(produced["partition"].to_numpy(), produced["offset"].to_numpy(), seqs)
-    transient = (failures.transient(seqs) > 0) & ~never
     wanted = _places(produced[never])
     found = _places(letters)
-    missing, surplus = sorted(wanted - found), sorted(found - wanted)
     about = letters.merge(produced, how="left", on=["partition", "offset"], suffixes=("", "_there"))
     wrong = (letters["attempts"] != failures.retries + 1) | (letters["error"] == "")
     on = topics_of(record)
@@ -83,28 +73,19 @@ def dead_letters(record: Record) -> DeadLetters:
     wrong |= letters["topic"] != pd.Series(theirs, index=letters.index, dtype=object)
     wrong |= (letters["first_failure"] > letters["failed"]) | (about["seq"] != about["seq_there"])
     return DeadLetters(
-        produced=int(whole.stored),
-        processed=int(whole.processed),
         dead=int(whole.dead),
         unaccounted=int(whole.stored - whole.processed - whole.dead),
         injected=len(wanted),
-        without_letter=len(missing),
-        surplus=len(surplus),
+        without_letter=len(wanted - found),
+        surplus=len(found - wanted),
         both=int(whole.both),
         again=ledger.buried_again,
         stray=ledger.stray_letters,
         unreasoned=int(wrong.sum()),
-        transient=int(transient.sum()),
-        recovered=int((record.group_events["event"] == "recovered").sum()),
         attempts=None if letters.empty else int(letters["attempts"].max()),
-        named=(*_named("injected, but no dead letter", missing), *_named("a dead letter, but not injected", surplus)),
     )
 
 
 def _places(rows: pd.DataFrame) -> set[tuple[int, int]]:
     """(partition, offset) of each row."""
     return set(zip(rows["partition"].tolist(), rows["offset"].tolist(), strict=True))
-
-
-def _named(what: str, places: list[tuple[int, int]]) -> list[str]:
-    return [f"{what}: partition {partition}, offset {offset}" for partition, offset in places[:NAMED]]

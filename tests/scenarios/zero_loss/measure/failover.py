@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lab.errors import NoData
 from lab.inputs.events import KillBroker, StartBrokers
 from lab.inputs.inputs import DRAINED
-from lab.judge.measure import Measure, detail, measure, number
+from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
 from lab.measure.delivery import delivery
 from lab.record.store import Record
@@ -21,10 +19,8 @@ class Acknowledged(Measure):
     the group. ``surplus`` are on the topic beyond all that may be there. ``resent`` are on it a second time.
     """
 
-    sent = number("messages", "messages sent")
     acked = number("messages", "messages that the brokers acknowledged")
     unknown = number("messages", "messages whose acknowledgement never came")
-    failed = number("messages", "messages that the brokers refused")
     stored = number("messages", "different messages on the topic")
     processed = number("messages", "messages processed")
     dead = number("messages", "dead letters")
@@ -40,14 +36,11 @@ def acknowledged(record: Record) -> Acknowledged:
     if found.why:
         raise NoData(found.why)
     tallies = [one.detail for one in record.reports("produced")]
-    fates = ("sent", "acked", "unknown", "failed")
-    sent, acked, unknown, failed = (sum(int(tally[name]) for tally in tallies) for name in fates)
+    acked, unknown = (sum(int(tally[name]) for tally in tallies) for name in ("acked", "unknown"))
     stored = ledger.produced - ledger.resent
     return Acknowledged(
-        sent=sent,
         acked=acked,
         unknown=unknown,
-        failed=failed,
         stored=stored,
         processed=ledger.processed,
         dead=ledger.dead_messages,
@@ -67,7 +60,6 @@ class Failover(Measure):
     killed = number("brokers", "brokers killed")
     standstill_s = number("s", "longest standstill of a partition after a broker was killed", UNSCALED)
     in_sync_s = number("s", "longest time from a broker's start until every copy was in sync", UNSCALED)
-    kills = detail(list[dict[str, Any]], "each kill: role, broker, partitions that it led, and the longest standstill, s")
 
 
 @measure
@@ -76,15 +68,11 @@ def failover(record: Record) -> Failover:
     rows = [row for row in record.trial.events if row["event"] == KillBroker.name]
     if not rows:
         raise NoData("no broker was killed")
-    kills = [
-        {name: row["result"][name] for name in ("broker", "led")}
-        | {"role": row["role"], "standstill_s": _standstill(record, row["t"])}
-        for row in rows
-    ]
-    each = [one["standstill_s"] for one in kills]
+    each = [_standstill(record, row["t"]) for row in rows]
+    known = [seconds for seconds in each if seconds is not None]
     starts = [row["result"]["in_sync_s"] for row in record.trial.events if row["event"] == StartBrokers.name]
     return Failover(
-        killed=len(rows), standstill_s=None if None in each else max(each), in_sync_s=max(starts, default=None), kills=kills
+        killed=len(rows), standstill_s=max(known) if len(known) == len(rows) else None, in_sync_s=max(starts, default=None)
     )
 
 

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from lab.errors import NoData
 from lab.inputs.failures import Backoff
-from lab.judge.measure import Measure, detail, measure, number
-from lab.judge.origin import UNSCALED
+from lab.judge.measure import Measure, measure, number
 from lab.measure.throughput import Throughput
 from lab.record.store import Record
 
@@ -150,8 +149,6 @@ class RetryWaits(Measure):
     waits = number("waits", "waits between attempts")
     shortest = number("x", "shortest wait between attempts, over its delay")
     middle = number("x", "median wait between attempts, over its delay")
-    longest_s = number("s", "longest wait between attempts", UNSCALED)
-    delays_s = detail(tuple[float, ...], "the delays in the trial's inputs, s")
 
 
 @measure
@@ -174,5 +171,4 @@ def retry_waits(record: Record) -> RetryWaits:
     ratios = [wait / delays[min(attempt, len(delays)) - 1] for attempt, wait in waits]
     if not ratios:
         raise NoData("no message was tried again")
-    longest = max(wait for _, wait in waits)
-    return RetryWaits(waits=len(ratios), shortest=min(ratios), middle=median(ratios), longest_s=longest, delays_s=delays)
+    return RetryWaits(waits=len(ratios), shortest=min(ratios), middle=median(ratios))
