@@ -53,6 +53,17 @@ def refused(capsys, *arguments):
     return line
 
 
+def triggered(folder, *more, own=True):
+    """The file of the orders' ScaledObject with these triggers more, or with them alone."""
+    content = yaml.safe_load(Path(ORDERS).read_text())
+    content["spec"]["triggers"] = [*(content["spec"]["triggers"] if own else ()), *more]
+    (folder / "theirs.yaml").write_text(yaml.safe_dump(content))
+    return folder / "theirs.yaml"
+
+
+CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
+
+
 class TestSimulate:
     """A ScaledObject on a profile."""
 
@@ -97,18 +108,11 @@ class TestSimulate:
     def test_a_scale_is_shown_at_real_time(self, lab):
         """Pods whose times are those of medium, seen: all else agrees, as times and lags are compressed alike."""
         seen = {"start": 15.0, "stop": 7.5, "notice": 3.0, "round": 15.0, "in-flight": 1.5}
-        plain, half = (
-            json.loads(
-                lab(
-                    "simulate",
-                    *THEIRS,
-                    "--json",
-                    f"--scale={name}",
-                    *(f"--{time}-s={length / factor}" for time, length in seen.items()),
-                )
-            )
-            for name, factor in (("real", 1), ("medium", 15))
-        )
+        shown = []
+        for name, factor in (("real", 1), ("medium", 15)):
+            lengths = [f"--{time}-s={length / factor}" for time, length in seen.items()]
+            shown.append(json.loads(lab("simulate", *THEIRS, "--json", f"--scale={name}", *lengths)))
+        plain, half = shown
         assert (plain["scale"], half["scale"]) == ("real", "medium")
         assert half["duration_s"] == plain["duration_s"]
         ours, theirs = half["figures"], plain["figures"]
@@ -189,9 +193,8 @@ class TestTune:
         scaledobject.parse(yaml.safe_load(output.read_text()), output)
         replaced = [f"--scaledobject={output}", *THEIRS[1:]]
         again = json.loads(lab("simulate", *replaced, "--json"))["figures"]
-        assert {name: again[name] for name in ("late_s", "pod_minutes", "flips")} == {
-            name: chosen[name] for name in ("late_s", "pod_minutes", "flips")
-        }
+        for name in ("late_s", "pod_minutes", "flips"):
+            assert again[name] == chosen[name], name
         assert chart.read_bytes().startswith(b"\x89PNG")
         assert json.loads(lab("tune", *given, "--processes=1")) == content
 
@@ -214,8 +217,8 @@ class TestPlane:
         assert len(content["cells"]) == 8
         (given,) = (one for one in content["cells"] if one["given"])
         alone = json.loads(lab("simulate", *THEIRS, "--json"))["figures"]
-        names = ("flips", "late_s", "worst_age_s", "pod_minutes", "most_replicas")
-        assert {name: given[name] for name in names} == {name: alone[name] for name in names}
+        for name in ("flips", "late_s", "worst_age_s", "pod_minutes", "most_replicas"):
+            assert given[name] == alone[name], name
         assert all(f">{one['pod_minutes']:,.0f}</text>" in chart.read_text() for one in content["cells"])
         text = lab("plane", *THEIRS, *grid)
         assert sum(line.endswith("as given") for line in text.splitlines()) == 1
@@ -235,10 +238,7 @@ class TestPlane:
 
     def test_a_scaledobject_without_a_threshold_has_no_plane(self, capsys, tmp_path):
         """One line with what it has."""
-        theirs = tmp_path / "cpu.yaml"
-        content = yaml.safe_load(Path(ORDERS).read_text())
-        content["spec"]["triggers"] = [{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}]
-        theirs.write_text(yaml.safe_dump(content))
+        theirs = triggered(tmp_path, CPU, own=False)
         line = refused(capsys, "plane", f"--scaledobject={theirs}", *THEIRS[1:])
         assert line.startswith(f"lab: {theirs}: spec.triggers: ['cpu'] is not allowed; allowed: one trigger with a lag")
 
@@ -308,24 +308,21 @@ class TestBadInput:
     @pytest.mark.parametrize("command", ["simulate", "tune"])
     def test_a_trigger_that_is_not_simulated_is_named(self, capsys, command, tmp_path):
         """File, field, value and what is simulated."""
-        theirs = tmp_path / "cron.yaml"
-        content = yaml.safe_load(Path(ORDERS).read_text())
         metadata = {"timezone": "Europe/Berlin", "start": "0 6 * * *", "end": "0 20 * * *", "desiredReplicas": "10"}
-        content["spec"]["triggers"].append({"type": "cron", "metadata": metadata})
-        theirs.write_text(yaml.safe_dump(content))
+        cron, external = (
+            {"type": "cron", "metadata": metadata},
+            {"type": "external", "metadata": {"scalerAddress": "queue:6000"}},
+        )
+        theirs = triggered(tmp_path, cron)
         line = refused(capsys, command, f"--scaledobject={theirs}", *THEIRS[1:])
         assert line.startswith(f"lab: {PEAK}: begins_at: None is not allowed; allowed: the time of day at which the profile")
-        content["spec"]["triggers"].append({"type": "external", "metadata": {"scalerAddress": "queue:6000"}})
-        theirs.write_text(yaml.safe_dump(content))
+        theirs = triggered(tmp_path, cron, external)
         line = refused(capsys, command, f"--scaledobject={theirs}", "--profile=spike-announced", *(THEIRS[1], THEIRS[3]))
         assert line.startswith(f"lab: {theirs}: spec.triggers: ['kafka', 'cron', 'external'] is not allowed; allowed: at most")
 
     def test_a_cpu_trigger_needs_a_workload(self, lab, capsys, tmp_path):
         """A rate alone does not say what a message costs; with the workload the same ScaledObject is simulated."""
-        theirs = tmp_path / "cpu.yaml"
-        content = yaml.safe_load(Path(ORDERS).read_text())
-        content["spec"]["triggers"].append({"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}})
-        theirs.write_text(yaml.safe_dump(content))
+        theirs = triggered(tmp_path, CPU)
         given = [f"--scaledobject={theirs}", f"--profile={PEAK}", "--start-s=3"]
         line = refused(capsys, "simulate", *given, "--pod-rate=100")
         assert line.startswith(f"lab: {theirs}: trigger cpu: pods: 'a rate alone' is not allowed; allowed: a workload, which")
