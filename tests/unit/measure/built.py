@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pandas as pd
 
+from lab.inputs.inputs import Inputs
 from lab.record import trial
 from lab.record.store import Record
 from lab.record.trial import Step
 from lab.record.views import Views
 
 from . import whole
-from .conftest import deployment, report
 
 COLUMNS = {
     "transitions": ["t", "kind", "name", "event", "object"],
@@ -32,11 +32,11 @@ class Shown(SimpleNamespace):
 def record(folder, *, inputs=None, times=None, steps=(), **more):
     """A record with the tables that are given, each as its rows, and what else is given in its trial.json.
 
-    Other tables are absent; ``inputs`` are those that matter.
+    Other tables are absent; ``inputs`` are whole, or those that matter.
     """
     tables = {name: more.pop(name) for name in COLUMNS if name in more}
     spans = {} if times is None else {"times": times}
-    chosen = whole.inputs(**(inputs or {}))
+    chosen = inputs if isinstance(inputs, Inputs) else whole.inputs(**(inputs or {}))
     made = whole.trial(chosen, steps=tuple(Step(**row) for row in steps), **spans, **more)
     for name, rows in tables.items():
         pd.DataFrame(rows, columns=COLUMNS[name]).to_parquet(folder / f"{name}.parquet")
@@ -48,6 +48,20 @@ def sealed(folder, **more):
     """The record in ``folder`` with ``more`` in its trial.json, and the checksums of what is there now."""
     replace(trial.read(folder), **more).sealed(folder).write(folder)
     return Record(folder)
+
+
+def deployment(t, desired, ready):
+    """A watch event of the consumer Deployment, whose pods exist at once."""
+    item = {"spec": {"replicas": desired}, "status": {"replicas": desired, "readyReplicas": ready}}
+    return {"t": t, "kind": "Deployment", "name": "consumer", "event": "MODIFIED", "object": json.dumps(item)}
+
+
+def report(t, who, event, **fields):
+    """A reported event; fields that are columns stay columns."""
+    columns = {"partitions": None, "owned": None, "seconds": None, "created": None}
+    detail = {key: value for key, value in fields.items() if key not in columns}
+    kept = columns | {key: value for key, value in fields.items() if key in columns}
+    return {"t": t, "mono": t, "pod": who, "event": event, **kept, "detail": json.dumps(detail)}
 
 
 def receipt(pod, start, end, count, partition=0):
@@ -75,9 +89,11 @@ def lags(curve):
     return [sample(t, "kafka_consumergroup_lag_sum", value) for t, value in curve.items()]
 
 
-def pod(t, name, event="MODIFIED", ready=True, leaving=False):
-    """A watch event of the consumer pod ``name``."""
+def pod(t, name, event="MODIFIED", ready=True, leaving=False, created=None):
+    """A watch event of the consumer pod ``name``, which the API server says was ``created`` then (epoch s)."""
     metadata = {"name": name, "labels": {"app": "consumer"}} | ({"deletionTimestamp": "x"} if leaving else {})
+    if created is not None:
+        metadata["creationTimestamp"] = pd.Timestamp(created, unit="s").strftime("%Y-%m-%dT%H:%M:%SZ")
     status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
     item = {"metadata": metadata, "status": status}
     return {"t": float(t), "kind": "Pod", "name": name, "event": event, "object": json.dumps(item)}

@@ -1,50 +1,23 @@
 """A small record, written by hand: every number a measure should find is known."""
 
-import json
-
-import pandas as pd
 import pytest
 
 from lab.inputs import inputs
 from lab.inputs import scale as scales
 from lab.inputs.workload import Workload
-from lab.record.store import Record
 from lab.record.trial import Offsets
 
-from . import whole
+from . import built
+from .built import deployment, pod, receipt, report, sample
 
 SPIKE, END = 1000.0, 1020.0
-
-
-def deployment(t, desired, ready):
-    """A watch event of the consumer Deployment, whose pods exist at once."""
-    item = {"spec": {"replicas": desired}, "status": {"replicas": desired, "readyReplicas": ready}}
-    return {"t": t, "kind": "Deployment", "name": "consumer", "event": "MODIFIED", "object": json.dumps(item)}
-
-
-def pod(t, event, ready):
-    """A watch event of the new pod."""
-    created = "1970-01-01T00:16:42Z"  # 1002
-    item = {
-        "metadata": {"name": "new", "labels": {"app": "consumer"}, "creationTimestamp": created},
-        "status": {"conditions": [{"type": "Ready", "status": "True" if ready else "False"}]},
-    }
-    return {"t": t, "kind": "Pod", "name": "new", "event": event, "object": json.dumps(item)}
-
-
-def report(t, who, event, **fields):
-    """A reported event; fields that are columns stay columns."""
-    columns = {"partitions": None, "owned": None, "seconds": None, "created": None}
-    detail = {key: value for key, value in fields.items() if key not in columns}
-    kept = columns | {key: value for key, value in fields.items() if key in columns}
-    return {"t": t, "mono": t, "pod": who, "event": event, **kept, "detail": json.dumps(detail)}
 
 
 TRANSITIONS = [
     deployment(980, 4, 4),
     deployment(1002, 24, 4),
-    pod(1002.5, "ADDED", False),
-    pod(1005, "MODIFIED", True),
+    pod(1002.5, "new", "ADDED", ready=False, created=1002),
+    pod(1005, "new", created=1002),
     deployment(1010, 24, 24),
     deployment(1060, 4, 24),
     deployment(1070, 4, 4),
@@ -64,19 +37,19 @@ LAG = {990: 500, 1000: 600, 1001: 12_600, 1020: 150_000, 1030: 90_000, 1031: 90_
 def build(folder, transitions, reports, lag=LAG):
     """Write the tables as a trial would."""
     chosen = inputs.read("step-10x", "lag", Workload(), 1, scales.load("quick"), "binary")
-    ended = {"times": {"settling": 970, "driving": 975, "ended": 1130}, "finished": 1140.0}
-    whole.trial(chosen, id=chosen.id, offsets={0: Offsets(100, 98)}, **ended).write(folder)
-    pd.DataFrame(transitions).to_parquet(folder / "transitions.parquet")
-    pd.DataFrame(reports).to_parquet(folder / "group_events.parquet")
-    labels = json.dumps({"partition": "0"}, sort_keys=True)
-    samples = [{"t": t, "metric": "kafka_consumergroup_lag_sum", "pod": "", "labels": "{}", "value": v} for t, v in lag.items()]
-    samples += [{"t": t, "metric": "kafka_consumergroup_lag", "pod": "", "labels": labels, "value": v} for t, v in lag.items()]
-    pd.DataFrame(samples).astype({"t": float, "value": float}).to_parquet(folder / "samples.parquet")
-    receipts = [
-        {"pod": "new", "partition": 0, "first": 0, "last": 99, "count": 100, "checksum": 1, "start": 1006.2, "end": 1006.5}
-    ]
-    pd.DataFrame(receipts).to_parquet(folder / "receipts.parquet")
-    return Record(folder)
+    samples = built.lags(lag) + [sample(t, "kafka_consumergroup_lag", messages, partition="0") for t, messages in lag.items()]
+    return built.record(
+        folder,
+        inputs=chosen,
+        id=chosen.id,
+        offsets={0: Offsets(100, 98)},
+        times={"settling": 970, "driving": 975, "ended": 1130},
+        finished=1140.0,
+        transitions=transitions,
+        group_events=reports,
+        samples=samples,
+        receipts=[receipt("new", 1006.2, 1006.5, 100) | {"first": 0, "last": 99, "checksum": 1}],
+    )
 
 
 @pytest.fixture

@@ -1,17 +1,15 @@
 """Records that are similar without fault: one trial at real time, and the same with every time over a factor."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from lab.inputs.inputs import Side
-from lab.record.store import Record
 from lab.record.trial import Duet, Turn
 
 from . import built, whole
-from .conftest import deployment, report
+from .built import deployment, report
 
 PHASES = ((0, "baseline"), (150, "spike"), (750, "drain"))
 DURATION, END = 960, 1200  # s at real time
@@ -50,9 +48,9 @@ def write(
             pods += [(f"p{n}", at(step + 6), at(step + 36)) for n in range(before, after)]
     transitions = list(curves)
     for name, added, ready in pods:
-        transitions.append(_pod(added, name, "ADDED", ready is None, added))
+        transitions.append(built.pod(added, name, "ADDED", ready is None, created=added))
         if ready:
-            transitions.append(_pod(ready, name, "MODIFIED", True, added))
+            transitions.append(built.pod(ready, name, created=added))
             handovers.append(report(at(230), name, "started", created=added + 15 / factor))
             handovers.append(report(at(240), name, "assigned", partitions=[0], owned=1))
     told = [report(at(-1), "producer", "profile", start=at(0))]
@@ -86,27 +84,13 @@ def write(
         for t in np.arange(at(0), at(END), 0.2)
         for series in ("produced", "consumed")
     ]
-    for name, rows in {
-        "transitions": transitions,
-        "group_events": told + handovers,
-        "samples": samples,
-        "rates": rates,
-    }.items():
-        pd.DataFrame(rows, columns=built.COLUMNS[name]).to_parquet(folder / f"{name}.parquet")
-    pd.DataFrame(receipts).to_parquet(folder / "receipts.parquet")
     ledger = folder / "ledger" / "events"
     ledger.mkdir(parents=True)
     rows = {"partition": 0, "offset": range(len(born)), "ts": (born * 1e9).round().astype("int64")}
     pd.DataFrame(rows).to_parquet(ledger / "part.parquet")
     times = {"settling": at(-20), "driving": at(-5), "ended": at(END)}
     versions = {"commit": "0123456789abcdef"}
-    left = whole.trial(chosen, id=identity, times=times, finished=at(END) + 1, begun=at(-25), versions=versions, **more)
-    left.sealed(folder).write(folder)
-    return Record(folder)
-
-
-def _pod(t, name, event, ready, created):
-    metadata = {"name": name, "labels": {"app": "consumer"}}
-    metadata["creationTimestamp"] = pd.Timestamp(created, unit="s").strftime("%Y-%m-%dT%H:%M:%SZ")
-    status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
-    return {"t": t, "kind": "Pod", "name": name, "event": event, "object": json.dumps({"metadata": metadata, "status": status})}
+    tables = {"transitions": transitions, "group_events": told + handovers, "samples": samples, "rates": rates}
+    tables["receipts"] = receipts
+    ran_at = {"times": times, "finished": at(END) + 1, "begun": at(-25)}
+    return built.record(folder, inputs=chosen, id=identity, versions=versions, **ran_at, **tables, **more)

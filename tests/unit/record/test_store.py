@@ -13,8 +13,7 @@ from lab.measure.delivery import delivery
 from lab.record.ledger.reconcile import reconcile
 from lab.record.ledger.settle import recheck
 from lab.record.store import Record, add, find, opened, write_json
-from tests.unit.measure.built import record, sealed
-from tests.unit.measure.conftest import report
+from tests.unit.measure.built import record, report, sealed
 from tests.unit.record.conftest import batches, messages
 
 MESSAGES = 40

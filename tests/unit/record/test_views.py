@@ -8,8 +8,7 @@ from lab.errors import NoData
 from lab.record.hpas import EXTERNAL, RESOURCE, Condition
 from lab.record.pods import Pod
 from tests.unit.measure import built, whole
-from tests.unit.measure.built import assigned, given_up, record, sample
-from tests.unit.measure.conftest import report
+from tests.unit.measure.built import assigned, given_up, record, report, sample
 
 STAMP = "2020-01-01T00:00:00Z"
 
