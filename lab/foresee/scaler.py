@@ -17,10 +17,9 @@ from lab.inputs.triggers.common import Reading, ScalerError
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import External, PersistentLag
 from lab.inputs.triggers.kafka import Kafka
-from lab.inputs.triggers.parsing import Trigger
+from lab.inputs.triggers.parsing import Trigger, check_topics, topic_places
 from lab.inputs.triggers.prometheus import Prometheus
 from lab.inputs.triggers.resource import Resource
-from lab.inputs.triggers.topics import check, places
 from lab.model import hpa, keda
 from lab.model.keda import Observation
 
@@ -38,12 +37,12 @@ def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | Persi
     """
     found = tuple(trigger for trigger in scaled.triggers if isinstance(trigger, Kafka | PersistentLag))
     others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
-    read = places(found)
+    read = topic_places(found)
     shared = [one for one, place in zip(found, read, strict=True) if place is None or read.count(place) > 1]
     if others or (len(found) > 1 and any(_only(one) is None for one in shared)):
         types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
         raise InputError(scaled.where, "spec.triggers", types, SIMULATED)
-    check(scaled.triggers, count, scaled.where)
+    check_topics(scaled.triggers, count, scaled.where)
     return found
 
 
@@ -89,7 +88,7 @@ def source_of(trigger: Trigger, part: Part, situation: Situation, where: object)
 def _parts(triggers: Sequence[Trigger], count: int) -> list[Part]:
     """What each of ``triggers`` counts of a group with ``count`` topics."""
     only = (_only(one) if isinstance(one, Kafka | PersistentLag) else None for one in triggers)
-    return [Part(place, count, own) for place, own in zip(places(triggers), only, strict=True)]
+    return [Part(place, count, own) for place, own in zip(topic_places(triggers), only, strict=True)]
 
 
 class Scaler:

@@ -16,7 +16,7 @@ from lab.errors import InputError
 from lab.inputs import scaledobject
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.topics import variables
-from lab.inputs.triggers import common, topics
+from lab.inputs.triggers import common, parsing
 from lab.inputs.triggers.common import without_login
 from lab.inputs.triggers.external import External, PersistentLag
 from lab.inputs.triggers.kafka import Kafka
@@ -76,7 +76,7 @@ def adopt(theirs: ScaledObject, count: int = 1) -> tuple[ScaledObject, tuple[Rep
     if spec["scaleTargetRef"] != TARGET:
         take(spec, "scaleTargetRef", "spec.", TARGET)
         spec["scaleTargetRef"] = dict(TARGET)
-    topic_places = topics.places(theirs.triggers)
+    topic_places = parsing.topic_places(theirs.triggers)
     for index, (trigger, read, topic) in enumerate(zip(spec["triggers"], theirs.triggers, topic_places, strict=True)):
         prefix = f"spec.triggers[{index}]."
         take(trigger, "authenticationRef", prefix, LOGIN if isinstance(read, Kafka) else None)
@@ -121,7 +121,7 @@ def _check(theirs: ScaledObject, count: int) -> None:
         raise InputError(where, "spec.triggers", types, f"one at least on a group's lag: {', '.join(LAG)}")
     for field in _ONE:
         _same(theirs, field)
-    topics.check(theirs.triggers, count, where)
+    parsing.check_topics(theirs.triggers, count, where)
 
 
 def _same(theirs: ScaledObject, field: str) -> None:

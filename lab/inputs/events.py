@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from lab.errors import InputError
-from lab.inputs.brokers import Brokers
 from lab.inputs.profile import Profile
 from lab.inputs.workload import MOST_PARTITIONS
 
 LEADER, COORDINATOR = ROLES = ("leader", "coordinator")
 KEPT, LOST = DISKS = ("kept", "lost")
 MOST_PODS = 200
+LEAST_BROKERS, MOST_BROKERS = 3, 5  # a majority of three survives one; each takes 0.4 GB of memory on one machine
 
 
 class Decider(Protocol):
@@ -27,6 +27,36 @@ class Decider(Protocol):
     def min_replicas(self) -> int: ...  # noqa: D102
     @property
     def content(self) -> dict[str, Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Brokers:
+    """Brokers of a trial's own, which it starts and ends: one that is lost for good must not be lost for the next trial.
+
+    They are ``count`` nodes, each a broker and a controller; the trial's topic has ``replication`` copies of each partition.
+    A write with acks=all is acknowledged when ``min_insync`` copies have it. The lab's own topics (receipts, reports, dead
+    letters) and the group's offsets always have three copies, two of them in sync: what they say of the trial must not be lost.
+    """
+
+    count: int = 3
+    replication: int = 3
+    min_insync: int = 2
+
+    def check(self, where: object = "trial") -> None:
+        """Raise :class:`InputError` for the first field that Kafka, or one machine, would refuse."""
+        for name, least, most in (
+            ("count", LEAST_BROKERS, MOST_BROKERS),
+            ("replication", 1, self.count),
+            ("min_insync", 1, self.replication),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise InputError(where, f"brokers.{name}", value, f"{least} to {most}")
+
+    @property
+    def spare(self) -> int:
+        """How many may be down while the others still agree: the controllers need a majority."""
+        return (self.count - 1) // 2
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.anchor import Window
-from lab.inputs.brokers import Brokers
 from lab.inputs.controller import LagController
-from lab.inputs.events import Context, During, Event
+from lab.inputs.events import Brokers, Context, During, Event
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.policy import PlainHpa, Policy
@@ -32,7 +31,7 @@ from lab.inputs.profile import Profile
 from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.steps import ReplicaSteps
-from lab.inputs.triggers import topics as trigger_topics
+from lab.inputs.triggers.parsing import check_topics
 from lab.inputs.variant import Variant
 from lab.inputs.workload import DEPLOYMENT, PARTITIONS, STATEFUL_SET, Workload
 from lab.typed import Strict
@@ -282,7 +281,7 @@ def _check_topics(count: int, partitions: int, policy: Policy, where: object, dr
     """
     topics.check(count, partitions, "trial")
     if isinstance(policy, ScaledObject):
-        trigger_topics.check(policy.triggers, count, where)
+        check_topics(policy.triggers, count, where)
     if count == 1:
         return
     if driver != PRODUCER:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lab.cluster.broker import COPIES
 from lab.errors import LabFault
-from lab.inputs.brokers import Brokers
+from lab.inputs.events import Brokers
 from lab.kafka import topics
 from lab.kafka.numbering import Numbering
 from lab.wait import until

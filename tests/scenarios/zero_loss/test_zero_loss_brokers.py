@@ -16,8 +16,7 @@ Refuted by one acknowledged message that is neither.
 import allure
 import pytest
 
-from lab.inputs.brokers import Brokers
-from lab.inputs.events import COORDINATOR, LEADER, LOST, KillBroker, StartBrokers
+from lab.inputs.events import COORDINATOR, LEADER, LOST, Brokers, KillBroker, StartBrokers
 from lab.inputs.inputs import REPLAYED
 from lab.judge.aggregate import total
 from lab.measure.delivery import delivery

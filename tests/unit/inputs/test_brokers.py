@@ -5,8 +5,7 @@ import pytest
 from lab.errors import InputError
 from lab.inputs import inputs
 from lab.inputs import scale as scales
-from lab.inputs.brokers import Brokers
-from lab.inputs.events import COORDINATOR, LOST, KillBroker, StartBrokers
+from lab.inputs.events import COORDINATOR, LOST, Brokers, KillBroker, StartBrokers
 from lab.inputs.inputs import Inputs
 from lab.inputs.workload import Workload
 from tests.unit.inputs.written import refused

@@ -9,10 +9,9 @@ from lab import paths
 from lab.errors import InputError
 from lab.inputs import duet, inputs
 from lab.inputs import scale as scales
-from lab.inputs.brokers import Brokers
 from lab.inputs.duet import RATES, USED, carried, cores, sides, slowed
 from lab.inputs.duet import busy as busy_cores
-from lab.inputs.events import Grow, Kill
+from lab.inputs.events import Brokers, Grow, Kill
 from lab.inputs.inputs import Inputs, Side
 from lab.inputs.variant import policy
 from lab.inputs.workload import Workload

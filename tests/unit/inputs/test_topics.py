@@ -18,7 +18,7 @@ from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.duet import sides
 from lab.inputs.events import Grow
 from lab.inputs.scaledobject import ScaledObject
-from lab.inputs.triggers.topics import check, places
+from lab.inputs.triggers.parsing import check_topics, topic_places
 from lab.inputs.variant import policy
 from lab.inputs.workload import Workload
 from lab.kafka.numbering import Numbering
@@ -153,24 +153,24 @@ def test_both_sides_of_a_duet_have_the_same_topics():
 )
 def test_topics_take_their_places_by_name_and_in_the_order_in_which_they_appear(named, found):
     """The lab's own variables are their places; a trigger without a topic has none; a word comes before a variable."""
-    assert places(scaled(*named).triggers) == found
+    assert topic_places(scaled(*named).triggers) == found
 
 
 def test_a_persistent_lag_trigger_has_its_place_too():
     """By the metadata that is for its scaler; a trigger that reads no lag has none."""
     triggers = scaled({"topic": "orders"}, {"topicFromEnv": "REFUNDS"}, kind="external").triggers
-    assert places(triggers) == (0, 1)
+    assert topic_places(triggers) == (0, 1)
     cron = {"timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 9 * * *", "desiredReplicas": "8"}
     content = scaled({"topic": "orders"}).content
     content["spec"]["triggers"].insert(0, {"type": "cron", "metadata": cron})
-    assert places(scaledobject.parse(content, "my.yaml").triggers) == (None, 0)
+    assert topic_places(scaledobject.parse(content, "my.yaml").triggers) == (None, 0)
 
 
 def test_a_topic_beyond_those_that_there_are_is_one_clear_line():
     """It names the trigger's field, the topics that are there, and the setting that gives more."""
     three = scaled({"topic": "orders"}, {"topic": "payments"}, {"topicFromEnv": "REFUNDS"})
-    check(three.triggers, 3, "my.yaml")
-    assert refused(check, three.triggers, 2, "my.yaml") == (
+    check_topics(three.triggers, 3, "my.yaml")
+    assert refused(check_topics, three.triggers, 2, "my.yaml") == (
         "my.yaml: spec.triggers[2].metadata.topicFromEnv: 'REFUNDS' | "
         "orders, payments, or topics: 3 in the workload (at most 8)"
     )
