@@ -2,6 +2,7 @@
 
 import copy
 import json
+from functools import partial
 
 import pytest
 import yaml
@@ -15,24 +16,14 @@ from lab.inputs.scaledobject import parse
 from lab.inputs.triggers.common import without_login
 from lab.inputs.workload import Workload
 from lab.trial import user_files
-from tests.unit.inputs.written import refused
+from tests.unit.inputs.written import changed, refused
 
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 KAFKA = ("spec", "triggers", 0, "metadata")
 OURS = {"bootstrapServersFromEnv": "BOOTSTRAP_SERVERS", "consumerGroupFromEnv": "GROUP", "topicFromEnv": "TOPIC"}
 
 
-def theirs(*changes):
-    """The example with (path, value) set; None removes."""
-    content = yamlfile.load(ORDERS.read_text())
-    for path, value in changes:
-        place = content
-        for part in path[:-1]:
-            place = place[part]
-        place[path[-1]] = value
-        if value is None:
-            del place[path[-1]]
-    return content
+theirs = partial(changed, ORDERS)
 
 
 def test_exactly_what_ties_it_to_their_cluster_is_replaced():

@@ -1,6 +1,6 @@
 """Policies of every kind are read strictly, and a scale compresses what is time in them."""
 
-import copy
+from typing import Any
 
 import pytest
 import yaml
@@ -9,16 +9,21 @@ from lab import paths
 from lab.errors import InputError
 from lab.inputs import fidelity, policy
 from lab.inputs import scale as scales
-from lab.inputs.policy import PlainHpa
-from lab.inputs.policy import parse_hpa as parse_hpa
+from lab.inputs.policy import PlainHpa, parse_hpa
+from lab.inputs.scale import Scale
 from lab.inputs.scaledobject import parse
 from lab.inputs.steps import ReplicaSteps, Step
 from lab.inputs.steps import parse as parse_steps
-from tests.unit.inputs.written import refused
+from tests.unit.inputs.written import changed, refused
 
+LAG = paths.MANIFESTS / "scaledobjects" / "lag.yaml"
 CPU = paths.MANIFESTS / "hpa" / "cpu.yaml"
 ON_LAG = paths.MANIFESTS / "hpa" / "zero-4500-hpa.yaml"
 UP_AND_DOWN = paths.MANIFESTS / "steps" / "up-and-down.yaml"
+PARSE = {LAG: parse, CPU: parse_hpa, UP_AND_DOWN: parse_steps}
+KAFKA = ("spec", "triggers", 0, "metadata")
+ADVANCED = ("spec", "advanced", "horizontalPodAutoscalerConfig")
+BEHAVIOR = "spec.advanced.horizontalPodAutoscalerConfig.behavior"
 COMMITTED = sorted(
     file for kind in ("scaledobjects", "hpa", "controllers", "steps") for file in (paths.MANIFESTS / kind).glob("*.yaml")
 )
@@ -56,7 +61,7 @@ def test_an_hpa_on_lag_is_read_and_compressed():
 def test_another_external_metric_is_one_clear_line(path, value):
     """The lab serves one: the lag of the group, in whole messages."""
     with pytest.raises(InputError, match=r"spec.metrics.*; allowed: one metric: .* External s0-kafka-events"):
-        parse_hpa(changed(ON_LAG, ("spec", "metrics", 0, "external", *path), value), "lag.yaml")
+        parse_hpa(changed(ON_LAG, (("spec", "metrics", 0, "external", *path), value)), "lag.yaml")
 
 
 def test_policies_have_names_of_their_own():
@@ -85,7 +90,7 @@ def test_decreed_steps_are_the_same_at_every_scale():
 
 def test_a_plain_hpa_without_metrics_is_the_api_servers_own():
     """80 % of the CPU, and both directions of a behavior that is not written."""
-    given = parse_hpa(changed(CPU, ("spec",), {"maxReplicas": 4}), "cpu.yaml")
+    given = parse_hpa(changed(CPU, (("spec",), {"maxReplicas": 4})), "cpu.yaml")
     assert (given.min_replicas, given.utilization) == (1, 80)
     behavior = given.compressed(scales.load("quick")).content["spec"]["behavior"]
     assert behavior["scaleDown"] == {
@@ -94,56 +99,58 @@ def test_a_plain_hpa_without_metrics_is_the_api_servers_own():
     }
 
 
-def changed(file, path, value):
-    """The file's content with the value at ``path`` replaced."""
-    content = copy.deepcopy(yaml.safe_load(file.read_text()))
-    at = content
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = value
-    return content
-
-
 @pytest.mark.parametrize(
-    ("path", "value", "line"),
+    ("file", "path", "value", "line"),
     [
-        (("apiVersion",), "autoscaling/v1", "apiVersion: 'autoscaling/v1' | autoscaling/v2"),
-        (("spec", "minReplicas"), 30, "spec.minReplicas: 30 | at most maxReplicas, 24"),
-        (("spec", "maxReplicas"), 2.5, "spec.maxReplicas: 2.5 | a whole number"),
-        (("kind",), "ScaledObject", "kind: 'ScaledObject' | HorizontalPodAutoscaler"),
-        (("spec", "metrics"), {}, "spec.metrics: {} | a list of mappings"),
-        (("spec", "metrics", 0, "resource", "target"), {"type": "AverageValue", "averageValue": "1"}, "cpu by Utilization"),
-        (("spec", "behavior", "scaleUp", "policies"), [], "spec.behavior.scaleUp.policies: [] |"),
-        (("spec", "behavior", "scaleUp", "tolerance"), -1, "spec.behavior.scaleUp.tolerance: -1 |"),
-        (("spec", "metrics", 0, "resource", "name"), "gpu", "spec.metrics[0].resource.name"),
-        (("spec", "metrics", 0, "resource", "name"), "memory", "cpu by Utilization"),
-        (("spec", "metrics", 0, "resource", "target", "type"), "Value", "spec.metrics[0].resource.target"),
-        (("spec", "metrics", 0, "resource", "target", "averageUtilization"), 0, "averageUtilization: 0 |"),
-        (("spec", "behavior", "scaleUp", "policies", 0, "type"), "Half", "spec.behavior.scaleUp.policies[0].type: 'Half'"),
-        (("spec", "behaviour"), {}, "spec.behaviour: {} | one of the fields"),
+        (LAG, (*KAFKA, "lagThreshold"), "0", "lagThreshold: '0' | a whole number from 1, as a string"),
+        (LAG, (*KAFKA, "lagThreshold"), 1000, "lagThreshold: 1000 | a string: quote it"),
+        (LAG, ("spec", "minReplicaCount"), 30, "spec.minReplicaCount: 30 | at most maxReplicaCount, 24"),
+        (LAG, ("spec", "minReplicas"), 3, "spec.minReplicas: 3 | minReplicaCount: KEDA ignores minReplicas"),
+        (LAG, ("spec", "pollingIntervall"), 3, "spec.pollingIntervall: 3 | one of the fields "),
+        (LAG, (*KAFKA, "limitToPartitionsWithLag"), "true", 'limitToPartitionsWithLag is "true": KEDA refuses the pair'),
+        (LAG, ("spec", "triggers", 0, "type"), "rabbitmq", "spec.triggers[0].type: 'rabbitmq' | kafka"),
+        (LAG, (*KAFKA, "bootstrapServersFromEnv"), None, "bootstrapServers: None |"),
+        (LAG, (*KAFKA, "lagTreshold"), "5", "lagTreshold: '5' | one of the fields "),
+        (LAG, ("spec", "advanced"), "fast", "spec.advanced: 'fast' | a mapping"),
+        (LAG, ADVANCED, ["behavior"], "spec.advanced.horizontalPodAutoscalerConfig: ['behavior'] |"),
+        (LAG, ("metadata", "annotations"), [1], "metadata.annotations: [1] | a mapping"),
+        (LAG, (*ADVANCED, "behavior"), [], f"{BEHAVIOR}: [] | a mapping"),
+        (LAG, (*ADVANCED, "behavior"), {"scaleup": {}}, f"{BEHAVIOR}.scaleup: {{}} | one of the fields scaleD"),
+        (LAG, (*ADVANCED, "behavior", "scaleUp", "policies"), [], f"{BEHAVIOR}.scaleUp.policies: [] |"),
+        (LAG, (*ADVANCED, "behavior", "scaleUp", "tolerance"), "10%", f"{BEHAVIOR}.scaleUp.tolerance: '10%' |"),
+        (LAG, ("kind",), "HorizontalPodAutoscaler", "kind: 'HorizontalPodAutoscaler' | ScaledObject"),
+        (CPU, ("apiVersion",), "autoscaling/v1", "apiVersion: 'autoscaling/v1' | autoscaling/v2"),
+        (CPU, ("spec", "minReplicas"), 30, "spec.minReplicas: 30 | at most maxReplicas, 24"),
+        (CPU, ("spec", "maxReplicas"), 2.5, "spec.maxReplicas: 2.5 | a whole number"),
+        (CPU, ("kind",), "ScaledObject", "kind: 'ScaledObject' | HorizontalPodAutoscaler"),
+        (CPU, ("spec", "metrics"), {}, "spec.metrics: {} | a list of mappings"),
+        (
+            CPU,
+            ("spec", "metrics", 0, "resource", "target"),
+            {"type": "AverageValue", "averageValue": "1"},
+            "cpu by Utilization",
+        ),
+        (CPU, ("spec", "behavior", "scaleUp", "policies"), [], "spec.behavior.scaleUp.policies: [] |"),
+        (CPU, ("spec", "behavior", "scaleUp", "tolerance"), -1, "spec.behavior.scaleUp.tolerance: -1 |"),
+        (CPU, ("spec", "metrics", 0, "resource", "name"), "gpu", "spec.metrics[0].resource.name"),
+        (CPU, ("spec", "metrics", 0, "resource", "name"), "memory", "cpu by Utilization"),
+        (CPU, ("spec", "metrics", 0, "resource", "target", "type"), "Value", "spec.metrics[0].resource.target"),
+        (CPU, ("spec", "metrics", 0, "resource", "target", "averageUtilization"), 0, "averageUtilization: 0 |"),
+        (CPU, ("spec", "behavior", "scaleUp", "policies", 0, "type"), "Half", "spec.behavior.scaleUp.policies[0].type: 'Half'"),
+        (CPU, ("spec", "behaviour"), {}, "spec.behaviour: {} | one of the fields"),
+        (UP_AND_DOWN, ("spec", "replicas"), 0, "spec.replicas: 0 | a number from 1 to 200"),
+        (UP_AND_DOWN, ("spec", "holdSeconds"), 0.1, "spec.holdSeconds: 0.1 | a number from 0.5 to 600"),
+        (UP_AND_DOWN, ("spec", "steps"), "up", "spec.steps: 'up' |"),
+        (UP_AND_DOWN, ("spec", "steps", 1), {}, "spec.steps[1]: {} | one of"),
+        (UP_AND_DOWN, ("spec", "steps", 1), {"replica": 3}, "spec.steps[1].replica: 3 |"),
+        (UP_AND_DOWN, ("spec", "steps", 1, "replicas"), 1000, "spec.steps[1].replicas: 1000 |"),
     ],
 )
-def test_a_bad_hpa_is_one_clear_line(path, value, line):
-    """File, field, value and what is allowed."""
-    said = refused(parse_hpa, changed(CPU, path, value), "cpu.yaml")
+def test_a_bad_policy_is_one_clear_line(file, path, value, line):
+    """File, field, value and what is allowed, on one line."""
+    said = refused(PARSE[file], changed(file, (path, value)), "my.yaml")
+    assert said.startswith("my.yaml: ")
     assert line in said
-    assert said.startswith("cpu.yaml: ")
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "line"),
-    [
-        (("spec", "replicas"), 0, "spec.replicas: 0 | a number from 1 to 200"),
-        (("spec", "holdSeconds"), 0.1, "spec.holdSeconds: 0.1 | a number from 0.5 to 600"),
-        (("spec", "steps"), "up", "spec.steps: 'up' |"),
-        (("spec", "steps", 1), {}, "spec.steps[1]: {} | one of"),
-        (("spec", "steps", 1), {"replica": 3}, "spec.steps[1].replica: 3 |"),
-        (("spec", "steps", 1, "replicas"), 1000, "spec.steps[1].replicas: 1000 |"),
-    ],
-)
-def test_bad_steps_are_one_clear_line(path, value, line):
-    """File, field, value and what is allowed."""
-    assert line in refused(parse_steps, changed(UP_AND_DOWN, path, value), "steps.yaml")
 
 
 def test_another_kind_is_refused(tmp_path):
@@ -156,8 +163,53 @@ def test_another_kind_is_refused(tmp_path):
 
 def test_cached_metrics_are_a_flag_of_the_trigger():
     """A word instead of true or false is refused; an unknown field of the trigger too."""
-    lag = paths.MANIFESTS / "scaledobjects" / "lag.yaml"
     with pytest.raises(InputError, match=r"spec.triggers\[0\].useCachedMetrics: 'yes' is not allowed; allowed: true or false"):
-        parse(changed(lag, ("spec", "triggers", 0, "useCachedMetrics"), "yes"), "lag.yaml")
+        parse(changed(LAG, (("spec", "triggers", 0, "useCachedMetrics"), "yes")), "lag.yaml")
     with pytest.raises(InputError, match=r"spec.triggers\[0\].cached: True is not allowed"):
-        parse(changed(lag, ("spec", "triggers", 0, "cached"), True), "lag.yaml")
+        parse(changed(LAG, (("spec", "triggers", 0, "cached"), True)), "lag.yaml")
+
+
+def test_a_scale_compresses_every_time_and_lag_and_no_count_of_pods():
+    """Windows, periods and intervals are divided and stay whole seconds; replicas and percentages are left alone."""
+    given: Any = policy.load(LAG)
+    small = given.compressed(Scale("test", 30, 2))
+    behavior = small.content["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    assert small.content["spec"]["pollingInterval"] == 1
+    assert small.content["spec"]["cooldownPeriod"] == 10
+    assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 10
+    assert behavior["scaleUp"]["stabilizationWindowSeconds"] == 0
+    assert behavior["scaleUp"]["policies"][0] == {"type": "Percent", "value": 200, "periodSeconds": 1}
+    assert (given.lag_threshold, small.lag_threshold) == (45_000, 3_000)
+    assert (small.min_replicas, small.max_replicas) == (given.min_replicas, given.max_replicas)
+
+
+@pytest.mark.parametrize(
+    "written", [{}, {"behavior": None}, {"behavior": {"scaleUp": None, "scaleDown": {"policies": None}}}, None]
+)
+def test_a_null_is_not_written(written):
+    """As to the API server: the defaults apply, and are compressed."""
+    content = changed(LAG, (ADVANCED, written or {}))
+    if written is None:
+        content["spec"]["advanced"]["horizontalPodAutoscalerConfig"] = None
+    small = parse(content, "my.yaml").compressed(Scale("test", 30, 1))
+    behavior = small.content["spec"]["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    assert behavior["scaleUp"]["policies"] == [
+        {"type": "Pods", "value": 4, "periodSeconds": 1},
+        {"type": "Percent", "value": 100, "periodSeconds": 1},
+    ]
+    assert behavior["scaleDown"]["stabilizationWindowSeconds"] == 10
+    assert behavior["scaleDown"]["policies"] == [{"type": "Percent", "value": 100, "periodSeconds": 1}]
+
+
+def test_unstated_intervals_are_compressed_too():
+    """KEDA's 30 s and 300 s."""
+    content = changed(LAG, (("spec", "pollingInterval"), None), (("spec", "cooldownPeriod"), None))
+    spec = parse(content, "my.yaml").compressed(Scale("test", 15, 1)).content["spec"]
+    assert (spec["pollingInterval"], spec["cooldownPeriod"]) == (2, 20)
+
+
+def test_reading_does_not_change_the_committed_bytes():
+    """Compressing works on a copy: the policy that was read is what the file says."""
+    given = policy.load(LAG)
+    given.compressed(Scale("test", 30, 1))
+    assert given.content == yaml.safe_load(LAG.read_text())

@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+from lab import yamlfile
 from lab.errors import InputError
 from lab.inputs.scaledobject import parse
 from lab.inputs.triggers import parsing
@@ -62,6 +63,19 @@ def scaled(content_triggers, annotations=None, **spec):
         },
         "my.yaml",
     )
+
+
+def changed(file, *changes):
+    """The content of a YAML file with each (path, value) set; None removes."""
+    content = yamlfile.load(file.read_text())
+    for path, value in changes:
+        place = content
+        for part in path[:-1]:
+            place = place[part]
+        place[path[-1]] = value
+        if value is None:
+            del place[path[-1]]
+    return content
 
 
 def refused(call, *given, **how):
