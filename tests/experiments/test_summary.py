@@ -8,8 +8,9 @@ policy's file is to be changed, or the experiment explained.
 import allure
 import pytest
 
-from lab import paths
+from lab import paths, yamlfile
 from tests.defects import page
+from tests.experiments.recommended_policy import beaten
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("Summary")]
 
@@ -37,6 +38,6 @@ def test_no_experiment_is_missing(experiments_missing, add_section):
 
 
 @allure.story("The recommended policy is what the session concludes")
-def test_no_setting_of_the_recommended_policy_is_beaten(settings_beaten):
+def test_no_setting_of_the_recommended_policy_is_beaten(conclusions, pytestconfig):
     """From six runs on: lagThreshold, ceiling, idle consumers, cached metrics, window and tolerance down."""
-    assert settings_beaten(RECOMMENDED) == []
+    assert beaten(conclusions, yamlfile.read(RECOMMENDED), pytestconfig.getoption("repeat")) == []

@@ -4,8 +4,8 @@ import pytest
 
 from lab import paths, yamlfile
 from lab.inputs import variant
-from lab.report.recommended_policy import SETTINGS, beaten
 from lab.report.session import Conclusion
+from tests.experiments.recommended_policy import SETTINGS, beaten
 from tests.experiments.test_summary import RECOMMENDED
 
 WINDOW = "scaleDown.stabilizationWindowSeconds"
