@@ -22,7 +22,6 @@ from lab.inputs import scale as scales
 from lab.inputs.inputs import REPLAYED
 from lab.inputs.profile import Step
 from lab.inputs.workload import Workload
-from lab.trial import runner
 
 pytestmark = pytest.mark.services
 
@@ -40,13 +39,13 @@ def source(cluster):
 
 
 @pytest.fixture(scope="module")
-def trial(cluster, spark, source, tmp_path_factory):
+def trial(run, source):
     """The window of a short trial that has a spike, a scale-up and its rebalances."""
     before = set(source.trials())
     read = inputs.read("short-step", "lag", Workload(), 4, scales.load("quick"), "binary", until=REPLAYED)
     profile = dataclasses.replace(read.profile, steps=SHORT, duration=SHORT_S)
     chosen = dataclasses.replace(read, profile=profile)
-    (record,) = runner.run(cluster, [chosen], tmp_path_factory.mktemp("results"), spark)
+    (record,) = run(chosen)
     (namespace,) = set(source.trials()) - before
     return Window.until(namespace, record.end, record.end - record.time("settling"))
 

@@ -15,7 +15,7 @@ from lab.measure.delivery import delivery
 from lab.measure.reaction.step import reaction
 from lab.measure.scaling import scale_events
 from lab.record.ledger.reconcile import reconcile
-from lab.trial import addresses, runner
+from lab.trial import addresses
 
 pytestmark = pytest.mark.services
 
@@ -32,14 +32,11 @@ steps:
 
 
 @pytest.fixture(scope="module")
-def broken(cluster, spark, tmp_path_factory):
+def broken(run):
     """Runs a short step with events; returns the record."""
-
-    def run(workload, during, seed, profile="short-step"):
-        chosen = inputs.read(profile, "lag", workload, seed, scales.load("quick"), "binary", during=during)
-        return runner.run(cluster, [chosen], tmp_path_factory.mktemp("results"), spark)[0]
-
-    return run
+    return lambda workload, during, seed, profile="short-step": run(
+        inputs.read(profile, "lag", workload, seed, scales.load("quick"), "binary", during=during)
+    )[0]
 
 
 @pytest.fixture(scope="module")

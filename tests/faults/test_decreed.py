@@ -11,7 +11,6 @@ from lab.inputs.inputs import REPLAYED
 from lab.measure.agreement import agreement
 from lab.measure.delivery import unaccounted
 from lab.measure.dip import dips, dry_partitions, median_step
-from lab.trial import runner
 from tests.experiments.measure.repartition import repartition
 from tests.experiments.workloads import busy, slim
 from tests.scenarios.zero_loss.measure.deadletters import dead_letters
@@ -25,16 +24,10 @@ TWO_STEPS = {
 }
 
 
-@pytest.fixture(scope="module")
-def run(cluster, spark, tmp_path_factory):
-    """Runs inputs on the cluster; returns the record."""
-    return lambda chosen: runner.run(cluster, [chosen], tmp_path_factory.mktemp("results"), spark)[0]
-
-
 def test_a_group_is_taken_through_its_steps(run):
     """Up, a control beside the group, and down: each is timed, moves what it should, and is measured at saturation."""
     read = inputs.read("saturate", "up-and-down", busy(), 1, scales.load("quick"), "binary", until=REPLAYED)
-    record = run(dataclasses.replace(read, policy=steps.parse(TWO_STEPS, "here")))
+    (record,) = run(dataclasses.replace(read, policy=steps.parse(TWO_STEPS, "here")))
     taken = record.trial.steps
     assert [(step.kind, step.before, step.after) for step in taken] == [("up", 2, 3), ("control", 3, 3), ("down", 3, 2)]
     assert all(step.t < step.settled < step.until for step in taken)
@@ -62,7 +55,7 @@ def test_partitions_are_added_under_load(run):
         during={"repartition": Grow(30)},
     )
     calm = dataclasses.replace(read.profile, steps=tuple(dataclasses.replace(step, rate=100) for step in read.profile.steps))
-    record = run(dataclasses.replace(read, profile=calm))
+    (record,) = run(dataclasses.replace(read, profile=calm))
     found = repartition(record)
     assert (found.added.value, found.unconsumed.value, found.skipped.value) == (6, 0, 0)
     assert found.consumed_s.value is not None
@@ -74,7 +67,7 @@ def test_a_group_of_two_topics_is_scaled_by_both_and_settled_by_number(run):
     failing = slim(topics=2, fail_rate=0.01, poison_rate=0.002)
     read = inputs.read("short-step", "topics-4500", failing, 1, scales.load("quick"), "binary")
     calm = tuple(dataclasses.replace(step, rate=step.rate / 5) for step in read.profile.steps)
-    record = run(dataclasses.replace(read, profile=dataclasses.replace(read.profile, steps=calm)))
+    (record,) = run(dataclasses.replace(read, profile=dataclasses.replace(read.profile, steps=calm)))
     assert (record.trial.ended, record.trial.missing) == ("complete", {})
     assert record.reconciliation.exact
     assert unaccounted(record).value == 0

@@ -12,7 +12,6 @@ from lab.inputs.duet import sides
 from lab.inputs.inputs import REPLAYED
 from lab.measure.delivery import delivery
 from lab.record.store import opened
-from lab.trial import runner
 from tests.experiments.workloads import slim
 
 pytestmark = pytest.mark.services
@@ -24,12 +23,6 @@ TWO_STEPS = {
 }
 
 
-@pytest.fixture(scope="module")
-def run(cluster, spark, tmp_path_factory):
-    """Runs the sides of a duet on the cluster; returns their records."""
-    return lambda pair: runner.run(cluster, pair, tmp_path_factory.mktemp("results"), spark)
-
-
 def read(policy, workload, **how):
     """The inputs of a side on the traffic of ``plateau``."""
     return inputs.read("plateau", policy, workload, 1, scales.load("quick"), "binary", **how)
@@ -37,7 +30,7 @@ def read(policy, workload, **how):
 
 def test_two_clients_share_one_topic(run):
     """Both ledgers have the same events, each settles its own receipts, and neither record needs the other."""
-    stock, woken = run(sides(read("lag-4500", slim(wake="off")), read("lag-4500", slim())))
+    stock, woken = run(*sides(read("lag-4500", slim(wake="off")), read("lag-4500", slim())))
     assert (stock.trial.ended, woken.trial.ended) == ("complete", "complete")
     assert (stock.trial.missing, woken.trial.missing) == ({}, {})
     assert (stock.trial.duet.other, woken.trial.duet.other) == (woken.name, stock.name)
@@ -63,7 +56,7 @@ def test_steps_are_taken_together(run):
     """Each side takes its own steps, and both begin each when both have come to it."""
     short = steps.parse(TWO_STEPS, "here")
     pair = [dataclasses.replace(read("up-and-down", work, until=REPLAYED), policy=short) for work in (slim(), slim(wake="off"))]
-    taken = [record.trial.steps for record in run(sides(*pair))]
+    taken = [record.trial.steps for record in run(*sides(*pair))]
     assert [[(step.before, step.after) for step in own] for own in taken] == [[(2, 3), (3, 2)]] * 2
     pairs = list(zip(*taken, strict=True))
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""A trial whose workload declares a shared store has one, and all that counts on its pods' rate knows of it."""
+"""What a workload has a trial apply: a shared store, of whose pods' rate all knows, and pods that keep their names."""
 
 import pytest
 
@@ -8,21 +8,23 @@ from lab.errors import InputError
 from lab.foresee.estimate import estimate
 from lab.inputs import inputs, objects
 from lab.inputs import scale as scales
-from lab.inputs.workload import Workload
+from lab.inputs.workload import STATEFUL_SET, Workload
 from lab.trial.addresses import asks_store, located
 from lab.trial.deadlines import deadlines
+from tests.unit.inputs.written import refused
 
+STATIC = Workload(membership="static", pod_owner=STATEFUL_SET)
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 
 
-def read(workload):
-    """The inputs of a step on the lag trigger with this workload."""
-    return inputs.read("plateau", "lag-4500", workload, 1, scales.load("quick"), "binary")
+def read(workload, policy="lag-4500"):
+    """The inputs of a step with this workload."""
+    return inputs.read("plateau", policy, workload, 1, scales.load("quick"), "binary")
 
 
-def applied(workload):
+def applied(workload, policy="lag-4500"):
     """What the trial applies."""
-    chosen = read(workload)
+    chosen = read(workload, policy)
     return objects.applied(chosen, chosen.environment("127.0.0.1:9092", "x"))
 
 
@@ -89,3 +91,32 @@ def test_a_store_is_not_simulated(tmp_path, capsys):
     assert main(["simulate", f"--scaledobject={ORDERS}", f"--workload={file}", "--profile=plateau"]) == 2
     line = "pods.yaml: store_slots: 12 is not allowed; allowed: 0: a store that pods share"
     assert line in capsys.readouterr().err
+
+
+def test_a_static_member_is_a_pod_of_a_stateful_set():
+    """The template and the replicas are the Deployment's; what stands beside the group stays a Deployment."""
+    usual, found = (
+        {(item["kind"], item["metadata"]["name"]): item for item in applied(work, "three-pods")}
+        for work in (Workload(), STATIC)
+    )
+    assert usual.keys() ^ found.keys() == {("Deployment", "consumer"), ("StatefulSet", "consumer")}
+    consumer, before = found["StatefulSet", "consumer"], usual["Deployment", "consumer"]
+    assert consumer["spec"]["template"] == before["spec"]["template"]
+    assert consumer["spec"]["replicas"] == 3
+    assert consumer["spec"]["updateStrategy"] == {"type": "RollingUpdate"}
+    assert "strategy" not in consumer["spec"]  # the API server would refuse it
+    assert found["ConfigMap", "trial"]["data"]["MEMBERSHIP"] == "static"
+
+
+def test_a_static_member_of_a_deployment_is_refused():
+    """The next pod has another name: the group would wait for a member that never comes back."""
+    assert "my.yaml: membership: 'static' | dynamic, unless pod_owner is" in refused(
+        Workload.of, {"membership": "static"}, "my.yaml"
+    )
+
+
+@pytest.mark.parametrize("policy", ["lag-4500", "cpu"])
+def test_a_policy_that_scales_a_deployment_has_one(policy):
+    """Its scaleTargetRef names a Deployment, which would not be there."""
+    with pytest.raises(InputError, match="trial: pod_owner: 'StatefulSet' is not allowed; allowed: Deployment, which is what"):
+        read(Workload(pod_owner=STATEFUL_SET), policy)
