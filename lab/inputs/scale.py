@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from lab import paths, yamlfile
 from lab.errors import InputError
@@ -57,20 +55,16 @@ class Scale:
 
 def load(name: str) -> Scale:
     """The scale called ``name`` in ``profiles/scales.yaml``. Raises :class:`InputError` when there is none."""
-    file = paths.PROFILES / "scales.yaml"
-    scales = yamlfile.read(file)
-    if name not in scales:
-        raise InputError(file, "scale", name, f"one of {', '.join(map(str, scales))}")
-    return _scale(scales, name, file)
+    known = {scale.name: scale for scale in declared()}
+    if name not in known:
+        raise InputError(paths.PROFILES / "scales.yaml", "scale", name, f"one of {', '.join(known)}")
+    return known[name]
 
 
 def declared() -> tuple[Scale, ...]:
     """Every scale of ``profiles/scales.yaml``, the most compressed first."""
     file = paths.PROFILES / "scales.yaml"
-    scales = yamlfile.read(file)
-    return tuple(sorted((_scale(scales, name, file) for name in scales), key=lambda one: (-one.time, one.rate)))
-
-
-def _scale(scales: dict[str, Any], name: str, file: Path) -> Scale:
-    chosen = yamlfile.Fields(scales, file).under(name, "time", "rate")
-    return Scale(name, chosen.number("time", 1, 100), chosen.number("rate", 0.01, 100))
+    given = yamlfile.Fields(yamlfile.read(file), file)
+    read = {name: given.under(name, "time", "rate") for name in given.content}
+    scales = (Scale(name, one.number("time", 1, 100), one.number("rate", 0.01, 100)) for name, one in read.items())
+    return tuple(sorted(scales, key=lambda one: (-one.time, one.rate)))
