@@ -63,11 +63,12 @@ def modules(distributions):
     return {name for name, of in by_module.items() if {one.lower().replace("_", "-") for one in of} & distributions}
 
 
-def with_core(*arguments):
-    """A command of the lab, with the core's modules alone."""
-    barred = sorted(owners().keys() - modules(required()) - {"lab"})
-    command = [sys.executable, "-c", WITHOUT, json.dumps(barred), json.dumps(arguments)]
-    return subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=False)
+def without(kept, *arguments, code=WITHOUT, folder=paths.PROJECT, **environment):
+    """What Python says of ``code`` with the lab and the modules of the distributions ``kept`` alone."""
+    barred = sorted(owners().keys() - modules(kept) - {"lab"})
+    command = [sys.executable, "-c", code, json.dumps(barred), json.dumps(arguments)]
+    how = {"cwd": folder, "env": os.environ | environment, "capture_output": True, "text": True, "timeout": 300}
+    return subprocess.run(command, check=False, **how)
 
 
 @pytest.mark.parametrize(
@@ -82,18 +83,16 @@ def with_core(*arguments):
 )
 def test_a_command_of_the_core_needs_the_core_alone(arguments):
     """It imports nothing that an extra brings."""
-    ran = with_core(*arguments)
+    ran = without(required(), *arguments)
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr[-1000:]
     assert ran.stdout
 
 
 def test_what_an_extra_brings_is_named_where_it_is_missing(tmp_path):
     """One line that says what to install, and exit code 2."""
-    ran = with_core("simulate", *QUESTION, f"--chart={tmp_path / 'x.png'}")
-    assert (ran.returncode, ran.stderr) == (
-        2,
-        "lab: installation: altair: None is not allowed; allowed: pip install 'elastic-lab[report]'\n",
-    )
+    ran = without(required(), "simulate", *QUESTION, f"--chart={tmp_path / 'x.png'}")
+    line = "lab: installation: altair: None is not allowed; allowed: pip install 'elastic-lab[report]'\n"
+    assert (ran.returncode, ran.stderr) == (2, line)
 
 
 @pytest.mark.parametrize("extra", extras.EXTRAS)
@@ -115,10 +114,7 @@ def test_an_extra_brings_its_modules(extra):
 )
 def test_an_extra_is_enough_for_what_it_is_named_after(extra, module):
     """The module that needs most of it can be imported."""
-    code = WITHOUT.partition("from lab.__main__")[0] + f"import {module}\n"
-    barred = sorted(owners().keys() - modules(required(extra)) - {"lab"})
-    command = [sys.executable, "-c", code, json.dumps(barred), "[]"]
-    ran = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, timeout=300, check=False)
+    ran = without(required(extra), code=WITHOUT.partition("from lab.__main__")[0] + f"import {module}\n")
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -126,13 +122,10 @@ def test_a_session_with_the_core_alone_names_the_extra(tmp_path):
     """The plugin stands in no one's way; a test that asks for a trial ends the session with one line."""
     folder = project.write(tmp_path / "ours")
     code = WITHOUT.partition("from lab.__main__")[0] + "import pytest\nsys.exit(pytest.main(arguments))\n"
-    barred = sorted(owners().keys() - modules(required() | required(of="pytest") | {"pytest"}) - {"lab"})
-    seen = []
+    kept, seen = required() | required(of="pytest") | {"pytest"}, []
     for test in ("their_own_code", "test_mine"):
-        given = json.dumps(["-p", "lab.plugin", "-p", "no:cacheprovider", "-k", test])
-        command = [sys.executable, "-c", code, json.dumps(barred), given]
-        environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        given = ["-p", "lab.plugin", "-p", "no:cacheprovider", "-k", test]
+        ran = without(kept, *given, code=code, folder=folder, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
         seen.append((ran.returncode, ran.stdout + ran.stderr))
     (well, passed), (badly, said) = seen
     assert (well, badly) == (0, 2), said
