@@ -36,10 +36,7 @@ MOST_SEED = 999_999
 
 
 def declare(add: Any, add_ini: Any) -> None:
-    """Declare all options by ``add``, which takes what argparse's ``add_argument`` does, and those of SITE by ``add_ini`` too.
-
-    Those that a command line rarely has begin with ``--lab-``.
-    """
+    """Declare all options by ``add``, and those of SITE by ``add_ini`` too. Those that are rare begin with ``--lab-``."""
     add("--cluster", choices=("binary", "kind", EXISTING), default="binary", help="runtime (default: binary)")
     text = "see profiles/scales.yaml (default: quick; for your own ScaledObject the most compressed that keeps its times)"
     add("--scale", metavar="NAME", help=f"quick, medium, standard, close or real: {text}")
@@ -127,10 +124,7 @@ def check(options: Namespace) -> None:
 
 
 def access(options: Namespace) -> Access | None:
-    """How the cluster of ``--cluster existing`` is reached; None for another runtime.
-
-    Raises :class:`InputError` for a login that can't be used.
-    """
+    """How the cluster of ``--cluster existing`` is reached; None for another. Raises :class:`InputError` for a bad login."""
     if options.cluster != EXISTING:
         return None
     from lab.cluster.existing import Access
@@ -178,10 +172,7 @@ def chosen_scale(options: Namespace) -> Scale:
 
 
 def acceptance_inputs(options: Namespace, root: Path) -> Inputs:
-    """The inputs of the acceptance on a user's files, with the ``root``'s manifests first.
-
-    Raises :class:`InputError` for a file that can't be used.
-    """
+    """The inputs of the acceptance on a user's files, ``root``'s manifests first. Raises :class:`InputError` for a bad file."""
     from lab.inputs import inputs
 
     chosen = user_files(options).plan()

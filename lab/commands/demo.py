@@ -58,10 +58,7 @@ def run(options: Namespace) -> int:
 
 
 def prepare(folder: Path) -> None:
-    """Copy the demo's files into ``folder``; one that is there already stays as it is.
-
-    Raises :class:`InputError` for a folder with other files, none of which is the demo's.
-    """
+    """Copy the demo's files into ``folder`` where they are not there. Raises :class:`InputError` for another's folder."""
     if folder.exists() and not folder.is_dir():
         raise InputError("command line", "--folder", str(folder), "a folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "test_spike.py").exists():

@@ -91,10 +91,7 @@ def _above_floor_at_end(question: Question, curve: Curve) -> int:
 
 
 def _floor(question: Question, rate: float) -> int:
-    """Return minReplicaCount. Raises :class:`NoData` when so many pods can't take ``rate`` messages/s.
-
-    A group above its floor is right in that case.
-    """
+    """Return minReplicaCount. Raises :class:`NoData` when so many pods can't take ``rate`` messages/s."""
     floor = question.scaled.min_replicas
     if rate > floor * question.situation.consumers.rate:
         raise NoData(f"the floor of {floor} can't take {rate:g} messages/s")

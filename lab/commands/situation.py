@@ -205,10 +205,7 @@ def calibrated(records: Sequence[Record], where: object) -> Calibration:
 
 
 def records_in(folder: Path) -> list[Record]:
-    """Return the record in ``folder``, or all records of a folder of records.
-
-    Raises :class:`InputError` where there is none, and for a record that was changed after it was closed.
-    """
+    """Return the record, or all records, in ``folder``. Raises :class:`InputError` where there is none, or one was changed."""
     from lab.record.store import opened, stored
 
     found = [folder] if (folder / "trial.json").exists() else list(stored(folder).values())

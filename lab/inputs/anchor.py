@@ -157,10 +157,7 @@ def schedules(policy: ScaledObject, applied: ScaledObject) -> tuple[Schedule, ..
 
 
 def as_trial(policy: ScaledObject, profile: Profile, time: float) -> tuple[ScaledObject, Profile]:
-    """``policy`` and ``profile`` as a trial has them on its wall clock, for a simulation of it; as they are without a cron.
-
-    Only ``begins_at`` is changed in ``profile``. Raises :class:`InputError` like :func:`windows`.
-    """
+    """``policy`` and ``profile`` as on a trial's wall clock, for a simulation of it. Raises like :func:`windows`."""
     applied = at_scale(windows(policy, profile.begins_at), time)
     if not applied or profile.begins_at is None:
         return policy, profile

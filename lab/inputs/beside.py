@@ -15,10 +15,7 @@ from lab.inputs.scale import Scale
 
 
 def read(file: Path, scale: Scale) -> list[dict[str, Any]]:
-    """The objects in the manifest ``file``; those that decide replicas are checked, and compressed like the trial's own.
-
-    Raises :class:`InputError` for one that can't be used.
-    """
+    """The objects in ``file``; what decides replicas is compressed. Raises :class:`InputError` for one that can't be used."""
     return [
         _compressed(policies.parse(item, file), scale, file)
         if item.get("kind") in policies.KINDS

@@ -67,10 +67,7 @@ def sides(a: Inputs, b: Inputs, rate: float = 1.0) -> tuple[Inputs, Inputs]:
 
 
 def slowed(inputs: Inputs, rate: float) -> Inputs:
-    """``inputs`` with traffic, pods and thresholds of lag at ``rate`` of theirs: the trial keeps its shape.
-
-    A message takes a pod so much longer, and of that time so much less is spent computing.
-    """
+    """``inputs`` with traffic, pods and thresholds of lag at ``rate`` of theirs: the trial keeps its shape."""
     if rate == 1:
         return inputs
     work, scale = inputs.workload, Scale(inputs.scale.name, 1, rate)

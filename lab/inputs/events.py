@@ -215,10 +215,7 @@ def down(events: tuple[Event, ...]) -> int:
 def schedule(
     during: Mapping[str, Event | Sequence[Event]], profile: Profile, context: Context, where: object = "trial"
 ) -> During:
-    """The events by the phases in ``during``, in the order in which the profile first comes to the phases.
-
-    Raises :class:`InputError` for a phase that the profile does not have, and for the first event that is not allowed.
-    """
+    """The events in ``during`` in the order of ``profile``. Raises :class:`InputError` for the first that is not allowed."""
     phases = list(dict.fromkeys(phase for _, _, phase in profile.phases()))
     for phase in during:
         if phase not in phases:
@@ -262,10 +259,7 @@ def to_list(during: During) -> list[dict[str, Any]]:
 
 
 def from_list(rows: Sequence[Any], profile: Profile, where: object) -> During:
-    """The events in plain ``rows``, in the order of ``profile``.
-
-    Raises :class:`InputError`, naming ``where``, for an event that can't be read or whose phase ``profile`` does not have.
-    """
+    """The events in plain ``rows``, in the order of ``profile``. Raises :class:`InputError` for one that can't be read."""
     kinds = {kind.name: kind for kind in _kinds(Event)}
     phases = list(dict.fromkeys(phase for _, _, phase in profile.phases()))
     found: list[tuple[str, Event]] = []

@@ -75,10 +75,7 @@ def lags(policy: Policy, scale: Scale) -> tuple[CompressedLag, ...]:
 
 
 def in_flight(workload: Workload, scale: Scale) -> float:
-    """The most messages that a pod at work has in flight at ``scale``, as messages at real time: a poll and a commit interval.
-
-    The commit interval is compressed like the threshold that it is compared with. The poll is work, and is not.
-    """
+    """The most messages that a pod has in flight at ``scale``, as messages at real time: a poll and a commit interval."""
     poll_s = max(workload.poll_ms, workload.batch_ms) / 1000
     return workload.rate * (poll_s * scale.time + workload.commit_interval_ms / 1000)
 

@@ -25,10 +25,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 def parse_quantity(text: object) -> Fraction:
-    """The number that ``text`` ("1500m", "2Ki", 0.1) writes, rounded up to nano like ``ParseQuantity``.
-
-    Raises :class:`ValueError` when it is not a quantity.
-    """
+    """The number that ``text`` ("1500m", "2Ki", 0.1) writes, rounded up to nano as ``ParseQuantity``. Raises ``ValueError``."""
     found = None if isinstance(text, bool) or not isinstance(text, str | int | float) else _NUMBER.fullmatch(str(text))
     if found is None:
         raise ValueError(f"{text!r} is not a quantity")
@@ -144,10 +141,7 @@ def bounds(spec: Fields, least: int) -> tuple[int, int]:
 
 
 def behavior_of(given: Fields) -> Behavior | None:
-    """The ``behavior`` in ``given``: an HPA's spec, or what a ScaledObject says of its HPA. None where there is none.
-
-    Raises :class:`InputError` like :func:`parse`.
-    """
+    """The ``behavior`` of an HPA's spec, or of a ScaledObject's HPA, if any. Raises :class:`InputError` like :func:`parse`."""
     if given.content.get("behavior") is None:
         return None
     written = given.under("behavior", "scaleUp", "scaleDown")
@@ -214,10 +208,7 @@ def _quantity(given: Fields, field: str) -> Fraction | None:
 
 
 def compressed_behavior(behavior: Mapping[str, Any] | None, scale: Scale) -> dict[str, Any]:
-    """A checked ``behavior`` with its times divided as ``scale`` declares.
-
-    Both directions are written out, with the API server's and the controller's defaults: or those would stay at real time.
-    """
+    """A checked ``behavior`` with its times, also those by default, divided as ``scale`` declares."""
     written = present(behavior or {})
     return {
         direction: _compressed_direction(present(written.get(direction, {})), rules, scale)

@@ -46,10 +46,7 @@ _LONGEST_NAMES = 43  # of the 63 that a namespace may have, with the hash and th
 
 @dataclass(frozen=True)
 class Side:
-    """Which side of a duet inputs are: ``name`` "a" or "b", and the id that the ``other`` side's inputs have by themselves.
-
-    ``rate`` is what traffic and pods were multiplied by so that the machine carries both sides.
-    """
+    """The side "a" or "b" of a duet, the id of the ``other`` by itself, and the ``rate`` by which both were multiplied."""
 
     name: str
     other: str
@@ -275,10 +272,7 @@ def read(
 
 
 def _check_topics(count: int, partitions: int, policy: Policy, where: object, driver: str) -> None:
-    """Raise :class:`InputError` for the first thing that a trial of ``count`` topics with these ``partitions`` can't have.
-
-    Any other driver than the lab's sends all traffic to the first topic. An HPA that is not KEDA's reads the lag of one topic.
-    """
+    """Raise :class:`InputError` for the first thing that a trial of ``count`` topics with these ``partitions`` can't have."""
     topics.check(count, partitions, "trial")
     if isinstance(policy, ScaledObject):
         check_topics(policy.triggers, count, where)

@@ -73,10 +73,7 @@ def partitions_of(ids: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.int
 
 @functools.lru_cache(maxsize=32)
 def shares(profile: Profile, seed: int, partitions: int, entities: int = ENTITIES) -> npt.NDArray[np.float64]:
-    """Each partition's share of the events that a producer sends for ``profile``, ``seed`` and ``entities``; their sum is 1.
-
-    The array can't be written to, because the next call for the same returns it again: drawing the events takes a second.
-    """
+    """Each partition's share of the events of ``profile``, ``seed`` and ``entities``; their sum is 1. It is kept: read-only."""
     wanted = max(1, min(profile.total, MOST_DRAWN))
     keys = Entities(seed, entities, profile.zipf)
     counts = np.zeros(partitions)

@@ -78,10 +78,7 @@ _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 @dataclass(frozen=True)
 class Declarations:
-    """The folder of an object's own ``programs``, None when the lab's are all it runs, and the ``metrics`` it adds.
-
-    ``duet`` says that it may stand beside a side of a duet, or drive both.
-    """
+    """The folder of an object's ``programs`` (None: the lab's), ``metrics`` that it adds, and whether it serves a ``duet``."""
 
     programs: Path | None = None
     metrics: tuple[str, ...] = ()

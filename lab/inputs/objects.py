@@ -1,7 +1,4 @@
-"""What a trial applies in its namespace: the objects as the API server gets them, with the scale's compression.
-
-They are the ConfigMap "trial", the lag exporter, what stands beside the group, the group's pods, and what decides their number.
-"""
+"""What a trial applies in its namespace: the objects as the API server gets them, with the scale's compression."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ STORE = "store/store"
 
 
 def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]:
-    """Every object that a trial of ``inputs`` applies before its producer starts, in order.
-
-    ``environment`` is :meth:`lab.inputs.inputs.Inputs.environment`.
-    """
+    """Every object that a trial of ``inputs`` applies before its producer, in order; ``environment`` is that of ``inputs``."""
     work = inputs.workload
     consumer = yamlfile.read(paths.MANIFESTS / "consumer" / "deployment.yaml")
     consumer["spec"]["replicas"] = inputs.policy.start
@@ -88,10 +82,7 @@ def lag_scaler() -> dict[str, Any]:
 
 
 def stateful_set(deployment: dict[str, Any]) -> dict[str, Any]:
-    """The ``deployment`` as a StatefulSet: its pods are NAME-0, NAME-1 and so on, and a pod's successor has its name.
-
-    It starts and stops pods at the same time, as a Deployment does. It restarts them one after another.
-    """
+    """The ``deployment`` as a StatefulSet, whose pods keep their names. It starts and stops pods at the same time, too."""
     made = copy.deepcopy(deployment)
     made["kind"] = "StatefulSet"
     made["spec"] |= {"podManagementPolicy": "Parallel", "updateStrategy": made["spec"].pop("strategy")}

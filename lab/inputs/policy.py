@@ -26,10 +26,7 @@ _ONE_METRIC = (
 
 @dataclass(frozen=True)
 class PlainHpa:
-    """An HPA on the CPU of the consumers, in percent of what they request, or on the group's lag, in messages per replica.
-
-    Of ``utilization`` and ``lag_threshold`` the one that it does not scale on is None.
-    """
+    """An HPA on CPU, percent of what pods request (``utilization``), or on lag, messages per replica; the other is None."""
 
     name: str
     min_replicas: int

@@ -93,10 +93,7 @@ class ScaledObject:
         return None
 
     def compressed(self, scale: Scale) -> ScaledObject:
-        """The same policy with its times and its thresholds of lag compressed as ``scale`` declares.
-
-        KEDA's defaults are written out with them: or those would stay at real time.
-        """
+        """The same policy with its times and its thresholds of lag, also those by default, compressed as ``scale`` declares."""
         made = replace(
             self,
             polling_s=scale.seconds(self.polling_s),

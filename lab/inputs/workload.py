@@ -85,10 +85,7 @@ class Workload(consumer.TrialSettings, producer.TrialSettings):
 
 
 def load(file: Path) -> tuple[Workload, int]:
-    """The workload in ``file`` (kind Workload: its settings, flat) and the trial's ``partitions``.
-
-    Raises :class:`InputError` naming the field that can't be used.
-    """
+    """The workload in ``file`` (kind Workload, flat) and its ``partitions``. Raises :class:`InputError` naming a bad field."""
     content = yamlfile.read(file)
     if content.pop("kind", None) != "Workload":
         raise InputError(file, "kind", yamlfile.read(file).get("kind"), "Workload")

@@ -95,10 +95,7 @@ def _one(record: Closing, part: Part, interrupted: bool) -> bool:
 
 
 def bounded(do: Callable[[], object], deadline_s: float) -> None:
-    """Do it in a thread of its own. Raises what it raised, or :class:`LabFault` when it takes more than ``deadline_s`` seconds.
-
-    It may then go on, unseen.
-    """
+    """Do it in a thread. Raises what it raised, or :class:`LabFault` after ``deadline_s`` s; it may then go on, unseen."""
     failed: list[BaseException] = []
 
     def work() -> None:

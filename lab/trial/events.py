@@ -56,10 +56,7 @@ def happen(stage: Stage, phase: str | None, event: Event) -> None:
 
 @singledispatch
 def perform(event: Event, stage: Stage) -> dict[str, Any]:
-    """Do what ``event`` says; returns what came of it, as plain data. ``register`` adds an event.
-
-    Raises :class:`LabFault` when there is nothing to do it to.
-    """
+    """Do what ``event`` says; returns what came of it, as plain data. Raises :class:`LabFault` where there is nothing to do."""
     raise LabFault(f"{event}: no function is registered for it with lab.trial.events.perform")
 
 

@@ -35,10 +35,7 @@ class Journal:
         log.info("%s: %s", self.trial.id, phase)
 
     def add_event(self, row: Mapping[str, Any]) -> None:
-        """Keep what :func:`lab.trial.events.happen` says of an event; a decree is a step too, and a kill a fault.
-
-        A kill through the API brings the time of its signal, which counts: the event began before that.
-        """
+        """Keep what came of an event; a decree is a step too, and a kill a fault, whose time is that of its signal."""
         self.note(events=(*self.trial.events, dict(row)))
         result = row["result"]
         if row["event"] == Decree.name:

@@ -1,7 +1,4 @@
-"""Runs a trial on a cluster and leaves its record: what is run and what is kept; nothing here judges.
-
-A duet is run like a trial: its two sides go through the same phases, driven by one producer, and leave a record each.
-"""
+"""Runs a trial, or the two sides of a duet, on a cluster and leaves a record each; nothing here judges."""
 
 from __future__ import annotations
 
@@ -71,10 +68,7 @@ class Side:
 def execute(
     sides: Sequence[Inputs], cluster: Callable[[], Cluster], spark: Callable[[], SparkSession], results: Path, turn: Turn
 ) -> list[Record]:
-    """Run the trial, or the two sides of a duet, and leave the records under ``results``.
-
-    ``cluster`` is called after the disk has been checked: a disk that is too full starts no cluster.
-    """
+    """Run the trial, or the sides of a duet, into ``results``; a disk that is too full starts no cluster."""
     each = max(log_bytes(side) * (side.brokers.replication if side.brokers else 1) for side in sides)
     resources.check_disk(sum(side.profile.total for side in sides), paths.state_dir(), results, each)
     return run(cluster(), sides, results, spark, turn)

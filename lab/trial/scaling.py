@@ -67,10 +67,7 @@ def _ready(stage: Stage, name: str) -> int:
 
 
 def _settled(stage: Stage, members: int) -> bool:
-    """Whether ``members`` live pods are Ready and hold all partitions between them.
-
-    A pod that was killed never says that it gave up its partitions, so what it held last counts for nothing.
-    """
+    """Whether ``members`` live pods are Ready and hold all partitions; what a killed pod held last counts for nothing."""
     alive = {pod["metadata"]["name"] for pod in stage.transitions.pods(CONSUMER)}
     holders = {pod: owned for pod, owned in stage.reports.owned().items() if owned and pod in alive}
     partitions = stage.inputs.partitions_after or stage.inputs.partitions
@@ -80,10 +77,7 @@ def _settled(stage: Stage, members: int) -> bool:
 
 
 def restart(event: Restart, stage: Stage) -> dict[str, Any]:
-    """Ask for new pods as ``kubectl rollout restart`` does, and wait until they are all there is.
-
-    Returns the number of ``pods``. Raises :class:`lab.errors.LabFault` when they are not all Ready within RESTART_DEADLINE_S.
-    """
+    """Restart as ``kubectl rollout restart``; returns the number of pods. Raises :class:`LabFault` after RESTART_DEADLINE_S."""
     at = datetime.fromtimestamp(clock.now(), UTC).isoformat()
     body = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED: at}}}}}
     resource = DynamicClient(stage.api).resources.get(api_version="apps/v1", kind=stage.owner(CONSUMER))

@@ -120,10 +120,7 @@ class Stage:
             return None
 
     def read_offsets(self) -> None:
-        """Keep log end and committed offset of each partition, and the id of each topic.
-
-        Raises :class:`LabFault` after OFFSETS_S without an answer.
-        """
+        """Keep log end and committed offset of each partition, and topics' ids. Raises :class:`LabFault` after OFFSETS_S."""
         found: list[dict[int, PartitionLag]] = []
 
         def answered() -> bool:
@@ -175,9 +172,7 @@ class Stage:
         return asked == (self.field(deployment, "status", "readyReplicas") or 0) and replicas in (None, asked)
 
     def check(self) -> None:
-        """Raise :class:`LabFault` when the trial can't go on: a component died, the producer did without a word, or the other
-        side of a duet can't.
-        """
+        """Raise :class:`LabFault` when a component, the producer or the other side of a duet can't go on."""
         if self.stop.is_set():
             raise LabFault("the other side of the duet could not go on")
         self.cluster.check()
@@ -187,10 +182,7 @@ class Stage:
             raise LabFault("the producer ended without its tally")
 
     def halt(self) -> None:
-        """Stop watching, then everything that runs in the namespace; returns when no pod of it is left.
-
-        A component that died does not end the wait. Raises :class:`LabFault` when they are not gone in time.
-        """
+        """Stop watching, then all that runs in the namespace. Raises :class:`LabFault` when pods are left after their grace."""
         if self._halted:
             return
         self._halted = True

@@ -97,10 +97,7 @@ def _begun(stage: Stage, phase: str) -> bool:
 
 
 def drawn_s(sides: Sequence[Inputs]) -> float:
-    """How long the traffic of these sides waits once they have settled, s: from 0 to one sync period, by their identity.
-
-    Sides that no HPA decides don't wait. Those with a time of day begin at theirs.
-    """
+    """How long traffic waits for its point of the sync, s, by the sides' identity; 0 without an HPA or with a time of day."""
     if any(one.windows for one in sides) or not any(one.policy.hpa for one in sides):
         return 0.0
     drawn = random.Random(" ".join(sorted(one.id for one in sides)))

@@ -207,10 +207,7 @@ def resumed(results: Path, execute: Execute, invalid: Callable[[Sequence[Record]
 
 
 def retried(execute: Execute, invalid: Callable[[Sequence[Record]], str]) -> Execute:
-    """A function that executes a trial as ``execute`` does, and once more where ``invalid`` gives a reason for its records.
-
-    It returns the second records, valid or not; both attempts stay in the session.
-    """
+    """``execute``, and once more where ``invalid`` gives a reason for its records; the second records are returned."""
 
     def execute_twice(sides: Sequence[Inputs], turn: Turn) -> Sequence[Record]:
         records = execute(sides, turn)

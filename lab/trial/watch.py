@@ -27,10 +27,7 @@ KINDS = (
 
 
 class Transitions:
-    """Watches the namespace from the moment it is made; ``now`` holds each object's last state by (kind, name).
-
-    ``gaps`` are the times, epoch s, between which a kind's events were not seen one by one.
-    """
+    """Watches the namespace; ``now``: last state by (kind, name); ``gaps``: when a kind's events were not seen, epoch s."""
 
     def __init__(self, api: client.ApiClient, namespace: str, file: Path, kinds: tuple[tuple[str, str], ...] = KINDS) -> None:
         self._file = file.open("a")

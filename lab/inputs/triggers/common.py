@@ -1,7 +1,4 @@
-"""What every trigger has besides its metadata: its common fields, those of a login, and the answer of one query.
-
-The fields with which a trigger logs in mean nothing on a broker and a Prometheus of the lab's own.
-"""
+"""What every trigger has besides its metadata: its common fields, those of a login, and the answer of one query."""
 
 from __future__ import annotations
 
@@ -30,10 +27,7 @@ class Reading:
 
 
 def exposed(value: float) -> float:
-    """The metric as it leaves KEDA: thousandths, and 0 for what is negative or no number.
-
-    Source: ``quantityFromFloat64`` in ``pkg/scalers/scaler.go``.
-    """
+    """The metric as it leaves KEDA: thousandths, not below 0. Source: ``quantityFromFloat64`` in ``pkg/scalers/scaler.go``."""
     if math.isnan(value) or math.isinf(value) or value < 0:
         return 0.0
     return float(f"{value:.3f}")

@@ -1,7 +1,4 @@
-"""The external trigger: a gRPC service names the metric, its target and its value (``pkg/scalers/external_scaler.go``).
-
-What such a service does with its metadata is its own; of one service it is known: the lab's persistent-lag scaler.
-"""
+"""The external trigger (``pkg/scalers/external_scaler.go``): a gRPC service names metric, target and value."""
 
 from __future__ import annotations
 
