@@ -36,9 +36,9 @@ from lab.inputs.workload import Workload
 
 @pytest.mark.spike
 def test_mine(trials, evidence):
-    record = trials.run(profile="ours", policy="our-lag", workload=Workload(**{LIGHT}), until="replayed")
+    (record,) = runs = trials.run(profile="ours", policy="our-lag", workload=Workload(**{LIGHT}), until="replayed")
 
-    with evidence.of(record, delivery=None) as claim:
+    with evidence.of(runs, delivery=None) as claim:
         claim(Quantity("samples", "samples", len(record.samples)) > 0, "something was sampled")
         claim(Quantity("transitions", "events", len(record.transitions)) < 0, "a bound that nothing keeps")
 
