@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
     built = time.monotonic()
     code = _session(folder, board=not options.no_board)
     if code not in (BAD_INPUT, FAULT):
-        _python(folder, "-m", "lab", "report", f"--results={RESULTS}")
+        _start(folder, "-m", "lab", "report", f"--results={RESULTS}").wait()
     now = time.monotonic()
     print(f"read {folder / RESULTS / PAGE}")
     print(f"the demo took {now - built:.0f} s, and {built - begun:.0f} s of preparing before it")
@@ -103,7 +103,3 @@ def _board(folder: Path, prometheus: str) -> Iterator[None]:
 
 def _start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, *arguments], cwd=folder, stdin=subprocess.DEVNULL)
-
-
-def _python(folder: Path, *arguments: str) -> None:
-    subprocess.run([sys.executable, *arguments], cwd=folder, stdin=subprocess.DEVNULL, check=False)

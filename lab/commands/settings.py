@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable
-from typing import Any
 
 from lab.flags import Flags
 from lab.inputs import consumer, producer
@@ -39,12 +38,8 @@ def page() -> str:
     for title, program in (("The consumer's", consumer), ("The producer's", producer)):
         parts.append(f"## {title}\n" + _table(declared(program.TrialSettings)))
     both = f"A file of kind Workload also sets `partitions`, of all topics: 1 to {MOST_PARTITIONS}, default {PARTITIONS}.\n"
-    parts.append("## The pod's\n" + _table(_without(Workload, shared)) + "\n" + both)
+    parts.append("## The pod's\n" + _table(one for one in declared(Workload) if one.name not in shared) + "\n" + both)
     return "\n".join(parts)
-
-
-def _without(owner: Any, names: set[str]) -> Iterable[Setting]:
-    return (one for one in declared(owner) if one.name not in names)
 
 
 def _table(given: Iterable[Setting]) -> str:

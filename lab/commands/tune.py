@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
@@ -18,7 +18,6 @@ from lab.errors import InputError
 from lab.flags import Flags, whole
 from lab.foresee import variants
 from lab.foresee.choice import Outcome, Recommendation, outcomes, recommend
-from lab.foresee.situation import Situation
 from lab.foresee.variants import Variant
 from lab.inputs import scale as scales
 
@@ -59,7 +58,7 @@ def simulated(question: Question, candidates: int, processes: int) -> list[Outco
     """Return the outcome of each variant, in order. It does not depend on the number of ``processes``."""
     tried = variants.variants(question.scaled, question.situation, question.objective_s, candidates)
     chunks = [tried[at : at + CHUNK] for at in range(0, len(tried), CHUNK)]
-    each = partial(_chunk, question.situation, question.objective_s)
+    each = partial(outcomes, question.situation, objective_s=question.objective_s)
     if processes == 1 or len(chunks) == 1:
         return [one for chunk in chunks for one in each(chunk)]
     with ProcessPoolExecutor(min(processes, len(chunks))) as pool:
@@ -72,10 +71,6 @@ def as_yaml(variant: Variant) -> str:
     return HEAD.format(variant.scaled.name, changes) + yaml.safe_dump(variant.scaled.content, sort_keys=False)
 
 
-def _chunk(within: Situation, objective_s: float, tried: list[Variant]) -> list[Outcome]:
-    return outcomes(within, tried, objective_s)
-
-
 def _text(question: Question, found: Sequence[Outcome], advice: Recommendation) -> str:
     rows = [_row("as given", advice.given), _row("recommended", advice.chosen)]
     rows += [_row("front", one) for one in advice.front]
@@ -84,15 +79,9 @@ def _text(question: Question, found: Sequence[Outcome], advice: Recommendation) 
         f"{len(found):,} policies simulated; those below again, each alone",
         table([COLUMNS, *rows], numbers=range(1, 6)),
         f"recommended: {advice.why}",
-        "\n".join(_changes(advice)),
+        "\n".join(map(str, advice.reasons)) or "keep what is given: no change is worth it",
     ]
     return "\n\n".join(parts)
-
-
-def _changes(advice: Recommendation) -> Iterator[str]:
-    if not advice.reasons:
-        yield "keep what is given: no change is worth it"
-    yield from map(str, advice.reasons)
 
 
 def _row(name: str, one: Outcome) -> list[str]:
