@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -199,18 +200,10 @@ def _node() -> str:
 
 
 def _run(command: list[str], folder: Path, settings: dict[str, str], limit_s: float) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ALLURE_")} | settings
+    own = {name: value for name, value in os.environ.items() if not name.startswith("ALLURE_")} | settings
+    streams: dict[str, Any] = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
     try:
-        return subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        return subprocess.run(command, cwd=folder, env=own, timeout=limit_s, check=False, **streams)
     except subprocess.TimeoutExpired as error:
         raise LabFault(f"{Path(command[0]).name} {command[1]} was not done after {limit_s:.0f} s") from error
 
@@ -229,7 +222,6 @@ def _earlier(history: Path, kept: Path, *, without_last: bool) -> None:
 
 
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [
-        line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", f"{done.stdout}\n{done.stderr}").splitlines() if line.strip()
-    ]
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", f"{done.stdout}\n{done.stderr}")
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     return next((line for line in lines if "rror" in line), lines[-1] if lines else "it said nothing")

@@ -183,16 +183,10 @@ class Summary:
     @property
     def gates(self) -> Table:
         """What a trial must show to be valid: a row for each gate."""
-        rows = [
-            [
-                one.objective,
-                f"{number(one.bound)} {one.unit}",
-                "yes" if one.kind == "control" else "no, it is shown",
-                one.why,
-                one.source,
-            ]
-            for one in self.session.gates
-        ]
+        rows = []
+        for one in self.session.gates:
+            decides = "yes" if one.kind == "control" else "no, it is shown"
+            rows.append([one.objective, f"{number(one.bound)} {one.unit}", decides, one.why, one.source])
         return Table(GATES, rows, frozenset({GATES.index("at most")}))
 
     @property

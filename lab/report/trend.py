@@ -72,16 +72,10 @@ def trend(session: Session, history: Sequence[str]) -> Table | None:
     head = ["experiment", "number", "unit", *(_when(one["timestamp"]) for one in known), "now"]
     speeds = [*(one.get("metrics", {}).get(SPEED) for one in known), session.speed]
     rows = [["The machine", "speed of the machine", SPEED_UNIT, *map(number, speeds)]] if any(speeds) else []
-    rows += [
-        [
-            main.test.called,
-            f"{main.test.name}: {main.row.objective}",
-            main.row.unit,
-            *(number(one.get("metrics", {}).get(main.key)) for one in known),
-            number(main.row.measured),
-        ]
-        for main in mains
-    ]
+    for main in mains:
+        numbers = [*(one.get("metrics", {}).get(main.key) for one in known), main.row.measured]
+        name = f"{main.test.name}: {main.row.objective}"
+        rows.append([main.test.called, name, main.row.unit, *map(number, numbers)])
     return Table(head, rows, frozenset(range(3, len(head))))
 
 

@@ -68,10 +68,7 @@ def folded(spark: SparkSession, events: Sequence[Path], said: pd.DataFrame) -> F
     ends = fold.ends_of(said)
     names = spark.createDataFrame([(str(file.absolute()),) for file in events], "file string")
     few = names.repartition(max(1, min(spark.sparkContext.defaultParallelism, MOST_TASKS, len(events))))
-    folding, reading = (
-        fold.fold,
-        fold.read,
-    )  # functions and what they name are pickled: of the module all that it holds would be
+    folding, reading = fold.fold, fold.read  # pickled with what they name: the module would be with all that it holds
     return fold.merge(few.mapInArrow(lambda names: folding(reading(names), ends), fold.DDL).toArrow())
 
 
@@ -143,23 +140,16 @@ def _bounds(log: pd.DataFrame, receipts: pd.DataFrame, dead: pd.DataFrame) -> pd
 def _coverage(receipts: pd.DataFrame, dead: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
     """Each partition's offsets, cut where coverage changes: partition, kind, also_dead, first, last, count (messages)."""
     number, known, letters = receipts["partition"], bounds.index, dead["partition"]
-    at: list[Any] = [
-        receipts["first"],
-        receipts["last"] + 1,
-        np.zeros_like(known),
-        bounds["log_end"],
-        dead["offset"],
-        dead["offset"] + 1,
-    ]
+    ends: list[Any] = [receipts["first"], receipts["last"] + 1, np.zeros_like(known), bounds["log_end"]]
+    at = [*ends, dead["offset"], dead["offset"] + 1]
     sizes = [len(each) for each in at]
-    marks = pd.DataFrame(
-        {
-            "partition": np.concatenate([number, number, known, known, letters, letters]),
-            "at": np.concatenate(at),
-            "change": np.repeat([1, -1, 0, 0, 0, 0], sizes),
-            "letters": np.repeat([0, 0, 0, 0, 1, -1], sizes),
-        }
-    )
+    columns = {
+        "partition": np.concatenate([number, number, known, known, letters, letters]),
+        "at": np.concatenate(at),
+        "change": np.repeat([1, -1, 0, 0, 0, 0], sizes),
+        "letters": np.repeat([0, 0, 0, 0, 1, -1], sizes),
+    }
+    marks = pd.DataFrame(columns)
     marks = marks.groupby(["partition", "at"])[["change", "letters"]].sum().reset_index()
     # A partition's changes sum to 0, so the depth needs no start anew.
     parts = marks.assign(
