@@ -27,3 +27,9 @@ def beside(value: float | None, bound: float, text: Callable[[float], str] = num
         return number(None) if value is None else text(value)
     longer = (f"{value:,.{digits}g}" for digits in range(4, 18) if f"{value:.{digits}g}" != f"{bound:.{digits}g}")
     return next(longer, text(value))
+
+
+def duration(seconds: float) -> str:
+    """A time for people: ``2 h 05 min``, or ``4 min 30 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"

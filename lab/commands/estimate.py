@@ -20,6 +20,7 @@ from lab.inputs import scale as scales
 from lab.inputs import workload as workloads
 from lab.inputs.inputs import Inputs
 from lab.inputs.workload import PARTITIONS, Workload
+from lab.number_format import duration
 
 GB = 1e9
 
@@ -62,13 +63,13 @@ def _there(folder: Path) -> Path:
 
 def _text(given: Inputs, needed: Estimate, cores: int, memory: int, disk: int) -> str:
     lag = "not simulated" if needed.peak_lag is None else f"{needed.peak_lag:,.0f} messages"
-    drain = "no data" if needed.drain_s is None else _length(needed.drain_s)
+    drain = "no data" if needed.drain_s is None else duration(needed.drain_s)
     rows = [
         ("", "needed", "there is"),
         ("events", f"{needed.events:,}", ""),
         ("peak backlog, simulated", lag, ""),
         ("drain, simulated", drain, ""),
-        ("wall clock with the ledger", _length(needed.wall_s), ""),
+        ("wall clock with the ledger", duration(needed.wall_s), ""),
         ("disk", f"{needed.disk_bytes / GB:.1f} GB", f"{disk / GB:.1f} GB"),
         ("  topics, kept until the ledger is settled", f"{needed.log_bytes / GB:.1f} GB", ""),
         ("  record", f"{needed.record_bytes / GB:.1f} GB", ""),
@@ -80,8 +81,3 @@ def _text(given: Inputs, needed: Estimate, cores: int, memory: int, disk: int) -
     if SPARE * cores < needed.cores <= cores:
         lines += ["", f"more than {SPARE:g} of the cores: what is measured may be the queue for them"]
     return "\n".join(lines)
-
-
-def _length(seconds: float) -> str:
-    hours, rest = divmod(round(seconds), 3600)
-    return f"{hours} h {rest // 60:02d} min" if hours else f"{rest // 60} min {rest % 60:02d} s"

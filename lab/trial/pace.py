@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lab.kafka.lag import PartitionLag
+from lab.number_format import duration
 
 WINDOW_S = 30.0  # shorter ones show the batches of commits
 
@@ -22,7 +23,7 @@ class Rates:
 
     def __str__(self) -> str:
         text = f"lag {self.lag:,}, in {self.arriving:,.0f}/s, out {self.committed:,.0f}/s"
-        return text if self.left_s is None else f"{text}, drained in {_length(self.left_s)}"
+        return text if self.left_s is None else f"{text}, drained in {duration(self.left_s)}"
 
 
 class Pace:
@@ -43,8 +44,3 @@ class Pace:
         arriving, out = ((end - end_then) / length, (committed - committed_then) / length) if length > 0 else (0.0, 0.0)
         lag = end - committed
         return Rates(lag, arriving, out, lag / (out - arriving) if lag > 0 and out > arriving else None)
-
-
-def _length(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
