@@ -32,9 +32,8 @@ def test_keda_4483_one_replica_past_the_partitions(topic, target):
     question="Why does the group stop at 22 of 24 replicas, with any lag?",
     threads=("kedacore/keda#4791", "kedacore/keda#2908"),
     reported="24 partitions, hours of lag, and 22 replicas; 64 partitions and 63. More lag changes nothing.",
-    shown="24 partitions at 22 replicas stay at 22 with 41 times the lag that 24 are for. allowIdleConsumers false "
-    "caps the metric at P x lagThreshold. Over 22 replicas that is 1.09 of the target, and the HPA's "
-    "tolerance is 10 %.",
+    shown="24 partitions at 22 replicas stay at 22 with 41 times the lag that 24 are for. allowIdleConsumers false caps the "
+    "metric at P x lagThreshold. Over 22 replicas that is 1.09 of the target, and the HPA's tolerance is 10 %.",
     cure='allowIdleConsumers: "true" with maxReplicaCount: P. The same group goes to 24. So does '
     "`scaleUp.tolerance: 0` in the behavior.",
     price="maxReplicaCount must be changed when partitions are added. The tolerance alone leaves P + 1 as it is.",
@@ -56,9 +55,8 @@ def test_keda_4791_stuck_below_the_partitions(topic, target):
     question="Is lagThreshold the lag of all partitions or the average of each?",
     threads=("kedacore/keda-docs#1653", "kedacore/keda-docs#1595"),
     reported="The page was changed from an average to a total, and then questioned again: it names no replicas.",
-    shown="Neither a limit on the total nor an average over partitions: the lag that one replica is for. 41 "
-    "messages at lagThreshold 10 give 5 replicas, on 24 partitions and on 6. replicas = ceil(lag of all "
-    "partitions / lagThreshold).",
+    shown="Neither a limit on the total nor an average over partitions: the lag that one replica is for. 41 messages at "
+    "lagThreshold 10 give 5 replicas, on 24 partitions and on 6. replicas = ceil(lag of all partitions / lagThreshold).",
     cure="Compute it: messages that one replica works off per second x seconds of lag that you allow.",
     price="None.",
 )

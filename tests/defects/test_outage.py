@@ -68,12 +68,11 @@ def test_keda_1850_zero_on_a_source_that_fails_slowly(target, topic, sources, ka
     threads=("kedacore/keda#5525", "kedacore/keda#4098"),
     reported="Fallback does nothing when the connection of RabbitMQ's scaler is refused; on a replacement of brokers "
     "it came after two hours.",
-    shown="The broker is down and refuses connections for 20 s, at a failureThreshold of 2, polls of 1 s and syncs "
-    "of 0.5 s: no fallback. The replicas stay (3 of 3, and 0 of 0), the ScaledObject is Ready, and HPAActive "
-    "alone is False. The trigger's scaler connects when it is built. Where that fails KEDA has no scaler, and "
-    "a failure is counted only for a scaler, so the first counts and no other. An error of a broker that "
-    "answers is counted: where the topic is deleted the same fallback comes. When the broker is back all go "
-    "on.",
+    shown="The broker is down and refuses connections for 20 s, at a failureThreshold of 2, polls of 1 s and syncs of 0.5 s: "
+    "no fallback. The replicas stay (3 of 3, and 0 of 0), the ScaledObject is Ready, and HPAActive alone is False. The "
+    "trigger's scaler connects when it is built. Where that fails KEDA has no scaler, and a failure is counted only for a "
+    "scaler, so the first counts and no other. An error of a broker that answers is counted: where the topic is deleted the "
+    "same fallback comes. When the broker is back all go on.",
     cure="None by KEDA; nothing but the fallback is missing. Alert on the condition HPAActive.",
     price="The replicas of the moment when the broker went, until it is back.",
 )
@@ -110,9 +109,8 @@ def test_keda_5525_no_fallback_while_no_broker_can_be_reached(target, topic, kaf
     reported="The counter of a ScaledObject's errors does not rise where the scaler can't be built.",
     shown="By 2.21 it does, and the scaler's own counter stands. While the broker refuses connections, "
     "keda_scaled_object_errors_total went from 0 to 21 in some seconds, with polls of 1 s and syncs of 0.5 s, and "
-    "keda_scaler_detail_errors_total from 0 to 1. The trigger's scaler connects when it is built, and where that "
-    "fails there is no scaler to count for. Where a broker answers with an error, as for a topic that is deleted, "
-    "both rise.",
+    "keda_scaler_detail_errors_total from 0 to 1. The trigger's scaler connects when it is built, and where that fails there "
+    "is no scaler to count for. Where a broker answers with an error, as for a topic that is deleted, both rise.",
     cure="Alert on keda_scaled_object_errors_total, for the scaler's counter misses an outage of Kafka.",
     price="It names the ScaledObject, and not which of its triggers.",
 )

@@ -11,9 +11,8 @@ POLLS_S = 6  # several polls of 1 s, and more than cooldownPeriod: long enough f
     question="Why are all replicas stopped at once, when my scaleDown policy allows one at a time?",
     threads=("kedacore/keda#7770", "kedacore/keda#7204", "kedacore/keda#3140"),
     reported="`behavior.scaleDown` gives back one pod a minute; after cooldownPeriod all remaining pods stop together.",
-    shown="A policy of one pod in ten minutes, five replicas, no lag: the HPA takes one, and when cooldownPeriod is "
-    "over KEDA goes from four to zero in one step. Its own step is not the HPA's, so `behavior` does not rule "
-    "it.",
+    shown="A policy of one pod in ten minutes, five replicas, no lag: the HPA takes one, and when cooldownPeriod is over KEDA "
+    "goes from four to zero in one step. Its own step is not the HPA's, so `behavior` does not rule it.",
     cure="minReplicaCount: 1, or a cooldownPeriod that is longer than the policy needs for all replicas. With "
     "minReplicaCount 1 four stay.",
     price="One idle replica; or replicas that stay for cooldownPeriod, as the HPA allows.",
@@ -106,10 +105,9 @@ def test_keda_7414_a_group_that_has_never_committed_stays_at_zero(topic, target)
     question="Which idleReplicaCount may I use?",
     threads=("kedacore/keda#8172", "kedacore/keda#2314"),
     reported="With idleReplicaCount 1 and minReplicaCount 2 the pods go up and down between 1 and 2 all the time.",
-    shown="Only 0. With idleReplicaCount 1 and minReplicaCount 3 a group without lag flaps for ever: KEDA takes it "
-    "to 1 at each poll, and the HPA, whose minimum is 3, takes it back at each sync. KEDA's webhook admits "
-    "it. With 0 the group goes from three to zero and back to three, in one step each: at zero the HPA is "
-    "off.",
+    shown="Only 0. With idleReplicaCount 1 and minReplicaCount 3 a group without lag flaps for ever: KEDA takes it to 1 at "
+    "each poll, and the HPA, whose minimum is 3, takes it back at each sync. KEDA's webhook admits it. With 0 the group goes "
+    "from three to zero and back to three, in one step each: at zero the HPA is off.",
     cure="idleReplicaCount: 0, or none.",
     price="The first message waits for a pod to start. Without it, minReplicaCount idle replicas.",
 )
