@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import ShareConsumer
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-)
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource  # type: ignore[attr-defined]
 
 from tests.defects.behaviour import behaviour, judge
 from tests.defects.topic import Topic

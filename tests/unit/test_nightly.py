@@ -1,11 +1,8 @@
 """The nightly workflow names commands, options and files that exist, so that the example can't rot unseen."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import shlex
-from typing import Any
 
 import pytest
 import yaml
@@ -20,46 +17,27 @@ from tests.suite import cases
 
 pytestmark = pytest.mark.services
 
-WORKFLOW = paths.PROJECT / ".github" / "workflows" / "nightly.yml"
+WORKFLOW = yaml.safe_load((paths.PROJECT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8"))
+JOBS, ENVIRONMENT = WORKFLOW["jobs"], WORKFLOW["env"]
+STEPS, ON_KIND = JOBS["experiments"]["steps"], JOBS["kind"]["steps"]  # of every experiment, and of the core on kind
 
 
-@pytest.fixture(scope="module")
-def workflow() -> dict[Any, Any]:
-    """The workflow as GitHub reads it; YAML 1.1 takes the key ``on`` for true."""
-    read: dict[Any, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
-    return read
-
-
-@pytest.fixture(scope="module")
-def steps(workflow: dict[Any, Any]) -> list[dict[str, Any]]:
-    """The steps of the job that runs every experiment."""
-    found: list[dict[str, Any]] = workflow["jobs"]["experiments"]["steps"]
-    return found
-
-
-@pytest.fixture(scope="module")
-def on_kind(workflow: dict[Any, Any]) -> list[dict[str, Any]]:
-    """The steps of the job that runs the core on kind."""
-    found: list[dict[str, Any]] = workflow["jobs"]["kind"]["steps"]
-    return found
-
-
-def commands(steps: list[dict[str, Any]], program: str) -> list[list[str]]:
+def commands(steps, program):
     """The arguments of each line that runs ``program``."""
     lines = [shlex.split(line) for step in steps for line in step.get("run", "").splitlines()]
     return [words[1:] for words in lines if words and words[0] == program]
 
 
-def environments() -> set[str]:
+def environments():
     """The environments of tox.ini."""
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(paths.PROJECT / "tox.ini", encoding="utf-8")
     return {name.removeprefix("testenv:") for name in tox.sections() if name.startswith("testenv:")}
 
 
-def test_the_experiments_are_run_with_options_that_exist(steps: list[dict[str, Any]], pytestconfig: pytest.Config) -> None:
+def test_the_experiments_are_run_with_options_that_exist(pytestconfig):
     """Each tox environment is in tox.ini, and what is passed to pytest are its options with values they take."""
-    runs = commands(steps, "tox")
+    runs = commands(STEPS, "tox")
     assert {words[words.index("-e") + 1] for words in runs} <= environments()
     (experiments,) = (words for words in runs if "--" in words)
     passed = experiments[experiments.index("--") + 1 :]
@@ -71,21 +49,21 @@ def test_the_experiments_are_run_with_options_that_exist(steps: list[dict[str, A
     assert int(options["--repeat"]) > 1
 
 
-def test_the_core_on_kind_is_run_and_judged(on_kind: list[dict[str, Any]], workflow: dict[Any, Any]) -> None:
+def test_the_core_on_kind_is_run_and_judged():
     """Its environment exists, at the scale of the other runtime so that they can be compared; its gate counts its own tests."""
-    runs = commands(on_kind, "tox")
+    runs = commands(ON_KIND, "tox")
     assert {words[words.index("-e") + 1] for words in runs} == {"kind"} <= environments()
     (passed,) = (words[words.index("--") + 1 :] for words in runs if "--" in words)
-    (everything,) = (words for words in commands(workflow["jobs"]["experiments"]["steps"], "tox") if "--" in words)
+    (everything,) = (words for words in commands(JOBS["experiments"]["steps"], "tox") if "--" in words)
     assert passed == ["--scale", everything[everything.index("--scale") + 1]]
-    (gate,) = commands(on_kind, ".tox/kind/bin/python")
+    (gate,) = commands(ON_KIND, ".tox/kind/bin/python")
     assert gate == ["-m", "lab", "report", "--results=results-kind", "--least", "$LEAST_KIND_TESTS"]
-    assert 0 < int(workflow["env"]["LEAST_KIND_TESTS"]) < int(workflow["env"]["LEAST_TESTS"])
+    assert 0 < int(ENVIRONMENT["LEAST_KIND_TESTS"]) < int(ENVIRONMENT["LEAST_TESTS"])
 
 
-def test_the_real_systems_are_run_and_judged(workflow: dict[Any, Any]) -> None:
+def test_the_real_systems_are_run_and_judged():
     """All of their trials are run; the gate looks where they leave their results, and has a count of its own."""
-    given = workflow["jobs"]["scenarios"]["steps"]
+    given = JOBS["scenarios"]["steps"]
     assert commands(given, "tox") == [["-e", "scenario", "--notest"], ["-e", "scenario", "--", "-m", "scenario"]]
     assert "scenario" in environments()
     (gate,) = commands(given, ".tox/scenario/bin/python")
@@ -93,37 +71,35 @@ def test_the_real_systems_are_run_and_judged(workflow: dict[Any, Any]) -> None:
     assert "--results=results-scenarios" in (paths.PROJECT / "tox.ini").read_text(encoding="utf-8")
 
 
-def test_the_searches_are_run_in_full_length(workflow: dict[Any, Any]) -> None:
+def test_the_searches_are_run_in_full_length():
     """All of tox's tests, under a profile that exists and draws more than theirs; then the archive and the known behaviours."""
-    runs = commands(workflow["jobs"]["thorough"]["steps"], "tox")
+    runs = commands(JOBS["thorough"]["steps"], "tox")
     thorough = ["-e", "tests", "--", "--hypothesis-profile=thorough"]
     assert runs == [["-e", "tests", "--notest"], thorough, ["-e", "defects"]]
     assert {"tests", "defects"} <= environments()
     assert settings.get_profile("thorough").max_examples > settings.get_profile("lab").max_examples
-    taken, *_ = (step["with"] for step in workflow["jobs"]["thorough"]["steps"] if "checkout" in step.get("uses", ""))
+    taken, *_ = (step["with"] for step in JOBS["thorough"]["steps"] if "checkout" in step.get("uses", ""))
     assert taken == {"fetch-depth": 0, "filter": "blob:none"}
-    assert ["-m", "tests.records", "--archive"] in commands(workflow["jobs"]["thorough"]["steps"], ".tox/tests/bin/python")
+    assert ["-m", "tests.records", "--archive"] in commands(JOBS["thorough"]["steps"], ".tox/tests/bin/python")
 
 
-def test_a_case_that_did_not_run_fails_the_gate(workflow: dict[Any, Any]) -> None:
+def test_a_case_that_did_not_run_fails_the_gate():
     """The report counts every case of a parametrized test, and so does the gate: it asks for as many as pytest collects."""
     found = cases("-m", "spike or scenario", "tests/experiments", "tests/scenarios")
     for variable, folder in {"LEAST_TESTS": "tests/experiments/", "LEAST_SCENARIO_TESTS": "tests/scenarios/"}.items():
-        assert int(workflow["env"][variable]) == sum(case.startswith(folder) for case in found), variable
+        assert int(ENVIRONMENT[variable]) == sum(case.startswith(folder) for case in found), variable
 
 
-def test_the_gate_is_a_command_that_exists(
-    steps: list[dict[str, Any]], workflow: dict[Any, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_gate_is_a_command_that_exists(capsys):
     """The gate takes ``--least`` from the one variable, out of the environment the experiments ran in."""
-    (python,) = {word for step in steps for word in step.get("run", "").split() if word.startswith(".tox/")}
+    (python,) = {word for step in STEPS for word in step.get("run", "").split() if word.startswith(".tox/")}
     assert python.split("/")[1] in environments()
     gate, build = (
-        next(words[2:] for words in commands(steps, python) if words[:3] == ["-m", "lab", name]) for name in ("report", "build")
+        next(words[2:] for words in commands(STEPS, python) if words[:3] == ["-m", "lab", name]) for name in ("report", "build")
     )
     assert gate == ["report", "--least", "$LEAST_TESTS"]
     for arguments, told in ((gate, "--least"), (build, "build")):
-        given = [argument.replace("$LEAST_TESTS", workflow["env"]["LEAST_TESTS"]) for argument in arguments]
+        given = [argument.replace("$LEAST_TESTS", ENVIRONMENT["LEAST_TESTS"]) for argument in arguments]
         with pytest.raises(SystemExit) as ended:
             main([*given, "--help"])
         assert ended.value.code == 0
@@ -133,20 +109,20 @@ def test_the_gate_is_a_command_that_exists(
 PARTS = ("report.html", "timelines.html", "report", "summary.md", "verdicts.json", "records", "history.jsonl")
 
 
-def test_what_is_kept_is_kept_after_a_red_night_too(steps: list[dict[str, Any]]) -> None:
+def test_what_is_kept_is_kept_after_a_red_night_too():
     """The gate, the history, the summary and the artifacts do not depend on the experiments' success; nothing hides it."""
-    ran = next(n for n, step in enumerate(steps) if "--repeat" in step.get("run", ""))
-    assert len(steps[ran + 1 :]) == 5
-    assert all(step["if"].startswith("always()") for step in steps[ran + 1 :])
-    assert not any("continue-on-error" in step for step in steps)
-    kept = {path for step in steps[ran + 1 :] for path in step.get("with", {}).get("path", "").split()}
+    ran = next(n for n, step in enumerate(STEPS) if "--repeat" in step.get("run", ""))
+    assert len(STEPS[ran + 1 :]) == 5
+    assert all(step["if"].startswith("always()") for step in STEPS[ran + 1 :])
+    assert not any("continue-on-error" in step for step in STEPS)
+    kept = {path for step in STEPS[ran + 1 :] for path in step.get("with", {}).get("path", "").split()}
     assert kept == {f"results/{name}" for name in PARTS}
 
 
-def test_the_history_goes_round(steps: list[dict[str, Any]]) -> None:
+def test_the_history_goes_round():
     """What a night saves is what the next one restores; a cache is never overwritten, so the keys differ."""
     restored, saved = (
-        next(step["with"] for step in steps if f"cache/{what}" in step.get("uses", "") and "history" in step["with"]["path"])
+        next(step["with"] for step in STEPS if f"cache/{what}" in step.get("uses", "") and "history" in step["with"]["path"])
         for what in ("restore", "save")
     )
     assert restored["path"] == saved["path"] == "results/history.jsonl"
@@ -154,36 +130,36 @@ def test_the_history_goes_round(steps: list[dict[str, Any]]) -> None:
     assert "github.run_id" in saved["key"]
 
 
-def test_the_built_components_are_keyed_by_files_that_exist(steps: list[dict[str, Any]]) -> None:
+def test_the_built_components_are_keyed_by_files_that_exist():
     """Every pattern finds a file, the pins' checksums among them; what is saved is what is restored, in the lab's cache."""
-    restored = next(step for step in steps if step.get("id") == "components")["with"]
+    restored = next(step for step in STEPS if step.get("id") == "components")["with"]
     patterns = re.findall(r"'([^']+)'", restored["key"])
     assert "lab/components/modules/**/go.sum" in patterns
     assert all(list(paths.PROJECT.glob(pattern)) for pattern in patterns)
     (saved,) = (
-        step["with"] for step in steps if "components" in step.get("with", {}).get("key", "") and "save" in step["uses"]
+        step["with"] for step in STEPS if "components" in step.get("with", {}).get("key", "") and "save" in step["uses"]
     )
     assert saved["path"] == restored["path"]
     assert all("env.ELASTIC_LAB_CACHE" in path for path in restored["path"].splitlines())
 
 
-def test_the_tools_are_as_new_as_the_lab_needs(steps: list[dict[str, Any]]) -> None:
+def test_the_tools_are_as_new_as_the_lab_needs():
     """Java, Node.js and Go are at least what the lab refuses to run below."""
-    chosen = {key: str(value) for step in steps for key, value in step.get("with", {}).items() if key.endswith("-version")}
+    chosen = {key: str(value) for step in STEPS for key, value in step.get("with", {}).items() if key.endswith("-version")}
     assert tuple(map(int, chosen["python-version"].split("."))) >= (3, 11)
     assert int(chosen["java-version"]) >= JAVA_NEEDED
     assert int(chosen["node-version"]) >= NODE_NEEDED
     assert tuple(map(int, chosen["go-version"].split("."))) >= GO_NEEDED
 
 
-def test_it_may_only_read_and_ends_by_itself(workflow: dict[Any, Any], steps: list[dict[str, Any]]) -> None:
+def test_it_may_only_read_and_ends_by_itself():
     """Least permissions, one at a time, a time limit that leaves room for the report, every action at a major version."""
-    job = workflow["jobs"]["experiments"]
-    limit = next(step["timeout-minutes"] for step in steps if "--repeat" in step.get("run", ""))
-    assert workflow["permissions"] == {"contents": "read"}
-    assert workflow["concurrency"]["group"]
+    job = JOBS["experiments"]
+    limit = next(step["timeout-minutes"] for step in STEPS if "--repeat" in step.get("run", ""))
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+    assert WORKFLOW["concurrency"]["group"]
     assert limit < job["timeout-minutes"] <= 360
-    every = [step for one in workflow["jobs"].values() for step in one["steps"]]
+    every = [step for one in JOBS.values() for step in one["steps"]]
     assert all(re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"]) for step in every if "uses" in step)
-    assert all(0 < one["timeout-minutes"] <= 360 for one in workflow["jobs"].values())
-    assert {"schedule", "workflow_dispatch"} == set(workflow[True])
+    assert all(0 < one["timeout-minutes"] <= 360 for one in JOBS.values())
+    assert {"schedule", "workflow_dispatch"} == set(WORKFLOW[True])

@@ -12,16 +12,8 @@ import numpy.typing as npt
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.record.store import Record
-from tests.scenarios.ride_hailing.measure.dashboard import (
-    EVERY_S,
-    Accuracy,
-    available,
-    batches_of,
-    events_of,
-    share,
-    shown,
-    span_of,
-)
+from tests.scenarios.ride_hailing.measure import dashboard
+from tests.scenarios.ride_hailing.measure.dashboard import EVERY_S, Accuracy, batches_of, events_of
 from tests.scenarios.ride_hailing.programs.surge import DRIVER, KINDS, REQUEST, WINDOW_S, ZONES, Demand, Rides, multiplier
 
 # Sources of bounds.
@@ -60,8 +52,8 @@ class Kept(Measure):
 @measure
 def freshness(record: Record, phase: str) -> Freshness:
     """The ages at the moments of ``phase``. An event lacks from its time on, until a batch with it is available."""
-    begin, end = span_of(record, phase)
-    events = available(record).sort_values("at")
+    begin, end = dashboard.span_of(record, phase)
+    events = dashboard.available(record).sort_values("at")
     at, there = events["at"].to_numpy(), events["available"].to_numpy()
     moments = np.arange(begin, end, EVERY_S)
     newest = [t - _newest(at, there, t) for t in moments]
@@ -92,12 +84,12 @@ def surge(record: Record, phase: str) -> Accuracy:
 
     At best are those of a dashboard that counts each event at its own time.
     """
-    begin, end = span_of(record, phase)
+    begin, end = dashboard.span_of(record, phase)
     moments = np.arange(begin, end, EVERY_S)
     demand = Demand(record.inputs.seed)
     true = np.array([[demand.multiplier(zone, t - record.profile_start) for zone in range(ZONES)] for t in moments])
-    seen = shown(batches_of(record), moments, ZONES)
-    return Accuracy(table=100 * share(seen, true), at_best=100 * share(_undelayed(record, moments), true))
+    seen = dashboard.shown(batches_of(record), moments, ZONES)
+    return Accuracy(table=100 * dashboard.share(seen, true), at_best=100 * dashboard.share(_undelayed(record, moments), true))
 
 
 def _undelayed(record: Record, moments: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
