@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.stretch, allure.epic("Scaling on lag"), allure.feature
 
 KEDA, HPA = "KEDA", "HPA alone"
 POLICIES = {KEDA: "zero-4500", HPA: "zero-4500-hpa"}
+PERIODS = "a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)"
 PODS_A_STEP = 1  # of both policies' scaleDown, in a period
 
 
@@ -65,9 +66,7 @@ def test_the_first_event_after_an_idle_time(sides, evidence):
             claim(one.real_p95 < REACTION_S, f"{name}: scale to zero is within the SLO of a reaction, at real time")
         for name, one in measures.items():
             claim.control(
-                one.from_zero >= 20,
-                f"{name}: at least 20 arrivals found no pod",
-                "the experiment's design: a 95th percentile of 20 or more",
+                one.from_zero >= 20, f"{name}: at least 20 arrivals found no pod", f"{DESIGN}: a 95th percentile of 20 or more"
             )
             claim.control(
                 one.lag_before == 0, f"{name}: nothing waited when they came, by log end and committed offsets", DESIGN
@@ -92,15 +91,11 @@ def test_the_first_event_after_an_idle_time(sides, evidence):
             "at zero the HPA asks at each sync, if it has put the group to sleep itself",
             "reconcileAutoscaler of Kubernetes 1.36.4; and a fifth of the period for what a sync takes",
         )
-        claim(
-            sooner < 1,
-            "the HPA alone asks for a pod sooner",
-            "a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)",
-        )
+        claim(sooner < 1, "the HPA alone asks for a pod sooner", PERIODS)
         claim(
             (hpa.real_p95 / keda.real_p95).named("95th percentile at real time over that of KEDA") < 1,
             "and its first event is processed sooner",
-            "a sync period of 15 s and KEDA's default pollingInterval of 30 s (direction only)",
+            PERIODS,
         )
         common_claims(claim, sides)
 

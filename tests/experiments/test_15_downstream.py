@@ -193,5 +193,5 @@ def test_more_pods_than_slots_while_a_backlog_waits(trials, evidence, contention
             claim.control(
                 least_lag(runs) >= SLOTS * 200,
                 f"a backlog of a second or more waits all the time: {name}",
-                "the experiment's design: 3,600 events/s arrive, and the store carries 2,400 at most",
+                f"{DESIGN}: 3,600 events/s arrive, and the store carries 2,400 at most",
             )

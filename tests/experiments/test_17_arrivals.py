@@ -33,21 +33,13 @@ POLICIES = {"lag": "lag-4500", "lag and arrivals": "lag-4500-arrivals"}
 def test_arrivals_beside_lag_end_the_flapping(trials, evidence):
     """Lag alone, and lag with arrivals, on the same events, until both groups are drained and back at their floor."""
     found = duet(trials, SLOW_START, POLICIES)
-    alone, beside = found.values()
+    alone, beside = map(scale_events, found.values())
     report_price(evidence, found)
 
     with evidence.of(found) as claim:
-        claim.control(
-            scale_events(alone).flips > 0,
-            "a trigger on lag alone flaps, with a window that is longer than a lull",
-            "experiment 5",
-        )
-        claim(
-            scale_events(beside).flips == 0,
-            "with a trigger on arrivals a window that is longer than a lull ends the flapping",
-            MODEL,
-        )
-        claim(scale_events(beside).above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
+        claim.control(alone.flips > 0, "a trigger on lag alone flaps, with a window that is longer than a lull", "experiment 5")
+        claim(beside.flips == 0, "with a trigger on arrivals a window that is longer than a lull ends the flapping", MODEL)
+        claim(beside.above_floor_at_end == 0, "the group gives back the pods that it took", GIVES_BACK)
 
 
 @allure.story("A trigger on arrivals beside the one on lag, on three bursts")

@@ -22,7 +22,7 @@ from lab.judge.bounds import DIP, RECOVERY_S
 from lab.measure.cost import surplus_replicas
 from lab.measure.scaling import plateau, scale_events
 from tests.experiments.measure.surplus import SurplusRebalances, surplus_rebalances
-from tests.experiments.sources import ORACLES, TEXT
+from tests.experiments.sources import DESIGN, ORACLES, TEXT
 from tests.experiments.workloads import slim
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("4 Past P")]
@@ -44,9 +44,7 @@ def test_replicas_beyond_p_are_idle(trials, evidence):
     gain = (found.rate_beyond / plateau(at_p).rate).named("throughput of the group with more than P replicas over that with P")
 
     with evidence.of(sides) as claim:
-        claim.control(
-            found.surplus >= 24, "the trial had as many replicas beyond P as it was meant to", "the experiment's design: 2P - P"
-        )
+        claim.control(found.surplus >= 24, "the trial had as many replicas beyond P as it was meant to", f"{DESIGN}: 2P - P")
         claim.invariant(found.assigned_to_surplus == 0, "a partition has one owner, so the surplus owns none", TEXT)
         claim.invariant(found.messages_by_surplus == 0, "a pod without a partition does nothing", TEXT)
         claim(gain <= 1.05, "pods beyond P add no throughput", "pilot of experiment 4")

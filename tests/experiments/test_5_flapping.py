@@ -60,7 +60,7 @@ def test_a_tuned_window_ends_the_flapping(trials, evidence, profile):
         claim.control(
             scale_events(tuned).flips == 0,
             "a window that outlasts all three bursts does not flip within them",
-            "the experiment's design: the trial ends before the window can",
+            f"{DESIGN}: the trial ends before the window can",
         )
         claim(drain_time(tuned) <= 10, "the group that does not flip drains as fast", "pilot of experiment 5")
 
@@ -72,7 +72,7 @@ def test_a_burst_without_lag_does_not_renew_the_window(trials, evidence):
     usual = trials.run(profile="bursty", policy="lag-4500", workload=light(), until=REPLAYED)
 
     with evidence.of({"300 s": usual}) as claim:
-        claim(scale_events(usual).flips > 0, "a window longer than a lull is not long enough", "pilot of experiment 5")
+        claim(usual.flips > 0, "a window longer than a lull is not long enough", "pilot of experiment 5")
 
 
 def price(runs):
@@ -119,25 +119,21 @@ def test_what_ends_the_flapping(trials, evidence):
 def test_the_tolerance_needs_enough_in_flight(trials, evidence):
     """Two lagThresholds with one tolerance on the same events, until the group is drained and back at its floor."""
     found = duet(trials, SLOW_START, {"lagThreshold 4,500": tolerant_at(4500), "lagThreshold 3,000": tolerant_at(3000)})
-    usual, low = found.values()
+    usual, low = map(scale_events, found.values())
     report_price(evidence, found)
 
     with evidence.of(found) as claim:
         claim(
-            scale_events(low).flips == 0,
+            low.flips == 0,
             "with a lagThreshold of 3,000 the tolerance ends the flapping of pods that start slowly",
             "the lab's model of the controller (python -m lab plane): 0 flips, at real time as well",
         )
         claim(
-            scale_events(usual).flips == 0,
+            usual.flips == 0,
             "with a lagThreshold of 4,500 the tolerance ends the flapping of pods that start slowly",
             "text 1, section 5; the model foretells 4 flips at real time",
         )
-        claim(
-            scale_events(low).above_floor_at_end == 0,
-            "the group gives back the pods that it took, at a lagThreshold of 3,000",
-            GIVES_BACK,
-        )
+        claim(low.above_floor_at_end == 0, "the group gives back the pods that it took, at a lagThreshold of 3,000", GIVES_BACK)
 
 
 @pytest.mark.real_time
@@ -148,19 +144,15 @@ def test_commits_out_of_step_with_the_sync(trials, evidence):
     sides = [plan | {"workload": slim(start_s=45, commit_interval_ms=round(each * 1000))} for each in STEP_S.values()]
     found = dict(zip(STEP_S, trials.duet(*sides), strict=True))
     report_price(evidence, found)
-    apart = found["out of step"]
+    apart = scale_events(found["out of step"])
 
     with evidence.of(found) as claim:
         claim(
-            scale_events(apart).flips == 0,
+            apart.flips == 0,
             "commits out of step with the HPA's sync let the tolerance end the flapping",
             "arithmetic: 15 s less three times 4 s is a second, so four syncs read a rise at four points",
         )
-        claim(
-            scale_events(apart).above_floor_at_end == 0,
-            "the group gives back the pods that it took, with commits out of step",
-            GIVES_BACK,
-        )
+        claim(apart.above_floor_at_end == 0, "the group gives back the pods that it took, with commits out of step", GIVES_BACK)
 
 
 @pytest.mark.real_time
@@ -168,17 +160,13 @@ def test_commits_out_of_step_with_the_sync(trials, evidence):
 def test_a_threshold_below_the_swing_of_lag(trials, evidence):
     """Two lagThresholds with one tolerance, and commits in step with the sync."""
     found = duet(trials, SLOW_START, {"lagThreshold 1,500": tolerant_at(1500), "lagThreshold 3,000": tolerant_at(3000)})
-    low = found["lagThreshold 1,500"]
+    low = scale_events(found["lagThreshold 1,500"])
     report_price(evidence, found)
 
     with evidence.of(found) as claim:
         claim(
-            scale_events(low).flips == 0,
+            low.flips == 0,
             "a lagThreshold for which the least in flight is enough lets the tolerance end the flapping",
             "the lab's model of the controller (python -m lab plane): 0 flips from 1.4 to 4.1 s in flight",
         )
-        claim(
-            scale_events(low).above_floor_at_end == 0,
-            "the group gives back the pods that it took, at a lagThreshold of 1,500",
-            GIVES_BACK,
-        )
+        claim(low.above_floor_at_end == 0, "the group gives back the pods that it took, at a lagThreshold of 1,500", GIVES_BACK)

@@ -69,13 +69,13 @@ def test_without_drain_work_is_repeated_or_lost(trials, evidence):
         claim.control(
             delivery(killed).doubled > 0,
             "without a graceful shutdown messages are processed twice",
-            "the experiment's design: the effect that a drain ends",
+            f"{DESIGN}: the effect that a drain ends",
         )
         claim.invariant(undelivered(*killed) == 0, AT_LEAST_ONCE.sentence, CONTRACT)
         claim.control(
             delivery(automatic).lost > 0,
             "a commit ahead of the work loses messages",
-            "the experiment's design: shows that the ledger sees loss",
+            f"{DESIGN}: shows that the ledger sees loss",
         )
 
 

@@ -27,7 +27,7 @@ from lab.measure.lag import hold
 from lab.measure.lateness import time_behind
 from lab.measure.rebalance import rebalances
 from lab.measure.scaling import scale_events
-from tests.experiments.sources import NO_NOISE
+from tests.experiments.sources import DESIGN, NO_NOISE
 from tests.experiments.workloads import light, slim
 
 pytestmark = [allure.epic("Scaling on lag"), allure.feature("8 lagThreshold")]
@@ -80,7 +80,7 @@ def test_the_lag_threshold_follows_from_the_objective(trials, evidence):
         claim.control(
             scale_events(low).above_floor_at_baseline > 0,
             "a low lagThreshold scales on noise",
-            "the experiment's design: the effect of one that is too low",
+            f"{DESIGN}: the effect of one that is too low",
         )
         claim(scale_events(right).above_floor_at_baseline == 0, "the computed lagThreshold scales no pod on noise", NO_NOISE)
         claim(
@@ -115,11 +115,9 @@ def test_the_objective_is_lost_between_the_decades(trials, evidence):
         evidence.report(f"{threshold}", row(runs))
 
     with evidence.of({f"{threshold}": runs for threshold, runs in found.items()}) as claim:
-        for threshold in (1500, 3000):
-            claim(
-                time_behind(found[threshold]) <= TIME_BEHIND_S,
-                f"a lagThreshold below the computed one holds the objective too: {threshold}",
-            )
+        for below in (1500, 3000):
+            behind = time_behind(found[below])
+            claim(behind <= TIME_BEHIND_S, f"a lagThreshold below the computed one holds the objective too: {below}")
         claim(
             time_behind(found[9000]) > TIME_BEHIND_S,
             "twice the computed lagThreshold breaches the objective",

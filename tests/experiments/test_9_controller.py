@@ -24,7 +24,7 @@ from lab.measure.drain import drain_time
 from lab.measure.lag import hold
 from lab.measure.reaction.step import POLICY, reaction
 from lab.measure.scaling import scale_events
-from tests.experiments.sources import ORACLES, TEXT
+from tests.experiments.sources import DESIGN, ORACLES, TEXT
 from tests.experiments.test_10_persistent_lag import BUILT_IN, on_bursts
 from tests.experiments.workloads import light, slim
 
@@ -84,9 +84,7 @@ def test_its_own_hysteresis_ends_the_flapping(trials, evidence):
 
     with evidence.of(sides) as claim:
         claim.control(
-            scale_events(theirs).flips > 0,
-            "KEDA flaps with a window that is longer than a lull",
-            "the experiment's design: KEDA flaps here",
+            scale_events(theirs).flips > 0, "KEDA flaps with a window that is longer than a lull", f"{DESIGN}: KEDA flaps here"
         )
         claim(scale_events(same).flips > 0, "the controller flaps by the same rule, so the rule flaps and not KEDA", ORACLES)
         claim(scale_events(held).flips == 0, "a hysteresis that takes no busy pod for surplus ends the flapping", TEXT)

@@ -26,7 +26,7 @@ from lab.measure.calibration import calibration_from_others
 from lab.measure.lateness import behind
 from lab.measure.prediction import Comparison, compare, compare_runs
 from lab.measure.scaling import scale_events
-from tests.experiments.sources import ORACLES
+from tests.experiments.sources import DESIGN, ORACLES
 from tests.experiments.workloads import light
 
 pytestmark = [pytest.mark.spike, allure.epic("Scaling on lag"), allure.feature("The model")]
@@ -99,16 +99,9 @@ def test_the_model_decides_as_the_real_hpa_did(trials, shared, evidence):
     evidence.explain("\n".join(wrong))
 
     with evidence.of(shared) as claim:
-        claim.control(
-            total(replay.syncs for replay in found.values()) >= 50,
-            "enough syncs were replayed",
-            "the experiment's design: enough to replay",
-        )
-        claim.invariant(
-            smallest(replay.agreement for replay in found.values()) == 100,
-            "from the same inputs come the same replicas",
-            ORACLES,
-        )
+        syncs, agreed = total(one.syncs for one in found.values()), smallest(one.agreement for one in found.values())
+        claim.control(syncs >= 50, "enough syncs were replayed", f"{DESIGN}: enough to replay")
+        claim.invariant(agreed == 100, "from the same inputs come the same replicas", ORACLES)
 
 
 @allure.story("What the simulator says beforehand, beside what happened")

@@ -36,6 +36,7 @@ from tests.scenarios.ride_hailing.trials import EVENING, policy
 
 pytestmark = [pytest.mark.scenario, allure.epic("Real systems"), allure.feature("Ride-hailing")]
 
+STOPPED, PENDING = "Kubernetes: AmbiguousSelector", "text 4: ceil(500 / 100)"
 HPAS = ("contested-cpu", "keda-hpa-contested-lag")
 ADMISSION_S = 30  # for KEDA's webhook to have seen an object that was just applied: milliseconds, and a busy machine
 OWNED = "the workload 'contested' of type 'apps/v1.Deployment' is already managed by the hpa 'contested-cpu'"
@@ -71,23 +72,15 @@ def test_hpa_and_keda_live_side_by_side(trials, evidence):
     unanswered = delivery(record).unknown_or_failed.named("requests without a certain answer", "requests")
 
     with evidence.of(record, delivery=None) as claim:
-        claim(matching.replicas == 5, "500 waiting riders get five pods of matching", "text 4: ceil(500 / 100)")
+        claim(matching.replicas == 5, "500 waiting riders get five pods of matching", PENDING)
         claim.invariant(matching.off_formula == 0, "at rest every status of matching follows ceil(pending / 100)", ORACLES)
         claim(
             replicas(record, "rider-api").most > 1,
             "the plain HPA of the riders' API works beside KEDA's",
             "text 4: Combining HPA and KEDA",
         )
-        claim(
-            ambiguous(record, HPAS) == 2,
-            "both HPAs of one Deployment report that they don't decide",
-            "Kubernetes: AmbiguousSelector",
-        )
-        claim(
-            replicas(record, "contested").changes == 0,
-            "two HPAs of one Deployment don't fight: they stop",
-            "Kubernetes: AmbiguousSelector",
-        )
+        claim(ambiguous(record, HPAS) == 2, "both HPAs of one Deployment report that they don't decide", STOPPED)
+        claim(replicas(record, "contested").changes == 0, "two HPAs of one Deployment don't fight: they stop", STOPPED)
         claim.invariant(unanswered == 0, "an answer 202 means that the broker has the event", ANSWER_202)
         claim.invariant(unaccounted(record) == 0, DELIVERED, CONTRACT)
         claim(load(record).failures == 0, "every request succeeds, quotes too", "text 4: every request")
@@ -107,11 +100,7 @@ def test_rider_api_scales_on_requests(trials, evidence):
 
     with evidence.of(record, delivery=None) as claim:
         claim(api.replicas == 5, "50 quotes per second get five pods", "text 4: request-driven; ceil(50 / 12)")
-        claim(
-            replicas(record, "driver-matching").most == 5,
-            "matching scales on its own queue beside it",
-            "text 4: ceil(500 / 100)",
-        )
+        claim(replicas(record, "driver-matching").most == 5, "matching scales on its own queue beside it", PENDING)
         claim.invariant(unaccounted(record) == 0, DELIVERED, CONTRACT)
         claim(load(record).failures == 0, "every request succeeds, quotes too", "text 4: every request")
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from lab import paths
 from lab.host.processes import free_ports
@@ -25,6 +25,7 @@ from lab.wait import until
 from tests.scenarios.ride_hailing.programs import message, traffic
 from tests.scenarios.ride_hailing.programs.addresses import LISTENING, Follower
 from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, City
+from tests.unit.programs.test_programs_on_kafka import read_all
 
 pytestmark = pytest.mark.services
 PROGRAMS = "tests.scenarios.ride_hailing.programs"
@@ -38,20 +39,9 @@ PROFILE = {
 }
 
 
-def read_all(bootstrap, topic, partitions):
+def values(bootstrap, topic, partitions=4):
     """The values of every message of the topic."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "enable.partition.eof": True})
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
-    values, ended = [], set()
-    while len(ended) < partitions:
-        found = consumer.poll(ANSWERS_S)
-        assert found is not None, f"the topic did not end within {ANSWERS_S} s"
-        if found.error() is None:
-            values.append(found.value())
-        elif found.error().code() == KafkaError._PARTITION_EOF:
-            ended.add(found.partition())
-    consumer.close()
-    return values
+    return [value for *_, value in read_all(bootstrap, topic, partitions)]
 
 
 def lingering(module):
@@ -101,7 +91,7 @@ def test_a_bad_request_is_one_clear_line_and_no_event(bootstrap):
     assert {answer.status_code for answer in (wrong, *unread)} == {422}
     assert [answer.status_code for answer in others] == [404, 413, 202]
     assert refused == len(unread) + 3
-    assert [event.decode(value).seq for value in read_all(bootstrap, topic, 4)] == [5]
+    assert [event.decode(value).seq for value in values(bootstrap, topic)] == [5]
 
 
 def counted(metrics, outcome):
@@ -139,7 +129,7 @@ def test_riders_wait_for_a_free_driver(bootstrap):
     assert lasted >= 3 * 0.99
     assert waited[-1] >= 2100 - 1000 * apart  # more than two turns; a busy pod may hear of the last a while after the first
     assert refused.status_code == 422
-    assert sorted(event.decode(value).seq for value in read_all(bootstrap, topic, 4)) == list(range(6))
+    assert sorted(event.decode(value).seq for value in values(bootstrap, topic)) == list(range(6))
 
 
 def test_a_leaving_pod_answers_all_that_wait(bootstrap):
@@ -167,7 +157,7 @@ def test_a_leaving_pod_answers_all_that_wait(bootstrap):
             wait(waiting, ANSWERS_S, FIRST_COMPLETED)
         answers = [one.result(ENDS_S) for one in waiting]
     assert answers == [200] * 35
-    assert len(read_all(bootstrap, topic, 4)) == 35
+    assert len(values(bootstrap, topic)) == 35
 
 
 @pytest.fixture(scope="module")
@@ -206,8 +196,8 @@ def driven(bootstrap):
         codes = [pod.wait(ENDS_S) for pod in pods]
     until(lambda: follower.follow(0.1) or follower.known["ingestion"].urls == [dead], ANSWERS_S, "both said that they leave")
     follower.close()
-    said = [json.loads(value) for value in read_all(bootstrap, reports, 1)]
-    return said, [event.decode(value) for value in read_all(bootstrap, events, 4)], [code, *codes], took
+    said = [json.loads(value) for value in values(bootstrap, reports, 1)]
+    return said, [event.decode(value) for value in values(bootstrap, events)], [code, *codes], took
 
 
 def told(said, name):
