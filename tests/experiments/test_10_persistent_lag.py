@@ -103,11 +103,8 @@ def test_transient_spikes_scale_nothing(trials, evidence):
 
     with evidence.of(found) as claim:
         claim.control(scale_events(found[BUILT_IN]).scale_ups > 0, "the kafka trigger scales on spikes for nothing", DESIGN)
-        claim(
-            events(found[LASTING]) == 0,
-            "the persistent-lag scaler ignores lag that does not last",
-            "author's text on persistent lag",
-        )
+        steps = events(found[LASTING])
+        claim(steps == 0, "the persistent-lag scaler ignores lag that does not last", "author's text on persistent lag")
         ignoring(claim, found[LASTING])
 
 
@@ -140,11 +137,8 @@ def test_what_the_claim_comes_to_on_bursts(trials, evidence, profile):
 
     with evidence.of(sides) as claim:
         claim.control(scale_ups > 0, "these bursts need pods, and the persistent-lag scaler takes them", DESIGN)
-        claim(
-            discern(fewer["pod-minutes"], same["pod-minutes"]) > 0,
-            "the persistent-lag scaler saves pods on bursts",
-            "author's text (direction only)",
-        )
+        saved = discern(fewer["pod-minutes"], same["pod-minutes"])
+        claim(saved > 0, "the persistent-lag scaler saves pods on bursts", "author's text (direction only)")
         claim(discern(fewer["late (s)"], same["late (s)"]) < 0, "it pays for them with lateness", "pilot of experiment 10")
 
 
@@ -163,11 +157,8 @@ def test_a_sustained_step_is_answered_later(trials, evidence):
     as_many = "most replicas over those of the kafka trigger"
 
     with evidence.of(found) as claim:
-        claim(
-            (most[LASTING] / most[BUILT_IN]).named(as_many) >= 0.9,
-            "a true step is answered with as many pods",
-            "pilot of experiment 10",
-        )
+        pods = (most[LASTING] / most[BUILT_IN]).named(as_many)
+        claim(pods >= 0.9, "a true step is answered with as many pods", "pilot of experiment 10")
         claim(
             later.named("decision later than the kafka trigger's, over sustainSeconds") >= 0.8,
             "lag must last before it counts; a sync and a sampling interval may be saved, 25 s of 120",

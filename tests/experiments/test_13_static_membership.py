@@ -76,11 +76,8 @@ def test_a_static_member_is_restarted_without_a_rebalance(trials, evidence):
     evidence.report("dip, dynamic less static", deeper.figures())
 
     with evidence.of(runs) as claim:
-        claim.control(
-            smallest(restart.restarted for restart in restarts.values()) == PODS,
-            "every pod of every side was restarted once",
-            DESIGN,
-        )
+        restarted = smallest(restart.restarted for restart in restarts.values())
+        claim.control(restarted == PODS, "every pod of every side was restarted once", DESIGN)
         for name in profiles:
             dynamic, static = restarts[f"{name}, {DYNAMIC}"], restarts[f"{name}, {STATIC}"]
             claim.control(dynamic.rebalances > 0, f"dynamic members rebalance: {name}", DESIGN)
@@ -108,12 +105,10 @@ def test_a_static_member_that_is_gone_is_waited_for(trials, evidence):
 
     with evidence.of(runs, delivery=AT_LEAST_ONCE) as claim:
         for name in found:
-            claim.control(
-                standstill(runs[f"{name}, {DYNAMIC}"], "leave") < RECOVERY_S,
-                f"a dynamic member that is taken is replaced soon: {name}",
-            )
+            dynamic, static = (standstill(runs[f"{name}, {side}"], "leave") for side in (DYNAMIC, STATIC))
+            claim.control(dynamic < RECOVERY_S, f"a dynamic member that is taken is replaced soon: {name}")
             claim(
-                standstill(runs[f"{name}, {STATIC}"], "leave") >= SESSION_S[name],
+                static >= SESSION_S[name],
                 f"the partitions of a static member that is taken wait for its session timeout: {name}",
                 SESSION_SOURCE[name],
             )

@@ -39,19 +39,16 @@ def test_the_policy_is_accepted(trials, brought, evidence):
         claim(
             best_drain(record).over_best <= DRAIN_OVER_BEST, "the backlog is drained about as fast as the policy's bounds allow"
         )
-        claim(policy_excess(record).flips == 0, "the replicas do not flap", "user's policy")
+        excess = policy_excess(record)
+        claim(excess.flips == 0, "the replicas do not flap", "user's policy")
         claim.invariant(
-            policy_excess(record).outside_bounds == 0,
+            excess.outside_bounds == 0,
             "the replicas stay within the policy's own minimum and maximum",
             "user's policy: min and max",
         )
         claim(
-            policy_excess(record).beyond_partitions == 0,
+            excess.beyond_partitions == 0,
             "no pod is left without a partition, which could do nothing",
             "Kafka: a partition has one owner",
         )
-        claim(
-            policy_excess(record).above_floor_at_end == 0,
-            "the group gives back the pods that it took",
-            "user's policy: the floor",
-        )
+        claim(excess.above_floor_at_end == 0, "the group gives back the pods that it took", "user's policy: the floor")

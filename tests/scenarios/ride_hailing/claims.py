@@ -12,7 +12,7 @@ from itertools import pairwise
 POD_RATE = 200.0  # 2 pods for 400 events/s; also 10 messages at a time of 50 ms each
 PARTITIONS = 20
 MONTH_MIN = 30 * 24 * 60
-USERS, SPAWN_RATE, RUN_S = 5000, 100, 600
+USERS = 5000
 
 
 @dataclass(frozen=True)

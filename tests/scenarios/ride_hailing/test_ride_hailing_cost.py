@@ -43,10 +43,9 @@ def test_the_month_costs_less(evidence, evening, batch):
         of_four = share(evening, batch, BEFORE["two fixed pods"])
         claim.invariant(unaccounted(evening, batch) == 0, DELIVERED, CONTRACT)
         claim(of_four <= SHARE, "the month costs 26 % less", "text 4: monthly compute cost -26 %")
+        half = FLOOR / BEFORE["two fixed pods"]
         claim.invariant(
-            of_four >= FLOOR / BEFORE["two fixed pods"],
-            "the floor alone is half of the four pods",
-            "arithmetic: minReplicaCount 2 of four pods",
+            of_four >= half, "the floor alone is half of the four pods", "arithmetic: minReplicaCount 2 of four pods"
         )
 
 

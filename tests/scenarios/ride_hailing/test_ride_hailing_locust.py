@@ -43,11 +43,8 @@ def test_locust_drives_friday_evening(trials, evidence):
     evidence.report("Locust", figures | {"of the spike's events": offered(record, "spike"), "peak lag": peak_lag(record)})
 
     with evidence.of(record) as claim:
-        claim.control(
-            offered(record, "spike") >= 0.9,
-            "175 users make 1,400 events/s",
-            "Little's law: answers may take a tenth of the cycle of 0.125 s",
-        )
+        law = "Little's law: answers may take a tenth of the cycle of 0.125 s"
+        claim.control(offered(record, "spike") >= 0.9, "175 users make 1,400 events/s", law)
         claim(moment(record, 180).real_lag < 1_000, "lag is below 1,000 at T+180", "text 4: By T+180")
         claim(lag_over_floor(record, claims.TIMELINE[-1].at) <= 1, "the group has caught up by T+600", TABLE)
         claim(made.failures == 0, "ingestion refuses no request", "text 4: every request")

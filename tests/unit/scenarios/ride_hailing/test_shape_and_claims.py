@@ -13,7 +13,7 @@ from tests.scenarios.ride_hailing import claims
 from tests.scenarios.ride_hailing.evening import foretold, simulated
 from tests.scenarios.ride_hailing.programs import traffic
 from tests.scenarios.ride_hailing.programs.addresses import Known
-from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, rate_at, users_at
+from tests.scenarios.ride_hailing.programs.shape import CYCLE_S, SPAWN_RATE, rate_at, users_at
 
 ANALYTICS = HpaSpec(2, 20, (Metric("External", "lag", "AverageValue", 1_000_000),), None)
 STEPS = Profile((Step(0, 40, "baseline"), Step(10, 140, "spike")), 20)
@@ -66,7 +66,7 @@ def test_the_timeline_against_itself():
 def test_a_pod_has_one_rate():
     """20 pods are 4,000 events/s, not the text's "70 each"; 1,400 take 7 pods, not 15, and 175 users, not 5,000."""
     assert (claims.users_for(1400, CYCLE_S), claims.USERS / CYCLE_S) == (175, 40_000)
-    assert claims.USERS / claims.SPAWN_RATE == 50  # s to start them; its table ramps for 90
+    assert claims.USERS / SPAWN_RATE == 50  # s to start them; its table ramps for 90
     assert claims.POD_RATE * 20 == 4000
     assert -(-1400 // claims.POD_RATE) == 7
     assert asked(847_000) == 847  # that is maxReplicaCount, 20
