@@ -21,6 +21,12 @@ CENTRE = (40.7128, -74.0060)
 GRID = 100  # the text's: a hundred places, 0.001 degrees apart
 
 
+def draw(seed: int, what: bytes, *numbers: int) -> int:
+    """64 bits that depend on the ``seed``, on ``what`` they are for, and on ``numbers``."""
+    packed = struct.pack(f">{len(numbers) + 1}q", seed, *numbers)
+    return int.from_bytes(hashlib.blake2b(packed, digest_size=8, person=what).digest())
+
+
 @dataclass(frozen=True)
 class City:
     """``zones`` zones and ``drivers`` drivers; a zone's multiplier lives for ``hold_s`` seconds."""
@@ -32,15 +38,15 @@ class City:
 
     def multiplier(self, zone: int, seconds: float) -> float:
         """The true surge multiplier of ``zone``, ``seconds`` after the traffic's start. Zones change at times of their own."""
-        phase = self._draw(b"phase", zone) / 2**64 * self.hold_s
+        phase = draw(self.seed, b"phase", zone) / 2**64 * self.hold_s
         epoch = int((seconds + phase) // self.hold_s)
-        return round(LEAST + STEP * (self._draw(b"multiplier", zone, epoch) % LEVELS), 1)
+        return round(LEAST + STEP * (draw(self.seed, b"multiplier", zone, epoch) % LEVELS), 1)
 
     def driver_location(self, number: int, at_ms: int) -> dict[str, Any]:
         """Event ``number`` as a driver's position: any driver, anywhere on the text's diagonal of places."""
-        place = self._draw(b"place", number) % GRID * 0.001
+        place = draw(self.seed, b"place", number) % GRID * 0.001
         return {
-            "driver_id": f"driver-{self._draw(b'driver', number) % self.drivers}",
+            "driver_id": f"driver-{draw(self.seed, b'driver', number) % self.drivers}",
             "lat": round(CENTRE[0] + place, 4),
             "lng": round(CENTRE[1] + place, 4),
             "timestamp": at_ms,
@@ -48,7 +54,7 @@ class City:
 
     def trip_complete(self, number: int, at_ms: int) -> dict[str, Any]:
         """Event ``number`` as a completed trip, around the text's 8.3 km, 22 minutes and 24.50."""
-        share = 0.5 + self._draw(b"trip", number) / 2**64
+        share = 0.5 + draw(self.seed, b"trip", number) / 2**64
         return {
             "trip_id": f"trip-{number}",
             "fare": round(24.50 * share, 2),
@@ -63,8 +69,3 @@ class City:
         multiplier = self.multiplier(zone, seconds)
         score = round(100 * (multiplier - LEAST) / (STEP * (LEVELS - 1)))
         return {"zone_id": f"zone-{zone}", "multiplier": multiplier, "demand_score": score, "timestamp": at_ms}
-
-    def _draw(self, what: bytes, *numbers: int) -> int:
-        """64 bits that depend on the seed, ``what`` they are for, and ``numbers``."""
-        packed = struct.pack(f">{len(numbers) + 1}q", self.seed, *numbers)
-        return int.from_bytes(hashlib.blake2b(packed, digest_size=8, person=what).digest())

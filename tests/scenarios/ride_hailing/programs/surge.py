@@ -13,9 +13,7 @@ than 5 % from 71 s on. So a demand lives 75 s. A dashboard that is later than a 
 
 from __future__ import annotations
 
-import hashlib
 import json
-import struct
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +21,7 @@ import numpy.typing as npt
 
 from lab.inputs.profile import Profile
 from lab.kafka import event
+from tests.scenarios.ride_hailing.programs.city import draw
 
 REQUEST, DRIVER, TRIP = KINDS = ("ride-request", "driver-location", "trip-complete")
 DEMANDS = (0.1, 0.5, 0.9)  # the share of a zone's requests
@@ -49,17 +48,12 @@ class Demand:
 
     def tier(self, zone: int, seconds: float) -> int:
         """Which of DEMANDS ``zone`` has. Zones change at times of their own."""
-        phase = self._draw(b"phase", zone) / 2**64 * self.hold_s
-        return self._draw(b"demand", zone, int((seconds + phase) // self.hold_s)) % len(DEMANDS)
+        phase = draw(self.seed, b"phase", zone) / 2**64 * self.hold_s
+        return draw(self.seed, b"demand", zone, int((seconds + phase) // self.hold_s)) % len(DEMANDS)
 
     def multiplier(self, zone: int, seconds: float) -> float:
         """The true multiplier of ``zone``."""
         return MULTIPLIERS[self.tier(zone, seconds)]
-
-    def _draw(self, what: bytes, *numbers: int) -> int:
-        """64 bits that depend on the seed, ``what`` they are for, and ``numbers``."""
-        packed = struct.pack(f">{len(numbers) + 1}q", self.seed, *numbers)
-        return int.from_bytes(hashlib.blake2b(packed, digest_size=8, person=what).digest())
 
 
 class Rides:
