@@ -159,7 +159,7 @@ def test_a_file_that_can_not_be_used_ends_the_session(tmp_path):
     ran = pytest_says(f"--scaledobject={file}", results=tmp_path)
     assert ran.returncode == 2
     (said,) = ran.stderr.splitlines()
-    assert said.startswith(f"Exit: {file}: spec.minReplicas: 3 | minReplicaCount: KEDA ignores")
+    assert said.startswith(f"Exit: {file}: spec.minReplicas: 3 is not allowed; allowed: minReplicaCount: KEDA ignores")
     assert "collected" not in ran.stdout
 
 
