@@ -1,6 +1,4 @@
-"""The lock of the archive: for each session the commit that holds its records, and by what they are known again. Pure but for
-the file, ``docs/evidence/lock.json``.
-"""
+"""The lock of the archive, ``docs/evidence/lock.json``: the commit of each session's records, and their checksums."""
 
 from __future__ import annotations
 
