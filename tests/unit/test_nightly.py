@@ -153,13 +153,13 @@ def test_the_tools_are_as_new_as_the_lab_needs():
 
 
 def test_it_may_only_read_and_ends_by_itself():
-    """Least permissions, one at a time, a time limit that leaves room for the report, every action at a major version."""
+    """Least permissions, one at a time, a time limit that leaves room for the report, every action at a commit."""
     job = JOBS["experiments"]
     limit = next(step["timeout-minutes"] for step in STEPS if "--repeat" in step.get("run", ""))
     assert WORKFLOW["permissions"] == {"contents": "read"}
     assert WORKFLOW["concurrency"]["group"]
     assert limit < job["timeout-minutes"] <= 360
     every = [step for one in JOBS.values() for step in one["steps"]]
-    assert all(re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"]) for step in every if "uses" in step)
+    assert all(re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40}", step["uses"]) for step in every if "uses" in step)
     assert all(0 < one["timeout-minutes"] <= 360 for one in JOBS.values())
     assert {"schedule", "workflow_dispatch"} == set(WORKFLOW[True])
