@@ -34,29 +34,23 @@ def modelled(lags, spec=SPEC):
     return found
 
 
-def test_a_sync_that_stays_while_the_highest_asks_for_more_follows_the_smallest():
-    """Of two proposals above the replicas one comes within the window of a low one, the other after it."""
-    found = count_syncs([sync(0, 3, 3, 3), sync(15, 3, 9, 3), sync(61, 3, 9, 9)], WINDOW)
-    assert (found.asking.value, found.told_apart.value, found.stayed.value, found.raised.value) == (2, 1, 1, 0)
-    assert (found.beyond.value, found.followed.value) == (1, 1)
-
-
-def test_a_controller_that_took_the_highest_would_be_seen():
-    """Going up at once is counted against the smallest."""
-    found = count_syncs([sync(0, 3, 3, 3), sync(15, 3, 9, 9)], WINDOW)
-    assert (found.told_apart.value, found.stayed.value, found.raised.value) == (1, 0, 1)
-
-
-def test_a_step_beyond_the_smallest_is_not_followed():
-    """Once the whole window asks for more, the smallest of it is the most there may be."""
-    found = count_syncs([sync(0, 3, 3, 3), sync(61, 3, 5, 3), sync(70, 3, 9, 9)], WINDOW)
-    assert (found.beyond.value, found.followed.value) == (1, 0)
-
-
-def test_a_sync_that_the_policies_held_is_no_step():
-    """Where a period has had its pods the HPA stays, whatever the window says: neither rule is shown by it."""
-    found = count_syncs([sync(0, 3, 9, 9), sync(61, 9, 20, 9)], WINDOW)
-    assert (found.asking.value, found.beyond.value, found.followed.value) == (2, 0, 0)
+@pytest.mark.parametrize(
+    ("syncs", "counts"),
+    [
+        ([(0, 3, 3, 3), (15, 3, 9, 3), (61, 3, 9, 9)], (2, 1, 1, 0, 1, 1)),  # within the window of a low one, and after it
+        ([(0, 3, 3, 3), (15, 3, 9, 9)], (1, 1, 0, 1, 0, 0)),  # a controller that took the highest
+        (
+            [(0, 3, 3, 3), (61, 3, 5, 3), (70, 3, 9, 9)],
+            (2, 0, 0, 0, 1, 0),
+        ),  # beyond the smallest of a window
+        ([(0, 3, 9, 9), (61, 9, 20, 9)], (2, 1, 0, 1, 0, 0)),  # the last is held by the policies: neither rule is shown
+    ],
+)
+def test_syncs_are_sorted_by_the_rule_that_they_follow(syncs, counts):
+    """Of those that ask for more: told apart, stayed, raised, beyond the window's smallest, and of these no further."""
+    found = count_syncs([sync(*one) for one in syncs], WINDOW)
+    names = ("asking", "told_apart", "stayed", "raised", "beyond", "followed")
+    assert tuple(found.values[name] for name in names) == counts
 
 
 @given(st.lists(st.integers(0, 20_000), min_size=1, max_size=40))
@@ -86,38 +80,34 @@ def test_percent_200_triples_and_does_not_double():
     assert [one.desired for one in modelled([100_000] * 4, spec)] == [9, 9, 27, 27]
 
 
-def test_the_stride_is_the_first_that_a_policy_limits():
-    """A step that got all it asked for shows no policy; one within another's period is part of it."""
-    steps = [sync(0, 3, 5, 5), sync(100, 3, 18, 9), sync(115, 9, 24, 9), sync(140, 9, 24, 24)]
-    assert period_factor(steps, 30) == 3
-    assert period_factor([sync(0, 4, 50, 7), sync(15, 7, 50, 8), sync(40, 8, 50, 24)], 30) == 2
-
-
-def test_a_step_within_the_period_of_another_begins_none():
-    """What the policies allow it is counted from replicas that are no longer there."""
-    chained = [sync(0, 4, 6, 6), sync(20, 6, 8, 8), sync(40, 8, 50, 12), sync(200, 12, 50, 36)]
-    assert period_factor(chained, 30) == 3
-
-
-def test_without_a_limit_there_is_no_stride():
-    """No data."""
+@pytest.mark.parametrize(
+    ("syncs", "factor"),
+    [
+        ([(0, 3, 5, 5), (100, 3, 18, 9), (115, 9, 24, 9), (140, 9, 24, 24)], 3),  # the first that a policy limits
+        ([(0, 4, 50, 7), (15, 7, 50, 8), (40, 8, 50, 24)], 2),  # a step within another's period is part of it
+        ([(0, 4, 6, 6), (20, 6, 8, 8), (40, 8, 50, 12), (200, 12, 50, 36)], 3),  # and begins none
+    ],
+)
+def test_the_stride_is_of_the_first_period_that_a_policy_limits(syncs, factor):
+    """A step that got all it asked for shows no policy."""
+    assert period_factor([sync(*one) for one in syncs], 30) == factor
     with pytest.raises(NoData, match="never in the way"):
         period_factor([sync(0, 3, 5, 5), sync(15, 5, 5, 5)], 30)
 
 
-def test_two_steps_of_two_pods_a_minute_apart():
-    """Low for 300 s before the first, and no more than two in any minute."""
-    found = descended([sync(0, 9, 9, 9), sync(60, 9, 3, 9), sync(301, 9, 3, 7), sync(361, 7, 3, 5)])
-    assert (found.steps.value, found.window_s.value, found.early.value, found.least_low_s.value) == (2, 300, 0, 301)
-    assert (found.allowed.value, found.period_s.value, found.most_pods.value) == (2, 60, 2)
-
-
-def test_a_controller_that_went_down_early_or_fast_would_be_seen():
-    """A step 100 s after the last proposal that asked for more, and three pods within a minute."""
-    early = descended([sync(0, 9, 9, 9), sync(100, 9, 3, 7)])
-    assert (early.early.value, early.least_low_s.value) == (1, 100)
-    fast = descended([sync(0, 9, 9, 9), sync(301, 9, 3, 7), sync(340, 7, 3, 6)])
-    assert (fast.early.value, fast.most_pods.value) == (0, 3)
+@pytest.mark.parametrize(
+    ("syncs", "found"),
+    [
+        ([(0, 9, 9, 9), (60, 9, 3, 9), (301, 9, 3, 7), (361, 7, 3, 5)], (2, 0, 301, 2)),
+        ([(0, 9, 9, 9), (100, 9, 3, 7)], (1, 1, 100, 2)),  # 100 s after the last proposal that asked for more
+        ([(0, 9, 9, 9), (301, 9, 3, 7), (340, 7, 3, 6)], (2, 0, 301, 3)),  # three pods within a minute
+    ],
+)
+def test_a_way_down_is_early_or_fast_by_the_window_and_the_policy(syncs, found):
+    """Low for 300 s before the first step, and no more than two pods in any minute."""
+    way = descended([sync(*one) for one in syncs])
+    assert tuple(way.values[name] for name in ("steps", "early", "least_low_s", "most_pods")) == found
+    assert (way.window_s.value, way.allowed.value, way.period_s.value) == (300, 2, 60)
 
 
 @given(st.lists(st.sampled_from([0, 300, 1_000, 3_000]), min_size=40, max_size=120))
@@ -133,7 +123,6 @@ def test_the_hpas_model_goes_down_late_and_slowly(lags):
 
 def test_a_group_that_never_went_down_has_no_descent():
     """And neither has one without syncs."""
-    with pytest.raises(NoData, match="never went down"):
-        descended([sync(0, 3, 3, 3)])
-    with pytest.raises(NoData, match="no HPA with a window down"):
-        descended([])
+    for syncs, why in (([sync(0, 3, 3, 3)], "never went down"), ([], "no HPA with a window down")):
+        with pytest.raises(NoData, match=why):
+            descended(syncs)

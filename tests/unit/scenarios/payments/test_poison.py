@@ -26,21 +26,12 @@ def record(folder, committed, poison="1:400"):
 
 
 def test_a_stall_makes_no_progress_and_buys_pods(tmp_path):
-    """500 messages wait behind the poison; three pods above the floor for half a minute."""
+    """500 messages wait behind the poison, with three pods above the floor for half a minute; a commit past it is progress."""
     found = poison_stall(record(tmp_path, 400))
     assert (found.progress.value, found.waiting.value, found.others.value) == (0, 500, 10)
-    assert (found.most.value, found.scale_ups.value) == (6, 1)
-    assert found.useless.value == pytest.approx(1.5)
-
-
-def test_a_partition_that_moved_on_did(tmp_path):
-    """What was committed past the poison."""
-    found = poison_stall(record(tmp_path, 895))
-    assert (found.progress.value, found.waiting.value) == (495, 5)
-
-
-def test_without_a_poison_there_is_nothing_to_measure(tmp_path):
-    """No data."""
+    assert (found.most.value, found.scale_ups.value, found.useless.value) == (6, 1, pytest.approx(1.5))
+    moved_on = poison_stall(record(tmp_path, 895))
+    assert (moved_on.progress.value, moved_on.waiting.value) == (495, 5)
     assert "no poison" in poison_stall(record(tmp_path, 400, poison="")).progress.why
 
 
@@ -62,21 +53,9 @@ def measured(folder, *rows):
 
 def test_restarts_are_counted_once(tmp_path):
     """A count that is told again is none more; a pod that waits is in back-off; another app's pods are not counted."""
-    found = measured(
-        tmp_path,
-        pod(12, "a", 0, RUNNING),
-        pod(20, "a", 1, RUNNING),
-        pod(21, "a", 1, RUNNING),
-        pod(25, "a", 1, BACK_OFF),
-        pod(30, "a", 2, RUNNING),
-        pod(40, "b", 1, RUNNING),
-        pod(50, "c", 5, RUNNING, app="lag-exporter"),
-        pod(101, "d", 1, RUNNING),  # taken down after the trial
-    )
+    rows = [pod(12, "a", 0, RUNNING), pod(20, "a", 1, RUNNING), pod(21, "a", 1, RUNNING), pod(25, "a", 1, BACK_OFF)]
+    rows += [pod(30, "a", 2, RUNNING), pod(40, "b", 1, RUNNING), pod(50, "c", 5, RUNNING, app="lag-exporter")]
+    found = measured(tmp_path, *rows, pod(101, "d", 1, RUNNING))  # the last is taken down after the trial
     assert (found.restarts.value, found.pods.value, found.backed_off.value, found.first_s.value) == (3, 2, 1, 10.0)
-
-
-def test_nobody_fell(tmp_path):
-    """None is a number; there is no first one."""
-    found = measured(tmp_path, pod(12, "a", 0, RUNNING))
+    found = measured(tmp_path, rows[0])  # none is a number, and there is no first one
     assert (found.restarts.value, found.backed_off.value, found.first_s.value) == (0, 0, None)

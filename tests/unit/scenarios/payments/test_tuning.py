@@ -18,17 +18,9 @@ def test_lag_before_the_first_rise_and_the_time_after_the_peak(tmp_path):
     found = one_graph(graph(tmp_path, *steps, lag={0: 5, 9: 700, 11: 800, 20: 2000, 60: 0}))
     assert (found.first_rise_lag.number, found.kept_s.number) == (700, 50)
     assert found.unready_pod_s.number == 4 * 5
-
-
-def test_a_group_that_keeps_its_pods_has_no_time_until_it_gives_them_back(tmp_path):
-    """It is missing, and the other numbers are there."""
-    found = one_graph(graph(tmp_path, (0, 4, 4), (10, 8, 8), lag={0: 5, 20: 2000}))
-    assert (found.kept_s.value, found.first_rise_lag.number) == (None, 5)
-
-
-def test_a_group_that_never_rose_answers_nothing(tmp_path):
-    """No data, and not a lag of 0."""
-    assert "never rose" in one_graph(graph(tmp_path, (0, 4, 4), lag={0: 5})).first_rise_lag.why
+    found = one_graph(graph(tmp_path, *steps[:2], lag={0: 5, 20: 2000}))
+    assert (found.kept_s.value, found.first_rise_lag.number) == (None, 5)  # it keeps its pods
+    assert "never rose" in one_graph(graph(tmp_path, steps[0], lag={0: 5})).first_rise_lag.why
 
 
 def test_more_replicas_than_desired_are_not_counted_against_those_that_miss():

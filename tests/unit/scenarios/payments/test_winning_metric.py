@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from lab.errors import NoData
-from tests.scenarios.payments.measure.winning_metric import CPU, LAG, scale_ups, winning_metric
+from tests.scenarios.payments.measure.winning_metric import CPU, LAG, winning_metric
 from tests.unit.measure import built, whole
 from tests.unit.measure.built import profile
 
@@ -17,19 +16,14 @@ CURRENT = [
     {"type": "External", "external": {"metric": {"name": "s0"}, "current": {"averageValue": "40"}}},
     {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 117}}},
 ]
-WORDS = 'I0101 00:00:{at:09.6f}       1 horizontal.go:{line}] "{words}" {rest}\n'
-
-
-def line(at, words, rest):
-    """A line of the controller's log at ``at`` seconds."""
-    return WORDS.format(at=at, line=907, words=words, rest=rest)
 
 
 def log(metric="cpu resource utilization (percentage of request)"):
     """A sync that goes from 3 to 5 because of ``metric``."""
     proposal = f'desiredReplicas=5 metric="{metric}" tolerances="[down:10.00%, up:10.00%]" timestamp="x" scaleTarget="t"'
     done = 'HPA="t/keda" currentReplicas=3 desiredReplicas=5 reason="r"'
-    return line(30.0, "Proposing desired replicas", proposal) + line(30.01, "Successfully rescaled", done)
+    lines = ((30.0, "Proposing desired replicas", proposal), (30.01, "Successfully rescaled", done))
+    return "".join(f'I0101 00:00:{at:09.6f}       1 horizontal.go:907] "{words}" {rest}\n' for at, words, rest in lines)
 
 
 def hpa(t, desired, **spec):
@@ -47,35 +41,25 @@ def record(folder, text, **spec):
     return built.record(folder, inputs=given, transitions=[hpa(15.0, 3, **spec), hpa(30.05, 5, **spec)], group_events=told)
 
 
-@pytest.mark.parametrize(
-    ("metric", "won"),
-    [
-        ("cpu resource utilization (percentage of request)", CPU),
-        ("external metric s0-kafka-events(&LabelSelector{MatchLabels:map[string]string{a: b,},})", LAG),
-    ],
-)
-def test_the_winner_is_what_the_controller_named(tmp_path, metric, won):
+EXTERNAL = "external metric s0-kafka-events(&LabelSelector{MatchLabels:map[string]string{a: b,},})"
+
+
+@pytest.mark.parametrize(("named", "won"), [({}, CPU), ({"metric": EXTERNAL}, LAG)])
+def test_the_winner_is_what_the_controller_named(tmp_path, named, won):
     """And each metric's own proposal is that of its value: 3 x 117 / 75 is 5, 3 x 40 / 250 is 1."""
-    (step,) = scale_ups(record(tmp_path, log(metric)))
+    found = winning_metric(record(tmp_path, log(**named)))
+    (step,) = found.steps
     assert (step.before, step.after, step.won) == (3, 5, won)
-    assert step.proposals == {LAG: 1, CPU: 5}
-    assert step.values == {LAG: 40, CPU: 117}
-    assert step.largest == 5
+    assert (step.proposals, step.values) == ({LAG: 1, CPU: 5}, {LAG: 40, CPU: 117})
+    assert (found.first_on_cpu.value, found.off_largest.value, found.most_by_lag.value) == (won == CPU, 0, 1)
 
 
 def test_an_hpa_with_a_tolerance_of_its_own_proposes_by_that(tmp_path):
     """117 / 75 is within 1.6: by its own rules this HPA's CPU asks for nothing, and its step is not the largest proposal."""
     up = {"tolerance": "0.6", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}]}
     made = record(tmp_path, log(), behavior={"scaleUp": up})
-    assert scale_ups(made)[0].proposals == {LAG: 1, CPU: 3}
+    assert winning_metric(made).steps[0].proposals == {LAG: 1, CPU: 3}
     assert (winning_metric(made).off_largest.value, winning_metric(made).first_on_cpu.value) == (1, 1)
-
-
-def test_the_steps_are_counted_by_their_triggers(tmp_path):
-    """The first was CPU's, it was the largest proposal, and the lag trigger asked for one pod."""
-    found = winning_metric(record(tmp_path, log()))
-    assert (found.first_on_cpu.value, found.off_largest.value, found.most_by_lag.value) == (1, 0, 1)
-    assert len(found.steps) == 1
 
 
 def test_a_step_whose_proposals_are_not_known_is_no_data(tmp_path):
@@ -87,6 +71,4 @@ def test_a_step_whose_proposals_are_not_known_is_no_data(tmp_path):
 def test_a_step_before_the_spike_does_not_count(tmp_path):
     """Starting pods compute as well."""
     made = record(tmp_path, log().replace("00:00:30", "00:00:15"))
-    with pytest.raises(NoData, match="never went up"):
-        scale_ups(made)
     assert "never went up" in winning_metric(made).first_on_cpu.why

@@ -10,21 +10,24 @@ from tests.unit.scenarios.ride_hailing.streams import Topic, configured
 T0 = 1_700_000_000_000  # a whole multiple of 10 s
 
 
+def made(kind, at, **body):
+    """An event ``at`` ms after T0."""
+    return message.read(kind, body | {"timestamp": T0 + at}, "0").value
+
+
 def surge(zone, multiplier, at):
-    """A surge update ``at`` ms after T0."""
-    body = {"zone_id": f"zone-{zone}", "multiplier": multiplier, "demand_score": 50, "timestamp": T0 + at}
-    return message.read(SURGE, body, "0").value
+    """A surge update."""
+    return made(SURGE, at, zone_id=f"zone-{zone}", multiplier=multiplier, demand_score=50)
 
 
 def trip(fare, at):
     """A completed trip."""
-    body = {"trip_id": "trip-1", "fare": fare, "distance_km": 8.3, "duration_min": 22, "timestamp": T0 + at}
-    return message.read(TRIP, body, "0").value
+    return made(TRIP, at, trip_id="trip-1", fare=fare, distance_km=8.3, duration_min=22)
 
 
 def driver(lat, at):
     """A driver's position."""
-    return message.read(DRIVER, {"driver_id": "driver-1", "lat": lat, "lng": -74.0, "timestamp": T0 + at}, "0").value
+    return made(DRIVER, at, driver_id="driver-1", lat=lat, lng=-74.0)
 
 
 EVENTS = [

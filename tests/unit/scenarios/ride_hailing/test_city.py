@@ -14,18 +14,11 @@ zones = st.integers(0, 500)
 
 
 @given(seeds, zones, seconds)
-def test_a_multiplier_is_one_of_the_levels(seed, zone, at):
-    """1.0 to 3.0 in tenths."""
-    value = City(seed).multiplier(zone, at)
-    assert 1.0 <= value <= 3.0
-    assert math.isclose(value * 10, round(value * 10))
-
-
-@given(seeds, zones, seconds)
-def test_a_multiplier_lives_for_its_time(seed, zone, at):
-    """Within one life of a zone's multiplier it changes once at most."""
+def test_a_multiplier_is_one_of_the_levels_and_lives_for_its_time(seed, zone, at):
+    """1.0 to 3.0 in tenths; within one life of a zone's multiplier it changes once at most."""
     city = City(seed)
     seen = [city.multiplier(zone, at + HOLD_S * part / 20) for part in range(20)]
+    assert all(1.0 <= value <= 3.0 and math.isclose(value * 10, round(value * 10)) for value in seen)
     assert sum(one != other for one, other in pairwise(seen)) <= 1
 
 

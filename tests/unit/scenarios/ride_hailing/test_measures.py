@@ -11,91 +11,78 @@ from lab.measure.lag import growth, moments
 from tests.scenarios.ride_hailing.measure import dashboard, fleet, load
 from tests.scenarios.ride_hailing.measure.evening import off_rows
 from tests.scenarios.ride_hailing.programs.message import entity
-from tests.unit.measure import built
+from tests.unit.measure import built, whole
 from tests.unit.measure.conftest import report
 
 
 def ledger(folder, *rows):
     """Events of (partition, offset, entity_id, seconds)."""
     (folder / "ledger" / "events").mkdir(parents=True)
-    table = [
-        {"partition": part, "offset": offset, "entity_id": one, "seq": number, "ts": int(at * 1e9), "crc": 0}
-        for number, (part, offset, one, at) in enumerate(rows)
-    ]
-    pd.DataFrame(table).to_parquet(folder / "ledger" / "events" / "part.parquet")
+    names = ("partition", "offset", "entity_id", "ts")
+    table = pd.DataFrame([(*row, round(at * 1e9)) for *row, at in rows], columns=names)
+    table.assign(seq=range(len(rows)), crc=0).to_parquet(folder / "ledger" / "events" / "part.parquet")
 
 
-def produced(t, messages):
-    """A bin of 0.2 s of what was produced."""
-    return {"bin_s": 0.2, "t": float(t), "series": "produced", "pod": "", "messages": float(messages)}
+def phased(folder, *phases, **more):
+    """A record whose profile of 30 s began at 100 s with a baseline, and went on with these phases (at, name)."""
+    content, told = built.profile(100, 30, (0, "baseline"), *phases)
+    more["inputs"] = content | more.get("inputs", {})
+    more["group_events"] = [*told, *more.get("group_events", ())]
+    return built.record(folder, **more)
+
+
+PHASES = ((10, "spike"), (20, "drain"))
 
 
 @pytest.fixture
 def evening(tmp_path):
     """Baseline from 100 s, traffic from 110 at a scale of 30; lag grows by 50/s."""
-    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
-    return built.record(
+    bins = [(108 + n * 0.2, 80.0 if n < 10 else 160.0) for n in range(60)]
+    return phased(
         tmp_path,
-        inputs={**content, "scale": {"time": 30}},
+        *PHASES,
+        inputs={"scale": {"time": 30}},
         times={"settling": 90, "ended": 135},
-        group_events=told,
         transitions=built.replicas((95, 2, 2), (112, 7, 2), (114, 7, 7)),
         samples=built.lags({100: 10, 110: 10, 120: 510, 130: 10}),
-        rates=[produced(108 + n * 0.2, 80 if n < 10 else 160) for n in range(60)],
+        rates=[{"bin_s": 0.2, "t": t, "series": "produced", "pod": "", "messages": messages} for t, messages in bins],
     )
 
 
 def test_moments_are_in_real_time(evening):
-    """T+60 at time / 30 is two seconds later as seen; lag is stretched by the same factor."""
-    start, later = moments(evening, [0, 60])
+    """T+60 at time / 30 is two seconds later as seen; lag is stretched by the same factor. Then the record is over."""
+    start, later, after = moments(evening, [0, 60, 800])
     assert (start.lag.value, start.wanted.value, start.ready.value) == (10, 2, 2)
-    assert start.rate.value == pytest.approx(400)
-    assert later.rate.value == pytest.approx(800)
-    assert later.lag.value == pytest.approx(110)
-    assert later.real_lag.value == pytest.approx(3300)
-    assert (later.wanted.value, later.ready.value) == (7, 2)
+    assert (start.rate.value, later.rate.value) == (pytest.approx(400), pytest.approx(800))
+    assert (later.lag.value, later.real_lag.value) == (pytest.approx(110), pytest.approx(3300))
+    assert (later.wanted.value, later.ready.value, after.lag.value) == (7, 2, None)
+    assert "asked for 800 s" in after.lag.why
 
 
 def test_what_users_make_is_held_against_the_profile(tmp_path):
     """Ten seconds at one event a second: two of them came in the phase, and none before it counts."""
-    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
     ledger(tmp_path, (0, 0, 1, 105), (0, 1, 1, 110), (0, 2, 1, 119), (0, 3, 1, 125))
-    record = built.record(tmp_path, inputs=content, group_events=told)
+    record = phased(tmp_path, *PHASES)
     assert load.offered(record, "spike").value == pytest.approx(0.2)
     assert "no phase burst" in load.offered(record, "burst").why
 
 
 def test_replicas_are_held_against_rows(evening):
     """The row that is furthest off counts; one after the record's end is no data."""
-    assert off_rows(evening, [(0, 2), (60, 15)]).value == 8
-    assert off_rows(evening, [(0, 2), (60, 7)]).value == 0
+    assert [off_rows(evening, [(0, 2), (60, wanted)]).value for wanted in (15, 7)] == [8, 0]
     assert "asked for 800 s" in off_rows(evening, [(0, 2), (800, 2)]).why
 
 
-def test_a_moment_after_the_record_is_no_data(evening):
-    """It is not the last one there is, and takes no other moment with it."""
-    start, later = moments(evening, [0, 800])
-    assert (start.lag.value, later.lag.value) == (10, None)
-    assert "asked for 800 s" in later.lag.why
-
-
-def test_growth_is_the_slope_of_lag(evening):
-    """Two samples are too few to tell."""
+def test_growth_by_least_squares(tmp_path, evening):
+    """50 messages/s; of a lag that rises and falls none over all of it, and the fall over its last half."""
+    rising = {t: 50 * (t - 110) for t in range(110, 121)}
+    falling = {t: 50 * min(t - 110, 120 - t) for t in rising}
+    steady, fell = (phased(tmp_path / name, *PHASES, samples=built.lags(lag)) for name, lag in (("a", rising), ("b", falling)))
+    assert growth(steady, "spike").value == pytest.approx(50)
+    assert growth(fell, "spike").value == pytest.approx(0)
+    assert growth(fell, "spike", last=0.5).value == pytest.approx(-50)
     assert "2 samples" in growth(evening, "spike").why
     assert "no phase burst" in growth(evening, "burst").why
-
-
-def test_growth_by_least_squares(tmp_path):
-    """50 messages/s; of a lag that rises and falls none over all of it, and the fall over its last half."""
-    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"), (20, "drain"))
-    lag = {t: 50 * (t - 110) for t in range(110, 121)}
-    falling = {t: 50 * min(t - 110, 120 - t) for t in range(110, 121)}
-    record = built.record(tmp_path, inputs=content, group_events=told, samples=built.lags(lag))
-    assert growth(record, "spike").value == pytest.approx(50)
-    (tmp_path / "fell").mkdir()
-    record = built.record(tmp_path / "fell", inputs=content, group_events=told, samples=built.lags(falling))
-    assert growth(record, "spike").value == pytest.approx(0)
-    assert growth(record, "spike", last=0.5).value == pytest.approx(-50)
 
 
 def test_the_first_event_waited_until_its_own_receipt(tmp_path):
@@ -115,18 +102,19 @@ def batch(t, number, offsets, zones, **more):
 @pytest.fixture
 def board(tmp_path):
     """Traffic from 110 to 130; two events a zone, tables at 112 and 121; one event never came into it."""
-    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"))
-    told += [batch(112, 0, {"0": 2}, {"zone-0": 1.0}), batch(121, 1, {"0": 3, "1": 1}, {"zone-0": 1.0, "zone-1": 2.0})]
+    told = [batch(112, 0, {"0": 2}, {"zone-0": 1.0}), batch(121, 1, {"0": 3, "1": 1}, {"zone-0": 1.0, "zone-1": 2.0})]
     zone = [entity("surge-update", number) for number in range(2)]
     events = [(0, 0, zone[0], 105), (0, 1, zone[0], 110), (0, 2, zone[1], 119)]
     ledger(tmp_path, *events, (1, 0, zone[1], 120), (1, 1, 5, 124), (1, 2, 5, 126))
-    return built.record(tmp_path, inputs=content, group_events=told)
+    return phased(tmp_path, PHASES[0], group_events=told)
 
 
-def test_staleness_is_event_time_to_the_batch_that_covers_it(board):
+def test_staleness_is_event_time_to_the_batch_that_covers_it(board, tmp_path):
     """2, 2 and 1 s; the event of the baseline and that of the last 5 s are not judged, one that never came is counted."""
     found = dashboard.staleness(board)
     assert (found.median.value, found.worst.value, found.left_out.value) == (2.0, 2.0, 1)
+    assert "no phase drain" in dashboard.staleness(board, "drain").p99.why
+    assert "no batch" in dashboard.staleness(phased(tmp_path / "none", PHASES[0])).left_out.why
 
 
 def test_accuracy_against_the_truth(board):
@@ -135,22 +123,16 @@ def test_accuracy_against_the_truth(board):
     def update(one):
         return one - entity("surge-update", 0) if one >= entity("surge-update", 0) else None
 
-    found = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update)
+    def accuracy(*phase, truth=lambda zone, _: 1.0 + zone):
+        return dashboard.accuracy(board, 2, truth, update, *phase)
+
+    found = accuracy()
     assert found.table.value == pytest.approx(100 * 27 / 40)
     assert found.at_best.value == pytest.approx(100 * 31 / 40)
-    whole = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update, "spike")
-    assert whole == found  # the only phase but the baseline
-    baseline = dashboard.accuracy(board, 2, lambda zone, _: 1.0 + zone, update, "baseline")
+    assert accuracy("spike") == found  # the only phase but the baseline
+    baseline = accuracy("baseline")
     assert (baseline.table.value, baseline.at_best.value) == (0, pytest.approx(100 * 5 / 20))
-    assert "no phase drain" in dashboard.staleness(board, "drain").p99.why
-    wrong = dashboard.accuracy(board, 2, lambda _zone, _t: 3.0, update)
-    assert wrong.table.value == 0
-
-
-def test_without_a_batch_there_is_no_staleness(tmp_path):
-    """No data, never a pass."""
-    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"))
-    assert "no batch" in dashboard.staleness(built.record(tmp_path, inputs=content, group_events=told)).left_out.why
+    assert accuracy(truth=lambda _zone, _t: 3.0).table.value == 0
 
 
 @pytest.mark.parametrize(("events", "uncounted"), [((2, 4), 0), ((2, 3), 1), ((1, 4), 1), ((2, 6), -2)])
@@ -158,14 +140,9 @@ def test_what_is_covered_is_counted(tmp_path, events, uncounted):
     """Two and then four events are covered: one that the watermark dropped is missing, one counted twice is too many."""
     first = batch(112, 0, {"0": 2}, {}, events=events[0])
     second = batch(121, 1, {"0": 3, "1": 1}, {}, events=events[1])
-    record = built.record(tmp_path, group_events=[first, second])
-    assert dashboard.uncounted(record).value == uncounted
-
-
-def test_a_table_that_did_not_say_its_events_is_no_data(tmp_path):
-    """Its offsets alone don't tell what it counts."""
-    found = dashboard.uncounted(built.record(tmp_path, group_events=[batch(112, 0, {"0": 2}, {})]))
-    assert "how many events" in found.why
+    assert dashboard.uncounted(built.record(tmp_path, group_events=[first, second])).value == uncounted
+    silent = built.record(tmp_path / "silent", group_events=[batch(112, 0, {"0": 2}, {})])
+    assert "how many events" in dashboard.uncounted(silent).why  # its offsets alone don't tell
 
 
 STATS = (
@@ -177,13 +154,11 @@ STATS = (
 def test_load_is_locusts(tmp_path):
     """Its aggregated row, its shares and its most users; a file that came in parts is one."""
     history = "Timestamp,User Count,Type,Name\n1,5,,Aggregated\n2,18,,Aggregated\n"
-    told = [
-        *(report(1, "driver", "csv", name="stats", text=text) for text in (STATS[:70], STATS[70:])),
-        report(1, "driver", "csv", name="stats_history", text=history),
-    ]
+    told = [report(1, "driver", "csv", name="stats", text=text) for text in (STATS[:70], STATS[70:])]
+    told.append(report(1, "driver", "csv", name="stats_history", text=history))
     record = built.record(tmp_path, group_events=told)
-    whole = load.Load(requests=40, failures=1, rate=4.0, median_ms=8.0, p99_ms=25.0, users=18)
-    assert load.load(record) == whole
+    every = load.Load(requests=40, failures=1, rate=4.0, median_ms=8.0, p99_ms=25.0, users=18)
+    assert load.load(record) == every
     assert load.shares(record) == {"/api/events/trip-complete": 0.75, "/api/events/surge-update": 0.25}
     assert "/api/match" in load.load(record, "/api/match").failures.why
     weights = {"/api/events/trip-complete": 3, "/api/events/surge-update": 1, "/api/events/none": 1}
@@ -194,14 +169,12 @@ def test_load_is_locusts(tmp_path):
 
 def hpa(t, current, wanted, average, *conditions):
     """A watch event of an HPA on an external metric."""
-    metrics = [{"type": "External", "external": {"metric": {"name": "s0"}, "current": {"averageValue": average}}}]
+    name, target = {"metric": {"name": "s0"}}, {"type": "AverageValue", "averageValue": "100"}
+    metrics = [{"type": "External", "external": name | {"current": {"averageValue": average}}}]
     status = {"currentReplicas": current, "desiredReplicas": wanted, "currentMetrics": metrics}
     status["conditions"] = [dict(zip(("type", "status", "reason", "message"), one, strict=True)) for one in conditions]
-    target = {"type": "AverageValue", "averageValue": "100"}
-    spec = {"minReplicas": 3, "maxReplicas": 30}
-    spec["metrics"] = [{"type": "External", "external": {"metric": {"name": "s0"}, "target": target}}]
-    item = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
-    item |= {"spec": spec, "status": status}
+    item = whole.hpa(3, 30) | {"status": status}
+    item["spec"]["metrics"] = [{"type": "External", "external": name | {"target": target}}]
     return {"t": float(t), "kind": "HorizontalPodAutoscaler", "name": "h", "event": "MODIFIED", "object": json.dumps(item)}
 
 
@@ -215,9 +188,8 @@ def test_what_an_hpa_reported_beside_the_formula(tmp_path):
 
 def test_an_hpa_at_rest_is_that_of_the_last_third(tmp_path):
     """From 120 to 130 s: the last replicas, the mean of what was pending, and the furthest off the formula."""
-    content, told = built.profile(100, 30, (0, "baseline"), (15, "spike"))
     rows = [hpa(124, 3, 3, "400"), hpa(126, 5, 6, "100"), hpa(129, 5, 5, "96"), hpa(131, 5, 3, "2")]
-    record = built.record(tmp_path, inputs=content, group_events=told, transitions=rows)
+    record = phased(tmp_path, (15, "spike"), transitions=rows)
     found = fleet.at_rest(record, "h", "spike")
     assert (found.replicas.value, found.total.value, found.off_formula.value) == (5, 490, 1)
     assert "other reported nothing" in fleet.at_rest(record, "other", "spike").replicas.why

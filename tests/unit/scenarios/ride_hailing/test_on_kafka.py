@@ -24,7 +24,7 @@ from lab.programs.telemetry import Reports
 from lab.wait import until
 from tests.scenarios.ride_hailing.programs import message, traffic
 from tests.scenarios.ride_hailing.programs.addresses import LISTENING, Follower
-from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, TRIP, City
+from tests.scenarios.ride_hailing.programs.city import DRIVER, SURGE, WEIGHTS, City
 from tests.unit.programs.test_programs_on_kafka import read_all
 
 pytestmark = pytest.mark.services
@@ -32,11 +32,8 @@ PROGRAMS = "tests.scenarios.ride_hailing.programs"
 STARTS_S, ENDS_S, ANSWERS_S = 120, 120, 60  # on a machine that runs other tests too
 LINGER_S = 3  # of a pod that lets a client hear that it leaves: longer than a busy machine takes for that
 # Users wait for their answers, so a busy machine makes fewer events of it.
-PROFILE = {
-    "kind": "steps",
-    "duration": 12,
-    "steps": [{"at": 0, "rate": 30, "phase": "baseline"}, {"at": 6, "rate": 90, "phase": "spike"}],
-}
+STEPS = [{"at": 0, "rate": 30, "phase": "baseline"}, {"at": 6, "rate": 90, "phase": "spike"}]
+PROFILE = {"kind": "steps", "duration": 12, "steps": STEPS}
 
 
 def values(bootstrap, topic, partitions=4):
@@ -50,15 +47,25 @@ def lingering(module):
     return [sys.executable, "-c", f"import sys; {said}; sys.exit(main())"]
 
 
-@contextmanager
-def pod(bootstrap, command, service, **settings):
-    """A real pod of a service, a module or a command; yields (its URL, its topic)."""
+def ride(number):
+    """(the body, the headers) of a request for a driver."""
+    return {"ride_id": f"ride-{number}", "timestamp": 1}, {"Event-Seq": str(number), "Content-Type": "application/json"}
+
+
+def named(bootstrap):
+    """The environment of programs on topics of a run's own."""
     run = uuid.uuid4().hex[:8]
     names = {"TOPIC": f"events-{run}", "REPORTS_TOPIC": f"reports-{run}"}
     topics.create(bootstrap, {names["TOPIC"]: 4, names["REPORTS_TOPIC"]: 1})
-    around = os.environ | names | {"BOOTSTRAP_SERVERS": bootstrap, "HTTP_PORT": "0", "METRICS_PORT": "0"} | settings
+    return names | {"BOOTSTRAP_SERVERS": bootstrap, "HTTP_PORT": "0", "METRICS_PORT": "0"}
+
+
+@contextmanager
+def pod(bootstrap, command, service, **settings):
+    """A real pod of a service, a module or a command; yields (its URL, its topic)."""
+    names = named(bootstrap)
     command = [sys.executable, "-m", command] if isinstance(command, str) else command
-    running = subprocess.Popen(command, env=around, cwd=paths.PROJECT)
+    running = subprocess.Popen(command, env=os.environ | names | settings, cwd=paths.PROJECT)
     follower = Follower(bootstrap, names["REPORTS_TOPIC"], (service,))
     try:
         follower.find(STARTS_S)
@@ -110,8 +117,7 @@ def test_riders_wait_for_a_free_driver(bootstrap):
         together, asked = Barrier(6, timeout=STARTS_S), []
 
         def ask(number):
-            body = {"ride_id": f"ride-{number}", "timestamp": 1}
-            headers = {"Event-Seq": str(number), "Content-Type": "application/json"}
+            body, headers = ride(number)
             with closing(HTTPConnection(urlsplit(url).netloc, timeout=ANSWERS_S)) as connection:
                 connection.connect()
                 together.wait()
@@ -139,9 +145,8 @@ def test_a_leaving_pod_answers_all_that_wait(bootstrap):
         with pod(bootstrap, lingering(f"{PROGRAMS}.matching"), "driver-matching", **settings) as (url, topic):
 
             def ask(number):
-                body = {"ride_id": f"ride-{number}", "timestamp": 1}
-                answer = requests.post(f"{url}/api/match", json=body, headers={"Event-Seq": str(number)}, timeout=ENDS_S)
-                return answer.status_code
+                body, headers = ride(number)
+                return requests.post(f"{url}/api/match", json=body, headers=headers, timeout=ENDS_S).status_code
 
             def ask_late(number):
                 follower = Follower(bootstrap, topic.replace("events", "reports"), ("driver-matching",))
@@ -166,29 +171,24 @@ def driven(bootstrap):
 
     A third has said where it listens and is gone without a word.
     """
-    run = uuid.uuid4().hex[:8]
-    events, reports = f"events-{run}", f"reports-{run}"
-    topics.create(bootstrap, {events: 4, reports: 1})
-    around = os.environ | {"BOOTSTRAP_SERVERS": bootstrap, "TOPIC": events, "REPORTS_TOPIC": reports, "SEED": "7"}
+    names = named(bootstrap) | {"SEED": "7"}
+    events, reports = names["TOPIC"], names["REPORTS_TOPIC"]
 
     def start(module, who, **more):
-        return subprocess.Popen([sys.executable, "-m", module], env=around | {"HOSTNAME": who} | more, cwd=paths.PROJECT)
+        around = os.environ | names | {"HOSTNAME": who} | more
+        return subprocess.Popen([sys.executable, "-m", f"{PROGRAMS}.{module}"], env=around, cwd=paths.PROJECT)
 
     gone, *metrics = free_ports(3)
     dead = f"http://127.0.0.1:{gone}"
     producer = Producer({"bootstrap.servers": bootstrap})
     Reports(producer, reports, "dead").say(LISTENING, service="ingestion", url=dead)
     producer.flush(ANSWERS_S)
-    pods = [
-        start(f"{PROGRAMS}.ingestion", f"ingestion-{number}", HTTP_PORT="0", METRICS_PORT=str(port))
-        for number, port in enumerate(metrics)
-    ]
+    pods = [start("ingestion", f"ingestion-{port}", METRICS_PORT=str(port)) for port in metrics]
     follower = Follower(bootstrap, reports, ("ingestion",))
     try:
         until(lambda: follower.follow(0.1) or len(follower.known["ingestion"].urls) == 3, STARTS_S, "three pods have said it")
         given = {"PROFILE_YAML": json.dumps(PROFILE), "ZONES": "10", "DRIVERS": "50", "START_IN": "20"}  # s: Locust's own start
-        driver = start(f"{PROGRAMS}.traffic", "driver", **given)
-        code = driver.wait(STARTS_S + ENDS_S)
+        code = start("traffic", "driver", **given).wait(STARTS_S + ENDS_S)
         took = [counted(port, "acked") for port in metrics]
     finally:
         for pod in pods:
@@ -206,18 +206,27 @@ def told(said, name):
 
 
 def test_every_answer_202_is_an_event_on_the_topic(driven):
-    """The tally's acknowledged are what the topic holds, each number once; nothing failed or is unknown.
+    """The tally's acknowledged are what the topic holds, each number once, half from each pod; nothing failed or is unknown.
 
     What the dead pod refused, and Locust counts, another has taken.
     """
-    said, events, codes, _ = driven
+    said, events, codes, took = driven
     tally = told(said, "produced")[0]
     assert codes == [0, 0, 0]
     assert tally["completed"]
-    assert tally["sent"] == tally["acked"] == len(events) > 100
+    assert tally["sent"] == tally["acked"] == sum(took) == len(events) > 100
     assert sorted(one.seq for one in events) == list(range(len(events)))
+    assert took[0] / len(events) == pytest.approx(1 / 2, abs=0.15)
     failures = "".join(row["text"] for row in told(said, "csv") if row["name"] == "failures")
     assert "ConnectionRefusedError" in failures
+
+
+def test_the_weights_are_the_texts(driven):
+    """5 : 3 : 1, within what chance allows."""
+    _, events, *_ = driven
+    kinds = [message.named(one.entity_id)[0] for one in events]
+    for kind, weight in WEIGHTS.items():
+        assert kinds.count(kind) / len(kinds) == pytest.approx(weight / 9, abs=0.15 if weight > 1 else 0.1)
 
 
 def test_the_driver_reports_like_the_producer(driven):
@@ -232,28 +241,13 @@ def test_the_driver_reports_like_the_producer(driven):
 
 def test_a_service_that_never_says_where_it_listens_is_a_fault(bootstrap, monkeypatch, capsys):
     """One line that names it, and exit code 1: nothing was wrong with what the user wrote."""
-    reports = f"reports-{uuid.uuid4().hex[:8]}"
-    topics.create(bootstrap, {reports: 1})
-    given = {"BOOTSTRAP_SERVERS": bootstrap, "REPORTS_TOPIC": reports, "PROFILE_YAML": json.dumps(PROFILE)}
-    for name, value in given.items():
+    for name, value in (named(bootstrap) | {"PROFILE_YAML": json.dumps(PROFILE)}).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(traffic, "FIND_S", 0.5)
     monkeypatch.setattr(sys, "argv", ["traffic"])
     assert traffic.main() == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("no pod of ingestion has said where it listens: not within 0.5 s")
-
-
-def test_both_pods_are_used_and_the_weights_are_the_texts(driven):
-    """5 : 3 : 1, and half for each of two pods, within what chance allows."""
-    _, events, _, took = driven
-    assert sum(took) == len(events)
-    assert took[0] / len(events) == pytest.approx(1 / 2, abs=0.15)
-    kinds = [message.named(one.entity_id)[0] for one in events]
-    shares = {kind: kinds.count(kind) / len(kinds) for kind in (DRIVER, TRIP, SURGE)}
-    assert shares[DRIVER] == pytest.approx(5 / 9, abs=0.15)
-    assert shares[TRIP] == pytest.approx(3 / 9, abs=0.15)
-    assert shares[SURGE] == pytest.approx(1 / 9, abs=0.1)
 
 
 def test_a_surge_update_says_the_truth_of_its_time(driven):

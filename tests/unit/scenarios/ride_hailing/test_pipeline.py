@@ -12,19 +12,13 @@ from tests.unit.scenarios.ride_hailing.streams import PARTITION, Topic, configur
 
 T0 = 1_700_000_000  # s
 SOON = {"spark.sql.streaming.fileSink.log.compactInterval": "2", "spark.sql.streaming.minBatchesToRetain": "2"}
+STATE = {"numRowsTotal": 5, "memoryUsedBytes": 800, "numRowsDroppedByWatermark": 2}
 PROGRESS = {
     "batchId": 7,
     "numInputRows": 12,
     "durationMs": {"triggerExecution": 420},
     "eventTime": {"watermark": "2023-11-14T22:13:20.000Z"},
-    "stateOperators": [
-        {
-            "numRowsTotal": 5,
-            "memoryUsedBytes": 800,
-            "numRowsDroppedByWatermark": 2,
-            "customMetrics": {"numDroppedDuplicateRows": 3},
-        }
-    ],
+    "stateOperators": [STATE | {"customMetrics": {"numDroppedDuplicateRows": 3}}],
 }
 
 
@@ -72,29 +66,20 @@ def test_each_event_is_in_the_table_once(spark, streamed):
 
 
 @pytest.mark.services
-def test_what_is_dropped_is_counted(streamed):
-    """Repeated rows, and rows that came later than the watermark, by batch; a repeated one may be of these."""
-    _, batches, _ = streamed
+def test_what_is_dropped_and_kept_is_counted(streamed):
+    """Repeated rows, and rows later than the watermark, by batch; a repeated one may be of these.
+
+    A row of the state is dropped when the watermark, 60 s behind the newest event, is 60 s past it. The checkpoint keeps the
+    files of the last batches: two here, a hundred by Spark's default.
+    """
+    table, batches, _ = streamed
     assert [one["input"] for one in batches] == [3, 3, 3, 2, 1, 1]
     assert [one["repeated"] for one in batches] == [0, 1, 0, 1, 0, 0]
     assert [one["beyond_watermark"] for one in batches] == [0, 0, 2, 0, 0, 0]
-
-
-@pytest.mark.services
-def test_the_state_is_bounded_by_the_watermark(streamed):
-    """A row is dropped when the watermark, 60 s behind the newest event, is 60 s past it."""
-    _, batches, _ = streamed
     assert [one["state_rows"] for one in batches] == [3, 5, 4, 5, 6, 2]
-
-
-@pytest.mark.services
-def test_the_files_of_the_checkpoint_are_bounded(streamed):
-    """Those of the last batches are kept: two here, a hundred by Spark's default."""
-    table, batches, _ = streamed
     files = table.files()
-    assert files["offsets"] <= 4 < len(batches)
+    assert files["offsets"] <= 4 < len(batches) == files["log"]
     assert files["rows"] >= len(batches)  # which the retention bounds
-    assert files["log"] == len(batches)
     assert files["state"] > 0
 
 
@@ -122,14 +107,6 @@ def test_past_the_group_an_event_has_the_place_of_its_own_record(spark, tmp_path
 
 def test_a_summary_is_of_sparks_progress():
     """The counts of the state's one operator; none where there is no state yet."""
-    assert pipeline.summary(PROGRESS) == {
-        "batch": 7,
-        "input": 12,
-        "batch_s": 0.42,
-        "watermark": "2023-11-14T22:13:20.000Z",
-        "state_rows": 5,
-        "state_bytes": 800,
-        "beyond_watermark": 2,
-        "repeated": 3,
-    }
+    told = {"batch": 7, "input": 12, "batch_s": 0.42, "watermark": "2023-11-14T22:13:20.000Z"}
+    assert pipeline.summary(PROGRESS) == told | {"state_rows": 5, "state_bytes": 800, "beyond_watermark": 2, "repeated": 3}
     assert pipeline.summary(PROGRESS | {"stateOperators": []})["state_rows"] == 0

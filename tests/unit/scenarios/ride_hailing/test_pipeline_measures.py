@@ -6,9 +6,8 @@ import pytest
 
 from tests.scenarios.ride_hailing.measure import pipeline
 from tests.scenarios.ride_hailing.programs.surge import ZONES, Demand
-from tests.unit.measure import built
 from tests.unit.measure.conftest import report
-from tests.unit.scenarios.ride_hailing.test_measures import ledger
+from tests.unit.scenarios.ride_hailing.test_measures import ledger, phased
 
 
 def seen(t, offsets, events=0, seqs=0, zones=None):
@@ -29,9 +28,8 @@ EVENTS = ((0, 0, 1, 105), (0, 1, 1, 110), (0, 2, 1, 119), (1, 0, 1, 125))  # the
 
 def record(folder, *reports, events=EVENTS):
     """Traffic from 110 to 130 with ``events``; the profile has one a second."""
-    content, told = built.profile(100, 30, (0, "baseline"), (10, "spike"))
     ledger(folder, *events)
-    return built.record(folder, inputs=content, group_events=[*told, *reports])
+    return phased(folder, (10, "spike"), group_events=reports)
 
 
 def test_freshness_is_of_what_the_table_lacks(tmp_path):
@@ -41,11 +39,7 @@ def test_freshness_is_of_what_the_table_lacks(tmp_path):
     assert (found.median.value, found.worst.value) == (0.25, 4.75)
     assert found.newest.value == pytest.approx(6.875)
     assert "no phase drain" in pipeline.freshness(made, "drain").p99.why
-
-
-def test_an_empty_table_has_no_age(tmp_path):
-    """It is no data, and no age of 0."""
-    assert "empty" in pipeline.freshness(record(tmp_path, seen(111, {"0": 1})), "spike").newest.why
+    assert "empty" in pipeline.freshness(record(tmp_path / "empty", seen(111, {"0": 1})), "spike").newest.why
 
 
 def test_surge_is_held_against_the_demand(tmp_path):
@@ -56,7 +50,6 @@ def test_surge_is_held_against_the_demand(tmp_path):
     true = pipeline.surge(record(tmp_path, *(seen(100 + t, {}, zones=zones[t]) for t in range(30)), events=events), "spike")
     assert true.table.value > 95
     assert 0 < true.at_best.value < 100  # an event a second is too few for six zones
-    (tmp_path / "wrong").mkdir()
     assert pipeline.surge(record(tmp_path / "wrong", seen(100, {}, zones={"zone-0": 9.0})), "spike").table.value == 0
 
 
@@ -79,7 +72,6 @@ def test_the_table_is_held_against_the_ledger(tmp_path, offsets, events, seqs, u
 def test_the_state_is_held_against_the_watermark(tmp_path):
     """At a watermark of 115 with a delay of 5 s rows from 110 on may be there, but for 110 itself: two."""
     assert pipeline.over_watermark(record(tmp_path, done(126, 115, state_rows=2)), 5).value == 0
-    (tmp_path / "more").mkdir()
     assert pipeline.over_watermark(record(tmp_path / "more", done(120), done(126, 115, state_rows=4)), 5).value == 2
 
 
@@ -89,7 +81,6 @@ def test_a_pipelines_batches_are_summed_up(tmp_path):
     found = pipeline.pipeline(made)
     assert (found.batches.value, found.batch_s.value, found.rows.value, found.late.value) == (2, 1.0, 7, 3)
     assert (found.repeated.value, found.beyond.value) == (2, 4)
-    (tmp_path / "none").mkdir()
     assert "no batch" in pipeline.over_watermark(record(tmp_path / "none"), 5).why
 
 
@@ -100,5 +91,4 @@ def test_what_is_kept_is_of_the_batches_of_a_phase(tmp_path):
     assert (whole.state_rows.value, whole.state_bytes.value, whole.files.value) == (9, 800, 9)
     assert (spike.state_rows.value, spike.state_bytes.value, spike.files.value) == (2, 800, 5)
     assert "no phase drain" in pipeline.kept(made, "drain").files.why
-    (tmp_path / "none").mkdir()
     assert "no batch in phase spike" in pipeline.kept(record(tmp_path / "none", done(105)), "spike").files.why
