@@ -15,7 +15,8 @@ from lab.components import build
 OURS = "elastic-lab"
 # The node image that this kind's release notes give for this Kubernetes; kind asks for the digest.
 NODE = f"kindest/node:v{build.KUBERNETES}@sha256:099e049362a1526b2db71494e1947aae99bd16290d7c895f2b7ea312e3cbfaed"
-PYTHON = "python:3.11-slim-bookworm"
+PODS_PYTHON = "3.11"  # Debian bookworm's own, so an image made here has it too
+PYTHON = f"python:{PODS_PYTHON}-slim-bookworm"
 PODS = f"{OURS}/pods"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -56,7 +57,7 @@ POD_NEEDS = (  # with their own dependencies: they are installed without resolvi
     "prometheus-client", "protobuf", "pyyaml", "typing-extensions",
 )  # fmt: skip
 POD_PARTS = ("inputs", "kafka", "model", "programs")
-PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+WHEELS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,17 @@ def pods_recipe(base: str) -> Recipe:
     return Recipe(image, digest, partial(_pods, base=base, versions=versions, files=files))
 
 
+def wheels(versions: Mapping[str, str], machine: str) -> list[str]:
+    """What pip is asked for: the pods' packages for the image's own Python, on this ``machine`` ("x86_64", "aarch64").
+
+    A package is as new as that Python allows and no newer than this environment's: equal, unless its Python is newer.
+    """
+    platforms = [f"--platform={name}_{machine}" for name in WHEELS]
+    wanted = [f"{name}<={version}" for name, version in versions.items()]
+    return ["--no-deps", "--only-binary=:all:", f"--python-version={catalog.PODS_PYTHON}", "--implementation=cp",
+            *platforms, *wanted]  # fmt: skip
+
+
 def make_pods(base: str) -> str:
     """Make the image of the lab's own programs unless it is there; returns its name."""
     recipe = pods_recipe(base)
@@ -122,7 +134,7 @@ def node_recipe() -> Recipe:
 
 def python_recipe() -> Recipe:
     """A bare Python of Debian's, for the lab's programs."""
-    hooks = ['ln -s python3.11 "$1/usr/bin/python"']
+    hooks = ['ln -s python3 "$1/usr/bin/python"']
     make = partial(_debian, packages=PYTHON_PACKAGES, hooks=hooks, changes=["ENV PATH=/usr/bin:/bin"])
     return Recipe(catalog.made_here(catalog.PYTHON), _hash(*PYTHON_PACKAGES, *hooks), make)
 
@@ -173,7 +185,7 @@ def _debian(
 def _kafka(image: str, scratch: Path, made_of: str) -> None:
     libraries = " ".join(shlex.quote(str(jar)) for jar in jars.resolve("kafka", jars.KAFKA))
     hooks = [
-        'ln -s ../lib/jvm/java-17-openjdk-amd64/bin/java "$1/usr/bin/java"',
+        'cd "$1/usr/bin" && ln -s ../lib/jvm/java-17-openjdk-*/bin/java java',  # its folder ends with the architecture
         f'mkdir -p "$1/opt/kafka/libs" && cp {libraries} "$1/opt/kafka/libs/"',
     ]
     _debian(image, scratch, made_of, packages=JAVA_PACKAGES, hooks=hooks, changes=["ENV PATH=/usr/bin:/bin", "USER 1000:1000"])
@@ -219,15 +231,11 @@ def _node(image: str, scratch: Path, made_of: str) -> None:
 
 def _pods(image: str, scratch: Path, made_of: str, *, base: str, versions: Mapping[str, str], files: list[Path]) -> None:
     context = scratch / "context"
-    wanted = [f"{name}=={version}" for name, version in versions.items()]
-    platforms = [f"--platform={name}" for name in PLATFORMS]
-    result = subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version=3.11",
-         *platforms, "--implementation=cp", "--target", str(context / "packages"), *wanted],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    options = wheels(versions, platform.machine())
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(context / "packages"), *options]
+    result = subprocess.run(install, capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        raise LabFault(f"the pods' packages {', '.join(wanted)}: {docker.reason(result.stderr)}")
+        raise LabFault(f"the pods' packages {', '.join(versions)}: {docker.reason(result.stderr)}")
     for file in files:
         target = context / "lab" / file.relative_to(LAB)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from lab.cluster import docker, kind
-from lab.cluster.images import make
+from lab.cluster.images import catalog, make
 from lab.errors import LabFault
 from lab.inputs.scale import Scale
 
@@ -61,3 +61,12 @@ def test_images_need_mmdebstrap(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabFault, match="no mmdebstrap command on PATH: apt install mmdebstrap"):
         make.ensure(())
+
+
+def test_the_pods_packages_are_for_the_images_python_and_this_machine():
+    """Whatever Python the environment has: wheels of the image's, no newer than the environment's, of one architecture."""
+    asked = make.wheels({"numpy": "2.9.0"}, "aarch64")
+    assert f"--python-version={catalog.PODS_PYTHON}" in asked
+    assert asked[-1] == "numpy<=2.9.0"
+    assert {option.rpartition("_")[2] for option in asked if option.startswith("--platform=")} == {"aarch64"}
+    assert catalog.version(catalog.PYTHON).startswith(f"{catalog.PODS_PYTHON}-slim-{make.RELEASE}")
