@@ -15,11 +15,19 @@ def lag_150(**metadata):
     """The committed policy lag-4500 with a lagThreshold of 150, other metadata of its trigger, and bounds."""
     content = policy.load(paths.MANIFESTS / "scaledobjects" / "lag-4500.yaml").content
     for field, value in ({"lagThreshold": "150"} | metadata).items():
-        place = content["spec"] if field in content["spec"] or field.startswith(("min", "max")) else None
-        if place is None:
-            content["spec"]["triggers"][0]["metadata"][field] = value
-        else:
-            place[field] = value
+        place = content["spec"] if field.startswith(("min", "max")) else content["spec"]["triggers"][0]["metadata"]
+        place[field] = value
+    return scaledobject.parse(content, "test")
+
+
+def lasting(**metadata):
+    """lag_150 with the persistent-lag scaler in place of the kafka trigger, of the same threshold; None leaves a field out."""
+    bounds = {field: value for field, value in metadata.items() if field.startswith(("min", "max"))}
+    given = {"scalerAddress": "lag-scaler:6000", "bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}
+    given |= {"lagThreshold": "150", "sustainSeconds": "120", "allowIdleConsumers": "true"} | metadata
+    own = {field: value for field, value in given.items() if value is not None and field not in bounds}
+    content = lag_150(**bounds).content
+    content["spec"]["triggers"] = [{"type": "external", "metadata": own}]
     return scaledobject.parse(content, "test")
 
 

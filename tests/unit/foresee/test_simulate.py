@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lab import paths
-from lab.errors import InputError
 from lab.foresee import sources
 from lab.foresee.curve import Arrivals, Curve, ages
 from lab.foresee.group import NOBODY, Consumers, Group, Rebalance, Seen, assigned
@@ -22,18 +21,11 @@ from lab.inputs import scale as scales
 from lab.inputs.profile import Profile, Step
 from lab.inputs.triggers import cron
 from tests.thoroughness import examples
-from tests.unit.foresee.groups import BUSY, CPU, EVEN, P, asking, lag_150, lag_150_with, step
+from tests.unit.foresee.groups import BUSY, CPU, EVEN, P, asking, lag_150, lag_150_with, lasting, step
+from tests.unit.inputs.written import refused
 
-
-def lasting(**metadata):
-    """lag_150 with the persistent-lag scaler in place of the kafka trigger, of the same threshold."""
-    content = lag_150(**{field: value for field, value in metadata.items() if field.startswith(("min", "max"))}).content
-    given = {"scalerAddress": "lag-scaler:6000", "bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}
-    given |= {"lagThreshold": "150", "sustainSeconds": "120", "allowIdleConsumers": "true"}
-    given |= {field: value for field, value in metadata.items() if not field.startswith(("min", "max"))}
-    given = {field: value for field, value in given.items() if value is not None}
-    content["spec"]["triggers"] = [{"type": "external", "metadata": given}]
-    return scaledobject.parse(content, "test")
+PODS = Consumers(100.0, 3.0)
+FAST = Consumers(1000.0, 3.0, in_flight_s=0.1)
 
 
 @given(st.integers(1, 60), st.lists(st.integers(0, 70), min_size=1, max_size=8))
@@ -103,24 +95,15 @@ def test_messages_are_conserved(steps, members, rate):
     assert (group.backlog >= -1e-9).all()
 
 
-def test_without_reaction_lag_grows_by_the_difference():
-    """4 pods of 100/s against 1,000/s: 600 a second, to the message."""
-    consumers = Consumers(100.0, 3.0, in_flight_s=0.0)
-    curve = simulate(Situation(step(100, 1000), EVEN, consumers), lag_150(maxReplicaCount=4))
-    assert curve.peak_lag == pytest.approx(600 * 600, abs=P)
-    assert curve.changes == []
-
-
 def test_a_step_scales_out_drains_and_gives_back():
     """lagThreshold 150 on the plateau: up to what 1,800/s need, lag back at a threshold, and the floor again."""
-    curve = simulate(Situation(step(180, 1800, duration=2400), EVEN, Consumers(100.0, 3.0)), lag_150())
-    first = curve.changes[0]
-    assert first[0] == 165.0
-    assert first[1:] == (4, 12)
-    assert curve.replicas.max() == 24
-    assert curve.replicas[-1] == 4
+    curve = simulate(Situation(step(180, 1800, duration=2400), EVEN, PODS), lag_150())
+    assert curve.changes[0] == (165.0, 4, 12)
+    assert (curve.replicas.max(), curve.replicas[-1]) == (24, 4)
     assert curve.back_at(150, 750) is not None
     assert curve.log[0].reasons
+    straight = Curve(np.array([0.0, 2.0, 4.0]), np.array([100.0, 200.0, 0.0]), np.ones(3, int), np.ones(3, int))
+    assert (straight.back_at(100, 2.0), straight.back_at(60, 3.5), straight.back_at(-1)) == (3.0, 3.5, None)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +116,7 @@ def test_a_step_scales_out_drains_and_gives_back():
 )
 def test_many_policies_at_once_are_each_as_alone(policies):
     """The same, but for the rounding of what happens between syncs; each scaler samples its own group."""
-    situation = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
+    situation = Situation(step(180, 1800), EVEN, PODS)
     for one, curve in zip(policies, simulate_many(situation, policies), strict=True):
         alone = simulate(situation, one)
         assert curve.changes[:2] == alone.changes[:2]
@@ -145,7 +128,7 @@ def test_many_policies_at_once_are_each_as_alone(policies):
 def test_a_group_without_traffic_goes_to_zero_and_comes_back(policy):
     """KEDA takes the last pod away after cooldownPeriod, and brings the first at a poll, whether lag has lasted or not."""
     traffic = Profile((Step(0, 100, "baseline"), Step(300, 0, "drain"), Step(1800, 100, "spike")), 2400.0)
-    curve = simulate(Situation(traffic, EVEN, Consumers(100.0, 3.0)), policy)
+    curve = simulate(Situation(traffic, EVEN, PODS), policy)
     gone = next(at for at, _, after in curve.changes if after == 0 and at > 300)
     back = next(at for at, before, _ in curve.changes if before == 0 and at > gone)
     assert 600 < gone < 1000
@@ -154,7 +137,7 @@ def test_a_group_without_traffic_goes_to_zero_and_comes_back(policy):
 
 def test_the_cap_without_idle_consumers_stands_below_p():
     """allowIdleConsumers false: 22 of 24 never become 24 (keda #4791); with the cure they do."""
-    flood = Situation(step(1000, 6000), EVEN, Consumers(100.0, 3.0))
+    flood = Situation(step(1000, 6000), EVEN, PODS)
     stuck = simulate(flood, lag_150(allowIdleConsumers="false", maxReplicaCount=48))
     cured = simulate(flood, lag_150())
     assert stuck.replicas.max() <= 25
@@ -165,17 +148,9 @@ def test_partition_skew_bounds_the_drain():
     """One partition with half of the traffic drains at one pod's rate, however many pods there are."""
     shares = np.full(P, 0.5 / (P - 1))
     shares[0] = 0.5
-    curve = simulate(Situation(step(100, 1000, duration=6000), shares, Consumers(100.0, 3.0)), lag_150())
+    curve = simulate(Situation(step(100, 1000, duration=6000), shares, PODS), lag_150())
     backlog = 600 * (500 - 100)
     assert curve.back_at(150, 750) - 750 > backlog / 100 * 0.9
-
-
-@pytest.mark.parametrize(("begin", "expected"), [(0.0, 3.0), (3.5, 3.5)])
-def test_when_lag_is_back(begin, expected):
-    """Between two points, straight; at once where it already is."""
-    curve = Curve(np.array([0.0, 2.0, 4.0]), np.array([100.0, 200.0, 0.0]), np.ones(3, int), np.ones(3, int))
-    assert curve.back_at(100 if begin == 0 else 60, 2.0 if begin == 0 else begin) == pytest.approx(expected)
-    assert curve.back_at(-1) is None
 
 
 @st.composite
@@ -198,7 +173,7 @@ def test_what_lasts_for_no_time_is_the_lag_there_is(profile, threshold, interval
     chosen |= {"minReplicaCount": least, "maxReplicaCount": most}
     windowed = lasting(**chosen, sustainSeconds="0", samplingInterval=f"{interval:g}")
     # In one pass, so that both groups go through the same steps of time.
-    plain, sampled = simulate_many(Situation(profile, EVEN, Consumers(100.0, 3.0)), [lag_150(**chosen), windowed])
+    plain, sampled = simulate_many(Situation(profile, EVEN, PODS), [lag_150(**chosen), windowed])
     assert sampled.changes == plain.changes
     assert (sampled.lag == plain.lag).all()
 
@@ -207,19 +182,16 @@ def test_what_lasts_for_no_time_is_the_lag_there_is(profile, threshold, interval
 @given(st.integers(400, 20_000), st.integers(1, 60), st.integers(0, 59), st.sampled_from([60, 120, 300]))
 def test_a_spike_shorter_than_sustain_scales_nothing(spike, hold, offset, sustain):
     """However high: what the floor of pods works off within sustainSeconds is never seen by the HPA."""
-    begin, floor = 200.0 + offset, 4 * 1000.0
-    shortage = max(0.0, spike - floor) * hold
-    drain = shortage / (floor - 300)
+    floor = 4 * FAST.rate
+    drain = max(0.0, spike - floor) * hold / (floor - 300)
     assume(hold + drain + 1 < sustain)
-    profile = Profile((Step(0, 300, "baseline"), Step(begin, spike, "spike"), Step(begin + hold, 300, "drain")), 1800.0)
-    here = Situation(profile, EVEN, Consumers(1000.0, 3.0, in_flight_s=0.1), tail_s=600.0)
-    assert simulate(here, lasting(lagThreshold="150", sustainSeconds=str(sustain))).changes == []
+    here = Situation(step(300, spike, 200.0 + offset, hold, 900.0), EVEN, FAST)
+    assert simulate(here, lasting(sustainSeconds=str(sustain))).changes == []
 
 
 def test_a_spike_that_scales_the_built_in_trigger_scales_nothing():
     """The test above has something to see: the kafka trigger of the same threshold scales out on such a spike."""
-    profile = Profile((Step(0, 300, "baseline"), Step(200, 5000, "spike"), Step(240, 300, "drain")), 1800.0)
-    here = Situation(profile, EVEN, Consumers(1000.0, 3.0, in_flight_s=0.1))
+    here = Situation(step(300, 5000, 200.0, 40.0, 900.0), EVEN, FAST)
     assert simulate(here, lag_150()).replicas.max() == 12
     assert simulate(here, lasting(sustainSeconds="60")).changes == []
 
@@ -228,7 +200,7 @@ def test_a_spike_that_scales_the_built_in_trigger_scales_nothing():
 @given(st.integers(1200, 4000), st.sampled_from([30, 60, 120, 240]), st.sampled_from([2, 5, 10]), st.integers(0, 14))
 def test_a_step_is_answered_later_by_what_it_has_to_last(spike, sustain, interval, offset):
     """By sustainSeconds, to an interval and a sync: the metric is what the lag was so long before, as long as it grows."""
-    here = Situation(step(100, spike, 300.0 + offset, 900, 2400), EVEN, Consumers(100.0, 3.0))
+    here = Situation(step(100, spike, 300.0 + offset, 900, 2400), EVEN, PODS)
     built_in = simulate(here, lag_150()).changes[0]
     given = {"sustainSeconds": str(sustain), "samplingInterval": str(interval), "windowSize": "120"}
     ours = simulate(here, lasting(**given)).changes[0]
@@ -238,7 +210,7 @@ def test_a_step_is_answered_later_by_what_it_has_to_last(spike, sustain, interva
 
 def test_what_stabilizes_up_and_down():
     """Up it adds to sustainSeconds; down it keeps the pods for its time beyond what the HPA's own window does."""
-    here = Situation(step(100, 2000, 300.0, 600, 4000), EVEN, Consumers(100.0, 3.0))
+    here = Situation(step(100, 2000, 300.0, 600, 4000), EVEN, PODS)
     plain, up, down = (
         simulate(here, lasting(**{"sustainSeconds": "60"} | more))
         for more in ({}, {"scaleUpStabilization": "60"}, {"scaleDownStabilization": "300"})
@@ -261,17 +233,10 @@ def test_in_seconds_the_oldest_record_decides():
     assert 24 * age / 30 > 4.4
 
 
-def test_partition_limitation_limits_what_is_sampled():
-    """Two partitions of 24: at most two thresholds without idle consumers, and pods for no more."""
-    flood = Situation(step(100, 4000), EVEN, Consumers(100.0, 3.0))
-    chosen = {"partitionLimitation": "0,5", "allowIdleConsumers": "false", "minReplicaCount": 1}
-    assert simulate(flood, lasting(**chosen)).replicas.max() == 2
-
-
 def test_what_can_t_be_read_holds_the_replicas_and_falls_back():
     """partitionLimitation that leaves no partition: the HPA keeps what there is, and with a fallback goes to that."""
     content = lasting(partitionLimitation="99").content
-    here = Situation(step(100, 4000), EVEN, Consumers(100.0, 3.0))
+    here = Situation(step(100, 4000), EVEN, PODS)
     assert simulate(here, scaledobject.parse(content, "test")).changes == []
     content["spec"]["fallback"] = {"failureThreshold": 3, "replicas": 9}
     assert simulate(here, scaledobject.parse(content, "test")).replicas[-1] == 9
@@ -286,19 +251,10 @@ def halves(threshold, **second):
     return scaledobject.parse(content, "test")
 
 
-def test_of_two_triggers_the_largest_proposal_counts():
-    """Of even halves each sees half of the lag: twice the lagThreshold on all, which is half of it on each."""
-    here = Situation(step(180, 1800), EVEN, Consumers(100.0, 3.0))
-    for each, whole in ((150, 300), (75, 150)):
-        two, one = simulate(here, halves(each)), simulate(here, lag_150(lagThreshold=str(whole)))
-        assert [change[1:] for change in two.changes[:2]] == [change[1:] for change in one.changes[:2]]
-        assert two.peak_lag == pytest.approx(one.peak_lag, rel=0.02)
-
-
 def test_where_one_of_two_is_busy_its_trigger_decides_alone():
     """With all traffic on the first half the second trigger changes nothing; at half the lagThreshold the pods come twice."""
     uneven = np.concatenate([np.full(P // 2, 2 / P), np.zeros(P // 2)])
-    here = Situation(step(90, 500), uneven, Consumers(100.0, 3.0))
+    here = Situation(step(90, 500), uneven, PODS)
     two, whole = simulate(here, halves(150)), simulate(here, lag_150())
     assert (two.replicas == whole.replicas).all()
     assert simulate(here, halves(75)).changes[0][2] > two.changes[0][2]
@@ -315,80 +271,17 @@ def of_topics(threshold, *named, kind="kafka", **more):
 
 
 UNEVEN = np.concatenate([np.full(P // 2, 1.5 / P), np.full(P // 2, 0.5 / P)])
-TWO = Situation(step(180, 1800), UNEVEN, Consumers(100.0, 3.0), topics=2)
+TWO, ONE = (Situation(step(180, 1800), UNEVEN, PODS, topics=count) for count in (2, 1))
+QUEUE = {"type": "external", "metadata": {"scalerAddress": "queue:6000"}}
 
 
 def test_two_topics_are_two_halves():
-    """Each trigger counts the partitions of its topic, which are those of a half: every point of the curve is the same."""
-    found, wanted = simulate(TWO, of_topics(150, "orders", "refunds")), simulate(replace(TWO, topics=1), halves(150))
-    assert (found.lag == wanted.lag).all()
-    assert found.changes == wanted.changes != []
-
-
-def test_the_committed_policy_of_two_topics_is_simulated():
-    """By the lab's own variables, at the scale of a trial, as that of two halves."""
-    quick = scales.load("quick")
-    topics, halved = (
-        policy.load(paths.MANIFESTS / "scaledobjects" / f"{kind}-4500.yaml").compressed(quick) for kind in ("topics", "halves")
-    )
-    assert simulate(TWO, topics).changes == simulate(replace(TWO, topics=1), halved).changes != []
-
-
-def test_which_topic_is_which_is_told_by_its_place():
-    """All traffic is on the first: a trigger on it scales, by whatever name, and one on the second does not."""
-    first = replace(TWO, shares=np.concatenate([np.full(P // 2, 2 / P), np.zeros(P // 2)]))
-    content = of_topics(150, "orders").content
-    content["spec"]["triggers"][0]["metadata"] |= {"topic": "", "topicFromEnv": "TOPIC_2"}
-    assert simulate(first, of_topics(150, "orders")).changes == simulate(first, of_topics(150, "refunds")).changes != []
-    assert simulate(first, scaledobject.parse(content, "my.yaml")).changes == []
-
-
-def test_a_trigger_without_a_topic_counts_every_topic_of_the_group():
-    """As KEDA's does: it is the trigger of one topic that has all partitions."""
-    every, one = simulate(TWO, of_topics(150, "")), simulate(replace(TWO, topics=1), lag_150())
-    assert every.changes == one.changes
-    assert (every.lag == one.lag).all()
-
-
-def test_what_lasts_on_two_topics_is_two_triggers_too():
-    """With sustainSeconds 0 they decide as the kafka triggers of the same topics."""
-    windowed = of_topics(150, "orders", "refunds", kind="external", sustainSeconds="0", samplingInterval="15")
-    plain, sampled = simulate_many(TWO, [of_topics(150, "orders", "refunds"), windowed])
-    assert sampled.changes == plain.changes != []
-
-
-@pytest.mark.parametrize(
-    ("here", "scaled", "line"),
-    [
-        (
-            TWO,
-            of_topics(150, "orders", "refunds", "returns"),
-            "my.yaml: spec.triggers[2].metadata.topic: 'returns' is not allowed; allowed: orders, refunds, or topics: 3 in the",
-        ),
-        (
-            replace(TWO, topics=1),
-            halves(150, topic="refunds"),
-            "test: spec.triggers[1].metadata.topic: 'refunds' is not allowed; allowed: TOPIC, or topics: 2 in the workload",
-        ),
-        (TWO, of_topics(150, "orders", ""), "my.yaml: spec.triggers: ['kafka', 'kafka'] is not allowed; allowed: at most one"),
-        (
-            TWO,
-            of_topics(150, "orders", "orders"),
-            "my.yaml: spec.triggers: ['kafka', 'kafka'] is not allowed; allowed: at most",
-        ),
-        (
-            replace(TWO, consumers=Consumers(100.0, 3.0, "range")),
-            of_topics(150, "orders", "refunds"),
-            "simulated group: balancer: 'range' is not allowed; allowed: any other with topics 2",
-        ),
-    ],
-)
-def test_what_is_not_simulated_of_several_topics_is_one_clear_line(here, scaled, line):
-    """A further topic, two triggers on the same partitions, and a balancer that shares out each topic by itself."""
-    with pytest.raises(InputError) as error:
-        simulate(here, scaled)
-    assert str(error.value).startswith(line)
-    assert "\n" not in str(error.value)
+    """Each trigger counts the partitions of its topic, of either kind; one without a topic counts those of all."""
+    windowed = of_topics(3000, "orders", "refunds", kind="external", sustainSeconds="0", samplingInterval="15")
+    found = [one.changes for one in simulate_many(TWO, [of_topics(3000, "orders", "refunds"), windowed, of_topics(3000, "")])]
+    two, one = (one.changes for one in simulate_many(ONE, [halves(3000), lag_150(lagThreshold="3000")]))
+    assert found == [two, two, one]
+    assert [] != two != one
 
 
 def test_each_trigger_samples_at_its_own_pace():
@@ -406,22 +299,25 @@ def test_each_trigger_samples_at_its_own_pace():
 
 def test_what_is_not_simulated_is_refused():
     """A second trigger on lag, an external scaler that is not the lab's, a time of day without a day, unknown use, a query."""
-    content = lasting().content
-    content["spec"]["triggers"][0]["metadata"] = {"scalerAddress": "queue:6000"}
-    with pytest.raises(InputError, match=r"spec.triggers: \['external'\] .* external with the persistent-lag scaler's"):
-        simulate(Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0)), scaledobject.parse(content, "so.yaml"))
-    here = Situation(step(100, 1000), EVEN, Consumers(100.0, 3.0))
-    with pytest.raises(InputError, match=r"spec.triggers: \['kafka', 'kafka'\] .* at most one trigger"):
-        simulate(here, lag_150_with(lag_150().content["spec"]["triggers"][0]))
-    with pytest.raises(InputError, match=r"so.yaml: trigger cpu: pods: 'a rate alone' is not allowed; allowed: a workload"):
-        simulate(here, lag_150_with(CPU))
-    with pytest.raises(InputError, match=r"so.yaml: query of the prometheus trigger: 'up' is not allowed; allowed: sum"):
-        simulate(here, lag_150_with(asking("up", 1)))
     by_topic = asking('sum(kafka_consumergroup_lag{topic="orders"})', 150)
-    with pytest.raises(InputError, match=r"query of the prometheus trigger: .* allowed: that of all 2 topics together"):
-        simulate(TWO, lag_150_with(by_topic, alone=True))
-    with pytest.raises(InputError, match=r"begins_at of the profile: None is not allowed; allowed: the time of day at which"):
-        simulate(here, timed())
+    for here, scaled, line in (
+        (ONE, lag_150_with(QUEUE, alone=True), "spec.triggers: ['external'] | at most one trigger of type kafka or"),
+        (ONE, lag_150_with(*lag_150().content["spec"]["triggers"]), "spec.triggers: ['kafka', 'kafka'] | at most one"),
+        (ONE, lag_150_with(CPU), "trigger cpu: pods: 'a rate alone' | a workload"),
+        (ONE, lag_150_with(asking("up", 1)), "query of the prometheus trigger: 'up' | sum"),
+        (TWO, lag_150_with(by_topic, alone=True), "that of all 2 topics together"),
+        (ONE, timed(), "begins_at of the profile: None | the time of day at which"),
+        (TWO, of_topics(150, "orders", "refunds", "returns"), ".topic: 'returns' | orders, refunds, or topics: 3 in the"),
+        (ONE, halves(150, topic="refunds"), "spec.triggers[1].metadata.topic: 'refunds' | TOPIC, or topics: 2 in the"),
+        (TWO, of_topics(150, "orders", ""), "spec.triggers: ['kafka', 'kafka'] | at most one"),
+        (TWO, of_topics(150, "orders", "orders"), "spec.triggers: ['kafka', 'kafka'] | at most one"),
+        (
+            replace(TWO, consumers=Consumers(100.0, 3.0, "range")),
+            of_topics(150, "orders", "refunds"),
+            "simulated group: balancer: 'range' | any other with topics 2",
+        ),
+    ):
+        assert line in refused(simulate, here, scaled)
 
 
 SEVEN = datetime(2026, 1, 15, 7, 54, tzinfo=UTC)
@@ -443,7 +339,7 @@ def announced(spike=360.0, rate=1800.0):
 def test_a_time_of_day_scales_before_the_spike_and_holds_to_the_windows_end():
     """On its own it does the same: within a sync of the window's start, and the scale-down's window after its end."""
     for scaled in (timed(), timed(alone=True)):
-        curve = simulate(Situation(announced(rate=180), EVEN, Consumers(100.0, 3.0)), scaled)
+        curve = simulate(Situation(announced(rate=180), EVEN, PODS), scaled)
         ups = [at for at, before, after in curve.changes if after > before]
         downs = [at for at, before, after in curve.changes if after < before]
         assert curve.replicas.max() == 24
@@ -454,7 +350,7 @@ def test_a_time_of_day_scales_before_the_spike_and_holds_to_the_windows_end():
 
 def test_the_larger_of_lag_and_time_of_day_counts():
     """Pods that are there at the spike leave no backlog; lag still asks for more than the schedule where it has to."""
-    here = Situation(announced(), EVEN, Consumers(100.0, 3.0))
+    here = Situation(announced(), EVEN, PODS)
     alone, both = simulate_many(here, [lag_150(), timed()])
     assert both.peak_lag < alone.peak_lag / 10
     few = simulate(here, timed(replicas=6))

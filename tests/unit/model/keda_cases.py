@@ -18,6 +18,10 @@ ZONES = [
     *("Etc/UTC", "Europe/Berlin", "Europe/London", "America/New_York"),
     *("America/Sao_Paulo", "Asia/Kolkata", "Australia/Lord_Howe"),
 ]
+FLAGS = [
+    *("allowIdleConsumers", "excludePersistentLag", "scaleToZeroOnInvalidOffset"),
+    *("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
+]
 
 
 def trigger_of(case):
@@ -33,18 +37,10 @@ def trigger_of(case):
 
 def kafka_case(random, calls=5):
     """A trigger, and calls of one scaler between which offsets move or don't. Small draws are plain: a shrunk case is short."""
-    thresholds = [1, 2, 3, 7, 10, 100, 1500, 10**6]
-    flags = [
-        "allowIdleConsumers",
-        "excludePersistentLag",
-        "scaleToZeroOnInvalidOffset",
-        "limitToPartitionsWithLag",
-        "ensureEvenDistributionOfPartitions",
-    ]
     metadata = {"bootstrapServers": "b:9092", "consumerGroup": "enrich"}
-    metadata |= {name: random.choice(["true", "false", "false"]) for name in flags if random.random() > 0.5}
+    metadata |= {name: random.choice(["true", "false", "false"]) for name in FLAGS if random.random() > 0.5}
     if random.random() > 0.2:
-        metadata["lagThreshold"] = str(random.choice(thresholds))
+        metadata["lagThreshold"] = str(random.choice([1, 2, 3, 7, 10, 100, 1500, 10**6]))
     if random.random() > 0.5:
         metadata["activationLagThreshold"] = str(random.choice([0, 1, 5, 100]))
     if random.random() > 0.3:
@@ -80,23 +76,19 @@ def kafka_case(random, calls=5):
     return {"kind": "kafka", "index": random.randint(0, 3), "metricType": "", "metadata": metadata, "calls": made}
 
 
+def partition_of(answered):
+    """A partition as the model takes it: -1 is nothing committed, None no answer."""
+    committed = answered["committed"]
+    error = "no offset" if committed is None else ""
+    return Partition(answered["end"], None if committed == -1 else committed, answered["start"], error)
+
+
 def kafka_model(case):
     """Call by call, with the state of one scaler."""
     trigger = trigger_of(case)
     previous, calls = {}, []
     for call in case["calls"]:
-        topics = {
-            name: {
-                one["id"]: Partition(
-                    one["end"],
-                    None if one["committed"] == -1 else one["committed"],
-                    one["start"],
-                    "no offset" if one["committed"] is None else "",
-                )
-                for one in partitions
-            }
-            for name, partitions in call["topics"].items()
-        }
+        topics = {name: {one["id"]: partition_of(one) for one in every} for name, every in call["topics"].items()}
         try:
             found = lag.read(trigger, topics, previous)
         except ScalerError:
@@ -116,10 +108,8 @@ def apache_case(random):
     for call in case["calls"]:
         for partition in call["topics"]["events"]:
             partition["end"] = max(0, partition["committed"] or 0) if partition["end"] is None else partition["end"]
-            partition |= {
-                "start": partition["start"] or 0,
-                "committed": -1 if partition["committed"] is None else partition["committed"],
-            }
+            partition["start"] = partition["start"] or 0
+            partition["committed"] = -1 if partition["committed"] is None else partition["committed"]
         call["topics"] = {"events": call["topics"]["events"]}
     return case
 
@@ -128,37 +118,17 @@ def cron_case(random):
     """Two schedules, and instants around their days, weighted to changes of clocks."""
 
     def field(least, most):
-        low = random.randint(least, most)
-        return random.choice(
-            [
-                "*",
-                "*",
-                "?",
-                str(low),
-                f"{low}-{random.randint(low, most)}",
-                f"*/{random.randint(1, 5)}",
-                f"{low}/2",
-                f"{low},{least}",
-            ]
-        )
+        low, high, step = random.randint(least, most), random.randint(least, most), random.randint(1, 5)
+        span = f"{min(low, high)}-{max(low, high)}"
+        return random.choice(["*", "*", "?", str(low), span, f"*/{step}", f"{low}/2", f"{low},{least}"])
 
     def schedule():
         plain = f"{random.randint(0, 59)} {random.randint(0, 23)} * * {random.choice(['*', '1-5', 'mon', 'SUN,tue'])}"
         wild = f"{field(0, 59)} {field(0, 23)} {field(1, 31)} {field(1, 12)} {field(0, 6)}"
         return random.choice([plain, wild, "0 0 30 2 *" if random.random() < 0.1 else wild])
 
-    zone = random.choice(
-        [
-            "Etc/UTC",
-            "Europe/Berlin",
-            "Europe/London",
-            "America/New_York",
-            "America/Sao_Paulo",
-            "Asia/Kolkata",
-            "Australia/Lord_Howe",
-        ]
-    )
-    metadata = {"timezone": zone, "start": schedule(), "end": schedule(), "desiredReplicas": str(random.randint(1, 50))}
+    metadata = {"timezone": random.choice(ZONES), "start": schedule(), "end": schedule()}
+    metadata["desiredReplicas"] = str(random.randint(1, 50))
     changes = [1521766800, 1541300400, 1711846800, 1729990800, 1710054000, 1730610000, 1712412000]
     at = [random.choice(changes) + random.randint(-200_000, 200_000) for _ in range(3)]
     at += [random.randint(1_500_000_000, 1_900_000_000) // 60 * 60 + random.choice([0, 0, -1, 1]) for _ in range(3)]
@@ -209,22 +179,16 @@ def scaled_case(random, kind, **more):
     spec["triggers"] = [{"type": "kafka", "metadata": {"bootstrapServers": "b", "consumerGroup": "g", "topic": "t"}}]
     if random.random() > 0.8:
         spec["triggers"][0]["useCachedMetrics"] = True
-    for name, values in {
-        "minReplicaCount": [0, 1, 4],
-        "cooldownPeriod": [0, 10, 300],
-        "initialCooldownPeriod": [0, 10, 300],
-    }.items():
+    waits = [0, 10, 300]
+    for name, values in (("minReplicaCount", [0, 1, 4]), ("cooldownPeriod", waits), ("initialCooldownPeriod", waits)):
         if random.random() > 0.4:
             spec[name] = random.choice(values)
     if spec.get("minReplicaCount", -1) >= 0 and random.random() > 0.7:
         spec["idleReplicaCount"] = 0
     if random.random() > 0.5 or kind == "observe":
-        behaviors = ["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"]
-        spec["fallback"] = {
-            "failureThreshold": random.choice([0, 1, 3]),
-            "replicas": random.choice([0, 1, 6]),
-            "behavior": random.choice(behaviors),
-        }
+        behavior = random.choice(["static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower"])
+        spec["fallback"] = {"failureThreshold": random.choice([0, 1, 3]), "replicas": random.choice([0, 1, 6])}
+        spec["fallback"]["behavior"] = behavior
     annotations = {}
     for name in ("paused", "paused-scale-in", "paused-scale-out", "force-activation"):
         if random.random() > 0.9:

@@ -1,12 +1,12 @@
 """Where a new group settles before there is traffic: at the floor, or where partitions without a commit take it."""
 
 import pytest
-import yaml
 
 from lab import paths, yamlfile
-from lab.inputs import policy, scaledobject
+from lab.inputs import policy
 from lab.inputs.scale import Scale
 from lab.model.baseline import FLOOR, baseline
+from tests.unit.inputs import written
 
 LASTING = {"sustainSeconds": "60", "scalerAddress": "s:6000", "lagThreshold": "4"}
 FILES = [
@@ -18,10 +18,7 @@ FILES = [
 
 def scaled(kind="kafka", metadata=None, other=(), **spec):
     """A ScaledObject of one trigger on lag, and others."""
-    trigger = {"type": kind, "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "g", "topic": "t"} | (metadata or {})}
-    spec = {"scaleTargetRef": {"name": "consumer"}, "triggers": [*other, trigger]} | spec
-    head = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "consumer"}}
-    return scaledobject.parse(head | {"spec": spec}, "my.yaml")
+    return written.scaled([*other, {"type": kind, "metadata": written.KAFKA["metadata"] | (metadata or {})}], **spec)
 
 
 @pytest.mark.parametrize("kind", ["kafka", "apache-kafka"])
@@ -86,4 +83,4 @@ def test_the_labs_own_policies_begin_at_their_floor(file):
 def test_the_ride_hailing_text_as_written_never_begins_at_zero():
     """It says no offsetResetPolicy, and asks for more than one message."""
     file = paths.MANIFESTS / "ridehailing" / "fare-reconciliation-as-written.yaml"
-    assert baseline(scaledobject.parse(yaml.safe_load(file.read_text()), file), 24).replicas == 1
+    assert baseline(policy.load(file), 24).replicas == 1

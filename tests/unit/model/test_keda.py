@@ -6,112 +6,65 @@ from hypothesis import strategies as st
 
 from lab import paths
 from lab.inputs.policy import load
-from lab.inputs.scaledobject import parse
 from lab.inputs.triggers.common import Reading, ScalerError
 from lab.model import keda
 from lab.model.keda import Observation, State
+from tests.unit.inputs import written
+from tests.unit.inputs.written import CPU, CRON, EXTERNAL, PROMETHEUS
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topicFromEnv": "TOPIC"}}
-CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "75"}}
-CRON = {"type": "cron", "metadata": {"timezone": "Etc/UTC", "start": "0 8 * * *", "end": "0 18 * * *", "desiredReplicas": "10"}}
-PROMETHEUS = {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": "sum(x)", "threshold": "0.5"}}
-EXTERNAL = {"type": "external", "metadata": {"scalerAddress": "lag-scaler:6000"}}
-PREFIX = "autoscaling.keda.sh/"
-ACTIVE, QUIET = State(True, False, ()), State(False, False, ())
-FAILED = State(False, True, ())
+CACHED = KAFKA | {"useCachedMetrics": True}
+ACTIVE, QUIET, FAILED = State(True, False, ()), State(False, False, ()), State(False, True, ())
 
 
-def scaled(*triggers, annotations=None, **spec):
-    """A ScaledObject of these triggers, of the kafka one by default."""
-    return parse(
-        {
-            "apiVersion": "keda.sh/v1alpha1",
-            "kind": "ScaledObject",
-            "metadata": {"name": "consumer", "annotations": annotations or {}},
-            "spec": {"scaleTargetRef": {"name": "enricher"}, "triggers": list(triggers) or [KAFKA]} | spec,
-        },
-        "my.yaml",
-    )
+def scaled(*triggers, noted=None, **spec):
+    """A ScaledObject of these triggers, of the kafka one by default, with KEDA's annotations ``noted``."""
+    annotations = {f"autoscaling.keda.sh/{name}": value for name, value in (noted or {}).items()}
+    return written.scaled(list(triggers) or [KAFKA], annotations, **spec)
 
 
-def decided(policy, state, replicas, now_s=1000.0, created_s=0.0, last_active_s=None):
-    """Replicas set and the time of activity, without the reasons, of which there is one."""
-    decision = keda.scale(policy, state, replicas, now_s, created_s, last_active_s)
+FALLBACK = {"failureThreshold": 3, "replicas": 6}
+IDLE = {"minReplicaCount": 4, "idleReplicaCount": 0}
+# By what it shows: a policy, what was found, replicas and time of activity (s) before, and both after the pass at 1000 s.
+PASSES = {
+    "from 0 KEDA sets 1": ({}, ACTIVE, 0, None, 1, 1000),
+    "or the floor": ({"minReplicaCount": 4}, ACTIVE, 0, None, 4, 1000),
+    "from 1 on it leaves replicas to the HPA": ({}, ACTIVE, 1, None, None, 1000),
+    "when exactly cooldownPeriod has passed it waits": ({}, QUIET, 24, 700, None, 700),
+    "when more has passed it is one jump to 0": ({}, QUIET, 24, 699, 0, 699),
+    "what was never active waits for no cooldown": ({}, QUIET, 5, None, 0, None),
+    "but for the initial one": ({"initialCooldownPeriod": 2000}, QUIET, 5, None, None, None),
+    "with a floor the HPA scales down": ({"minReplicaCount": 4}, QUIET, 24, 0, None, 0),
+    "KEDA lifts what is below the floor": ({"minReplicaCount": 4}, QUIET, 2, None, 4, None),
+    "idle: quiet goes below the floor": (IDLE, QUIET, 24, 0, 0, 0),
+    "idle: active goes to the floor at once": (IDLE, ACTIVE, 0, None, 4, 1000),
+    "idle: from in between too": (IDLE, ACTIVE, 2, None, 4, 1000),
+    "a failed trigger keeps a group from 0": ({}, FAILED, 24, 0, None, 0),
+    "with a fallback too": ({"fallback": FALLBACK}, FAILED, 24, 0, None, 0),
+    "unless that is to 0": ({"fallback": FALLBACK | {"replicas": 0}}, FAILED, 24, 0, 0, 0),
+    "an error beside activity does not renew its time": ({}, State(True, True, ()), 5, 900, None, 900),
+    "paused-scale-in": ({"noted": {"paused-scale-in": "true"}}, QUIET, 24, None, None, None),
+    "paused-scale-out": ({"noted": {"paused-scale-out": "true"}}, ACTIVE, 0, None, None, None),
+    "paused at a number": ({"noted": {"paused-replicas": "3"}}, ACTIVE, 0, None, None, None),
+    "activation is forced": ({"noted": {"force-activation": "true"}}, QUIET, 0, None, 1, 1000),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_of_the_loop(name):
+    """The replicas that it sets, None for none, and the time of activity that it remembers."""
+    policy, found, replicas, last_active_s, wanted, remembered = PASSES[name]
+    decision = keda.scale(scaled(**policy), found, replicas, 1000.0, 0.0, last_active_s)
+    assert (decision.replicas, decision.last_active_s) == (wanted, remembered)
     assert decision.reasons
-    return decision.replicas, decision.last_active_s
 
 
-def test_zero_to_one_and_no_further():
-    """From 0 KEDA sets 1, or minReplicaCount; from 1 on it leaves replicas to the HPA, and remembers the time."""
-    assert decided(scaled(), ACTIVE, 0) == (1, 1000)
-    assert decided(scaled(minReplicaCount=4), ACTIVE, 0) == (4, 1000)
-    assert decided(scaled(), ACTIVE, 1) == (None, 1000)
-
-
-def test_n_to_zero_is_one_jump_after_the_cooldown():
-    """From any number at once, when more than cooldownPeriod has passed; not when exactly that has."""
-    policy = scaled(cooldownPeriod=300)
-    assert decided(policy, QUIET, 24, last_active_s=700) == (None, 700)
-    assert decided(policy, QUIET, 24, last_active_s=699) == (0, 699)
-    assert keda.scale(policy, QUIET, 24, 1000, 0, 699).reasons == (
-        "not active for 301 s, cooldownPeriod 300 s is over: 24 to 0",
-    )
-
-
-def test_what_was_never_active_waits_for_the_initial_cooldown_alone():
-    """Which is 0 by default: a group scaled up by hand goes back to 0 at the next poll."""
-    assert decided(scaled(), QUIET, 5) == (0, None)
-    assert decided(scaled(initialCooldownPeriod=2000), QUIET, 5) == (None, None)
-
-
-def test_cooldown_means_nothing_from_one_replica_on():
-    """With minReplicaCount the HPA scales down; KEDA only lifts what is below the floor."""
-    policy = scaled(minReplicaCount=4)
-    assert decided(policy, QUIET, 24, last_active_s=0) == (None, 0)
-    assert decided(policy, QUIET, 2) == (4, None)
-
-
-def test_idle_replicas_are_below_the_floor():
-    """Idle 0 with a floor of 4: quiet goes to 0, active to 4 at once."""
-    policy = scaled(minReplicaCount=4, idleReplicaCount=0)
-    assert decided(policy, QUIET, 24, last_active_s=0) == (0, 0)
-    assert decided(policy, ACTIVE, 0) == (4, 1000)
-    assert decided(policy, ACTIVE, 2) == (4, 1000)
-
-
-def test_a_failed_trigger_keeps_a_group_from_zero():
-    """With and without a fallback; unless the fallback is to 0 replicas."""
-    fallback = {"failureThreshold": 3, "replicas": 6}
-    assert decided(scaled(), FAILED, 24, last_active_s=0) == (None, 0)
-    assert decided(scaled(fallback=fallback), FAILED, 24, last_active_s=0) == (None, 0)
-    assert decided(scaled(fallback=fallback | {"replicas": 0}), FAILED, 24, last_active_s=0) == (0, 0)
-
-
-def test_an_error_beside_activity_does_not_renew_the_time():
-    """One trigger active, one failing: the time of activity stays what it was."""
-    assert decided(scaled(), State(True, True, ()), 5, last_active_s=900) == (None, 900)
-
-
-def test_pauses_of_one_direction():
-    """Neither to 0 nor from it; the HPA's behavior says the same."""
-    no_in = scaled(annotations={f"{PREFIX}paused-scale-in": "true"})
-    no_out = scaled(annotations={f"{PREFIX}paused-scale-out": "true"})
-    assert decided(no_in, QUIET, 24) == (None, None)
-    assert decided(no_out, ACTIVE, 0) == (None, None)
-    assert keda.hpa(no_in, {"TOPIC": "events"})["spec"]["behavior"] == {"scaleDown": {"selectPolicy": "Disabled"}}
-    assert keda.hpa(no_out, {"TOPIC": "events"})["spec"]["behavior"] == {"scaleUp": {"selectPolicy": "Disabled"}}
-
-
-def test_a_pause_ends_the_loop_and_the_hpa():
-    """As it stands, or at a number."""
-    held = scaled(annotations={f"{PREFIX}paused-replicas": "3"})
-    assert decided(held, ACTIVE, 0) == (None, None)
-    assert keda.hpa(held) is None
-
-
-def test_activation_can_be_forced():
-    """By annotation, without any trigger."""
-    assert decided(scaled(annotations={f"{PREFIX}force-activation": "true"}), QUIET, 0) == (1, 1000)
+def test_a_pause_is_in_the_hpa_too():
+    """Of one direction; a pause of both leaves no HPA."""
+    for direction, name in (("in", "scaleDown"), ("out", "scaleUp")):
+        made = keda.hpa(scaled(noted={f"paused-scale-{direction}": "true"}), {"TOPIC": "events"})
+        assert made["spec"]["behavior"] == {name: {"selectPolicy": "Disabled"}}
+    assert keda.hpa(scaled(noted={"paused-replicas": "3"})) is None
 
 
 @pytest.mark.parametrize(
@@ -155,7 +108,7 @@ def test_an_unreachable_external_scaler_never_falls_back():
 
 def test_a_cached_fallback_counts_as_a_success_to_the_hpa():
     """With useCachedMetrics the HPA's call finds the loop's fallback as an answer, and sets the failures back to 0."""
-    policy = scaled(KAFKA | {"useCachedMetrics": True}, fallback={"failureThreshold": 0, "replicas": 6})
+    policy = scaled(CACHED, fallback={"failureThreshold": 0, "replicas": 6})
     polled = keda.observe(policy, ScalerError("x"), 0, 10)
     read = keda.observe(policy, polled.outcome, polled.failures, 10)
     assert (read.metric, read.fallback, read.failures) == (60, False, 0)
@@ -179,34 +132,27 @@ def test_when_the_polling_interval_matters():
     """To and from 0, to idle, and for cached metrics; else the loop reads what the HPA's calls left."""
     assert keda.polls(scaled())
     assert keda.polls(scaled(minReplicaCount=1, idleReplicaCount=0))
-    assert keda.polls(scaled(KAFKA | {"useCachedMetrics": True}, minReplicaCount=1))
+    assert keda.polls(scaled(CACHED, minReplicaCount=1))
     assert not keda.polls(scaled(minReplicaCount=1))
 
 
 def test_the_hpa_of_several_triggers():
     """Metrics by type, then by index; targets as quantities; names with the trigger's index."""
-    policy = scaled(CPU, KAFKA, CRON, PROMETHEUS, EXTERNAL, minReplicaCount=0, maxReplicaCount=24)
+    half = PROMETHEUS | {"metadata": PROMETHEUS["metadata"] | {"threshold": "0.5"}}
+    policy = scaled(CPU, KAFKA, CRON, half, EXTERNAL, maxReplicaCount=24, scaleTargetRef={"name": "enricher"})
     made = keda.hpa(policy, {"TOPIC": "orders.v1"}, {4: ("lag", 500.0)})
-    external = [
-        (metric["external"]["metric"]["name"], metric["external"]["target"]["averageValue"])
-        for metric in made["spec"]["metrics"]
-        if metric["type"] == "External"
-    ]
-    assert external == [
+    assert made["metadata"] == {"name": "keda-hpa-consumer"}
+    *external, cpu = made["spec"]["metrics"]
+    assert [(one["external"]["metric"]["name"], one["external"]["target"]["averageValue"]) for one in external] == [
         ("s1-kafka-orders-v1", "10"),
-        ("s2-cron-Etc-UTC-08xxx-018xxx", "1"),
+        ("s2-cron-Europe-Berlin-08xx1-5-018xx1-5", "1"),
         ("s3-prometheus", "500m"),
         ("s4-lag", "500"),
     ]
-    assert made["spec"]["metrics"][-1] == {
-        "type": "Resource",
-        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 75}},
-    }
-    assert made["metadata"] == {"name": "keda-hpa-consumer"}
+    assert cpu["resource"] == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 75}}
     assert made["spec"]["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "enricher"}
     assert (made["spec"]["minReplicas"], made["spec"]["maxReplicas"]) == (1, 24)
-    selector = made["spec"]["metrics"][0]["external"]["metric"]["selector"]
-    assert selector == {"matchLabels": {"scaledobject.keda.sh/name": "consumer"}}
+    assert external[0]["external"]["metric"]["selector"] == {"matchLabels": {"scaledobject.keda.sh/name": "consumer"}}
 
 
 def test_no_hpa_where_no_trigger_names_a_metric():
@@ -228,7 +174,7 @@ def test_the_hpa_of_the_committed_policy_has_its_behavior():
 @given(st.booleans(), st.booleans(), st.integers(0, 30), st.floats(0, 2000), st.none() | st.floats(0, 1000))
 def test_keda_sets_the_floor_or_zero_and_nothing_else(active, error, replicas, now, last):
     """Whatever it finds: the way between is the HPA's."""
-    for policy in (scaled(minReplicaCount=4, idleReplicaCount=0), scaled(minReplicaCount=4), scaled()):
+    for policy in (scaled(**IDLE), scaled(minReplicaCount=4), scaled()):
         decision = keda.scale(policy, State(active, error, ()), replicas, now, 0, last)
         assert decision.replicas in (None, 0, max(1, policy.min_replicas))
         assert decision.replicas != replicas

@@ -12,7 +12,7 @@ from lab.errors import InputError
 from lab.model import keda
 from tests.oracles.keda import KEDA
 from tests.thoroughness import examples
-from tests.unit.model.keda_cases import KINDS, SEED, kafka_case, log, modelled, prometheus_case, told, trigger_of
+from tests.unit.model.keda_cases import FLAGS, KINDS, SEED, kafka_case, log, modelled, prometheus_case, told, trigger_of
 
 pytestmark = pytest.mark.services
 
@@ -70,26 +70,15 @@ VALID = {
     "memory": {"value": "500Mi"},
     "external": {"scalerAddress": "lag-scaler:6000", "queue": "jobs"},
 }
+BOTH = [
+    *("bootstrapServers", "consumerGroup", "topic", "lagThreshold", "activationLagThreshold", "offsetResetPolicy"),
+    *(*FLAGS, "partitionLimitation", "tls", "sasl", "awsRegion", "identityOwner"),
+]
 FIELDS = {
-    "kafka": [
-        *("bootstrapServers", "consumerGroup", "topic", "lagThreshold", "activationLagThreshold", "offsetResetPolicy"),
-        *("allowIdleConsumers", "excludePersistentLag", "limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
-        *("partitionLimitation", "version", "tls", "sasl", "unsafeSsl", "fullMetadata", "scaleToZeroOnInvalidOffset"),
-        *("saslTokenProvider", "awsRegion", "identityOwner"),
-    ],
-    "apache-kafka": [
-        *("bootstrapServers", "consumerGroup", "topic", "lagThreshold", "activationLagThreshold", "offsetResetPolicy"),
-        *("allowIdleConsumers", "excludePersistentLag", "limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"),
-        *("partitionLimitation", "tls", "sasl", "scaleToZeroOnInvalidOffset", "awsRegion", "identityOwner"),
-    ],
+    "kafka": [*BOTH, "version", "unsafeSsl", "fullMetadata", "saslTokenProvider"],
+    "apache-kafka": BOTH,
     "prometheus": [
-        "serverAddress",
-        "query",
-        "threshold",
-        "activationThreshold",
-        "ignoreNullValues",
-        "timeout",
-        "customHeaders",
+        *("serverAddress", "query", "threshold", "activationThreshold", "ignoreNullValues", "timeout", "customHeaders")
     ],
     "cron": ["timezone", "start", "end", "desiredReplicas"],
     "cpu": ["value", "containerName", "type"],
@@ -108,10 +97,8 @@ def written_case(random):
             metadata.pop(field, None)
         else:
             metadata[field] = random.choice(WORDS)
-    metric_type = random.choice(
-        ["Utilization", "AverageValue"] if kind in ("cpu", "memory") else ["", "AverageValue", "Value", "Utilization"]
-    )
-    case = {"kind": kind, "index": random.randint(0, 9), "metricType": metric_type, "metadata": metadata}
+    types = ["Utilization", "AverageValue"] + ([] if kind in ("cpu", "memory") else ["", "Value"])
+    case = {"kind": kind, "index": random.randint(0, 9), "metricType": random.choice(types), "metadata": metadata}
     return case | ({"name": "lag", "target": random.choice([0.5, 500.0, 1000.0, 1e6])} if kind == "external" else {})
 
 

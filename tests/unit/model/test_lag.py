@@ -1,7 +1,5 @@
 """The lag of a topic counts as it does in KEDA: by partition, and under a cap."""
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,18 +58,12 @@ def test_a_partition_that_cannot_be_answered_for_fails_the_query():
         lag.read(one(KAFKA, partitionLimitation="7-9"), topic(1, 2), {})
 
 
-def test_only_the_partitions_that_are_wanted_count():
-    """partitionLimitation counts in the lag and in the cap."""
-    found = lag.read(one(KAFKA, partitionLimitation="0,2-3", lagThreshold="10"), topic(100, 100, 100, 100, 100), {})
-    assert (found.lag, found.partitions, found.metric) == (300, 3, 30)
-
-
-def test_a_partition_without_an_answer_lowers_the_cap():
-    """KEDA counts the partitions of the answer, not those of the topic."""
-    answered = topic(100, 100)
-    answered["events"][2] = Partition(None, 5)
-    found = lag.read(one(KAFKA, lagThreshold="10"), answered, {})
-    assert (found.partitions, found.metric) == (2, 20)
+def test_only_the_partitions_that_are_wanted_and_answered_count():
+    """In the lag and in the cap: KEDA counts the partitions of the answer, not those of the topic."""
+    answered = topic(100, 100, 100, 100, 100)
+    answered["events"][3] = Partition(None, 5)
+    found = lag.read(one(KAFKA, partitionLimitation="0,2-3", lagThreshold="10"), answered, {})
+    assert (found.lag, found.partitions, found.metric) == (200, 2, 20)
 
 
 @pytest.mark.parametrize(
@@ -96,25 +88,6 @@ def test_the_cap(settings, total, partitions, lagging, metric):
     assert str(metric) in reason
 
 
-@pytest.mark.parametrize(("partitions", "stuck"), [(24, (22, 23)), (48, (44, 45, 46, 47))])
-def test_at_the_cap_the_tolerance_of_the_hpa_holds_fewer_replicas_than_partitions(partitions, stuck):
-    """The metric never exceeds P * T by a full T, so from 10/11 of P on the ratio is within 10 % whatever the lag."""
-    trigger = one(KAFKA, lagThreshold="100")
-    metric = lag.read(trigger, topic(*[1_000_000] * partitions), {}).metric
-    assert metric == partitions * 100
-    kept = [replicas for replicas in range(1, partitions) if abs(metric / (100 * replicas) - 1) <= 0.1]
-    assert tuple(kept) == stuck
-
-
-def test_between_p_and_p_plus_one_thresholds_no_cap_acts():
-    """The HPA then asks for P + 1, and its tolerance keeps the idle pod."""
-    trigger = one(KAFKA, lagThreshold="100")
-    metric = lag.read(trigger, topic(*[100] * 23, 150), {}).metric
-    assert metric == 2450
-    assert math.ceil(metric / 100) == 25
-    assert abs(2400 / (100 * 25) - 1) <= 0.1
-
-
 offsets = st.integers(0, 10**12)
 partition = st.builds(Partition, end=st.none() | offsets, committed=st.none() | offsets, start=st.none() | offsets)
 settings = st.fixed_dictionaries(
@@ -129,19 +102,13 @@ caps = st.sampled_from([{}, {"limitToPartitionsWithLag": "true"}, {"ensureEvenDi
 events = st.dictionaries(st.integers(0, 50), partition, min_size=1, max_size=12)
 
 
-@given(settings, caps | st.just({"allowIdleConsumers": "true"}), events)
-def test_the_metric_is_never_negative(plain, cap, found):
-    """Though lag can be: an offset committed after the log's end was asked for."""
-    assert lag.read(one(KAFKA, **plain, **cap), {"events": found}, {}).metric >= 0
-
-
 @given(settings, caps, events)
 def test_the_cap_never_leaves_more_than_a_bound_and_a_bit(plain, cap, found):
-    """Less than (bound + 1) thresholds, and with an even distribution at most P of them."""
+    """Less than (bound + 1) thresholds, with an even distribution at most P of them, and never below 0, as lag can be."""
     trigger = one(KAFKA, **plain, **cap)
     read = lag.read(trigger, {"events": found}, {})
     bound = read.lagging if trigger.limit_to_lagging else read.partitions
-    assert read.metric < (bound + 1) * trigger.lag_threshold
+    assert 0 <= read.metric < (bound + 1) * trigger.lag_threshold
     if trigger.even:
         assert read.metric <= bound * trigger.lag_threshold
 
@@ -158,7 +125,7 @@ def test_more_lag_is_never_a_smaller_bound_than_the_cap(plain, cap, lags, data):
 
 @given(settings, events)
 def test_without_a_cap_every_message_counts(plain, found):
-    """The metric is the lag, and activation compares the lag with the persistent one included."""
+    """The metric is the lag, but for one below 0; activation compares the lag with the persistent one included."""
     read = lag.read(one(KAFKA, allowIdleConsumers="true", **plain), {"events": found}, {})
     assert read.metric == max(0, read.lag)
     assert read.active == (read.activation_lag > 0)
