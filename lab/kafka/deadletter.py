@@ -12,7 +12,7 @@ the timestamp of its own writing, so that retention counts from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 PREFIX = "dlq."
@@ -39,7 +39,8 @@ class Reason:
 
 def replays(headers: Headers | None) -> int:
     """How often a message with these headers was replayed; 0 for a header that is no number, which anyone may write."""
-    text = _text(headers or (), REPLAYS) or ""
+    last = dict(headers or ())  # of each name, as Kafka's own clients read headers
+    text = (last.get(REPLAYS) or b"").decode(errors="replace")
     return int(text) if text.isdecimal() else 0
 
 
@@ -58,9 +59,3 @@ def stamped(headers: Headers | None, reason: Reason) -> list[tuple[str, bytes | 
         fields[REPLAYS] = reason.replays
     own = [(name, value) for name, value in headers or () if not name.startswith(PREFIX)]
     return [*own, *((name, str(value).encode()) for name, value in fields.items())]
-
-
-def _text(headers: Iterable[tuple[str, bytes | None]], wanted: str) -> str | None:
-    """The last header of that name, as Kafka's own clients read it."""
-    found = [value for name, value in headers if name == wanted]
-    return (found[-1] or b"").decode(errors="replace") if found else None

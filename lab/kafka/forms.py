@@ -7,7 +7,6 @@ KEDA's "Apache Kafka" scaler, "Authentication Parameters". No error shows a valu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import InputError
@@ -52,56 +51,42 @@ def spark(settings: Mapping[str, str]) -> dict[str, str]:
     """Options of Spark's connector. Raises :class:`InputError` for settings that have no such form."""
     if not settings:
         return {}
-    parts = _parts(settings)
-    options = {_PROTOCOL: parts.protocol}
-    if parts.mechanism:
-        _, module = MECHANISMS[parts.mechanism]
-        options |= {"sasl.mechanism": parts.mechanism, "sasl.jaas.config": jaas(module, *parts.user)}
-    for name, text in parts.pems.items():
-        options |= {_PEMS[name][1]: text} | ({_STORES[name]: "PEM"} if name in _STORES else {})
+    protocol, mechanism = _checked(settings)
+    options = {_PROTOCOL: protocol}
+    if mechanism:
+        login = jaas(MECHANISMS[mechanism][1], settings[_USER], settings[_PASSWORD])
+        options |= {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
+    for name, (_, java) in _PEMS.items():
+        if name in settings:
+            options |= {java: settings[name]} | ({_STORES[name]: "PEM"} if name in _STORES else {})
     return {f"kafka.{name}": value for name, value in options.items()}
 
 
 def keda(settings: Mapping[str, str]) -> dict[str, str]:
     """Parameters of KEDA's kafka scalers. Raises :class:`InputError` for settings that have no such form."""
-    parts = _parts(settings)
+    protocol, mechanism = _checked(settings)
     found: dict[str, str] = {}
-    if parts.mechanism:
-        user, password = parts.user
-        found |= {"sasl": MECHANISMS[parts.mechanism][0], "username": user, "password": password}
-    if parts.protocol.endswith("SSL"):
-        found |= {"tls": "enable"} | {_PEMS[name][0]: text for name, text in parts.pems.items()}
+    if mechanism:
+        found |= {"sasl": MECHANISMS[mechanism][0], "username": settings[_USER], "password": settings[_PASSWORD]}
+    if protocol.endswith("SSL"):
+        found |= {"tls": "enable"} | {own: settings[name] for name, (own, _) in _PEMS.items() if name in settings}
     return found
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """What a login is made of; "" is no mechanism."""
-
-    protocol: str
-    mechanism: str
-    user: tuple[str, str]
-    pems: Mapping[str, str]
-
-
-def _parts(settings: Mapping[str, str]) -> _Parts:
+def _checked(settings: Mapping[str, str]) -> tuple[str, str]:
+    """The protocol and the SASL mechanism of a login that has both forms; "" is no mechanism."""
     protocol = settings.get(_PROTOCOL, PROTOCOLS[0]).upper()
     if protocol not in PROTOCOLS:
         raise InputError("command line", FIELD, HIDDEN, f"{_PROTOCOL} {' or '.join(PROTOCOLS)}")
-    mechanism = next((settings[name] for name in _MECHANISM if name in settings), "")
-    known = {_PROTOCOL, *(_PEMS if protocol.endswith("SSL") else ())}
+    known, mechanism = {_PROTOCOL, *(_PEMS if protocol.endswith("SSL") else ())}, ""
     if protocol.startswith("SASL"):
         known |= {*_MECHANISM, _USER, _PASSWORD}
+        mechanism = next((settings[name] for name in _MECHANISM if name in settings), "")
         if mechanism not in MECHANISMS:
             raise InputError("command line", FIELD, HIDDEN, f"sasl.mechanism {' or '.join(MECHANISMS)}")
         if not {_USER, _PASSWORD} <= settings.keys():
             raise InputError("command line", FIELD, HIDDEN, f"{_USER} and {_PASSWORD} beside {mechanism}")
     if other := sorted(settings.keys() - known):
-        allowed = (
-            f"{', '.join(sorted(known))} with {_PROTOCOL} {protocol}: neither KEDA nor Spark is told of {', '.join(other)}"
-        )
-        raise InputError("command line", FIELD, HIDDEN, allowed)
-    user = (settings.get(_USER, ""), settings.get(_PASSWORD, ""))
-    return _Parts(
-        protocol, mechanism if protocol.startswith("SASL") else "", user, {k: settings[k] for k in _PEMS if k in settings}
-    )
+        untold = f"neither KEDA nor Spark is told of {', '.join(other)}"
+        raise InputError("command line", FIELD, HIDDEN, f"{', '.join(sorted(known))} with {_PROTOCOL} {protocol}: {untold}")
+    return protocol, mechanism

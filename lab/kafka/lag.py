@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
@@ -30,7 +29,7 @@ class PartitionLag:
         return max(0, self.end - ((self.start or 0) if self.committed is None else self.committed))
 
 
-Answer = Mapping[int, PartitionLag | KafkaException]
+Answer = dict[int, PartitionLag | KafkaException]
 
 
 class GroupsReader:
@@ -72,7 +71,10 @@ class GroupsReader:
     ) -> dict[tuple[str, str], Answer | KafkaException]:
         """The answers for groups whose topics have these partitions. Raises ``KafkaException`` when no broker answers."""
         answers: dict[tuple[str, str], Answer | KafkaException] = {}
-        futures = {pair: self._committed(*pair, numbers[pair[1]]) for pair in asked}
+        futures = {}
+        for group, topic in asked:  # the client takes one group a request, and runs many requests at once
+            request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, number) for number in numbers[topic]])]
+            futures[group, topic] = self._admin.list_consumer_group_offsets(request, request_timeout=TIMEOUT_S)[group]
         ends = self._offsets([(topic, number) for topic, every in numbers.items() for number in every], OffsetSpec.latest())
         for pair, future in futures.items():
             try:
@@ -83,13 +85,6 @@ class GroupsReader:
         if errors and len(errors) == len(answers) and all(error.args[0].code() in _SILENT for error in errors):
             raise errors[0]
         return answers
-
-    def _committed(self, group: str, topic: str, numbers: Sequence[int]) -> Future[ConsumerGroupTopicPartitions]:
-        """Ask for the committed offsets. The client takes one group a request, and runs many requests at once."""
-        request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, number) for number in numbers])]
-        asked: Future[ConsumerGroupTopicPartitions]
-        asked = self._admin.list_consumer_group_offsets(request, request_timeout=TIMEOUT_S)[group]
-        return asked
 
     def _offsets(self, parts: Sequence[tuple[str, int]], which: OffsetSpec) -> dict[tuple[str, int], int | KafkaException]:
         """The log's end, or its start, by topic and partition."""
@@ -104,22 +99,17 @@ class GroupsReader:
 
     def _start(self, answers: dict[tuple[str, str], Answer | KafkaException], starts: Collection[tuple[str, str]]) -> None:
         """Add the log's start where a group in ``starts`` has not committed."""
-        lacking = {
-            (topic, number)
+        lacking = [
+            (answer, (topic, number), lag)
             for group, topic in starts
-            if isinstance(answer := answers[group, topic], Mapping)
+            if isinstance(answer := answers[group, topic], dict)
             for number, lag in answer.items()
             if isinstance(lag, PartitionLag) and lag.committed is None
-        }
-        if not lacking:
-            return
-        begins = self._offsets(sorted(lacking), OffsetSpec.earliest())
-        for group, topic in starts:
-            answer = answers[group, topic]
-            if isinstance(answer, Mapping):
-                answers[group, topic] = {
-                    number: _started(lag, begins.get((topic, number), -1)) for number, lag in answer.items()
-                }
+        ]
+        begins = self._offsets(sorted({place for _, place, _ in lacking}), OffsetSpec.earliest())
+        for answer, place, lag in lacking:
+            start = begins[place]
+            answer[place[1]] = start if isinstance(start, KafkaException) else replace(lag, start=start)
 
 
 class LagReader:
@@ -178,10 +168,8 @@ def _leader_offset(part: TopicPartition, offset: int) -> int | KafkaException:
     return offset if offset >= 0 else KafkaException(silent)
 
 
-def _lags(
-    topic: str, committed: Sequence[TopicPartition], ends: Mapping[tuple[str, int], int | KafkaException]
-) -> dict[int, PartitionLag | KafkaException]:
-    lags: dict[int, PartitionLag | KafkaException] = {}
+def _lags(topic: str, committed: Sequence[TopicPartition], ends: Mapping[tuple[str, int], int | KafkaException]) -> Answer:
+    lags: Answer = {}
     for part in committed:
         end = ends[topic, part.partition]
         if part.error:
@@ -191,9 +179,3 @@ def _lags(
         else:
             lags[part.partition] = PartitionLag(end, part.offset if part.offset >= 0 else None)
     return lags
-
-
-def _started(lag: PartitionLag | KafkaException, start: int | KafkaException) -> PartitionLag | KafkaException:
-    if isinstance(lag, KafkaException) or lag.committed is not None:
-        return lag
-    return start if isinstance(start, KafkaException) else replace(lag, start=start)

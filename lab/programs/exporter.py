@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from typing import Protocol
 
 from confluent_kafka import KafkaException
 from prometheus_client import CollectorRegistry, start_http_server
@@ -25,20 +24,13 @@ from lab.kafka.login import kafka_flags
 from lab.kafka.numbering import Numbering
 
 
-class Reader(Protocol):
-    """What reads the lag: a :class:`~lab.kafka.lag.LagReader`."""
-
-    def read(self) -> Mapping[int, PartitionLag]:
-        """The lag by the partition's number. Raises ``KafkaException``."""
-
-
 class SharedReader:
     """Reads the lag for many scrapes, one reading at a time. Scrapes that come during a reading share the next one.
 
     Without it a busy machine's scrapes come faster than readings end: 200 at once cost 12 ms of CPU each, and one 0.8 ms.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: LagReader) -> None:
         self._reader, self._lock, self._begun = reader, threading.Lock(), -math.inf
         self._answer: Mapping[int, PartitionLag] | KafkaException = {}
 
@@ -62,7 +54,7 @@ class SharedReader:
 class LagCollector(Collector):
     """Asks Kafka at every scrape. A partition is labelled with the trial's number and its topic; there is one sum."""
 
-    def __init__(self, reader: Reader, group: str, topics: Numbering) -> None:
+    def __init__(self, reader: SharedReader, group: str, topics: Numbering) -> None:
         self._reader, self._group, self._topics = reader, group, topics
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -14,7 +14,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from prometheus_client import Counter, Gauge
 
@@ -35,28 +35,19 @@ class Write:
     end: float = 0.0
 
 
-@dataclass
 class Schedule:
     """Which writes the slots work on, and until when; pure, in monotonic s. A full store keeps its whole capacity."""
 
-    slots: int
-    contention: float
-    _free: list[float] = field(init=False)  # since when each free slot is free: a heap
-    _waiting: deque[Write] = field(default_factory=deque)
-    _busy: int = 0
-
-    def __post_init__(self) -> None:
-        self._free = [0.0] * self.slots
+    def __init__(self, slots: int, contention: float) -> None:
+        self.slots, self._contention = slots, contention
+        self.busy = 0  # writes in work
+        self._free = [0.0] * slots  # since when each free slot is free: a heap
+        self._waiting: deque[Write] = deque()
 
     @property
     def open(self) -> int:
         """Writes in work and waiting."""
-        return self._busy + len(self._waiting)
-
-    @property
-    def busy(self) -> int:
-        """Writes in work."""
-        return self._busy
+        return self.busy + len(self._waiting)
 
     def add(self, write: Write) -> None:
         """Let ``write`` wait for its turn."""
@@ -66,17 +57,17 @@ class Schedule:
         """Begin as many waiting writes as there are free slots; each of them has its end now."""
         begun = []
         while self._free and self._waiting:
-            stretch = 1 + self.contention * max(0, self.open - self.slots) / self.slots
+            stretch = 1 + self._contention * max(0, self.open - self.slots) / self.slots
             write = self._waiting.popleft()
             begin = min(now, max(heapq.heappop(self._free), write.since))
             write.end = begin + write.seconds * stretch
-            self._busy += 1
+            self.busy += 1
             begun.append(write)
         return begun
 
     def finish(self, write: Write) -> None:
         """Free the slot of ``write`` at its end."""
-        self._busy -= 1
+        self.busy -= 1
         heapq.heappush(self._free, write.end)
 
     def withdraw(self, write: Write) -> None:

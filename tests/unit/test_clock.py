@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.clock import PROCESS, Clock
-from lab.inputs.consumer import flags, settings
 from lab.programs.consumer.__main__ import Program
-from tests.unit.programs.consumer.messages import Message
+from tests.unit.programs.consumer.messages import chosen, message
 
 
 class Machine:
@@ -76,7 +75,7 @@ def test_time_never_goes_back(history):
 @pytest.fixture
 def program():
     """A consumer that is not told to run; its store keeps what it is given."""
-    made = Program(settings(flags().parse_args(["--bootstrap-servers=127.0.0.1:9", "--process-ms=10", "--concurrency=1"])))
+    made = Program(chosen("--process-ms=10", "--concurrency=1"))
     kept = []
     made._store = SimpleNamespace(write=kept.extend)
     return made, kept
@@ -87,6 +86,6 @@ def test_a_receipt_ends_after_it_started_when_the_clock_steps_back(program, monk
     made, kept = program
     walls = itertools.count(time.time(), -5)
     monkeypatch.setattr(time, "time", lambda: next(walls))
-    assert made._process([Message(0, 0), Message(0, 1)])
+    assert made._process([message(0, 0), message(0, 1)])
     (receipt,) = kept
     assert 0.02 <= receipt.end - receipt.start < 5

@@ -161,8 +161,7 @@ class Program:
         size = self._settings.batch_size
         if unit.dead:
             (message,) = unit.messages
-            now = clock.now()
-            self._bury(message, f"{unit.deaths} consumers died with it", unit.deaths, now)
+            self._bury(message, f"{unit.deaths} consumers died with it", unit.deaths, clock.now())
             return True
         return all(self._process(unit.messages[at : at + size]) for at in range(0, len(unit.messages), size))
 
@@ -206,12 +205,10 @@ class Program:
         failed = self._retries.failed(message, time.monotonic(), clock.now())
         self._metrics.failed.inc()
         self._say("failed", partition=partition, offset=offset, attempts=failed.attempts, retry_in_s=failed.retry_in_s)
-        if failed.retry_in_s is not None:
-            return
-        self._bury(
-            message, f"processing failed, as injected: {failed.attempts} attempts", failed.attempts, failed.first_failure
-        )
-        self._retries.buried(message, time.monotonic())
+        if failed.retry_in_s is None:
+            error = f"processing failed, as injected: {failed.attempts} attempts"
+            self._bury(message, error, failed.attempts, failed.first_failure)
+            self._retries.buried(message, time.monotonic())
 
     def _bury(self, message: Consumed, error: str, attempts: int, first_failure: float) -> None:
         """Make ``message`` a durable dead letter, and commit past it. ``first_failure`` is in epoch s."""

@@ -73,19 +73,19 @@ class Slots:
         self._concurrency, self._burn = concurrency, burn_percent / 100
         self._free_at = 0.0
 
-    def work(self, cost_ms: float, abandon: threading.Event | None = None) -> bool:
+    def work(self, cost_ms: float, abandon: threading.Event) -> bool:
         """Take as long as ``cost_ms`` of processing. Returns False when ``abandon`` was set before the end."""
         now = time.monotonic()
         begin = self._free_at if now - self._free_at <= SLACK_S else now
         length = cost_ms / 1000 / self._concurrency
         self._free_at = begin + length
-        given_up = abandon or threading.Event()
-        if self._burn and not _compute(length * self._burn, given_up):
-            return False
+        computed = time.thread_time() + length * self._burn
+        while self._burn and time.thread_time() < computed:
+            if abandon.is_set():
+                return False
+            zlib.crc32(_BLOCK)
         remaining = self._free_at - time.monotonic()
-        if remaining <= 0:
-            return True
-        return not given_up.wait(remaining)  # the simulated write itself
+        return remaining <= 0 or not abandon.wait(remaining)  # the simulated write itself
 
 
 class SharedSlots:
@@ -95,16 +95,15 @@ class SharedSlots:
         self._concurrency, self._address = concurrency, address
         self._store: socket.socket | None = None
 
-    def work(self, cost_ms: float, abandon: threading.Event | None = None) -> bool:
+    def work(self, cost_ms: float, abandon: threading.Event) -> bool:
         """Take as long as the store takes for ``cost_ms`` of processing. Returns False when ``abandon`` was set before."""
-        given_up = abandon or threading.Event()
         if self._store is None:
             host, _, port = self._address.rpartition(":")
             self._store = socket.create_connection((host, int(port)), timeout=STORE_S)
             self._store.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._store.settimeout(LOOK_S)
         self._store.sendall(b"%.6f\n" % (cost_ms / 1000 / self._concurrency))
-        while not given_up.is_set():
+        while not abandon.is_set():
             try:
                 answer = self._store.recv(1)
             except TimeoutError:
@@ -115,16 +114,6 @@ class SharedSlots:
         self._store.close()  # so the store forgets a write that waits
         self._store = None
         return False
-
-
-def _compute(seconds: float, abandon: threading.Event) -> bool:
-    """Use ``seconds`` of this thread's CPU time. Returns False when ``abandon`` was set before the end."""
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        if abandon.is_set():
-            return False
-        zlib.crc32(_BLOCK)
-    return True
 
 
 class Store:

@@ -28,25 +28,9 @@ class Consumed(Protocol):
 class Numbered:
     """A message of one of several topics. Its partition is the trial's number for it, and not Kafka's own."""
 
-    __slots__ = ("_message", "_number")
-
     def __init__(self, message: Consumed, number: int) -> None:
-        self._message, self._number = message, number
-
-    def partition(self) -> Any:  # noqa: D102
-        return self._number
-
-    def offset(self) -> Any:  # noqa: D102
-        return self._message.offset()
-
-    def key(self) -> Any:  # noqa: D102
-        return self._message.key()
-
-    def value(self) -> Any:  # noqa: D102
-        return self._message.value()
-
-    def headers(self) -> Any:  # noqa: D102
-        return self._message.headers()
+        self.partition = lambda: number
+        self.offset, self.key, self.value, self.headers = message.offset, message.key, message.value, message.headers
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from lab.inputs import settings as declarations
 from lab.inputs.controller import LagController
 from lab.kafka.lag import LagReader
 from lab.kafka.login import kafka_flags
-from lab.programs.controller.loop import DeploymentScale, Loop, Metrics, Outside
+from lab.programs.controller.loop import DeploymentScale, Loop, Metrics
 from lab.programs.telemetry import Reports, reporter, serve
 
 
@@ -68,8 +68,7 @@ def main() -> int:
         policy = policy_from(options)
         numbering, scale = topics.settings(options).numbering, scale_from(options, policy.target)
     except InputError as error:
-        print(f"python -m lab.programs.controller: {error}", file=sys.stderr)
-        return 2
+        parser.error(str(error))
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
@@ -83,7 +82,7 @@ def main() -> int:
             producer.poll(0)
 
     reader = LagReader(options.bootstrap_servers, options.group, numbering, settings=options.kafka_settings)
-    loop = Loop(policy, Outside(reader.read, scale, say, Metrics()))
+    loop = Loop(policy, reader.read, scale, say, Metrics())
     with parser.listening(options.metrics_port):
         serve(options.pod_ip, options.metrics_port, loop.ready, loop.healthy)
     loop.run(stop)

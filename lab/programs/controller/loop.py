@@ -13,8 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from confluent_kafka import KafkaException
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
@@ -70,20 +69,12 @@ class Metrics:
         self._desired = Gauge("controller_desired_replicas", "Replicas that the last sync asked for", registry=registry)
         self._syncs = Counter("controller_syncs", "Syncs by what became of them", ["outcome"], registry=registry)
 
-    def synced(self, lag: int, current: int, desired: int) -> None:
-        """Show a sync that was carried out."""
-        self._show(lag, current, desired)
-        self._syncs.labels("kept" if desired == current else "scaled").inc()
-
-    def failed(self) -> None:
-        """Show a sync that changed nothing because something could not be asked."""
-        self._show(math.nan, math.nan, math.nan)
-        self._syncs.labels("failed").inc()
-
-    def _show(self, lag: float, current: float, desired: float) -> None:
+    def show(self, outcome: str, lag: float = math.nan, current: float = math.nan, desired: float = math.nan) -> None:
+        """Show a sync; one that failed changed nothing, because something could not be asked."""
         self._lag.set(lag)
         self._replicas.set(current)
         self._desired.set(desired)
+        self._syncs.labels(outcome).inc()
 
 
 log = logging.getLogger("lab.programs.controller")
@@ -91,31 +82,22 @@ log = logging.getLogger("lab.programs.controller")
 HEALTHY_S = 60.0  # a sync waits 40 s at most: three requests to Kafka, two to the API
 
 
-class Scale(Protocol):
-    """The replicas of what is scaled; both raise :class:`LabFault` when they can't be asked for."""
-
-    def read(self) -> int:
-        """The replicas asked for."""
-
-    def write(self, replicas: int) -> None:
-        """Ask for ``replicas``."""
-
-
-@dataclass(frozen=True)
-class Outside:
-    """What a sync asks and tells: lag by partition, the scale, the recorder (event, fields) and the metrics."""
-
-    lag: Callable[[], dict[int, PartitionLag]]
-    scale: Scale
-    say: Callable[..., None]
-    metrics: Metrics
-
-
 class Loop:
-    """The controller of one Deployment; what it remembers between syncs is the decision's state."""
+    """The controller of one Deployment; what it remembers between syncs is the decision's state.
 
-    def __init__(self, policy: LagController, outside: Outside) -> None:
-        self._policy, self._outside = policy, outside
+    A sync asks for the ``lag`` by partition and for the ``scale``.
+    It tells ``metrics`` and, by ``say(event, **fields)``, the recorder.
+    """
+
+    def __init__(
+        self,
+        policy: LagController,
+        lag: Callable[[], dict[int, PartitionLag]],
+        scale: DeploymentScale,
+        say: Callable[..., None],
+        metrics: Metrics,
+    ) -> None:
+        self._policy, self._lag, self._scale, self._say, self._metrics = policy, lag, scale, say, metrics
         self._state = State()
         self._alive_at = time.monotonic()
         self._synced = False
@@ -138,28 +120,27 @@ class Loop:
 
     def sync(self, now: float) -> Decision | None:
         """One sync at ``now`` (s, monotonic); None when something could not be asked: then nothing is changed or remembered."""
-        outside = self._outside
         try:
-            lag = sum(part.lag for part in outside.lag().values())
-            current = outside.scale.read()
+            lag = sum(part.lag for part in self._lag().values())
+            current = self._scale.read()
             decision, state = decide_on_lag(self._policy, self._state, current, lag, now)
             if decision.desired != current:
-                outside.scale.write(decision.desired)
+                self._scale.write(decision.desired)
         except (LabFault, KafkaException) as error:
             self._synced = False
             log.warning("nothing is changed: %s", error)
-            outside.metrics.failed()
+            self._metrics.show("failed")
             self._tell("sync_failed", error=str(error))
             return None
         self._state, self._synced = state, True
         log.info("lag %d, replicas %d -> %d: %s", lag, current, decision.desired, "; ".join(decision.reasons))
-        outside.metrics.synced(lag, current, decision.desired)
+        self._metrics.show("kept" if decision.desired == current else "scaled", lag, current, decision.desired)
         self._tell("sync", lag=lag, replicas=current, desired=decision.desired, reasons=decision.reasons)
         return decision
 
     def _tell(self, event: str, **fields: Any) -> None:
         """Tell the recorder, unless Kafka has been away for so long that no more can be queued: the log has it all."""
         try:
-            self._outside.say(event, **fields)
+            self._say(event, **fields)
         except (BufferError, KafkaException) as error:
             log.warning("not told to the recorder: %s", error)

@@ -137,8 +137,7 @@ def main() -> int:
         credentials = service.credentials(options.tls_cert, options.tls_key, options.tls_client_ca)
         settings = kafka_settings(options.kafka_settings, options.clusters)
     except InputError as error:
-        print(f"python -m lab.programs.lagscaler: {error}", file=sys.stderr)
-        return 2
+        parser.error(str(error))
     sys.setswitchinterval(SWITCH_S)
     asyncio.run(run(options, parser, credentials, settings))
     return 0

@@ -145,7 +145,7 @@ class Sampling(Protocol):
     def stop(self) -> None:
         """End after the reading in progress."""
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the thread still runs."""
 
 
@@ -190,7 +190,7 @@ class Registry:
             self._states[key] = made
             if self._start is not None:
                 sampler = self._samplers.get(servers)
-                if sampler is None or not sampler.alive():
+                if sampler is None or not sampler.is_alive():
                     self._samplers[servers] = self._start(servers)
                 else:
                     sampler.wake()
@@ -216,7 +216,7 @@ class Registry:
     def healthy(self) -> bool:
         """Whether every cluster in use is being sampled. A Kafka that can't be reached is no fault of the scaler."""
         with self._lock:
-            return all(sampler.alive() for sampler in self._samplers.values())
+            return all(sampler.is_alive() for sampler in self._samplers.values())
 
     def stop(self) -> None:
         """End all sampling."""

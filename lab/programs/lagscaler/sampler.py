@@ -5,29 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaException
 
-from lab.kafka.lag import BATCH, Answer
+from lab.kafka.lag import BATCH, Answer, GroupsReader
 from lab.programs.lagscaler.registry import Registry, State
 
 log = logging.getLogger("lab.programs.lagscaler")
 LONGEST_WAIT_S = 60.0
 SPREAD, LONGEST_PAUSE_S = 0.5, 0.1  # the pauses of a reading: at most this share of the interval in all, and each this long
 
-Answers = Mapping[tuple[str, str], Answer | KafkaException]
 
-
-class Reader(Protocol):
-    """The reader of offsets: :class:`lab.kafka.lag.GroupsReader`."""
-
-    def read(self, wanted: Collection[tuple[str, str]], starts: Collection[tuple[str, str]] = ()) -> Iterator[Answers]:
-        """Offsets of each (group, topic), in batches."""
-
-
-class Sampler:
+class Sampler(threading.Thread):
     """Reads all that is due until it is stopped, or until KEDA asks for nothing of its cluster any more.
 
     ``sampled`` gets after every reading its length without pauses (s), and how many triggers were read, failed, and were new.
@@ -37,21 +27,17 @@ class Sampler:
         self,
         servers: str,
         registry: Registry,
-        connect: Callable[[str], Reader],
+        connect: Callable[[str], GroupsReader],
         sampled: Callable[[float, int, int, int], None],
         wall: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__(name=f"sampler {servers}", daemon=True)
         self._servers, self._registry, self._connect = servers, registry, connect
         self._sampled, self._wall = sampled, wall
-        self._reader: Reader | None = None
-        self._stopped = False
+        self._reader: GroupsReader | None = None
+        self._ending = False
         self._woken = threading.Event()
         self._said = ""
-        self._thread = threading.Thread(target=self._run, name=f"sampler {servers}", daemon=True)
-
-    def start(self) -> None:
-        """Begin, with a reading of what is due now."""
-        self._thread.start()
 
     def wake(self) -> None:
         """Check at once whether a reading is due."""
@@ -59,15 +45,12 @@ class Sampler:
 
     def stop(self) -> None:
         """End after the reading in progress."""
-        self._stopped = True
+        self._ending = True
         self._woken.set()
 
-    def alive(self) -> bool:
-        """Whether the thread still runs."""
-        return self._thread.is_alive()
-
-    def _run(self) -> None:
-        while not self._stopped:
+    def run(self) -> None:
+        """Read what is due now, and then whenever something is due."""
+        while not self._ending:
             states = self._registry.of(self._servers)
             if not states:
                 return

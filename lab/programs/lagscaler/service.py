@@ -29,9 +29,8 @@ from lab.programs.lagscaler.registry import Full, Registry, State
 log = logging.getLogger("lab.programs.lagscaler")
 
 NAME = "externalscaler.ExternalScaler"
-FIRST_READING_S = (
-    2.0  # a new trigger may wait so long for its first reading; otherwise KEDA would ask again only a pollingInterval later
-)
+# A new trigger may wait so long for its first reading. Otherwise KEDA would ask again only a pollingInterval later.
+FIRST_READING_S = 2.0
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -175,41 +174,35 @@ def credentials(cert: str, key: str, client_ca: str) -> grpc.ServerCredentials |
 
     With ``client_ca`` a client must hold a certificate of that authority. Raises :class:`InputError` naming the flag.
     """
-    given = {"--tls-cert": cert, "--tls-key": key}
-    if not any((*given.values(), client_ca)):
+    if not (cert or key or client_ca):
         return None
-    for flag, value in given.items():
-        if not value:
-            raise InputError(_WHERE, flag, value, "PEM or a file of it, where another --tls flag is given")
-    chain, secret = _pem("--tls-cert", cert), _pem("--tls-key", key)
-    try:
-        public = x509.load_pem_x509_certificates(chain)[0].public_key()
-    except ValueError:
-        raise InputError(_WHERE, "--tls-cert", _shortened(cert), "a certificate, PEM") from None
+    chain, public = _certificates("--tls-cert", cert)
+    secret = _pem("--tls-key", key)
     try:
         matches = load_pem_private_key(secret, None).public_key() == public
     except (ValueError, TypeError):
         raise InputError(_WHERE, "--tls-key", "(not shown)", "a private key without a password, PEM") from None
     if not matches:
         raise InputError(_WHERE, "--tls-key", "(not shown)", "the key of --tls-cert")
-    authority = _pem("--tls-client-ca", client_ca) if client_ca else None
-    if authority is not None:
-        try:
-            x509.load_pem_x509_certificates(authority)
-        except ValueError:
-            raise InputError(_WHERE, "--tls-client-ca", _shortened(client_ca), "certificates, PEM") from None
+    authority = _certificates("--tls-client-ca", client_ca)[0] if client_ca else None
     return grpc.ssl_server_credentials([(secret, chain)], authority, require_client_auth=authority is not None)
 
 
+def _certificates(flag: str, value: str) -> tuple[bytes, Any]:
+    """The certificates that ``value`` is or names, and the public key of the first."""
+    pem = _pem(flag, value)
+    try:
+        return pem, x509.load_pem_x509_certificates(pem)[0].public_key()
+    except ValueError:
+        raise InputError(_WHERE, flag, value if len(value) < 100 else f"{value[:27]}...", "certificates, PEM") from None
+
+
 def _pem(flag: str, value: str) -> bytes:
+    if not value:
+        raise InputError(_WHERE, flag, value, "PEM or a file of it, where another --tls flag is given")
     if value.lstrip().startswith("-----BEGIN"):
         return value.encode()
     try:
         return Path(value).read_bytes()
     except OSError as error:
         raise InputError(_WHERE, flag, value, f"PEM or a readable file of it ({error.strerror})") from None
-
-
-def _shortened(value: str) -> str:
-    """Return ``value``, cut to fit in one line."""
-    return value if len(value) < 100 else f"{value[:27]}..."

@@ -12,13 +12,16 @@ from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Producer
-from prometheus_client import start_http_server
+from prometheus_client import REGISTRY, start_http_server
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from lab.errors import InputError
 from lab.inputs import settings as declarations
 from lab.inputs.keys import Entities
 from lab.inputs.producer import Settings, flags, settings
 from lab.inputs.profile import Profile
+from lab.kafka.topics import create
 from lab.programs.producer.send import Contents, Ids, Payloads, Tally, configuration, replay
 from lab.programs.telemetry import Reports, process_started, reporter
 
@@ -27,7 +30,7 @@ log = logging.getLogger("lab.programs.producer")
 
 def generated(chosen: Settings, profile: Profile) -> tuple[Ids, Contents]:
     """What the lab's own events say: keys by Zipf's law, and random bytes."""
-    return Entities(chosen.seed, chosen.entities, profile.zipf), Payloads(chosen.seed, chosen.random_bytes)
+    return Entities(chosen.seed, chosen.entities, profile.zipf).take, Payloads(chosen.seed, chosen.random_bytes).take
 
 
 def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) -> int:
@@ -38,8 +41,7 @@ def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) 
     try:
         profile, numbering = chosen.traffic, chosen.numbering
     except InputError as error:
-        print(f"python -m lab.programs.producer: {error}", file=sys.stderr)
-        return 2
+        parser.error(str(error))
     who = os.environ.get("HOSTNAME", "producer")
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -48,8 +50,6 @@ def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) 
     with parser.listening(chosen.metrics_port):
         _metrics(tally, chosen.metrics_port, chosen.pod_ip)
     if chosen.partitions:
-        from lab.kafka.topics import create
-
         create(chosen.bootstrap_servers, dict.fromkeys(numbering.topics, chosen.partitions), chosen.kafka_settings)
     client = {**declarations.client(chosen), **chosen.kafka_settings}
     producer = Producer(configuration(chosen.bootstrap_servers, who, client))
@@ -62,13 +62,12 @@ def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) 
             reports.say("phase", phase=phase, at=at)
             reports_producer.poll(0)
 
-    entities, payloads = make(chosen, profile)
     start = chosen.start_at or time.time() + chosen.start_in
     if chosen.reports_topic:
         reports.say("started", created=process_started())
         reports.say("profile", start=start, total=profile.total)
         reports_producer.flush(10)
-    replay(producer, numbering, profile, entities, payloads, stop, started, tally, start)
+    replay(producer, numbering, profile, *make(chosen, profile), stop, started, tally, start)
     summary = tally.summary()
     log.info("%s", summary)
     if chosen.reports_topic:
@@ -79,9 +78,6 @@ def main(make: Callable[[Settings, Profile], tuple[Ids, Contents]] = generated) 
 
 def _metrics(tally: Tally, port: int, address: str) -> None:
     """Serve the tally as Prometheus counters, which are read when Prometheus scrapes."""
-    from prometheus_client import REGISTRY
-    from prometheus_client.core import CounterMetricFamily
-    from prometheus_client.registry import Collector
 
     class Events(Collector):
         def collect(self) -> Any:

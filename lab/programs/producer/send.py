@@ -7,8 +7,8 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,18 +37,8 @@ _UNKNOWN = {
 }
 
 
-class Ids(Protocol):
-    """The entities of the events, one after the other."""
-
-    def take(self, count: int) -> npt.NDArray[np.uint64]:
-        """The entities of the next ``count`` events."""
-
-
-class Contents(Protocol):
-    """The payloads of the events, one after the other."""
-
-    def take(self, count: int) -> bytes | npt.NDArray[np.void]:
-        """The payload of the next ``count`` events: one of all, or one for each."""
+Ids = Callable[[int], npt.NDArray[np.uint64]]  # the entities of the next so many events
+Contents = Callable[[int], bytes | npt.NDArray[np.void]]  # the payload of the next so many: one of all, or one for each
 
 
 @dataclass
@@ -63,7 +53,7 @@ class Tally:
     late_p99_ms: float = 0.0
     late_max_ms: float = 0.0
     completed: bool = False
-    _late: list[float] = field(default_factory=list, repr=False)
+    late_ms: list[float] = field(default_factory=list, repr=False)  # by tick: from its oldest event's due time until it is sent
 
     @property
     def whole(self) -> bool:
@@ -78,17 +68,11 @@ class Tally:
             became = fate(error)
             setattr(self, became, getattr(self, became) + 1)
 
-    def sent_late(self, seconds: float) -> None:
-        """Record the time, s, from the due time of a tick's oldest event until the client took it."""
-        self._late.append(seconds * 1000)
-
     def summary(self) -> dict[str, Any]:
         """Return the counts, and the percentiles of the lateness over ticks, ms."""
-        if self._late:
-            self.late_p50_ms, self.late_p99_ms, self.late_max_ms = (
-                round(float(value), 3) for value in np.percentile(self._late, [50, 99, 100])
-            )
-        return {key: value for key, value in asdict(self).items() if not key.startswith("_")}
+        if self.late_ms:
+            self.late_p50_ms, self.late_p99_ms, self.late_max_ms = np.percentile(self.late_ms, [50, 99, 100]).round(3).tolist()
+        return {key: value for key, value in vars(self).items() if key != "late_ms"}
 
 
 class Payloads:
@@ -104,15 +88,11 @@ class Payloads:
         if not self._own:
             return self._common
         while len(self._drawn) < count:
-            self._drawn = np.concatenate((self._drawn, self._block()))
+            block = np.tile(np.frombuffer(self._common, dtype=np.uint8), (PAYLOADS_AT_ONCE, 1))
+            block[:, event.PAYLOAD - self._own :] = self._random.integers(0, 256, (PAYLOADS_AT_ONCE, self._own), dtype=np.uint8)
+            self._drawn = np.concatenate((self._drawn, block.view(f"V{event.PAYLOAD}").ravel()))
         taken, self._drawn = self._drawn[:count], self._drawn[count:]
         return taken
-
-    def _block(self) -> npt.NDArray[np.void]:
-        block = np.empty((PAYLOADS_AT_ONCE, event.PAYLOAD), dtype=np.uint8)
-        block[:] = np.frombuffer(self._common, dtype=np.uint8)
-        block[:, event.PAYLOAD - self._own :] = self._random.integers(0, 256, (PAYLOADS_AT_ONCE, self._own), dtype=np.uint8)
-        return block.view(f"V{event.PAYLOAD}").ravel()
 
 
 def fate(error: KafkaError | None) -> str:
@@ -167,10 +147,12 @@ def replay(
         if due > tally.sent:
             times = profile.times(tally.sent, due)
             stamps = ((start + times) * 1e9).astype(np.int64)
-            ids = entities.take(due - tally.sent)
-            tally.sent_late(now - float(times[0]))
-            values = payloads.take(due - tally.sent)
-            _hand_over(producer, placed, ids, tally.sent, stamps, values, tally)
+            ids = entities(due - tally.sent)
+            tally.late_ms.append((now - float(times[0])) * 1000)
+            keys, values = encode(ids, tally.sent, stamps, payloads(due - tally.sent))
+            events: list[dict[str, Any]] = [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
+            for topic, messages in _by_topic(placed, ids, events):
+                _hand_over(producer, topic, messages, tally)
             tally.sent = due
         producer.poll(0)
         if due < tally.sent + MOST_AT_ONCE:
@@ -190,29 +172,15 @@ def encode(
     return ids.astype(">u8").view(f"V{event.KEY.size}").tolist(), events.view(f"V{event.SIZE}").tolist()
 
 
-def _hand_over(
-    producer: Producer,
-    topics: Numbering,
-    ids: npt.NDArray[np.uint64],
-    first: int,
-    stamps: npt.NDArray[np.int64],
-    payload: bytes | npt.NDArray[np.void],
-    tally: Tally,
-) -> None:
-    keys, values = encode(ids, first, stamps, payload)
-    events: list[dict[str, Any]] = [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
-    for topic, waiting in _by_topic(topics, ids, events):
-        while waiting:
-            if producer.produce_batch(topic, waiting, on_delivery=tally.delivered) == len(waiting):
-                break
-            refused = [message for message in waiting if "_error" in message]
-            for message in refused:
-                error = message.pop("_error")
-                if error.code() != KafkaError._QUEUE_FULL:
-                    raise RuntimeError(f"the client refused an event: {error}")
-            waiting = refused
-            if waiting:
-                producer.poll(0.05)
+def _hand_over(producer: Producer, topic: str, waiting: list[dict[str, Any]], tally: Tally) -> None:
+    """Give the client the ``waiting`` messages. It takes some of them later where its queue is full."""
+    while producer.produce_batch(topic, waiting, on_delivery=tally.delivered) < len(waiting):
+        waiting = [message for message in waiting if "_error" in message]
+        for message in waiting:
+            error = message.pop("_error")
+            if error.code() != KafkaError._QUEUE_FULL:
+                raise RuntimeError(f"the client refused an event: {error}")
+        producer.poll(0.05)
 
 
 def _by_topic(

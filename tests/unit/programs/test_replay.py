@@ -6,7 +6,6 @@ import time
 import zlib
 
 import numpy as np
-import pytest
 from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +18,7 @@ from lab.programs.producer.send import Payloads, Tally, configuration, encode, r
 
 ONE = {
     "kind": "steps",
-    "duration": 1.5,
+    "duration": 0.6,
     "steps": [
         {"at": 0, "rate": 0, "phase": "baseline"},
         {"at": 0.2, "rate": 1000, "phase": "spike"},
@@ -28,36 +27,30 @@ ONE = {
 }
 
 
-@pytest.fixture
-def producer():
-    """A producer whose broker is a thread of its own client."""
-    return Producer(configuration("", "test") | {"test.mock.num.brokers": 1})
+def replayed(profile, tally, topics="t", stopped=False):
+    """The phases of a profile that is replayed to a broker which is a thread of the producer's own client."""
+    producer = Producer(configuration("", "test") | {"test.mock.num.brokers": 1})
+    phases, stop, keys = [], threading.Event(), Entities(7, 1000)
+    if stopped:
+        stop.set()
+    started = lambda *one: phases.append(one)  # noqa: E731
+    replay(producer, topics, build(profile, "a test"), keys.take, Payloads(1).take, stop, started, tally, time.time())
+    return phases
 
 
-def test_a_profile_ends_with_its_time_and_not_with_its_last_event(producer):
-    """One event, and then nothing for a second: what follows an event is part of the traffic."""
-    tally, phases, start = Tally(), [], time.time()
-    replay(
-        producer,
-        "t",
-        build(ONE, "a test"),
-        Entities(1, 10, 0.0),
-        Payloads(1),
-        threading.Event(),
-        lambda *one: phases.append(one),
-        tally,
-        start,
-    )
-    assert time.time() - start >= 1.5
+def test_a_profile_ends_with_its_time_and_not_with_its_last_event():
+    """One event, and then nothing for a while: what follows an event is part of the traffic."""
+    tally, start = Tally(), time.time()
+    phases = replayed(ONE, tally)
+    assert time.time() - start >= ONE["duration"]
     assert (tally.sent, tally.acked, tally.completed) == (1, 1, True)
     assert [phase for phase, _ in phases] == ["baseline", "spike", "drain"]
 
 
-def test_a_producer_that_is_stopped_has_not_replayed_its_profile(producer):
+def test_a_producer_that_is_stopped_has_not_replayed_its_profile():
     """All that it sent is acknowledged, and yet it is no whole replay: its pod must not exit 0."""
-    tally, stop = Tally(), threading.Event()
-    stop.set()
-    replay(producer, "t", build(ONE, "a test"), Entities(1, 10, 0.0), Payloads(1), stop, lambda *_: None, tally, time.time())
+    tally = Tally()
+    replayed(ONE, tally, stopped=True)
     assert tally.acked == tally.sent == 0
     assert not tally.whole
 
@@ -75,21 +68,10 @@ class Placed(Tally):
         self.places[event.decode(message.value()).seq] = (message.topic(), message.partition())
 
 
-def test_of_several_topics_each_key_is_on_the_partition_of_its_number(producer):
+def test_of_several_topics_each_key_is_on_the_partition_of_its_number():
     """The number that Kafka's hash gives the key among all partitions: each topic has its part of the events."""
-    many = {"kind": "steady", "rate": 2000, "duration": 0.5}
     tally, topics = Placed(), Numbering(("t", "t-2"), 4)  # as many partitions as a topic of the mock broker has
-    replay(
-        producer,
-        topics,
-        build(many, "a test"),
-        Entities(7, 1000),
-        Payloads(1),
-        threading.Event(),
-        lambda *_: None,
-        tally,
-        time.time(),
-    )
+    replayed({"kind": "steady", "rate": 2000, "duration": 0.5}, tally, topics)
     assert tally.acked == tally.sent == 1000
     numbers = partitions_of(Entities(7, 1000).take(1000), 8).tolist()
     assert [tally.places[seq] for seq in range(1000)] == [topics.place(number) for number in numbers]
@@ -124,8 +106,4 @@ def test_half_a_payload_of_its_own_does_not_compress_to_nothing(seed):
     assert 0.45 < len(zlib.compress(b"".join(values), 1)) / 256_000 < 0.6
     _, alike = encode(ids, 0, np.arange(1000), Payloads(seed).take(1000))
     assert len(zlib.compress(b"".join(alike), 1)) / 256_000 < 0.1
-
-
-def test_a_payload_that_is_nobodys_own_is_as_it_always_was():
-    """The events of a trial that says nothing of its payloads are byte by byte those of before."""
-    assert zlib.crc32(Payloads(1).take(10)) == zlib.crc32(random.Random(1).randbytes(232))
+    assert Payloads(seed).take(10) == random.Random(seed).randbytes(232), "trials of before are byte by byte as they were"

@@ -117,7 +117,10 @@ def test_two_pods_share_one_slot(address):
     A busy machine makes it longer; that it is no longer by the store itself is shown by the schedule's tests.
     """
     begun = time.monotonic()
-    pods = [threading.Thread(target=lambda: [SharedSlots(2, address).work(100) for _ in range(4)]) for _ in range(2)]
+    pods = [
+        threading.Thread(target=lambda: [SharedSlots(2, address).work(100, threading.Event()) for _ in range(4)])
+        for _ in range(2)
+    ]
     for pod in pods:
         pod.start()
     for pod in pods:
@@ -136,4 +139,4 @@ def test_a_write_is_given_up_when_the_drain_time_is_over(address):
 def test_a_store_that_is_not_there_is_an_error():
     """The program ends by it, and its pod is restarted: nothing was written."""
     with pytest.raises(OSError, match="refused"):
-        SharedSlots(1, "127.0.0.1:1").work(10)
+        SharedSlots(1, "127.0.0.1:1").work(10, threading.Event())

@@ -35,7 +35,7 @@ class Taken:
 def rides(chosen: Settings, profile: Profile) -> tuple[Ids, Contents]:
     """The entities and the payloads of the profile's events."""
     drawn = Rides(chosen.seed, profile)
-    return Taken(drawn.entities), Taken(drawn.payloads)
+    return Taken(drawn.entities).take, Taken(drawn.payloads).take
 
 
 if __name__ == "__main__":

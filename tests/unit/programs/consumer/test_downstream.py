@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lab.inputs.consumer import Cost
 from lab.programs.consumer.downstream import NotDurable, Receipt, Slots, Store, summarize
 
-from .messages import Message
+from .messages import message
 
 rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2**40)), max_size=60)
 
@@ -22,20 +22,16 @@ rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2**40)), max_size=60
 @given(rows, st.floats(0.1, 10), st.floats(0, 10))
 def test_receipts_account_for_every_message(messages, low, spread):
     """Counts, checksums and ends of the receipts are those of the messages, by partition."""
-    offsets: dict[int, int] = {}
-    batch = []
-    for partition, seq in messages:
-        offset = offsets[partition] = offsets.get(partition, 99) + 1
-        batch.append(Message(partition, offset, seq))
+    batch = [message(partition, offset, seq) for offset, (partition, seq) in enumerate(messages)]
     cost = Cost(low, low + spread)
     total, receipts = summarize(batch, cost, "pod")
     assert total == pytest.approx(sum(cost.of(seq) for _, seq in messages))
     assert len(batch) * cost.low <= total + 1e-6
     assert total <= len(batch) * cost.high + 1e-6
     for receipt in receipts:
-        mine = [message for message in batch if message.partition() == receipt.partition]
-        assert (receipt.first, receipt.last, receipt.count) == (mine[0].at, mine[-1].at, len(mine))
-        assert receipt.checksum == sum(zlib.crc32(message.value()) for message in mine)
+        mine = [one for one in batch if one.partition() == receipt.partition]
+        assert (receipt.first, receipt.last, receipt.count) == (mine[0].offset(), mine[-1].offset(), len(mine))
+        assert receipt.checksum == sum(zlib.crc32(one.value()) for one in mine)
     assert sum(receipt.count for receipt in receipts) == len(batch)
 
 
@@ -56,7 +52,7 @@ def test_a_cost_that_makes_no_sense_is_refused(text):
 def test_a_share_of_the_time_is_computed(burn, least, most):
     """200 ms of work use so much CPU of this thread, and take at least their time."""
     slots, begun, used = Slots(1, burn), time.monotonic(), time.thread_time()
-    assert slots.work(200)
+    assert slots.work(200, threading.Event())
     assert time.monotonic() - begun >= 0.2
     assert least <= time.thread_time() - used <= most
 
@@ -78,14 +74,9 @@ def receipts(first):
     return [Receipt("pod", partition, first, first + 9, 10) for partition in (0, 1)]
 
 
-@pytest.fixture
-def durable():
-    """The batches that were called durable."""
-    return []
-
-
-def test_batches_are_durable_in_their_order_and_once(durable):
+def test_batches_are_durable_in_their_order_and_once():
     """None before the store has answered; all of them, in order, when the store was waited for."""
+    durable = []
     # Nothing is sent before the flush, however long the machine takes for the writes.
     producer = Producer({"test.mock.num.brokers": 1, "enable.idempotence": True, "linger.ms": 60_000})
     store = Store(producer, *TOPICS, durable.append)
@@ -99,19 +90,14 @@ def test_batches_are_durable_in_their_order_and_once(durable):
     assert durable == written
 
 
-def test_a_receipt_that_is_not_acknowledged_makes_no_batch_durable(durable):
-    """The wait raises, and nothing may be committed."""
+def test_what_is_not_acknowledged_is_not_durable():
+    """The wait for a receipt or for an emitted message raises: nothing may be committed, and it is processed again."""
     producer = Producer({"bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 50, "log_level": 0})
-    store = Store(producer, *TOPICS, durable.append)
-    store.write(receipts(0))
+    durable = []
+    written, emitted = (Store(producer, *TOPICS, durable.append) for _ in range(2))
+    written.write(receipts(0))
     with pytest.raises(NotDurable):
-        store.settle()
+        written.settle()
+    with pytest.raises(NotDurable):
+        emitted.emit([message(2, 5)], 1.5)
     assert durable == []
-
-
-def test_what_is_not_durable_is_not_emitted():
-    """The wait raises before any receipt is written, so its message is processed again."""
-    producer = Producer({"bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 50, "log_level": 0})
-    store = Store(producer, *TOPICS, lambda _: None)
-    with pytest.raises(NotDurable):
-        store.emit([Message(2, 5)], 1.5)

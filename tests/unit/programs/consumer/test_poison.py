@@ -13,7 +13,7 @@ from lab.inputs.failures import Failures, Place
 from lab.programs.consumer.poison import CODE, MODES, strike
 from lab.wait import until
 
-from .messages import Message
+from .messages import message
 
 POISON = Failures(poison=Place(1, 5))
 
@@ -41,7 +41,7 @@ def test_every_mode_but_a_failing_attempt_strikes():
     """What a workload may say is what the consumer can do; a batch without poison is left alone."""
     assert {FAIL, *MODES} == {*POISON_MODES}
     for mode in MODES:
-        strike([Message(1, 4), Message(0, 5)], POISON, mode)
+        strike([message(1, 4), message(0, 5)], POISON, mode)
 
 
 def test_a_crash_ends_the_process_with_a_code_of_its_own(struck):

@@ -1,7 +1,5 @@
 """What waits for another attempt: order, offsets and other partitions, whatever fails when."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from lab.inputs.failures import Backoff, Failures, Place
 from lab.programs.consumer.retries import Retries
 
-from .messages import Message
+from .messages import message, place
 
 DELAYS = Backoff((1000, 2000, 4000))
 
@@ -17,30 +15,28 @@ DELAYS = Backoff((1000, 2000, 4000))
 class Consumer:
     """The consumer's loop around :class:`Retries`, with a log for a broker and a clock that is told."""
 
-    def __init__(self, failures, backoff=DELAYS, dead_letters=True):
-        self.retries = Retries(failures, backoff, dead_letters)
+    def __init__(self, failures, dead_letters=True):
+        self.retries = Retries(failures, DELAYS, dead_letters)
         self.now = 0.0
-        self.processed, self.dead, self.order = {}, {}, {}
-        self.recovered, self.attempts = [], {}
+        self.processed, self.dead, self.through, self.attempts = [], [], {}, {}
 
-    def turn(self, fetched, size=3):
+    def turn(self, *fetched, size=3):
         """One turn of the loop. Nothing of a partition that stands still may be fetched: it is paused."""
         ready = self.retries.take(fetched, self.now)
         for at in range(0, len(ready), size):
-            tried: Any = self.retries.attempt(ready[at : at + size])
-            for message in tried.good:
-                self._through(message, self.processed)
-            self.recovered += [(message.at, attempts) for message, attempts in tried.recovered]
-            for message in tried.bad:
-                failed = self.retries.failed(message, self.now, 100 + self.now)
-                self.attempts[message.number, message.at] = failed.attempts
+            tried = self.retries.attempt(ready[at : at + size])
+            self._done(tried.good, self.processed)
+            for one in tried.bad:
+                failed = self.retries.failed(one, self.now, 100 + self.now)
+                self.attempts[place(one)] = failed.attempts
                 if failed.retry_in_s is None:
-                    self._through(message, self.dead)
-                    self.retries.buried(message, self.now)
+                    self._done([one], self.dead)
+                    self.retries.buried(one, self.now)
 
-    def _through(self, message, into):
-        into.setdefault(message.number, []).append(message.at)
-        self.order.setdefault(message.number, []).append(message.at)
+    def _done(self, messages, into):
+        into += map(place, messages)
+        for one in messages:
+            self.through.setdefault(one.partition(), []).append(one.offset())
 
 
 @given(
@@ -52,82 +48,71 @@ class Consumer:
 def test_every_message_is_through_once_and_in_order(partitions, seed, turns, size):
     """Processed or dead, as injected, each partition by offset, nothing skipped; however the turns fall."""
     failures = Failures(seed, 0.3, 0.2, None, 3)
-    log, ends = [], {}
-    for number in partitions:
-        log.append(Message(number, ends.get(number, 0), seq=len(log)))
-        ends[number] = ends.get(number, 0) + 1
-    consumer, left = Consumer(failures), list(log)
+    seqs, ends = {}, {}
+    for seq, number in enumerate(partitions):
+        seqs[number, ends.setdefault(number, 0)] = seq
+        ends[number] += 1
+    consumer, left = Consumer(failures), [message(*at, seq) for at, seq in seqs.items()]
     for count, seconds in [*turns, *[(9, 8.0)] * 400]:
-        paused = consumer.retries.stalled
-        fetched = [message for message in left if message.number not in paused][:count]
-        left = [message for message in left if message not in fetched]
-        consumer.turn(fetched, size)
+        fetched = [one for one in left if one.partition() not in consumer.retries.stalled][:count]
+        left = [one for one in left if one not in fetched]
+        consumer.turn(*fetched, size=size)
         assert consumer.retries.wait_s(consumer.now, 10) <= 10
         consumer.now += seconds
         if not left and not consumer.retries.stalled:
             break
-    assert consumer.order == {number: list(range(end)) for number, end in ends.items()}
-    poison = {(one.number, one.at) for one in log if failures.never(one.number, one.at, one.seq)}
-    assert {(number, at) for number, offsets in consumer.dead.items() for at in offsets} == poison
-    transient = {(one.number, one.at): failures.transient(one.seq) for one in log}
-    assert consumer.attempts == dict.fromkeys(poison, 4) | {place: n for place, n in transient.items() if n}
+    assert consumer.through == {number: list(range(end)) for number, end in ends.items()}
+    poison = {at for at, seq in seqs.items() if failures.never(*at, seq)}
+    assert set(consumer.dead) == poison
+    transient = {at: failures.transient(seq) for at, seq in seqs.items()}
+    assert consumer.attempts == dict.fromkeys(poison, 4) | {at: n for at, n in transient.items() if n}
 
 
 def test_a_poison_message_takes_its_delays_and_is_dead_after_the_last():
     """Attempts at 0, 1, 3 and 7 s; then it is dead, and what lay behind it is processed."""
     consumer = Consumer(Failures(poison=Place(0, 1)))
-    consumer.turn([Message(0, offset) for offset in range(4)])
+    consumer.turn(*(message(0, offset) for offset in range(4)))
     for now, due in ((0, 1), (1, 3), (3, 7)):
         consumer.now = now + 0.5
-        consumer.turn([])
+        consumer.turn()
         assert consumer.retries.stalled == {0}
         assert consumer.retries.wait_s(now, 100) == pytest.approx(due - now)
         consumer.now = due
-        consumer.turn([])
-    assert consumer.dead == {0: [1]}
-    consumer.turn([])
-    assert consumer.processed == {0: [0, 2, 3]}
+        consumer.turn()
+    assert consumer.dead == [(0, 1)]
+    consumer.turn()
+    assert consumer.processed == [(0, 0), (0, 2), (0, 3)]
     assert not consumer.retries.stalled
 
 
 def test_other_partitions_go_on():
     """While one partition's head waits, the others' messages are handed out at once; its own wait behind it."""
     consumer = Consumer(Failures(poison=Place(0, 0)))
-    consumer.turn([Message(0, 0), Message(1, 0), Message(0, 1), Message(1, 1)])
-    consumer.turn([Message(1, 2), Message(0, 2)])
-    assert consumer.processed == {1: [0, 1, 2]}
+    consumer.turn(message(0, 0), message(1, 0), message(0, 1), message(1, 1))
+    consumer.turn(message(1, 2), message(0, 2))
+    assert consumer.processed == [(1, 0), (1, 1), (1, 2)]
     assert consumer.retries.stalled == {0}
 
 
 def test_without_dead_letters_a_poison_message_is_tried_for_ever():
-    """At the last delay; its partition stands still, and nothing is dead."""
+    """At the last delay, and nothing is dead, until its partition is taken away: its next owner begins anew."""
     consumer = Consumer(Failures(poison=Place(0, 0)), dead_letters=False)
-    consumer.turn([Message(0, 0), Message(0, 1)])
+    consumer.turn(message(0, 0), message(0, 1))
     for _ in range(50):
         consumer.now += 4
-        consumer.turn([])
-    assert consumer.attempts == {(0, 0): 51}
-    assert consumer.order == {}
+        consumer.turn()
+    assert (consumer.attempts, consumer.through) == ({(0, 0): 51}, {})
     assert consumer.retries.wait_s(consumer.now, 100) == pytest.approx(4)
-
-
-def test_the_next_owner_begins_anew():
-    """A partition that was taken away mid-retry is forgotten: its head's next attempt, by whomever, is the first."""
-    consumer = Consumer(Failures(poison=Place(0, 0)))
-    consumer.turn([Message(0, 0), Message(0, 1)])
-    consumer.now = 1
-    consumer.turn([])
-    assert consumer.attempts == {(0, 0): 2}
     consumer.retries.forget([0])
     assert not consumer.retries.stalled
-    consumer.turn([Message(0, 0)])
+    consumer.turn(message(0, 0))
     assert consumer.attempts == {(0, 0): 1}
 
 
 def test_nothing_injected_costs_nothing():
     """Fetched messages pass through as they are."""
     retries = Retries(Failures(), DELAYS, dead_letters=True)
-    fetched = [Message(0, 0), Message(1, 0)]
+    fetched = [message(0, 0), message(1, 0)]
     assert retries.take(fetched, 0) is fetched
     assert retries.attempt(fetched).good == fetched
     assert retries.wait_s(0, 0.05) == 0.05

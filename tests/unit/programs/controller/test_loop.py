@@ -22,7 +22,7 @@ from lab.errors import LabFault
 from lab.host import processes
 from lab.inputs import policy
 from lab.kafka.lag import PartitionLag
-from lab.programs.controller.loop import PATCH, DeploymentScale, Loop, Metrics, Outside
+from lab.programs.controller.loop import PATCH, DeploymentScale, Loop, Metrics
 
 POLICY = policy.load(paths.MANIFESTS / "controllers" / "controller-4500.yaml")
 KAFKA_DOWN, NO_SCALE, NO_PATCH, FINE = "kafka", "scale", "patch", "fine"
@@ -32,11 +32,11 @@ UNREADABLE = (KAFKA_DOWN, NO_SCALE)
 class World:
     """A Deployment and a topic; ``broken`` says what can't be asked, ``told`` holds what the recorder heard."""
 
-    def __init__(self, replicas=4, lag=0):
+    def __init__(self, replicas=4, lag=0, policy=POLICY):
         self.replicas, self.behind, self.broken = replicas, lag, FINE
         self.patches, self.told = [], []
         self.registry = CollectorRegistry()
-        self.loop = Loop(POLICY, Outside(self.lag, self, self.say, Metrics(self.registry)))
+        self.loop = Loop(policy, self.lag, self, lambda event, **fields: self.say(event, **fields), Metrics(self.registry))
 
     def lag(self):
         """The lag, on two partitions."""
@@ -61,9 +61,9 @@ class World:
         """What the recorder is told."""
         self.told.append((event, fields))
 
-    def shown(self, name):
+    def shown(self, name, **labels):
         """A metric's value."""
-        return self.registry.get_sample_value(name)
+        return self.registry.get_sample_value(name, labels)
 
 
 def test_a_sync_patches_what_was_decided_and_tells_it():
@@ -76,14 +76,11 @@ def test_a_sync_patches_what_was_decided_and_tells_it():
     assert (event, fields["lag"], fields["replicas"], fields["desired"]) == ("sync", 108_000, 4, 12)
     assert "ScaleUpLimit: 24 -> 12" in fields["reasons"]
     assert (world.shown("controller_lag"), world.shown("controller_desired_replicas")) == (108_000, 12)
-    assert world.registry.get_sample_value("controller_syncs_total", {"outcome": "scaled"}) == 1
-
-
-def test_a_sync_that_keeps_the_replicas_patches_nothing():
-    """No write without a change."""
-    world = World(replicas=4, lag=4 * 4500)
-    world.loop.sync(0.0)
-    assert (world.patches, world.told[0][1]["desired"]) == ([], 4)
+    assert world.shown("controller_syncs_total", outcome="scaled") == 1
+    world.behind = 12 * 4500
+    world.loop.sync(15.0)
+    assert (world.patches, world.told[1][1]["desired"]) == ([12], 12), "no write without a change"
+    assert world.shown("controller_syncs_total", outcome="kept") == 1
 
 
 @pytest.mark.parametrize(("broken", "said"), [(KAFKA_DOWN, "broker down"), (NO_SCALE, "403"), (NO_PATCH, "no answer")])
@@ -128,27 +125,28 @@ def test_a_recorder_that_takes_nothing_stops_no_one(caplog):
     def full(event, **fields):
         raise BufferError("queue full")
 
-    Loop(POLICY, Outside(world.lag, world, full, Metrics(CollectorRegistry()))).sync(0.0)
+    world.say = full
+    world.loop.sync(0.0)
     assert world.replicas == 12
     assert "not told to the recorder: queue full" in caplog.text
 
 
 def test_the_loop_syncs_until_it_is_stopped():
     """It syncs at once, then every period, and ends with its stop."""
-    world, stop, heard = World(lag=600), threading.Event(), []
+    world, stop, heard = World(lag=600, policy=replace(POLICY, sync_s=0.01)), threading.Event(), []
 
     def say(event, **fields):
         heard.append(event)
         if len(heard) == 3:
             stop.set()
 
-    loop = Loop(replace(POLICY, sync_s=0.01), Outside(world.lag, world, say, Metrics(CollectorRegistry())))
-    runner = threading.Thread(target=loop.run, args=(stop,), daemon=True)
+    world.say = say
+    runner = threading.Thread(target=world.loop.run, args=(stop,), daemon=True)
     runner.start()
     runner.join(timeout=10)
     assert not runner.is_alive()
     assert heard == ["sync"] * 3
-    assert loop.healthy()
+    assert world.loop.healthy()
 
 
 PATH = "/apis/apps/v1/namespaces/ns/deployments/consumer/scale"
@@ -185,6 +183,11 @@ class Api(BaseHTTPRequestHandler):
         """Nothing."""
 
 
+def scale(authority, port):
+    """The scale at an API on that port whose certificate is of ``authority``."""
+    return DeploymentScale("127.0.0.1", port, "secret", authority.cert.read_text(), "ns", "consumer")
+
+
 @pytest.fixture
 def api(tmp_path):
     """The API on a free port, and a scale that reaches it as a pod would."""
@@ -197,7 +200,7 @@ def api(tmp_path):
     server.socket = context.wrap_socket(server.socket, server_side=True)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    handler.scale = DeploymentScale("127.0.0.1", server.server_port, "secret", authority.cert.read_text(), "ns", "consumer")
+    handler.scale = scale(authority, server.server_port)
     handler.port = server.server_port
     yield handler
     server.shutdown()
@@ -233,20 +236,14 @@ def test_a_refusal_is_one_line_and_the_next_request_goes_on(api, answer, line):
     assert api.scale.read() == 4
 
 
-def test_an_api_of_another_authority_is_not_believed(api, tmp_path):
+def test_an_api_of_another_authority_is_not_believed_and_none_is_one_line(api, tmp_path):
     """Whoever answers on that port must be signed by the certificate authority of the pod's Secret."""
     other = Authority(tmp_path / "other")
-    stranger = DeploymentScale("127.0.0.1", api.port, "secret", other.cert.read_text(), "ns", "consumer")
     with pytest.raises(LabFault, match=r"no answer: .*CERTIFICATE_VERIFY_FAILED"):
-        stranger.read()
+        scale(other, api.port).read()
     assert api.seen == []
-
-
-def test_no_api_at_all_is_one_line(tmp_path):
-    """A port where no one listens."""
-    ca = Authority(tmp_path).cert.read_text()
     with pytest.raises(LabFault, match=r"no answer: .*refused"):
-        DeploymentScale("127.0.0.1", processes.free_ports(1)[0], "secret", ca, "ns", "consumer").read()
+        scale(other, processes.free_ports(1)[0]).read()
 
 
 @pytest.mark.parametrize("ca", ["", "no PEM"])

@@ -60,12 +60,12 @@ def test_the_thread_reads_a_new_trigger_at_once_and_ends_with_the_last():
     assert scaled.registry.healthy()
     scaled.clock.now += 901
     started[0].wake()
-    until(lambda: not started[0].alive(), 10, "the thread to end")
+    until(lambda: not started[0].is_alive(), 10, "the thread to end")
     assert scaled.registry.healthy()
     third = scaled.state()
     until(lambda: third.tried, 10, "the first reading after")
     scaled.registry.stop()
-    until(lambda: not started[1].alive(), 10, "the thread to end")
+    until(lambda: not started[1].is_alive(), 10, "the thread to end")
     assert (len(started), scaled.registry.healthy()) == (2, False)
 
 

@@ -234,7 +234,7 @@ def test_a_thread_that_died_is_replaced():
 
     class Dead:
         def __init__(self, alive):
-            self.alive, self.woken = (lambda: alive), 0
+            self.is_alive, self.woken = (lambda: alive), 0
 
         def wake(self):
             self.woken += 1
