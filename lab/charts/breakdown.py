@@ -14,6 +14,9 @@ from lab.judge.bounds import REACTION_S
 from lab.measure.reaction.step import POLICY, Reaction
 from lab.record.store import Record
 
+WHERE = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
+WHERE |= {"subscribed": "consumer start", "partitions owned": "rebalance", "first receipt": "work"}
+WHERE |= {"Ready reported": "readiness probe"}
 GROUPS = [DELIVERED, FAULT, UP, BETWEEN, DOWN, ASKED, QUIET]
 SQUARES: dict[str, Any] = {"symbolType": "square", "symbolStrokeWidth": 0, "symbolSize": 140}
 MOST = 8  # kinds of process that get a line of their own: more colours can't be told apart
@@ -22,29 +25,18 @@ REST = "all others"
 
 
 def reaction_breakdown(reaction: Reaction) -> alt.VConcatChart:
-    """The :func:`breakdown` of a reaction, against its objective."""
-    groups = {"lag crosses": "traffic", POLICY: "policy", "pod created": "Kubernetes", "process started": "Kubernetes"}
-    groups |= {"subscribed": "consumer start", "partitions owned": "rebalance", "first receipt": "work"}
-    groups |= {"Ready reported": "readiness probe"}
-    table = [{"part": part, "seconds": seconds, "group": groups[part]} for part, seconds in reaction.parts.items()]
-    return breakdown(pd.DataFrame(table), float(REACTION_S))
-
-
-def breakdown(parts: pd.DataFrame, bound: float) -> alt.VConcatChart:
     """One stacked bar of a reaction's parts in order, over a cascade that names each part and its seconds.
 
-    ``parts`` [part, seconds, group] in the order they happened; ``bound`` in seconds. ``ValueError`` if there is none,
-    or one has no finite, non-negative length.
+    Its objective is ruled in both. Raises :class:`NoData` for a record without a reaction.
     """
-    seconds = parts["seconds"].to_numpy(dtype=float)
-    if not len(seconds) or not np.isfinite(seconds).all() or (seconds < 0).any():
-        raise ValueError(f"breakdown: every part needs a length of 0 s or more, got {seconds.tolist()}")
+    bound, parts = float(REACTION_S), reaction.parts
+    seconds = np.array(list(parts.values()))
     ends = np.cumsum(seconds)
     total = float(ends[-1])
-    names = [f"{n} · {part}" for n, part in enumerate(parts["part"], 1)]
-    texts = [f"{length:.3g} s" for length in seconds]
-    rows = records(parts.assign(part=names, start=ends - seconds, end=ends, text=texts), seconds=3)
-    groups = list(dict.fromkeys(parts["group"].astype(str)))
+    names = [f"{n} · {part}" for n, part in enumerate(parts, 1)]
+    shown = {"part": names, "group": [WHERE[part] for part in parts], "seconds": seconds, "start": ends - seconds, "end": ends}
+    rows = records(pd.DataFrame(shown).assign(text=[f"{length:.3g} s" for length in seconds]), seconds=3)
+    groups = list(dict.fromkeys(WHERE.values()))
     # A bound far away would squeeze the parts into a corner: then it stands in the title alone.
     reach = total * 1.2 if 0 < total * 4 < bound else max(total, bound) * 1.08
     scale = alt.Scale(domain=[0, reach], nice=False)

@@ -20,14 +20,11 @@ OUTCOME = ("t", "until", "due", "phase", "event", "result")  # of a row of the t
 
 def timeline_of(record: Record) -> Timeline:
     """The timeline's tables, in seconds since :attr:`Record.zero`. Raises :class:`NoData` for a missing curve."""
-    zero = record.zero
-    inputs = record.inputs
-    threshold = record.policy.lag_threshold
+    inputs, phases, threshold = record.inputs, record.phases, record.policy.lag_threshold
     asked = f"lagThreshold {threshold:,} a replica" if threshold else "no lagThreshold"
-    phases = record.phases
 
     def since(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
-        return frame.assign(**{name: frame[name] - zero for name in columns or ("t",)})
+        return frame.assign(**{name: frame[name] - record.zero for name in columns or ("t",)})
 
     replicas = record.replicas.melt("t", ["desired", "current", "ready"], var_name="kind", value_name="replicas")
     return Timeline(
@@ -60,26 +57,21 @@ def _throughput(record: Record, bin_s: float = 0.2) -> pd.DataFrame:
     return table.assign(t=(table["bin"] + 0.5) * bin_s)[["t", "series", "rate"]]
 
 
-def compared(records: Mapping[str, Record]) -> pd.DataFrame:
-    """The curves of several trials as comparison_chart takes them. Raises :class:`NoData` for a missing curve."""
-    parts = []
-    for name, record in records.items():
-        begun = record.zero
-        lag, replicas = record.lag, record.replicas
-        rate = _throughput(record)
-        rate = rate[rate["series"] == "consumed"]
-        for panel, t, value in (
-            ("lag", lag["t"] - begun, lag["lag"]),
-            ("replicas", replicas["t"] - begun, replicas["desired"]),
-            ("throughput", rate["t"] - begun, rate["rate"]),
-        ):
-            parts.append(pd.DataFrame({"trial": name, "panel": panel, "t": t, "value": value}))
-    return pd.concat(parts, ignore_index=True)
-
-
 def compared_runs(runs: Mapping[str, Sequence[Record]]) -> pd.DataFrame:
-    """The curves of every run of several trials, as :func:`compared` has them, with the number of the ``run`` from 0."""
-    parts = [compared({name: record}).assign(run=n) for name, several in runs.items() for n, record in enumerate(several)]
+    """The curves of every run of several trials as comparison_chart takes them, with the number of the ``run`` from 0.
+
+    Raises :class:`NoData` for a missing curve.
+    """
+    parts = []
+    for name, number, record in ((name, n, record) for name, several in runs.items() for n, record in enumerate(several)):
+        rate = _throughput(record).query("series == 'consumed'")
+        for panel, curve, column in (
+            ("lag", record.lag, "lag"),
+            ("replicas", record.replicas, "desired"),
+            ("throughput", rate, "rate"),
+        ):
+            values = {"trial": name, "panel": panel, "t": curve["t"] - record.zero, "value": curve[column], "run": number}
+            parts.append(pd.DataFrame(values))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -104,21 +96,16 @@ def duets(runs: Mapping[str, Sequence[Record]]) -> list[tuple[str, str]]:
 
 
 def _marks(record: Record) -> pd.DataFrame:
-    scale: list[dict[str, object]] = [
-        {
-            "t": change.t,
-            "kind": "scale up" if change.after > change.before else "scale down",
-            "label": f"{change.before}→{change.after}",
-            "detail": "desired replicas",
-        }
-        for change in record.scalings
+    rows = [
+        (one.t, "scale up" if one.after > one.before else "scale down", f"{one.before}→{one.after}", "desired replicas")
+        for one in record.scalings
     ]
-    moved: list[dict[str, object]] = [
-        {"t": t, "kind": "rebalance", "label": event, "detail": f"{pod}: {len(partitions)} partitions {event}"}
+    rows += [
+        (t, "rebalance", event, f"{pod}: {len(partitions)} partitions {event}")
         for t, pod, event, partitions in record.handovers
         if partitions
     ]
-    return pd.DataFrame(scale + moved, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)
+    return pd.DataFrame(rows, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)
 
 
 def _events(record: Record) -> pd.DataFrame:

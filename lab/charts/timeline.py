@@ -6,7 +6,7 @@ Orange is what is asked for, blue what is delivered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -47,14 +47,6 @@ LINES: dict[str, dict[str, Style]] = {
 UNITS = {"lag": "messages", "replicas": "pods", "throughput": "messages/s"}
 
 
-def _no_spans() -> pd.DataFrame:
-    return pd.DataFrame(columns=["start", "end", "label"])
-
-
-def _no_marks() -> pd.DataFrame:
-    return pd.DataFrame(columns=["t", "kind", "label", "detail"])
-
-
 @dataclass(frozen=True)
 class Timeline:
     """What one trial's timeline shows. Every ``t``, ``start`` and ``end`` is in seconds since the spike's start.
@@ -71,9 +63,9 @@ class Timeline:
     lag_objective: float | None
     replicas: pd.DataFrame
     throughput: pd.DataFrame
-    spans: pd.DataFrame = field(default_factory=_no_spans)
-    marks: pd.DataFrame = field(default_factory=_no_marks)
-    events: pd.DataFrame = field(default_factory=_no_spans)
+    spans: pd.DataFrame
+    marks: pd.DataFrame
+    events: pd.DataFrame
 
 
 def timeline(data: Timeline) -> alt.VConcatChart:
@@ -144,17 +136,19 @@ def _lines(data: Timeline, name: str, x: dict[str, Any]) -> alt.LayerChart:
         text = note.mark_text(align="right", fontSize=11, color=ASKED, tooltip=None).encode(
             x=alt.value(WIDTH - 6), y=alt.value(10), text="text:N"
         )
-        return _layers([line, text] if beyond else [line])
+        return alt.LayerChart(layer=[line, text] if beyond else [line])
     if name == "replicas":
         line = base.mark_line(interpolate="step-after", clip=True, tooltip=None)
         width = alt.StrokeWidth("series:O", scale=alt.Scale(domain=list(LINES[name]), range=[1.5, 3.5, 1.8]), legend=None)
         order = sorted(LINES[name], key=["current", "ready", "desired"].index)
-        return _layers([line.encode(strokeWidth=width).transform_filter(alt.datum.series == kind) for kind in order])
+        return alt.LayerChart(
+            layer=[line.encode(strokeWidth=width).transform_filter(alt.datum.series == kind) for kind in order]
+        )
     ground = alt.Chart(base.data).mark_area(clip=True, opacity=0.08, color=INK, tooltip=None)
     area = ground.encode(x=base.encoding.x, y=base.encoding.y)
     objective = alt.Chart(inline([{"series": THRESHOLD, "value": value} for value in bound])).mark_rule(strokeWidth=1.5)
     named = {"color": base.encoding.color, "strokeDash": base.encoding.strokeDash}
-    return _layers([area, line, *([objective.encode(y="value:Q", **named)] if bound else [])])
+    return alt.LayerChart(layer=[area, line, *([objective.encode(y="value:Q", **named)] if bound else [])])
 
 
 def _beyond(rates: pd.DataFrame) -> float | None:
@@ -162,10 +156,6 @@ def _beyond(rates: pd.DataFrame) -> float | None:
     most = rates.groupby("series")["value"].max()
     produced, consumed = (float(most.get(series, 0.0)) for series in ("produced", "consumed"))
     return consumed * 1.5 if 0 < consumed * FAR < produced else None
-
-
-def _layers(charts: Sequence[Any]) -> alt.LayerChart:
-    return alt.LayerChart(layer=list(charts))
 
 
 def _values(data: Timeline, times: np.ndarray) -> dict[str, list[float | None]]:
@@ -245,4 +235,4 @@ def _marks(data: Timeline, name: str, x: dict[str, Any], zoom: alt.Parameter) ->
         text = alt.Chart(records(labels, t=2)).mark_text(fontSize=10, baseline="bottom", clip=False)
         in_view = alt.when(zoom).then(alt.value(1)).otherwise(alt.value(0))
         layers.append(text.encode(y=alt.Y("y:Q", scale=None), text="label:N", opacity=in_view, **at))
-    return [_layers(layers)]
+    return [alt.LayerChart(layer=layers)]

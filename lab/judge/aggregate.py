@@ -1,7 +1,7 @@
-"""One quantity made of several: their total, the largest, the smallest or the median, and the interval of a median.
+"""One quantity made of several: ``total``, ``largest``, ``smallest`` or ``median``, and the interval of a median.
 
-A total, extreme or median has the unit and the name of the first quantity. It is missing when there are no quantities, and when
-any of them is missing. Quantities of repeated trials are aggregated block by block.
+Each has the unit and the name of the first quantity. It is missing when there are no quantities, and when any of them is
+missing. Quantities of repeated trials are aggregated block by block.
 """
 
 from __future__ import annotations
@@ -10,31 +10,11 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 
 from lab.judge.origin import Origin
 from lab.judge.quantity import Quantity, in_blocks, repeated
-
-
-def total(quantities: Iterable[Quantity]) -> Quantity:
-    """The sum of ``quantities``."""
-    return _aggregate(sum, quantities)
-
-
-def largest(quantities: Iterable[Quantity]) -> Quantity:
-    """The largest of ``quantities``."""
-    return _aggregate(max, quantities)
-
-
-def smallest(quantities: Iterable[Quantity]) -> Quantity:
-    """The smallest of ``quantities``."""
-    return _aggregate(min, quantities)
-
-
-def median(quantities: Iterable[Quantity]) -> Quantity:
-    """The median of ``quantities``."""
-    return _aggregate(statistics.median, quantities)
 
 
 def _aggregate(combine: Callable[[list[float]], float], quantities: Iterable[Quantity]) -> Quantity:
@@ -51,7 +31,28 @@ def _aggregate(combine: Callable[[list[float]], float], quantities: Iterable[Qua
     return Quantity(name, unit, combine([one.number for one in several]), origin=origin)
 
 
+total, largest, smallest = partial(_aggregate, sum), partial(_aggregate, max), partial(_aggregate, min)
+median = partial(_aggregate, statistics.median)
+
 WANTED = 0.95
+
+
+def enclosing(ordered: Sequence[float], outcomes: Sequence[int]) -> tuple[float, float, float]:
+    """(low, high, confidence) of the narrowest interval that holds the true value with 95 %, or of the widest there is.
+
+    It lies between the k-th smallest and the k-th largest of ``ordered``. ``outcomes`` counts the equally likely outcomes by
+    rank, from 0 on. The interval misses where the rank is below k or above its greatest value less k. Ties make it hold at
+    least as often. k depends on ``outcomes`` alone: an interval that is chosen after the values are known holds less often.
+    """
+    k = 1
+    while 2 * (k + 1) <= len(ordered) and confidence(outcomes, k + 1) >= WANTED:
+        k += 1
+    return ordered[k - 1], ordered[-k], confidence(outcomes, k)
+
+
+def confidence(outcomes: Sequence[int], k: int) -> float:
+    """The probability (0 to 1) that the rank is neither below ``k`` nor above its greatest value less ``k``."""
+    return max(0.0, 1 - 2 * sum(outcomes[:k]) / sum(outcomes))
 
 
 @dataclass(frozen=True)
@@ -82,22 +83,18 @@ def spread(values: Sequence[Quantity | float]) -> Spread:
 
     A plain number counts as a value without a unit.
 
-    Each value lies below the true median with probability 1/2. So the k-th smallest and the k-th largest value enclose the
-    median unless fewer than k values lie on one side. That probability is a binomial, exact for any continuous distribution and
-    safe with ties. k is the largest that leaves 95 %. Below 9 values k is 1, and [min, max] holds with 1 - 2^(1-n). Both tails
-    are equal, and k depends on n alone, since an interval that is chosen after the values are known holds less often.
+    Each value lies below the true median with probability 1/2. So the number of values below it is a binomial, exact for any
+    continuous distribution. Below 9 values the interval is [min, max], which holds with 1 - 2^(1-n).
     """
     several = [one if isinstance(one, Quantity) else Quantity("value", "", float(one)) for one in values]
     ordered = sorted(one.value for one in several if one.value is not None)
     if not several or any(map(math.isnan, ordered)):
         raise ValueError(f"spread: needs at least one value and no NaN, got {ordered}")
     n, middle = len(several), median(several)
-    k = 1
-    while 2 * (k + 1) <= n and _confidence(n, k + 1) >= WANTED:
-        k += 1
-    low, high = (None, None) if middle.value is None else (ordered[k - 1], ordered[n - k])
-    least, most = (Quantity(middle.name, middle.unit, end, middle.why) for end in (low, high))
-    return Spread(n, middle, least, most, _confidence(n, k))
+    if middle.value is None:
+        return Spread(n, middle, middle, middle, 0.0)
+    low, high, sure = enclosing(ordered, [math.comb(n, below) for below in range(n + 1)])
+    return Spread(n, middle, Quantity(middle.name, middle.unit, low), Quantity(middle.name, middle.unit, high), sure)
 
 
 def interval(values: Sequence[Quantity]) -> tuple[float | None, float | None, float | None]:
@@ -107,11 +104,6 @@ def interval(values: Sequence[Quantity]) -> tuple[float | None, float | None, fl
         return None, None, None
     wide = spread(values)
     return wide.low.value, wide.high.value, wide.confidence
-
-
-def _confidence(n: int, k: int) -> float:
-    """The probability that at least ``k`` of ``n`` values lie on either side of the median."""
-    return max(0.0, 1 - 2 * sum(math.comb(n, below) for below in range(k)) / (1 << n))
 
 
 def count_flips(ups: Iterable[bool]) -> int:

@@ -29,25 +29,17 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class Declared:
-    """An attribute that a measure declares; ``name`` says in words what it is."""
+class Number:
+    """One quantity of a measure, in ``unit``; ``name`` is what reports call it.
 
-    def __init__(self, name: str) -> None:
-        self.name, self.attribute = name, ""
+    ``dimension`` says how a scale changes it, where its unit does not. Its ``origin`` is known once its class is.
+    """
+
+    def __init__(self, unit: str, name: str, dimension: Dimension | None = None) -> None:
+        self.unit, self.name, self._dimension, self.origin = unit, name, dimension, UNKNOWN
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self.attribute = attribute
-
-
-class Number(Declared):
-    """One quantity of a measure, in ``unit``; its ``origin`` is known once its class is."""
-
-    def __init__(self, unit: str, name: str, dimension: Dimension | None = None) -> None:
-        super().__init__(name)
-        self.unit, self._dimension, self.origin = unit, dimension, UNKNOWN
-
-    def __set_name__(self, owner: type, attribute: str) -> None:
-        super().__set_name__(owner, attribute)
         self.origin = origin(owner, attribute, self.unit, self._dimension)
 
     @overload
@@ -64,11 +56,17 @@ class Number(Declared):
         return Quantity(self.name, self.unit, value, why, origin=self.origin)
 
 
-class Detail(Declared, Generic[T]):
-    """What a measure says beside its numbers: names, tables. Reading it raises :class:`NoData` where there is no measure.
+class Detail(Generic[T]):
+    """What a measure says beside its numbers, of type ``kind``. Reading it raises :class:`NoData` where there is no measure.
 
     Of several runs it is the :class:`lab.judge.runs.Runs` of what each says.
     """
+
+    def __init__(self, kind: type[T], name: str) -> None:
+        self.name = name
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.attribute = attribute
 
     @overload
     def __get__(self, measured: None, owner: type) -> Self: ...
@@ -86,17 +84,7 @@ class Detail(Declared, Generic[T]):
         return content
 
 
-def number(unit: str, name: str, dimension: Dimension | None = None) -> Number:
-    """A quantity of a measure in ``unit``; ``name`` is what reports call it.
-
-    ``dimension`` says how a scale changes it, where its unit does not.
-    """
-    return Number(unit, name, dimension)
-
-
-def detail(kind: type[T], name: str) -> Detail[T]:
-    """What a measure says beside its numbers, of type ``kind``."""
-    return Detail(name)
+number, detail = Number, Detail
 
 
 class Measure:
@@ -131,6 +119,10 @@ class Measure:
             for name, item in vars(owner).items()
             if isinstance(item, Number | Detail)
         }
+
+    def quantities(self) -> list[Quantity]:
+        """Each of its numbers, in the order of their declaration."""
+        return [getattr(self, name) for name, item in self.declared().items() if isinstance(item, Number)]
 
     @classmethod
     def missing(cls, why: str) -> Self:

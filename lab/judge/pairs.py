@@ -2,7 +2,7 @@
 
 The estimate is that of Hodges and Lehmann: the median of the Walsh averages, which are the means of every two differences, each
 also with itself. Its interval lies between two of them, counted from the null distribution of Wilcoxon's signed rank, which is
-exact for any continuous distribution that is symmetric about its centre. Ties make the interval hold at least as often.
+exact for any continuous distribution that is symmetric about its centre.
 Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1 to 3.4.
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.errors import NoData
+from lab.judge.aggregate import enclosing
 from lab.judge.quantity import Quantity, Undecided
 
-WANTED = 0.95
 FEWEST = 6  # pairs whose interval has that confidence
 
 
@@ -74,10 +74,8 @@ class Paired:
     def __str__(self) -> str:
         if self.estimate.value is None:
             return f"no data ({self.estimate.why})"
-        interval = f"{_signed(self.low.number)} to {_signed(self.high.number)}, n = {self.n}, {self.confidence:.0%}".replace(
-            "%", " %"
-        )
-        return f"{_signed(self.estimate.number)} {self.estimate.unit} ({interval})"
+        interval = f"{_signed(self.low.number)} to {_signed(self.high.number)}, n = {self.n}"
+        return f"{_signed(self.estimate.number)} {self.estimate.unit} ({interval}, {100 * self.confidence:.0f} %)"
 
     def figures(self) -> dict[str, float | Quantity]:
         """The comparison as figures of a report: ``evidence.report(name, paired(…).figures())``."""
@@ -105,13 +103,13 @@ def paired(first: Quantity | Sequence[Quantity], second: Quantity | Sequence[Qua
     name = f"{one[0].name}, first less second"
     differences = tuple((mine - theirs).named(name) for mine, theirs in zip(one, other, strict=True))
     unit, values = differences[0].unit, [each.value for each in differences if each.value is not None]
+    origin = differences[0].origin
     if len(values) < len(differences) or any(map(math.isnan, values)):
         why = next((f"pair {n}: {each.why}" for n, each in enumerate(differences, 1) if each.value is None), "not a number")
-        nothing = Quantity(name, unit, None, why, origin=differences[0].origin)
+        nothing = Quantity(name, unit, None, why, origin=origin)
         return Paired(differences, nothing, nothing, nothing, 0.0, 0, 0, 1.0)
     low, high, confidence = interval(values)
     above, below = sum(value > 0 for value in values), sum(value < 0 for value in values)
-    origin = differences[0].origin
     estimate, least, most = (Quantity(name, unit, value, origin=origin) for value in (hodges_lehmann(values), low, high))
     return Paired(differences, estimate, least, most, confidence, above, below, sign_test(above, below))
 
@@ -127,16 +125,8 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float, float]:
-    """(low, high, confidence) of the centre of ``differences``: the narrowest with 95 %, or the widest there is below 6.
-
-    The k-th smallest and the k-th largest Walsh average enclose the centre unless the signed rank is below k or above its
-    greatest value less k. k depends on the number of differences alone.
-    """
-    n, ordered = len(differences), walsh_averages(differences)
-    k = 1
-    while 2 * (k + 1) <= len(ordered) and _confidence(n, k + 1) >= WANTED:
-        k += 1
-    return ordered[k - 1], ordered[-k], _confidence(n, k)
+    """(low, high, confidence) of the centre of ``differences``: the narrowest with 95 %, or the widest there is below 6."""
+    return enclosing(walsh_averages(differences), signed_rank(len(differences)))
 
 
 def signed_rank(n: int) -> list[int]:
@@ -221,8 +211,3 @@ def _signed(value: float) -> str:
 
 def _runs(side: Quantity | Sequence[Quantity]) -> Sequence[Quantity]:
     return (side.runs or (side,)) if isinstance(side, Quantity) else side
-
-
-def _confidence(n: int, k: int) -> float:
-    """That the signed rank of ``n`` differences is neither below ``k`` nor above its greatest value less ``k``."""
-    return max(0.0, 1 - 2 * sum(signed_rank(n)[:k]) / (1 << n))

@@ -166,19 +166,16 @@ def _combined(
     one: Quantity, other: Quantity | float, combine: Callable[[float, float], float], word: str, unit: str
 ) -> Quantity:
     """``one`` combined with ``other``, run by run where they were repeated; missing when either is."""
-    if one.runs or (isinstance(other, Quantity) and other.runs):
-        pairs = zip(*in_blocks([one, other if isinstance(other, Quantity) else Quantity("", "", other)]), strict=True)
-        if isinstance(other, Quantity):
-            return repeated(_combined(mine, theirs, combine, word, unit) for mine, theirs in pairs)
-        return repeated(_combined(mine, other, combine, word, unit) for mine, _ in pairs)
-    name = f"{one.name} {word} {other.name if isinstance(other, Quantity) else format(other, 'g')}"
-    origin = one.origin
-    if isinstance(other, Quantity):
-        join = {"and": origin.sum, "less": origin.difference, "over": origin.ratio}[word]
-        origin = join(other.origin)
+    if not isinstance(other, Quantity):
+        other = Quantity(format(other, "g"), one.unit, other)
+    if one.runs or other.runs:
+        blocks = zip(*in_blocks([one, other]), strict=True)
+        return repeated(_combined(mine, theirs, combine, word, unit) for mine, theirs in blocks)
+    name, origin = f"{one.name} {word} {other.name}", one.origin
+    if other.origin.measures:  # a number that nobody measured leaves it as it is
+        origin = {"and": origin.sum, "less": origin.difference, "over": origin.ratio}[word](other.origin)
     try:
-        value = combine(one.number, other.number if isinstance(other, Quantity) else other)
-        return Quantity(name, unit, value, origin=origin)
+        return Quantity(name, unit, combine(one.number, other.number), origin=origin)
     except NoData as missing:
         return Quantity(name, unit, None, str(missing), origin=origin)
 

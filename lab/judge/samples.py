@@ -2,7 +2,7 @@
 
 The estimate is that of Hodges and Lehmann: the median of all comparisons of a value of the one with a value of the other. Its
 interval lies between two of them, counted from the null distribution of Mann and Whitney's U. It is exact where both samples
-have one continuous distribution but for a shift, or a factor where ratios are compared. Ties make it hold at least as often.
+have one continuous distribution but for a shift, or a factor where ratios are compared.
 Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 4.1 to 4.3 (Moses' interval).
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-WANTED = 0.95
+from lab.judge.aggregate import enclosing
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,7 @@ def relative_errors(sample: Sequence[float], reference: Sequence[float]) -> Offs
 def _offset(comparisons: Sequence[float], m: int, n: int) -> Offset:
     if not comparisons or any(map(math.isnan, comparisons)):
         raise ValueError(f"{m} values and {n} can't be compared, or one is no number")
-    ordered, k = sorted(comparisons), 1
-    while 2 * (k + 1) <= m * n and confidence(m, n, k + 1) >= WANTED:
-        k += 1
-    return Offset(statistics.median(ordered), ordered[k - 1], ordered[-k], confidence(m, n, k))
-
-
-def confidence(m: int, n: int, k: int) -> float:
-    """That the k-th smallest and the k-th largest comparison of ``m`` values with ``n`` enclose the true offset."""
-    return max(0.0, 1 - 2 * sum(mann_whitney(m, n)[:k]) / math.comb(m + n, n))
+    return Offset(statistics.median(comparisons), *enclosing(sorted(comparisons), mann_whitney(m, n)))
 
 
 @cache

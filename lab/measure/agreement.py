@@ -33,12 +33,4 @@ def agreement(record: Record) -> Agreement:
         raise NoData("no sync of an HPA in the record")
     stabilization_s = record.scale.seconds(hpa.DEFAULTS.downscale_stabilization_s)
     again = replay(found, Controller(downscale_stabilization_s=stabilization_s))
-    return Agreement(
-        syncs=again.syncs,
-        computed=again.computed,
-        rescaled=again.rescaled,
-        at_an_edge=again.at_an_edge,
-        alternatives=again.alternatives,
-        agreement=again.agreement,
-        disagreements=again.disagreements,
-    )
+    return Agreement(**{name: getattr(again, name) for name in Agreement.declared()})

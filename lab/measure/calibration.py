@@ -47,11 +47,11 @@ def calibration(records: Sequence[Record]) -> Calibration:
         balancer=records[0].inputs.workload.balancer,
         start_s=start,
         start_each_s=each,
-        stop_s=_median(records, lambda record: (stop(record),))[0],
+        stop_s=_median(records, stop)[0],
         notice_s=notice,
         round_s=following,
-        join_each_s=_median(records, lambda record: (join_each(record),))[0],
-        in_flight_s=_median(records, lambda record: (in_flight(record),))[0],
+        join_each_s=_median(records, join_each)[0],
+        in_flight_s=_median(records, in_flight)[0],
     )
     return Calibration(consumers, rest, starting)
 
@@ -80,7 +80,7 @@ def _setting(record: Record) -> tuple[object, object, object]:
     return inputs.workload, inputs.scale, inputs.partitions
 
 
-def _median(records: Sequence[Record], measure: Callable[[Record], tuple[float, ...]]) -> list[float]:
+def _median(records: Sequence[Record], measure: Callable[[Record], float | tuple[float, ...]]) -> list[float]:
     """The median of each of the measure's figures, over the records that have them."""
     found, missing = [], NoData("no record to calibrate from")
     for record in records:
@@ -90,7 +90,8 @@ def _median(records: Sequence[Record], measure: Callable[[Record], tuple[float, 
             missing = nothing
     if not found:
         raise missing
-    return [float(np.median(figures)) for figures in zip(*found, strict=True)]
+    medians: list[float] = np.median(np.array(found).reshape(len(found), -1), axis=0).tolist()
+    return medians
 
 
 def starts(record: Record) -> tuple[float, float]:

@@ -57,13 +57,7 @@ class Delivery(Measure):
 def delivery(record: Record) -> Delivery:
     """Compare each step with the one before it; no data without a ledger, committed offsets or the producer's tally."""
     ledger, ahead = record.reconciliation, passed_over(record)
-    tallies = [one.detail for one in record.reports("produced")]
-    if not tallies:
-        raise NoData("the producer left no tally")
-    try:
-        sent, acked, *others = (sum(int(tally[fate]) for tally in tallies) for fate in ("sent", "acked", "unknown", "failed"))
-    except KeyError as missing:
-        raise NoData(f"the producer's tally has no {missing.args[0]}") from None
+    sent, acked, *others = (int(sum(told)) for told in tallied(record, "sent", "acked", "unknown", "failed"))
     scheduled = record.profile.total if record.inputs.driver == PRODUCER else None
     lost, copies = ledger.lost_messages + ahead, ledger.doubled_messages + ledger.both_messages + ledger.buried_again
     topics = _topics(record.trial.topic_ids)
@@ -152,6 +146,16 @@ def passed_over(record: Record, partitions: Collection[int] | None = None) -> in
             committed = offsets[one.partition].committed if one.partition in offsets else None
             below += max(0, min(one.last + 1, committed or 0) - one.first)
     return below
+
+
+def tallied(record: Record, *names: str) -> list[list[float]]:
+    """What the tallies of all producers say of ``names``. Raises :class:`NoData` for no tally, and where one lacks a name."""
+    tallies = [one.detail for one in record.reports("produced")]
+    if not tallies:
+        raise NoData("the producer left no tally")
+    if missing := [name for name in names if any(name not in tally for tally in tallies)]:
+        raise NoData(f"the producer's tally has no {missing[0]}")
+    return [[float(tally[name]) for tally in tallies] for name in names]
 
 
 def _between(steps: dict[str, int]) -> dict[str, int]:

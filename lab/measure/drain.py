@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import pandas as pd
 
 from lab.errors import NoData
@@ -38,24 +36,20 @@ def drain(record: Record) -> Drain:
 
     There is no data when lag never came back to one lagThreshold, and when the group never ran at full parallelism.
     """
-    ceiling, threshold = record.policy.max_replicas, record.lag_threshold
-    spike, end = record.zero, record.relief
-    lag = record.lag
+    spike, end, lag = record.zero, record.relief, record.lag
     done = end + drain_time(record).number
-    since = lag[lag["t"] >= spike]
-    top = since.loc[since["lag"].idxmax()]
-    begin, until = _full_parallelism(record, ceiling, end, done)
-    rise = largest_rise(lag[(lag["t"] >= begin) & (lag["t"] <= until)]["lag"])
-    factor = record.scale.time
+    top = lag.loc[lag[lag["t"] >= spike]["lag"].idxmax()]
+    begin, until = _full_parallelism(record, end, done)
+    rise = largest_rise(lag[lag["t"].between(begin, until)]["lag"])
     return Drain(
         peak_lag=int(top["lag"]),
         peak_after_s=float(top["t"]) - spike,
         seconds=done - end,
         ideal_s=ideal_drain_s(record, end),
-        real_s=(done - end) * factor,
+        real_s=(done - end) * record.scale.time,
         full_parallelism_s=until - begin,
         largest_rise=int(rise),
-        rise_in_thresholds=rise / threshold,
+        rise_in_thresholds=rise / record.lag_threshold,
     )
 
 
@@ -81,31 +75,23 @@ def ideal_drain_s(record: Record, end: float) -> float:
     The time is backlog / (pod rate - inflow), and the largest over the partitions counts. A partition's inflow is its share of
     all events times the rate of the profile's last phase.
     """
-    rate = record.inputs.pod_rate
-    lags = record.partition_lag[record.partition_lag["t"] >= end]
+    lags, receipts = record.partition_lag[record.partition_lag["t"] >= end], record.receipts
     if lags.empty:
         raise NoData("no sample of kafka_consumergroup_lag after the spike")
-    inflow = _inflow(record)
+    if receipts.empty:
+        raise NoData("no receipts")
+    counts = receipts.groupby("partition")["count"].sum()
+    inflow = counts / counts.sum() * record.profile.steps[-1].rate
     slowest = 0.0
     for partition, backlog in lags.groupby("partition")["lag"].first().items():
-        spare = rate - inflow.get(partition, 0.0)
+        spare = record.inputs.pod_rate - inflow.get(partition, 0.0)
         slowest = max(slowest, backlog / spare if spare > 0 else float("inf"))
     return slowest
 
 
-def _inflow(record: Record) -> dict[Hashable, float]:
-    """Events/s that arrive at each partition in the profile's last phase, by its share of all events."""
-    receipts = record.receipts
-    if receipts.empty:
-        raise NoData("no receipts")
-    counts = receipts.groupby("partition")["count"].sum()
-    rate = record.profile.steps[-1].rate
-    return {partition: float(share) * rate for partition, share in (counts / counts.sum()).items()}
-
-
-def _full_parallelism(record: Record, ceiling: int, end: float, done: float) -> tuple[float, float]:
+def _full_parallelism(record: Record, end: float, done: float) -> tuple[float, float]:
     """(start, end) in epoch s of the time after the spike in which all replicas that the policy allows are Ready and wanted."""
-    curve = record.replicas
+    curve, ceiling = record.replicas, record.policy.max_replicas
     full = curve[(curve["ready"] == ceiling) & (curve["desired"] == ceiling)]
     if full.empty:
         raise NoData(f"the group never ran with its {ceiling} replicas")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lab.errors import NoData
-from lab.judge.measure import Measure, Number
+from lab.judge.measure import Measure
 from lab.judge.pairs import least_difference, paired
 from lab.judge.quantity import Quantity
 from lab.measure.cost import cost
@@ -113,8 +113,7 @@ def numbers(record: Record) -> dict[str, Quantity]:
     found = figures(record)
     for compute in MEASURES.values():
         measured = compute(record)
-        quantities = (getattr(measured, name) for name, item in type(measured).declared().items() if isinstance(item, Number))
-        for one in quantities:
+        for one in measured.quantities():
             name = f"{one.name} ({one.unit})" if one.unit else one.name
             if one.name not in found:
                 found.setdefault(name, one.named(name, ""))

@@ -6,6 +6,7 @@ from lab.errors import NoData
 from lab.inputs.inputs import PRODUCER
 from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
+from lab.measure.delivery import tallied
 from lab.record.store import Record
 
 
@@ -26,11 +27,5 @@ def punctuality(record: Record) -> Punctuality:
     """Read the producer's tally; no data without one, or where another program than the lab's producer drove the traffic."""
     if (driver := record.inputs.driver) != PRODUCER:
         raise NoData(f"{driver} drove the traffic, and keeps no schedule")
-    tallies = [one.detail for one in record.reports("produced")]
-    if not tallies:
-        raise NoData("the producer left no tally")
-    try:
-        median, p99, worst = (max(float(tally[f"late_{name}_ms"]) for tally in tallies) for name in ("p50", "p99", "max"))
-    except KeyError as missing:
-        raise NoData(f"the producer's tally has no {missing.args[0]}") from None
+    median, p99, worst = map(max, tallied(record, "late_p50_ms", "late_p99_ms", "late_max_ms"))
     return Punctuality(median_ms=median, p99_ms=p99, worst_ms=worst)

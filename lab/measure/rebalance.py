@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 
 import numpy as np
 
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
+from lab.measure.throughput import Array, Span
 from lab.record.reports import Handover
 from lab.record.store import Record
 
@@ -61,13 +61,9 @@ def rebalances(record: Record) -> Rebalances:
     )
 
 
-def rebalance_spans(record: Record, start: float = -math.inf, end: float = math.inf) -> list[tuple[float, float]]:
+def rebalance_spans(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Span]:
     """(first, last handover) of every rebalance among the handovers from ``start`` to ``end``, in epoch s."""
-    times = [change.t for change in _within(record, start, end)]
-    if not times:
-        return []
-    breaks = [(earlier, later) for earlier, later in pairwise(times) if later - earlier > GAP_S]
-    return list(zip([times[0], *(later for _, later in breaks)], [*(earlier for earlier, _ in breaks), times[-1]], strict=True))
+    return _runs(np.array([change.t for change in _within(record, start, end)]), GAP_S)
 
 
 def _within(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Handover]:
@@ -88,13 +84,13 @@ def rebalance_rounds(record: Record) -> list[Round]:
     driven = record.driven
     events = record.group_events
 
-    def times(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def times(name: str) -> Array:
         return np.sort(events[events["event"] == name]["t"].to_numpy(dtype=float))
 
     joined, left, revoked = times("subscribed"), times("left"), times("revoked")
     found: list[Round] = []
     before = driven
-    for first, last in _clusters(times("assigned")):
+    for first, last in _runs(times("assigned"), CLUSTER_S):
         if first < driven:
             continue
         chained = bool(((revoked > before - CLUSTER_S) & (revoked < before + CLUSTER_S)).any())
@@ -112,9 +108,9 @@ def round_count(record: Record) -> int:
     return len(rebalance_rounds(record))
 
 
-def _clusters(times: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[tuple[float, float]]:
-    """(first, last) of each run of ``times`` that are at most CLUSTER_S apart."""
+def _runs(times: Array, gap_s: float) -> list[Span]:
+    """(first, last) of each run of ``times`` that are at most ``gap_s`` apart."""
     if not len(times):
         return []
-    cuts = np.flatnonzero(np.diff(times) > CLUSTER_S)
+    cuts = np.flatnonzero(np.diff(times) > gap_s)
     return [(float(times[a]), float(times[b])) for a, b in zip([0, *(cuts + 1)], [*cuts, len(times) - 1], strict=True)]

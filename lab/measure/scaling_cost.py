@@ -13,7 +13,7 @@ from lab.judge.origin import UNSCALED
 from lab.judge.quantity import Quantity
 from lab.measure.dip import COARSE_S, FINE_S, depth, recovery
 from lab.measure.rebalance import rebalance_spans
-from lab.measure.throughput import GRID_S, Array, Span, Throughput, clip
+from lab.measure.throughput import GRID_S, Array, Span, Throughput, clip, lagging_spans
 from lab.record.reports import GIVEN, Handover
 from lab.record.store import Record
 
@@ -83,7 +83,7 @@ def scaling_cost(record: Record) -> ScalingCost:
     ups = [change.t for change in record.scalings if change.after > change.before and change.t > record.zero]
     if not ups:
         raise NoData("the replicas were never raised after the spike began")
-    done, waiting = Throughput(record.receipts), clip(backlog_spans(record), (ups[0], record.end))
+    done, waiting = Throughput(record.receipts), clip(lagging_spans(record, record.lag_threshold), (ups[0], record.end))
     spent = sum(end - start for start, end in waiting)
     if not spent:
         raise NoData(f"lag was never above one lagThreshold, {record.lag_threshold}, after the first step up")
@@ -110,20 +110,8 @@ def rebalance_costs(record: Record, start: float, end: float | None = None) -> l
     Raises :class:`NoData` without receipts or a sample of lag, and for a policy without a lagThreshold.
     """
     end = record.end if end is None else end
-    done, waiting = Throughput(record.receipts), backlog_spans(record)
+    done, waiting = Throughput(record.receipts), lagging_spans(record, record.lag_threshold)
     return [_cost(record, span, done, waiting) for span in _windows(record, start, end)]
-
-
-def backlog_spans(record: Record) -> list[Span]:
-    """The times in which more than one lagThreshold waits: a sample of the total lag holds until the next one."""
-    lag, threshold = record.lag, record.lag_threshold
-    times, above = lag["t"].to_numpy(dtype=float), lag["lag"].to_numpy() > threshold
-    found: list[Span] = []
-    for start, end, some in zip(times[:-1], times[1:], above[:-1], strict=True):
-        if some:
-            begun = found.pop()[0] if found and found[-1][1] == start else float(start)
-            found.append((begun, float(end)))
-    return found
 
 
 def worst(figures: Iterable[float | None]) -> float | None:

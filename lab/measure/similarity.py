@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.inputs.scale import Scale
 from lab.judge import samples
-from lab.judge.measure import Number
 from lab.judge.quantity import Quantity
 from lab.measure.overview import COMPARED
 from lab.record.store import Record
@@ -37,26 +36,18 @@ class Figure:
 
 def figures(record: Record) -> list[Figure]:
     """Every number of COMPARED, stretched to real time by its dimension and the record's scale."""
-    return [at_real_time(one, record.scale) for one in _quantities(record)]
-
-
-def _quantities(record: Record) -> Iterable[Quantity]:
-    for compute in COMPARED:
-        found = compute(record)
-        if isinstance(found, Quantity):
-            yield found
-        else:
-            yield from (getattr(found, name) for name, one in found.declared().items() if isinstance(one, Number))
+    found = [compute(record) for compute in COMPARED]
+    quantities = [[one] if isinstance(one, Quantity) else one.quantities() for one in found]
+    return [at_real_time(one, record.scale) for several in quantities for one in several]
 
 
 def at_real_time(quantity: Quantity, scale: Scale) -> Figure:
     """``quantity`` of a trial at ``scale`` as it would be at real time."""
     (measure,) = quantity.origin.measures
-    value = quantity.value
-    if value is not None:
-        value = quantity.origin.dimension.at_real_time(float(value), scale.time, scale.rate)
-    known = value if value is not None and math.isfinite(value) else None
-    return Figure(measure, quantity.name, quantity.unit, known)
+    value = None
+    if quantity.value is not None and math.isfinite(quantity.value):
+        value = quantity.origin.dimension.at_real_time(float(quantity.value), scale.time, scale.rate)
+    return Figure(measure, quantity.name, quantity.unit, value)
 
 
 @dataclass(frozen=True)
@@ -132,21 +123,17 @@ Found = Mapping[str, Sequence[Sequence[Sequence[Figure]]]]  # of one profile: sc
 def compare(profile: str, found: Found, reference: str) -> list[Row]:
     """A row for each number at each scale of ``found`` but the ``reference``, the scale that the others are held to."""
     rows = []
-    shape = found[reference][0][0]
-    for place, figure in enumerate(shape):
+    for place, figure in enumerate(found[reference][0][0]):
         blocks = {scale: _blocks(several, place) for scale, several in found.items()}
-        for scale in (one for one in found if one != reference):
-            rows.append(_row(profile, scale, figure, blocks[scale], blocks[reference]))
+        rows += [_row(profile, one, figure, blocks[one], blocks[reference]) for one in found if one != reference]
     return rows
 
 
 def _blocks(several: Sequence[Sequence[Sequence[Figure]]], place: int) -> list[Block] | None:
     """The number at ``place`` in each block; None where a run has none."""
-    values = [tuple(side[place].value for side in sides) for sides in several]
-    known = [tuple(value for value in sides if value is not None) for sides in values]
-    if not known or any(len(one) < len(all_) for one, all_ in zip(known, values, strict=True)):
-        return None
-    return [Block(sides) for sides in known]
+    values = [[side[place].value for side in sides] for sides in several]
+    known = [Block(tuple(value for value in sides if value is not None)) for sides in values]
+    return known if known and not any(None in sides for sides in values) else None
 
 
 def _row(profile: str, scale: str, figure: Figure, sample: list[Block] | None, reference: list[Block] | None) -> Row:

@@ -68,11 +68,12 @@ class Throughput:
         return starts, (self.by(starts + window) - self.by(starts)) / window
 
 
-def lagging_spans(record: Record) -> list[Span]:
-    """The times in which the group had lag: from each sample above 0 to the next sample."""
+def lagging_spans(record: Record, least: float = 0) -> list[Span]:
+    """The times in which the total lag was above ``least`` messages: a sample holds until the next one."""
     lag = record.lag
-    times, behind = lag["t"].to_numpy(dtype=float), lag["lag"].to_numpy() > 0
-    return [(float(a), float(b)) for a, b, some in zip(times[:-1], times[1:], behind[:-1], strict=True) if some]
+    times, above = lag["t"].to_numpy(dtype=float), lag["lag"].to_numpy()[:-1] > least
+    edges = np.flatnonzero(np.diff(above, prepend=False, append=False))
+    return [(float(times[first]), float(times[last])) for first, last in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def clip(spans: Iterable[Span], within: Span) -> list[Span]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
 from lab.errors import NoData
 from lab.inputs import fidelity
@@ -16,7 +17,6 @@ from lab.record.views import FEWEST
 LATE_S = 0.1  # at real time
 PART = 0.1  # of the trial's shortest time
 IDLE = 0.2  # of the machine's CPU time: a trial that takes less is as good as idle
-CPU, IO, MEMORY = "cpu_waiting_s", "io_waiting_s", "memory_waiting_s"
 
 
 class Validity(Measure):
@@ -46,17 +46,22 @@ def validity(record: Record) -> Validity:
     A trial allows its producer a lateness of 100 ms at real time. Where time is compressed it allows a tenth of the shortest of
     its times, which are its profile's phases, the times of its policy and the HPA's sync.
     """
-    return Validity(
-        lateness=_known(_lateness, record),
-        steal=_known(_steal, record),
-        cpu_pressure=_known(lambda one: _share(one, CPU), record),
-        io_pressure=_known(lambda one: _share(one, IO), record),
-        memory_pressure=_known(lambda one: _share(one, MEMORY), record),
-        foreign_load=_known(_foreign_load, record),
-        scrape_gap=_known(_scrape_gap, record),
-        rounding=_known(_rounding, record),
-        settle=_known(_settle, record),
-    )
+    computed: dict[str, Callable[[Record], float]] = {
+        "lateness": _lateness,
+        "steal": lambda one: _share(one, "steal_s", one.trial.machine.cores),
+        "cpu_pressure": lambda one: _share(one, "cpu_waiting_s"),
+        "io_pressure": lambda one: _share(one, "io_waiting_s"),
+        "memory_pressure": lambda one: _share(one, "memory_waiting_s"),
+        "foreign_load": _foreign_load,
+        "scrape_gap": _scrape_gap,
+        "rounding": _rounding,
+        "settle": _settle,
+    }
+    found: dict[str, float | None] = dict.fromkeys(computed)
+    for name, compute in computed.items():
+        with suppress(NoData):
+            found[name] = compute(record)
+    return Validity(**found)
 
 
 def judge_validity(record: Record) -> tuple[Verdict, ...]:
@@ -65,37 +70,22 @@ def judge_validity(record: Record) -> tuple[Verdict, ...]:
     return gates.judge_gates(lambda name: getattr(found, name))
 
 
-def _known(compute: Callable[[Record], float], record: Record) -> float | None:
-    try:
-        return compute(record)
-    except NoData:
-        return None
-
-
 def _lateness(record: Record) -> float:
     tallies = record.reports("produced")
     if not tallies or "late_p99_ms" not in tallies[-1].detail:
         raise NoData("the producer left no tally of its lateness")
-    return float(tallies[-1].detail["late_p99_ms"]) / 1000 / _allowed_s(record)
+    allowed_s = LATE_S
+    if record.scale.time != 1:
+        times = [end - start for start, end, _ in record.profile.phases()]
+        times += [one.applied_s for one in fidelity.times(record.policy, fidelity.REAL)]
+        times += [record.scale.hpa_sync_s] if record.policy.hpa else []
+        allowed_s = PART * min(one for one in times if one > 0)
+    return float(tallies[-1].detail["late_p99_ms"]) / 1000 / allowed_s
 
 
-def _allowed_s(record: Record) -> float:
-    if record.scale.time == 1:
-        return LATE_S
-    times = [end - start for start, end, _ in record.profile.phases()]
-    times += [one.applied_s for one in fidelity.times(record.policy, fidelity.REAL)]
-    times += [record.scale.hpa_sync_s] if record.policy.hpa else []
-    return PART * min(one for one in times if one > 0)
-
-
-def _steal(record: Record) -> float:
-    stolen_s, lasted_s = grown(record, "steal_s", "t")
-    return stolen_s / (lasted_s * record.trial.machine.cores)
-
-
-def _share(record: Record, column: str) -> float:
-    waiting_s, lasted_s = grown(record, column, "t")
-    return waiting_s / lasted_s
+def _share(record: Record, column: str, cores: int = 1) -> float:
+    seconds, lasted_s = grown(record, column, "t")
+    return seconds / (lasted_s * cores)
 
 
 def _foreign_load(record: Record) -> float:

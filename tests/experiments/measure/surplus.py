@@ -5,8 +5,8 @@ from __future__ import annotations
 from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number
 from lab.judge.origin import UNSCALED
-from lab.measure.scaling_cost import backlog_spans, rebalance_costs, worst
-from lab.measure.throughput import clip
+from lab.measure.scaling_cost import rebalance_costs, worst
+from lab.measure.throughput import clip, lagging_spans
 from lab.record.store import Record
 
 
@@ -22,7 +22,7 @@ class SurplusRebalances(Measure):
 @measure
 def surplus_rebalances(record: Record) -> SurplusRebalances:
     """Measure them. There is no data when the group never rebalanced while it had a pod for every partition."""
-    waiting = backlog_spans(record)
+    waiting = lagging_spans(record, record.lag_threshold)
     found = [
         one
         for one in rebalance_costs(record, record.zero)

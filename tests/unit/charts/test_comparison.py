@@ -101,11 +101,8 @@ def test_the_cursor_tells_each_trials_value() -> None:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (curves().iloc[:0], "'lag' is empty"),
         (curves().query("panel != 'throughput'"), "'throughput' is empty"),
-        (curves().replace({"panel": {"lag": "lagg"}}), "'lagg' is not one of lag, replicas, throughput"),
         (curves(7), "7 trials, at most 6"),
-        (curves().drop(columns="value"), "no column value"),
     ],
 )
 def test_what_can_not_be_drawn_is_refused_in_one_line(broken: pd.DataFrame, said: str) -> None:

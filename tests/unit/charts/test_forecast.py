@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from lab.charts import drawing, forecast, policies
 from lab.foresee.curve import Curve
@@ -78,9 +77,3 @@ def test_the_front_is_drawn_with_the_given_and_the_recommended():
     for kind in (policies.YOURS, policies.RECOMMENDED):  # in the legend and beside the point
         assert picture.count(f">{kind}</text>") == 2
     assert policies.FLIPPING not in picture
-
-
-def test_a_kind_that_is_not_known_is_refused():
-    """By name."""
-    with pytest.raises(ValueError, match="'mine' is not one of tried"):
-        policies.front(points((1, 1, "mine")), "policies", "simulated", 2.0)

@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.charts import breakdown, drawing
+from lab.charts import drawing
+from lab.charts.breakdown import reaction_breakdown
 from lab.charts.curves import timeline_of
 from lab.charts.drawing import WIDTH
 from lab.charts.timeline import THRESHOLD, Timeline, _names, timeline
+from lab.measure.reaction.step import PARTS, Reaction
 from tests.thoroughness import examples
 from tests.unit.measure import built, similar
 from tests.unit.report import browser
@@ -121,7 +123,8 @@ def test_a_png_is_a_png(made: Timeline) -> None:
 def test_a_trial_without_events_is_drawn(made: Timeline) -> None:
     """No marks, no faults, no phases, gaps in the lag: still a chart."""
     ready = made.replicas[made.replicas["kind"] == "ready"]
-    bare = Timeline("bare", "", made.lag.assign(lag=np.nan), 100.0, ready, made.throughput)
+    nothing = {name: getattr(made, name).iloc[:0] for name in ("spans", "marks", "events")}
+    bare = replace(made, title="bare", lag=made.lag.assign(lag=np.nan), replicas=ready, **nothing)
     assert "bare" in drawing.svg(timeline(bare))
 
 
@@ -205,14 +208,8 @@ def test_labels_never_overlap(times: list[float], width: float) -> None:
 
 def test_a_breakdown_names_every_part_and_the_bound() -> None:
     """Tiny parts too are named with their seconds; the title has the sum and the bound."""
-    parts = pd.DataFrame({"part": ["KEDA polls", "pods scheduled", "group rebalances"], "seconds": [11.2, 0.05, 60.0]})
-    picture = drawing.svg(breakdown.breakdown(parts.assign(group=["signal", "control plane", "consumer"]), 90.0))
-    for text in ("Reaction: 71.2 s, within the bound of 90 s", *parts["part"], "0.05 s"):
+    parts = dict.fromkeys(PARTS, 0.05) | {"subscribed": 60.25}
+    made = Reaction(spike_start=0.0, pod="a", parts=parts, total_s=60.6, real_s=60.6)
+    picture = drawing.svg(reaction_breakdown(made))
+    for text in ("Reaction: 60.6 s, within the bound of 90 s", *PARTS, "readiness probe", ">0.05 s<"):
         assert text in picture
-
-
-@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
-def test_a_part_without_a_length_is_refused(seconds: float) -> None:
-    """A part that was not measured can't be drawn as if it were."""
-    with pytest.raises(ValueError, match="0 s or more"):
-        breakdown.breakdown(pd.DataFrame({"part": ["x"], "seconds": [seconds], "group": ["y"]}), 90.0)
