@@ -16,7 +16,7 @@ from kubernetes import client
 
 from lab.cluster import apply, broker, controlplane, fit, keda, metrics, quorum
 from lab.cluster.fit import Fit
-from lab.components import build, jars
+from lab.components import build, bundle, jars
 from lab.host import processes, resources, runs
 from lab.inputs.scale import Scale
 from lab.kafka import login
@@ -78,8 +78,12 @@ class Binary:
         self.pods.close()
 
 
-def prepare() -> build.Built:
-    """Build the components and, meanwhile, fetch the jars, each only if it is missing. Raises :class:`LabFault`."""
+def prepare(origin: str | None = None) -> build.Built:
+    """Take the components and jars that lack from ``origin`` (:func:`bundle.fetch`), then build and fetch what still lacks.
+
+    Raises :class:`LabFault`.
+    """
+    bundle.fetch(origin)
     with ThreadPoolExecutor(1) as pool:
         fetched = pool.submit(lambda: (jars.resolve("kafka", jars.KAFKA), jars.spark_kafka()))
         built = build.ensure()

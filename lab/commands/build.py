@@ -14,19 +14,21 @@ from lab.flags import Flags
 
 def add_flags(parser: Flags) -> None:
     """Add the flags of the command."""
+    where = "ready-made components, with #sha256=... behind it (default: what the lab pins for this platform, if it does)"
+    parser.add_argument("--from", dest="origin", metavar="URL|FILE", help=where)
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--export", type=Path, metavar="FILE", help="build, then write everything into one file")
     way.add_argument("--import", dest="bundle", type=Path, metavar="FILE", help="take everything from such a file")
 
 
 def run(options: Namespace) -> int:
-    """Build the missing components, or take them from a bundle; write one if it is asked for. Returns the exit code."""
+    """Take or build the missing components; write a bundle of them if it is asked for. Returns the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     if options.bundle is not None:
         taken = bundle.read(options.bundle)
         print(f"{options.bundle}: {', '.join(map(str, taken)) or 'nothing that was not there already'}")
         return 0
-    print(binary.prepare().folder)
+    print(binary.prepare(options.origin).folder)
     if options.export is not None:
         print(f"{options.export}: {bundle.write(options.export) / 2**20:,.0f} MiB")
     return 0

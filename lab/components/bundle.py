@@ -1,7 +1,8 @@
 """One file with all components of a cluster: a team builds once, its CI and its people start in a minute.
 
 A gzipped tar. Its first member, ``bundle.json``, has format, platform, folders and the SHA-256 of every file. Only a checkout
-with the same pins accepts it. Nothing of a bundle that fails a check stays in the cache.
+with the same pins accepts it. Nothing of a bundle that fails a check stays in the cache. A bundle from elsewhere is taken
+only where a SHA-256 is pinned for it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import platform
 import shutil
 import tarfile
 import tempfile
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any
+from urllib.request import urlopen
 
 from lab import paths
 from lab.components import build, jars
@@ -25,11 +28,13 @@ from lab.wait import reporting
 
 log = logging.getLogger("lab.build")
 
+READY = Path(__file__).with_name("ready.sha256")  # a line for each platform; none while no bundle is published
 FORMAT = 1
 INDEX = "bundle.json"
 _BLOCK = 2**20
 _COMPRESSION = 1  # six seconds instead of forty, for a file that is a tenth larger
 _LARGEST_INDEX = 2**20
+_SILENT_S = 60  # without a byte: the other side is taken for gone
 
 
 def folders() -> list[Path]:
@@ -67,6 +72,42 @@ def write(file: Path) -> int:
     finally:
         partial.unlink(missing_ok=True)
     return file.stat().st_size
+
+
+def fetch(origin: str | None = None) -> None:
+    """Take what lacks in the cache from ``origin``, a file or a URL: by default the one that is pinned for this platform.
+
+    Its SHA-256 is pinned too, or stands behind it as ``#sha256=``. What fails is one line in the log, and the parts lack as
+    before. Raises :class:`InputError` for an ``origin`` without a SHA-256.
+    """
+    root = paths.cache_dir()
+    if all((root / folder).is_dir() for folder in folders()):
+        return
+    lines = [line.split() for line in READY.read_text().splitlines() if line and line[0] != "#"]
+    pinned, default = next(((digest, url) for digest, url in lines if _platform() in url), ("", ""))
+    address, _, given = (origin or default).partition("#sha256=")
+    if not address:
+        return
+    if not (wanted := given or pinned):
+        raise InputError("command line", "--from", origin, f"#sha256=... behind it, or a line for {_platform()} in {READY}")
+    with tempfile.TemporaryDirectory(prefix="bundle-", dir=root) as scratch:
+        file = Path(scratch, "bundle.tar.gz")
+        try:
+            _download(address, file, wanted)
+            log.info("%s: took %s", address, ", ".join(map(str, read(file))))
+        except (OSError, HTTPException, InputError, LabFault) as error:
+            log.warning("%s: %s; building instead", address, str(error).removeprefix(f"{file}: "))
+
+
+def _download(address: str, file: Path, wanted: str) -> None:
+    """Write what is at ``address`` to ``file``. Raises :class:`LabFault` where it is cut off or its SHA-256 is another."""
+    url = address if "://" in address else Path(address).absolute().as_uri()
+    with urlopen(url, timeout=_SILENT_S) as source, file.open("wb") as target, reporting(lambda: f"fetching {address}"):
+        found = _copy(source, target)
+        if left := getattr(source, "length", None):
+            raise LabFault(f"cut off {left:,} bytes before its end")
+    if found != wanted.lower():
+        raise LabFault(f"its SHA-256 is {found}, not {wanted}; it was not kept")
 
 
 def read(file: Path) -> list[Path]:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
+import platform
+import re
 import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import yaml
 
-from lab.components import bundle
+from lab import paths
+from lab.__main__ import main
+from lab.cluster import binary
+from lab.components import build, bundle, jars
 from lab.errors import InputError, LabFault
 
 
@@ -135,3 +144,121 @@ def test_nothing_is_exported_before_it_is_built(cache, tmp_path):
     with pytest.raises(LabFault, match="run python -m lab build first"):
         bundle.write(tmp_path / "lab.tar.gz")
     assert not list(tmp_path.glob("lab.tar.gz*"))
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves one bundle, whole or cut off, and nothing else."""
+
+    data = b""
+
+    def do_GET(self):
+        """The bundle at every path but /none; at /cut its second half is announced and does not come."""
+        if self.path == "/none":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.data)))
+        self.end_headers()
+        self.wfile.write(self.data[: len(self.data) // 2] if self.path == "/cut" else self.data)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture
+def served(cache, tmp_path, monkeypatch):
+    """An empty cache, and beside it a file and a server on loopback with the bundle: its addresses and its SHA-256."""
+    bundle.write(tmp_path / "lab.tar.gz")
+    data = (tmp_path / "lab.tar.gz").read_bytes()
+    cache("second")
+    monkeypatch.setattr(Handler, "data", data)
+    monkeypatch.setattr(build, "ensure", lambda: build.Built(paths.cache_dir() / "built", {}))
+    monkeypatch.setattr(jars, "resolve", lambda *_: [])
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=[0.02])
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", hashlib.sha256(data).hexdigest()
+        server.shutdown()
+        thread.join()
+
+
+def present():
+    """Whether all that the bundle has is in the cache."""
+    return all((paths.cache_dir() / folder).is_dir() for folder in bundle.folders())
+
+
+@pytest.mark.parametrize("place", ["/lab.tar.gz", "file"])
+def test_ready_parts_with_the_pinned_checksum_are_taken(served, tmp_path, capsys, place):
+    """From a server or from a file: the command leaves them in the cache, and the next call asks nobody."""
+    url, digest = served
+    origin = str(tmp_path / "lab.tar.gz") if place == "file" else url + place
+    assert main(["build", f"--from={origin}#sha256={digest}"]) == 0
+    assert present()
+    assert not list(paths.cache_dir().glob("bundle-*"))
+    assert main(["build", f"--from={url}/none#sha256={digest}"]) == 0
+    assert "building instead" not in capsys.readouterr().err
+
+
+def test_the_project_s_own_pin_is_the_default(served, tmp_path, monkeypatch):
+    """The line of this platform, and no other's; without one nothing is asked for."""
+    url, digest = served
+    monkeypatch.setattr(bundle, "READY", tmp_path / "ready.sha256")
+    lines = ["# a remark", "", f"{'0' * 64} {url}/plan9-mips.tar.gz"]
+    bundle.READY.write_text("\n".join(lines))
+    binary.prepare()
+    assert not present()
+    bundle.READY.write_text("\n".join([*lines, f"{digest} {url}/{bundle._platform()}.tar.gz"]))
+    binary.prepare()
+    assert present()
+
+
+@pytest.mark.parametrize(
+    ("path", "digest", "reason"),
+    [
+        ("/lab.tar.gz", "0" * 64, r"its SHA-256 is \w{64}, not 0{64}; it was not kept"),
+        ("/cut", None, r"cut off [\d,]+ bytes before its end"),
+        ("/none", None, "HTTP Error 404: Not Found"),
+        ("no-such-file", None, "No such file"),
+        ("closed", None, "Connection refused"),
+        ("others", None, "platform: 'plan9-mips' is not allowed"),
+    ],
+)
+def test_what_can_not_be_taken_is_said_in_one_line_and_built(served, tmp_path, caplog, path, digest, reason):
+    """Another checksum, a cut download, a missing file, nobody there, another's parts: the build goes on as without them."""
+    url, right = served
+    origin = f"{url}{path}" if path.startswith("/") else str(tmp_path / path)
+    if path == "closed":
+        origin = "http://127.0.0.1:9/lab.tar.gz"  # the port of no service
+    if path == "others":
+        right = hashlib.sha256(rewritten(tmp_path / "lab.tar.gz", other_platform).read_bytes()).hexdigest()
+        origin = str(tmp_path / "lab.tar.gz")
+    with caplog.at_level("WARNING", "lab.build"):
+        assert binary.prepare(f"{origin}#sha256={digest or right}") == build.ensure()
+    (line,) = caplog.messages
+    assert re.fullmatch(f"{re.escape(origin)}: .*{reason}.*; building instead", line)
+    assert not present()
+    assert not list(paths.cache_dir().glob("bundle-*"))
+
+
+def test_an_origin_without_a_checksum_is_bad_input(served, capsys):
+    """It is not asked: the line says how to write one."""
+    assert main(["build", f"--from={served[0]}/lab.tar.gz"]) == 2
+    assert "#sha256=... behind it" in capsys.readouterr().err
+
+
+def test_the_committed_pins_are_lines_of_a_checksum_and_an_address():
+    """They can be read; each platform has one line at most."""
+    lines = [line.split() for line in bundle.READY.read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[0-9a-f]{64}", digest) and "://" in url for digest, url in lines)
+
+
+def test_the_workflow_names_its_bundles_as_the_pins_are_looked_up():
+    """Both architectures are built by a command that exists; the job that can write runs no code of the checkout."""
+    jobs = yaml.safe_load((paths.PROJECT / ".github" / "workflows" / "components.yml").read_text(encoding="utf-8"))["jobs"]
+    (command,) = (step["run"] for step in jobs["build"]["steps"] if step.get("name") == "Build")
+    system, machine = bundle._platform().split("-")
+    assert command == f'elastic-lab build --export "elastic-lab-{system}-$(uname -m).tar.gz"'
+    assert machine == platform.machine()
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["attach"]
+    assert not any("uses" in step for step in jobs["attach"]["steps"])
+    assert all(re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40}", step["uses"]) for step in jobs["build"]["steps"] if "uses" in step)
