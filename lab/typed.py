@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -29,6 +30,19 @@ class Strict:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
 
+def read_file(kind: type[T], file: Path, schema: int | None = None, otherwise: str = "") -> T:
+    """The JSON object in ``file`` as a ``kind``. Raises :class:`InputError`, which says ``otherwise`` of another ``schema``."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(file, "content", str(error), "what the lab writes") from None
+    if not isinstance(content, dict):
+        raise InputError(file, "content", content, "what the lab writes")
+    if schema is not None and content.get("schema") != schema:
+        raise InputError(file, "schema", content.get("schema"), f"{schema}: {otherwise}")
+    return read(kind, content, file)
+
+
 def read(kind: type[T], content: Any, where: object, prefix: str = "") -> T:
     """``content``, which lies at ``prefix`` of ``where``, as a ``kind``; nothing is converted but a whole number to a float.
 
@@ -36,7 +50,7 @@ def read(kind: type[T], content: Any, where: object, prefix: str = "") -> T:
     """
     model: Any = kind
     try:
-        found: T = adapter(model).validate_json(json.dumps(content, default=str), strict=True)
+        found: T = adapter(model).validate_json(json.dumps(content, default=str), strict=True, context=where)
         return found
     except ValidationError as refused:
         raise error(refused, where, prefix) from None

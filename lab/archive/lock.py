@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from lab import typed, wholefile
 from lab.errors import InputError
@@ -17,14 +17,12 @@ FOLDER = "docs/evidence"  # in the repository; a session's records are in FOLDER
 VERDICTS = "verdicts.json"  # in FOLDER/NAME: the rows of each test, as they were judged
 
 
-class Entry(BaseModel):
+class Entry(BaseModel, extra="forbid", frozen=True):
     """A session of the archive.
 
-    ``commit`` has its files under FOLDER/NAME; they have so many ``bytes`` in so many ``files``, and ``sha256`` is that of
-    :func:`content_hash`. ``verdicts`` is the SHA-256 of its verdicts.json.
+    ``commit`` has its files under FOLDER/NAME; they have so many ``bytes`` in so many ``files``. ``sha256`` is over the name
+    and the SHA-256 of each, in the order of their names; ``verdicts`` is the SHA-256 of its verdicts.json.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     date: str = Field(pattern=r"^\d{4}-\d\d-\d\d$")
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
@@ -34,10 +32,8 @@ class Entry(BaseModel):
     verdicts: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class Lock(BaseModel):
+class Lock(BaseModel, extra="forbid", frozen=True):
     """All sessions of the archive, by name."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     sessions: dict[str, Entry]
 
@@ -65,12 +61,6 @@ def write(lock: Lock, folder: Path) -> None:
     wholefile.write(folder / LOCK, json.dumps({"sessions": sessions}, indent=1) + "\n")
 
 
-def content_hash(folder: Path) -> str:
-    """The SHA-256 over the name and the SHA-256 of each file in ``folder``, in the order of their names."""
-    lines = [f"{checksum(file)}  {file.relative_to(folder).as_posix()}\n" for file in files(folder)]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
 def files(folder: Path) -> list[Path]:
     """All files in ``folder``, in the order of their names."""
     return sorted((file for file in folder.rglob("*") if file.is_file()), key=lambda file: file.relative_to(folder).as_posix())
@@ -81,12 +71,13 @@ def measured(folder: Path, date: str, commit: str) -> Entry:
     if not (folder / VERDICTS).is_file():
         raise InputError(folder, VERDICTS, "no file", "the verdicts of the session's tests")
     there = files(folder)
+    lines = [f"{checksum(file)}  {file.relative_to(folder).as_posix()}\n" for file in there]
     return Entry(
         date=date,
         commit=commit,
         files=len(there),
         bytes=sum(file.stat().st_size for file in there),
-        sha256=content_hash(folder),
+        sha256=hashlib.sha256("".join(lines).encode()).hexdigest(),
         verdicts=checksum(folder / VERDICTS),
     )
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -24,9 +25,8 @@ class Repository:
 
     def __init__(self, root: Path = paths.PROJECT) -> None:
         if not (root / ".git").exists():
-            raise InputError(
-                "evidence", "--repository", str(root), "a clone of the lab's repository: the records are in its history"
-            )
+            allowed = "a clone of the lab's repository: the records are in its history"
+            raise InputError("evidence", "--repository", str(root), allowed)
         self.root, self.folder = root, root / FOLDER
 
     @property
@@ -90,7 +90,9 @@ class Repository:
 
     def _obtain(self, commit: str) -> None:
         """Make sure that ``commit`` is here: a shallow clone asks its remote for it."""
-        if self._has(commit):
+        with suppress(LabFault):
+            # Without the remote: a clone without blobs would ask it for the commit, and wait.
+            self._git("cat-file", "-e", f"{commit}^{{commit}}", GIT_NO_LAZY_FETCH="1")
             return
         try:
             self._git("fetch", "--quiet", "--depth=1", "--filter=blob:none", "origin", commit)
@@ -98,33 +100,20 @@ class Repository:
             line = f"a clone that has it, by: git -C {self.root} fetch --unshallow ({refused})"
             raise InputError("evidence", "commit", commit, line) from None
 
-    def _has(self, commit: str) -> bool:
-        try:
-            # Without the remote: a clone without blobs would ask it for the commit, and wait.
-            self._git("cat-file", "-e", f"{commit}^{{commit}}", GIT_NO_LAZY_FETCH="1")
-        except LabFault:
-            return False
-        return True
-
     def _export(self, tree: str, target: Path) -> None:
         """Write the files of ``tree`` into ``target``; what a clone without blobs lacks comes in one request."""
         with tempfile.TemporaryDirectory(prefix="elastic-lab-index-") as scratch:
             place = {"GIT_INDEX_FILE": str(Path(scratch, "index")), "GIT_WORK_TREE": str(target)}
-            self._git("read-tree", "-m", "-u", tree, **place)
+            self._git("read-tree", "-m", "-u", tree, GIT_DIR=self._git("rev-parse", "--absolute-git-dir"), **place)
 
     def _git(self, *words: str, **environment: str) -> str:
         """What git prints. Raises :class:`LabFault` with its last line where it fails or takes longer than GIT_S."""
-        own = {"GIT_DIR": self._directory, **environment} if "GIT_WORK_TREE" in environment else environment
         command = ["git", "-C", str(self.root), *words]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_S, env=os.environ | own)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_S, env=os.environ | environment)
         except subprocess.TimeoutExpired:
             raise LabFault(f"git {words[0]} took more than {GIT_S:g} s") from None
         if done.returncode:
             last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
             raise LabFault(f"git {words[0]}: {last}")
         return done.stdout.strip()
-
-    @property
-    def _directory(self) -> str:
-        return self._git("rev-parse", "--absolute-git-dir")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,9 @@ class Row:
     machine: str
     commit: str
     source: str
+
+
+COLUMNS = [one.name for one in fields(Row)]
 
 
 def rows(session: str, content: Mapping[str, Any]) -> list[Row]:
@@ -87,8 +90,8 @@ def read(folder: Path) -> list[Row]:
         raise InputError(file, "file", "none", "the table of verdicts, as a clone of the lab's repository has it")
     with file.open(newline="") as text:
         reader = csv.DictReader(text)
-        if reader.fieldnames != (columns := _columns()):
-            raise InputError(file, "columns", reader.fieldnames, ", ".join(columns))
+        if reader.fieldnames != COLUMNS:
+            raise InputError(file, "columns", reader.fieldnames, ", ".join(COLUMNS))
         return [Row(**row) for row in reader]
 
 
@@ -96,19 +99,6 @@ def write(table: Iterable[Row], folder: Path) -> None:
     """Write the table into ``folder``, session by session, the rows of each in their order."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_columns())
+    writer.writerow(COLUMNS)
     writer.writerows(astuple(row) for row in sorted(table, key=lambda row: row.session))
     wholefile.write(folder / TABLE, text.getvalue())
-
-
-def counts(table: Sequence[Row], session: str) -> dict[str, int]:
-    """How many verdicts of ``session`` there are of each kind of outcome."""
-    found: dict[str, int] = {}
-    for row in table:
-        if row.session == session:
-            found[row.verdict] = found.get(row.verdict, 0) + 1
-    return found
-
-
-def _columns() -> list[str]:
-    return [one.name for one in fields(Row)]

@@ -102,7 +102,7 @@ def _marks(record: Record) -> pd.DataFrame:
     ]
     rows += [
         (t, "rebalance", event, f"{pod}: {len(partitions)} partitions {event}")
-        for t, pod, event, partitions in record.handovers
+        for t, pod, event, partitions, _ in record.handovers
         if partitions
     ]
     return pd.DataFrame(rows, columns=["t", "kind", "label", "detail"]).sort_values("t", ignore_index=True)

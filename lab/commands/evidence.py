@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from pathlib import Path
 
 from lab import paths
@@ -50,7 +51,8 @@ def lines(repository: Repository) -> list[str]:
     rows = table.read(repository.folder)
     found = []
     for name, entry in repository.lock.sessions.items():
-        counted = ", ".join(f"{count} {verdict}" for verdict, count in table.counts(rows, name).items())
+        counts = Counter(row.verdict for row in rows if row.session == name)
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
         found.append(f"{name:<34} {entry.date}  {entry.bytes / 1e6:5.1f} MB  {entry.commit[:8]}  {counted}")
     return found
 

@@ -14,7 +14,7 @@ from lab.errors import NoData
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.measure.throughput import GRID_S, Array, Throughput
-from lab.record.reports import Handover
+from lab.record.reports import Report
 from lab.record.store import Record
 from lab.record.trial import Step
 
@@ -164,7 +164,7 @@ def rate_traces(record: Record, before_s: float = BEFORE_S) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _dip(step: Step, done: Throughput, changes: Sequence[Handover], lags: pd.DataFrame, partitions: int) -> Dip:
+def _dip(step: Step, done: Throughput, changes: Sequence[Report], lags: pd.DataFrame, partitions: int) -> Dip:
     baseline, after_rate = done.rate(step.t - BEFORE_S, step.t), done.rate(max(step.t, step.until - AFTER_S), step.until)
     if step.kind == "down":
         working_before, working_after = min(step.before, partitions), min(step.after, partitions)
@@ -210,7 +210,7 @@ def recovery(starts: Array, rates: Array, baseline: float) -> float:
     return float(starts[below[-1]] + COARSE_S - starts[below[0]])
 
 
-def _moved(changes: Iterable[Handover], start: float, end: float) -> int:
+def _moved(changes: Iterable[Report], start: float, end: float) -> int:
     """Partitions whose owner at ``end`` is not the one last assigned before ``start``.
 
     A partition of a pod that died silently stays that pod's until another pod is assigned it, as the group sees it.

@@ -17,7 +17,7 @@ import numpy as np
 from lab.judge.measure import Measure, measure, number, quantity
 from lab.judge.origin import UNSCALED
 from lab.measure.throughput import Array, Span
-from lab.record.reports import Handover
+from lab.record.reports import Report
 from lab.record.store import Record
 
 GAP_S = 1.0  # members learn of a rebalance by their heartbeat of 500 ms; with the default of 3 s one would count as several
@@ -66,7 +66,7 @@ def rebalance_spans(record: Record, start: float = -math.inf, end: float = math.
     return _runs(np.array([change.t for change in _within(record, start, end)]), GAP_S)
 
 
-def _within(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Handover]:
+def _within(record: Record, start: float = -math.inf, end: float = math.inf) -> list[Report]:
     return [change for change in record.handovers if start <= change.t <= end]
 
 

@@ -14,7 +14,7 @@ from lab.judge.quantity import Quantity
 from lab.measure.dip import COARSE_S, FINE_S, depth, recovery
 from lab.measure.rebalance import rebalance_spans
 from lab.measure.throughput import GRID_S, Array, Span, Throughput, clip, lagging_spans
-from lab.record.reports import GIVEN, Handover
+from lab.record.reports import GIVEN, Report
 from lab.record.store import Record
 
 BEFORE_S = 1.0  # an autoscaler steps every few seconds: the mean rate before a rebalance is over less than a decreed step's
@@ -170,7 +170,7 @@ def _ready(record: Record, times: Array) -> Array:
     return counts
 
 
-def _unowned_s(changes: Sequence[Handover], start: float, until: float) -> float:
+def _unowned_s(changes: Sequence[Report], start: float, until: float) -> float:
     """Partition-seconds from ``start`` to ``until`` in which a partition that had an owner has none."""
     since: dict[int, float] = {}
     total = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -76,10 +77,8 @@ def _ready(item: dict[str, Any]) -> bool:
 
 def _exit_code(item: dict[str, Any]) -> int | None:
     """The exit code of the pod's container, None while it runs."""
-    for one in (item.get("status") or {}).get("containerStatuses") or ():
-        if over := (one.get("state") or {}).get("terminated"):
-            return int(over["exitCode"])
-    return None
+    states = (one.get("state") or {} for one in (item.get("status") or {}).get("containerStatuses") or ())
+    return next((int(over["exitCode"]) for state in states if (over := state.get("terminated"))), None)
 
 
 COLUMNS = ("desired", "current", "ready")
@@ -106,10 +105,5 @@ def replica_curve(seen: Iterable[Watched]) -> pd.DataFrame:
 
 def replica_changes(curve: pd.DataFrame) -> list[Change]:
     """Every change of the desired replicas on ``curve``, in order."""
-    found: list[Change] = []
-    before = int(curve["desired"].iloc[0])
-    for t, after in curve[["t", "desired"]].itertuples(index=False, name=None):
-        if int(after) != before:
-            found.append(Change(float(t), before, int(after)))
-            before = int(after)
-    return found
+    rows = curve[["t", "desired"]].itertuples(index=False, name=None)
+    return [Change(float(t), int(one), int(other)) for (_, one), (t, other) in pairwise(rows) if one != other]

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 
 @dataclass(frozen=True)
@@ -61,20 +56,3 @@ class Reconciliation:
         """The ranges of each kind that should not be there, by the kind's name."""
         kinds = ("lost", "unseen", "doubled", "phantom", "mismatched", "both")
         return {kind: getattr(self, kind) for kind in kinds}
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain dicts, lists and numbers."""
-        content: dict[str, Any] = _FORM.dump_python(self, mode="json")
-        return content
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Reconciliation:
-        """Read the output of :meth:`to_json`. Raises ``ValueError``, in one line, for anything else."""
-        try:
-            return _FORM.validate_json(json.dumps(content), strict=True)
-        except ValidationError as refused:
-            first = refused.errors()[0]
-            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-
-
-_FORM = TypeAdapter(Reconciliation)

@@ -21,31 +21,23 @@ class Report(NamedTuple):
     detail: dict[str, Any]
 
 
-class Handover(NamedTuple):
-    """A member was assigned partitions, or gave them up ("revoked", "lost"), at ``t``."""
-
-    t: float
-    pod: str
-    event: str
-    partitions: tuple[int, ...]
-
-
 def reports(events: pd.DataFrame, names: Iterable[str]) -> list[Report]:
     """The reports of these ``names``, in the order of the table ``events``."""
     chosen = events.loc[events["event"].isin(list(names)), ["t", "pod", "event", "partitions", "detail"]]
     rows = chosen.itertuples(index=False, name=None)
-    return [Report(float(t), str(pod), str(event), _numbers(parts), json.loads(text)) for t, pod, event, parts, text in rows]
+    return [
+        Report(float(t), str(pod), str(event), tuple(map(int, () if parts is None else parts)), json.loads(text))
+        for t, pod, event, parts, text in rows
+    ]
 
 
-def handovers(events: pd.DataFrame) -> list[Handover]:
-    """The handovers in ``events``, by time. An assignment without a partition is one; giving up nothing is not."""
-    chosen = events[events["event"].isin([GIVEN, *TAKEN])].sort_values("t", kind="stable")
-    rows = chosen[["t", "pod", "event", "partitions"]].itertuples(index=False, name=None)
-    found = [Handover(t, pod, event, _numbers(partitions)) for t, pod, event, partitions in rows]
+def handovers(events: pd.DataFrame) -> list[Report]:
+    """The reports of a member that was assigned partitions or gave some up, by time; one may be assigned none."""
+    found = reports(events.sort_values("t", kind="stable"), [GIVEN, *TAKEN])
     return [change for change in found if change.event == GIVEN or change.partitions]
 
 
-def owners(changes: Iterable[Handover], at: float) -> dict[str, frozenset[int]]:
+def owners(changes: Iterable[Report], at: float) -> dict[str, frozenset[int]]:
     """The partitions that each pod owned at ``at`` (epoch s) by its own handovers; of a pod that died, those it had then."""
     owned: dict[str, frozenset[int]] = {}
     for change in changes:
@@ -54,8 +46,3 @@ def owners(changes: Iterable[Handover], at: float) -> dict[str, frozenset[int]]:
         held = owned.get(change.pod, frozenset())
         owned[change.pod] = held | set(change.partitions) if change.event == GIVEN else held - set(change.partitions)
     return owned
-
-
-def _numbers(partitions: Iterable[int] | None) -> tuple[int, ...]:
-    """The partitions of a row, which has None where its event is about none."""
-    return () if partitions is None else tuple(map(int, partitions))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import mmap
 import os
 import shutil
 from collections.abc import Callable
@@ -22,8 +21,8 @@ import pyarrow.parquet as pq
 from lab import wholefile
 from lab.record import store
 from lab.record.ledger import CHECKPOINT, LEDGER, VERDICT, ingested
-from lab.record.seal import checksums
-from lab.record.store import GROUP_COLUMNS, STAGING, TRANSITIONS, Record, lines_to_parquet
+from lab.record.seal import FILE, checksums
+from lab.record.store import LINES, STAGING, Record, lines_to_parquet
 from lab.record.trial import RUNNING, Trial
 from lab.record.views import ENDED
 
@@ -36,7 +35,6 @@ OWNER = ".session.json"  # of a record: the process that writes it
 KILLED = "its session was killed"
 FILES = {"load": "load.parquet", "samples": "samples.parquet", "hpa.log": "hpa.log", LEDGER: VERDICT}
 TABLES = ("receipts.parquet", "rates.parquet", "dead_letters.parquet", VERDICT)  # of the ledger
-LINES = {"transitions": (TRANSITIONS, ("object",)), "group_events": (GROUP_COLUMNS, ())}
 
 
 def claim(folder: Path) -> None:
@@ -54,8 +52,7 @@ def release(folder: Path) -> None:
 
 def rescue_all(folder: Path, spark: Callable[[], SparkSession]) -> None:
     """:func:`rescue` the record in ``folder``, or each record under it."""
-    found = [folder] if (folder / "trial.json").exists() else list(store.stored(folder).values())
-    for one in found:
+    for one in [folder] if (folder / FILE).exists() else store.stored(folder).values():
         rescue(one, spark)
 
 
@@ -94,7 +91,7 @@ def _seal(folder: Path) -> None:
         if lines.exists():
             staged = folder / STAGING / f"{name}.parquet"
             staged.parent.mkdir(exist_ok=True)
-            _cut(lines)
+            os.truncate(lines, lines.read_bytes().rfind(b"\n") + 1)  # a last line without its end was being written
             lines_to_parquet(lines, staged, columns, as_json)
             staged.replace(folder / staged.name)
             lines.unlink()
@@ -103,28 +100,20 @@ def _seal(folder: Path) -> None:
     missing |= {name: KILLED for name in LINES if not (folder / f"{name}.parquet").exists()}
     missing |= {} if trial.offsets else {"offsets": KILLED}
     if LEDGER in missing and not _settleable(folder):
-        missing[LEDGER] = _unsettled(folder)
+        files = (folder / STAGING / LEDGER / LEDGER / "events").glob("*.parquet")
+        count = sum(pq.read_metadata(file).num_rows for file in files)
+        read = f" when {count:,} events were read from it" if count else ""
+        missing[LEDGER] = f"{KILLED}{read}, and the topic is gone with its broker"
         shutil.rmtree(folder / STAGING, ignore_errors=True)
     until = _known_until(folder, trial)
     ended = trial.ended
     if ended == RUNNING:
         moment = datetime.fromtimestamp(until, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         ended = f"killed: the record knows the trial until {moment}"
-    times = {ENDED: until} | trial.times
-    times = dict(sorted(times.items(), key=lambda one: one[1]))
+    times = dict(sorted(({ENDED: until} | trial.times).items(), key=lambda one: one[1]))
     trial = replace(trial, ended=ended, times=times, missing=missing | trial.missing, finished=until)
     trial.sealed(folder).write(folder)
     log.warning("%s: %s, and its record is closed with what there is", folder.name, KILLED)
-
-
-def _cut(lines: Path) -> None:
-    """Take away a last line without its end, which was being written when the session was killed."""
-    with lines.open("rb+") as file:
-        end = file.seek(0, os.SEEK_END)
-        if end:
-            with mmap.mmap(file.fileno(), 0) as content:
-                end = content.rfind(b"\n") + 1
-        file.truncate(end)
 
 
 def _known_until(folder: Path, trial: Trial) -> float:
@@ -135,14 +124,6 @@ def _known_until(folder: Path, trial: Trial) -> float:
         if file.exists() and len(rows := pq.read_table(file, columns=["t"])["t"]):
             moments.append(float(rows[-1].as_py()))
     return max(moments)
-
-
-def _unsettled(folder: Path) -> str:
-    """Why there is no ledger."""
-    files = (folder / STAGING / LEDGER / LEDGER / "events").glob("*.parquet")
-    count = sum(pq.read_metadata(file).num_rows for file in files)
-    read = f" when {count:,} events were read from it" if count else ""
-    return f"{KILLED}{read}, and the topic is gone with its broker"
 
 
 def _settleable(folder: Path) -> bool:

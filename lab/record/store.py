@@ -46,8 +46,11 @@ log = logging.getLogger("lab.record")
 
 PART = 10_000  # lines
 STAGING = ".closing"  # in a record: the folder of each of its parts until that is whole
-TRANSITIONS = ["t", "kind", "name", "event", "object"]
-GROUP_COLUMNS = ["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"]
+# The tables that are kept as JSON lines while a trial runs: their columns, and those of them that hold JSON.
+LINES = {
+    "transitions": (["t", "kind", "name", "event", "object"], ("object",)),
+    "group_events": (["t", "mono", "pod", "event", "partitions", "owned", "seconds", "created", "detail"], ()),
+}
 
 
 class Record(Views):

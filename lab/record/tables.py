@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow.parquet as pq
 
-from lab.errors import InputError, NoData
+from lab import typed
+from lab.errors import NoData
 from lab.record import trial as trials
 from lab.record.reconciliation import Reconciliation
 from lab.record.trial import Offsets, Trial
@@ -33,9 +34,21 @@ class Watched(NamedTuple):
     object: dict[str, Any]
 
 
+def _stored(name: str) -> cached_property[pd.DataFrame]:
+    """The table ``name``, which is read when it is asked for first."""
+
+    def read(record: Tables) -> pd.DataFrame:
+        path = record.folder / f"{name}.parquet"
+        if not path.exists():
+            raise record.absent(name)
+        return pd.read_parquet(path)
+
+    return cached_property(read)
+
+
 @dataclass(frozen=True)
 class Tables:
-    """The record in ``folder``, file by file. Each raises :class:`NoData` when it is not there."""
+    """The record in ``folder``, file by file (columns: :mod:`lab.record.store`). Raises :class:`NoData` where one is absent."""
 
     folder: Path
 
@@ -47,51 +60,16 @@ class Tables:
     @cached_property
     def reconciliation(self) -> Reconciliation:
         """The content of reconciliation.json. Raises :class:`InputError` for one that is not what a trial writes."""
-        file = self.file("reconciliation.json")
-        try:
-            return Reconciliation.from_json(json.loads(file.read_text()))
-        except ValueError as error:
-            raise InputError(file, "content", str(error), "what the ledger of a trial writes") from None
+        return typed.read_file(Reconciliation, self.file("reconciliation.json"))
 
-    @cached_property
-    def samples(self) -> pd.DataFrame:
-        """Prometheus samples."""
-        return self._table("samples")
-
-    @cached_property
-    def load(self) -> pd.DataFrame:
-        """The machine's load while the trial ran, in seconds that only grow; a value that could not be had is NaN."""
-        return self._table("load")
-
-    @cached_property
-    def memory(self) -> pd.DataFrame:
-        """Memory and CPU time of the lab's processes while the trial ran: t, process, count, rss_bytes, cpu_s."""
-        return self._table("memory")
-
-    @cached_property
-    def transitions(self) -> pd.DataFrame:
-        """API watch events, in order of arrival."""
-        return self._table("transitions")
-
-    @cached_property
-    def group_events(self) -> pd.DataFrame:
-        """What consumers and producer reported, in order of time."""
-        return self._table("group_events")
-
-    @cached_property
-    def receipts(self) -> pd.DataFrame:
-        """The downstream store's receipts."""
-        return self._table("receipts")
-
-    @cached_property
-    def rates(self) -> pd.DataFrame:
-        """Messages in bins of 200 ms and 1 s."""
-        return self._table("rates")
-
-    @cached_property
-    def dead_letters(self) -> pd.DataFrame:
-        """The dead-letter topic, of a trial that had one."""
-        return self._table("dead_letters")
+    samples = _stored("samples")  # of Prometheus
+    load = _stored("load")  # the machine's while the trial ran, in seconds that only grow; what could not be had is NaN
+    memory = _stored("memory")  # and CPU time, of the lab's processes while the trial ran
+    transitions = _stored("transitions")  # API watch events, in order of arrival
+    group_events = _stored("group_events")  # what consumers and producer reported, in order of time
+    receipts = _stored("receipts")  # of the downstream store
+    rates = _stored("rates")  # messages in bins of 200 ms and 1 s
+    dead_letters = _stored("dead_letters")  # of a trial that had a topic for them
 
     @cached_property
     def produced(self) -> pd.DataFrame:
@@ -159,9 +137,3 @@ class Tables:
         """Say that there is no ``name``, and why if trial.json has a reason."""
         why = self.trial.missing.get(_PART.get(name.removesuffix(".json"), name))
         return NoData(f"{self.folder.name} has no {name}{f': {why}' if why else ''}")
-
-    def _table(self, name: str) -> pd.DataFrame:
-        path = self.folder / f"{name}.parquet"
-        if not path.exists():
-            raise self.absent(name)
-        return pd.read_parquet(path)

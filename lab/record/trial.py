@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo
 
 from lab import typed, wholefile
-from lab.errors import InputError
 from lab.host.machine import Machine
 from lab.inputs.anchor import Schedule
 from lab.inputs.fidelity import Compressed, CompressedLag
@@ -179,7 +177,7 @@ class Trial(Strict):
 
     def to_json(self) -> dict[str, Any]:
         """The content of trial.json, the version of the schema first."""
-        content: dict[str, Any] = _TRIAL.dump_python(self, mode="json", by_alias=True)
+        content: dict[str, Any] = typed.adapter(Trial).dump_python(self, mode="json", by_alias=True)
         return {"schema": content.pop("schema"), **content}
 
     def write(self, folder: Path) -> None:
@@ -191,38 +189,14 @@ class Trial(Strict):
         return replace(self, files=checksums(folder))
 
 
-_TRIAL: TypeAdapter[Trial] = TypeAdapter(Trial)
-
-
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of trial.json."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_TRIAL.json_schema()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **typed.adapter(Trial).json_schema()}
 
 
 def read(folder: Path) -> Trial:
     """The trial of the record in ``folder``. Raises :class:`InputError` for a trial.json that is not what a trial writes."""
-    file = folder / FILE
-    try:
-        content = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
-        raise InputError(file, "content", str(error), "what a trial writes") from None
-    if not isinstance(content, dict):
-        raise InputError(file, "content", content, "what a trial writes")
-    return from_json(content, file)
-
-
-def from_json(content: Mapping[str, Any], where: object) -> Trial:
-    """The trial in ``content``, whose source ``where`` names.
-
-    Raises :class:`InputError` for another version of the schema, and for the first field that can't be used.
-    """
-    version = content.get("schema")
-    if version != SCHEMA:
-        raise InputError(where, "schema", version, f"{SCHEMA}: this record is of another version")
-    try:
-        return _TRIAL.validate_json(json.dumps(content), strict=True, context=where)
-    except ValidationError as refused:
-        raise typed.error(refused, where) from None
+    return typed.read_file(Trial, folder / FILE, SCHEMA, "this record is of another version")
 
 
 if __name__ == "__main__":  # python -m lab.record.trial > lab/record/trial.schema.json

@@ -26,7 +26,7 @@ from lab.record import ages, hpas, pods, reports
 from lab.record.ages import Coverage, Lives, Waiting
 from lab.record.hpas import Status
 from lab.record.pods import Change, Pod
-from lab.record.reports import Handover, Report
+from lab.record.reports import Report
 from lab.record.tables import Tables
 
 CONSUMER = "consumer"
@@ -274,7 +274,7 @@ class Views(Tables):
     # The group.
 
     @cached_property
-    def handovers(self) -> list[Handover]:
+    def handovers(self) -> list[Report]:
         """Every assignment of partitions to a member, and every giving up of some, in order of time."""
         return reports.handovers(self.group_events)
 

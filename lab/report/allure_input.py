@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,7 +31,10 @@ def prepare(source: Path, target: Path, session: Session | None) -> None:
         elif file.name.endswith("-container.json"):
             _write(target / file.name, container(json.loads(file.read_text(encoding="utf-8"))))
         else:
-            _link(file, target / file.name)
+            try:
+                os.link(file, target / file.name)
+            except OSError:  # a file system without links
+                shutil.copyfile(file, target / file.name)
     shown = results + (unrun(session, results) if session else [])
     for place, made in enumerate(sorted(shown, key=_order)):  # by which Allure reads them, and then orders its tree
         _write(target / f"{place:05d}-result.json", made)
@@ -41,13 +45,17 @@ def prepare(source: Path, target: Path, session: Session | None) -> None:
 def result(made: Mapping[str, Any]) -> dict[str, Any]:
     """A test's result: its labels are the lab's own, and a parameter that is a text stands without quotes."""
     labels = [one for one in made.get("labels", []) if one["name"] not in NOISE or one["value"] == "known"]
-    parameters = [one | {"value": _unquoted(str(one["value"]))} for one in made.get("parameters", [])]
+    # Allure writes a text as Python does.
+    parameters = [one | {"value": re.sub(r"^'(.*)'$", r"\1", str(one["value"]))} for one in made.get("parameters", [])]
     return {**made, "labels": labels, "parameters": parameters, "titlePath": []}
 
 
 def container(made: Mapping[str, Any]) -> dict[str, Any]:
     """The fixtures of some tests: those that took a while or did not pass, by their own names."""
-    kept = {part: [_named(one) for one in made.get(part) or [] if _is_news(one)] for part in ("befores", "afters")}
+    kept: dict[str, Any] = {}
+    for part in ("befores", "afters"):
+        news = filter(_is_news, made.get(part) or [])
+        kept[part] = [one | {"name": one["name"].partition("::")[0]} for one in news]  # without the function that ends it
     return {**made, **kept}
 
 
@@ -99,22 +107,5 @@ def _is_news(fixture: Mapping[str, Any]) -> bool:
     return lasted >= LEAST_MS or fixture.get("status", "passed") != "passed"
 
 
-def _named(fixture: Mapping[str, Any]) -> dict[str, Any]:
-    """The fixture by its own name, without that of the function that ends it."""
-    return {**fixture, "name": str(fixture["name"]).partition("::")[0]}
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
-
-
 def _write(file: Path, content: object) -> None:
     file.write_text(json.dumps(content), encoding="utf-8")
-
-
-def _link(file: Path, target: Path) -> None:
-    """The same file under another name, or a copy where the file system has no links."""
-    try:
-        os.link(file, target)
-    except OSError:
-        shutil.copyfile(file, target)

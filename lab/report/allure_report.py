@@ -24,7 +24,7 @@ from filelock import FileLock
 from lab import paths
 from lab.errors import InputError, LabFault
 from lab.report import allure_input, session, session_page
-from lab.report.session import ID, Session
+from lab.report.session import ID
 from lab.report.trend import trend
 from lab.wait import reporting
 
@@ -80,7 +80,10 @@ def build(results: Path) -> Report:
     history = results / "history.jsonl"
     with FileLock(results / "report.lock"), tempfile.TemporaryDirectory(prefix=".report-", dir=results) as scratch:
         made, kept = Path(scratch) / "report", Path(scratch) / "history.jsonl"
-        _earlier(history, kept, without_last=(target / MARK).is_file() and (target / MARK).read_text() == mark)
+        earlier = history.read_text(encoding="utf-8").splitlines(keepends=True) if history.is_file() else []
+        if (target / MARK).is_file() and (target / MARK).read_text() == mark:  # these very results were reported already
+            earlier = earlier[:-1]
+        kept.write_text("".join(earlier), encoding="utf-8")
         allure_input.prepare(source, Path(scratch) / source.name, found)
         settings = {"ELASTIC_LAB_HISTORY": str(kept), "ELASTIC_LAB_SINGLE_FILE": str(one_file).lower()}
         settings["ALLURE_READ_CONCURRENCY"] = "1"  # in the order of their names
@@ -98,23 +101,16 @@ def build(results: Path) -> Report:
         made.replace(target)
         kept.replace(history)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-    return Report(target / "index.html", one_file, size, _page(results, found) if found else None)
-
-
-def _page(results: Path, found: Session) -> Path:
-    """Write the session's page again, with links to the evidence of each test and with the main numbers of earlier sessions."""
-    history = (results / "history.jsonl").read_text(encoding="utf-8").splitlines()
-    return session_page.write(results, found, _evidence(history[-1]), trend(found, history))
+    lines = history.read_text(encoding="utf-8").splitlines()
+    page = session_page.write(results, found, _evidence(lines[-1]), trend(found, lines)) if found else None
+    return Report(target / "index.html", one_file, size, page)
 
 
 def _evidence(line: str) -> dict[str, str]:
     """The address of each test's page in the report whose ``line`` of history it is, by pytest's id, a label of the test."""
-    last = json.loads(line)
-    found: dict[str, str] = {}
-    for one in last["testResults"].values():
-        names = [label["value"] for label in one["labels"] if label["name"] == ID]
-        found |= dict.fromkeys(names, f"report/index.html#{one['id']}")
-    return found
+    tests = json.loads(line)["testResults"].values()
+    labels = ((label, one["id"]) for one in tests for label in one["labels"])
+    return {label["value"]: f"report/index.html#{identity}" for label, identity in labels if label["name"] == ID}
 
 
 def archive(results: Path) -> Path:
@@ -213,12 +209,6 @@ def _source(results: Path) -> Path:
     if not source.is_dir() or not any(source.glob("*-result.json")):
         raise InputError(results, "--results", str(results), "a folder whose allure-results holds at least one test's result")
     return source
-
-
-def _earlier(history: Path, kept: Path, *, without_last: bool) -> None:
-    """Copy the history of earlier sessions, without the entry of these very results if they were already reported."""
-    lines = history.read_text(encoding="utf-8").splitlines(keepends=True) if history.is_file() else []
-    kept.write_text("".join(lines[:-1] if without_last else lines), encoding="utf-8")
 
 
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:

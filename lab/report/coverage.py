@@ -8,8 +8,6 @@ from functools import cached_property
 from lab.report.session import INTERRUPTED, NOT_RUN, Case, Session
 from lab.report.verdict_text import anchor, natural
 
-INCOMPLETE = "The session is incomplete"
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -56,7 +54,10 @@ class Coverage:
         none = [_number(name) for name, each in self.left.items() if len(each) == len(self.experiments[name])]
         part = [_number(name) for name in self.left if _number(name) not in none]
         absent = [f"all of {', '.join(none)}" if none else "", f"a part of {', '.join(part)}" if part else ""]
-        said = f"{self._why}: {', '.join(counts[:-1])} and {counts[-1]} ran."
+        why = f"The session was stopped ({self.session.stopped})" if self.session.stopped else "The session is incomplete"
+        if self.session.stopped == INTERRUPTED:
+            why = "The session was interrupted"
+        said = f"{why}: {', '.join(counts[:-1])} and {counts[-1]} ran."
         return [said, f"Not run: {'; '.join(filter(None, absent))}."]
 
     @property
@@ -68,13 +69,6 @@ class Coverage:
             text = f"{_share(len(tests), len(self.experiments[name]), 'test')} did not run: {said}"
             found.append(Entry(name.replace("_", " "), text, anchor(name)))
         return found
-
-    @property
-    def _why(self) -> str:
-        stopped = self.session.stopped
-        if not stopped:
-            return INCOMPLETE
-        return "The session was interrupted" if stopped == INTERRUPTED else f"The session was stopped ({stopped})"
 
 
 def _is_left(test: Case) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 from lab import wholefile
-from lab.errors import InputError
 from lab.judge.claim import BREACHED, HELD, INVALID, NO_DATA, Verdict
 from lab.report.tables import Table
 
@@ -174,22 +173,7 @@ class Session:
 
 def read(results: Path) -> Session | None:
     """The session in ``results``, None where it left none. Raises :class:`InputError` for a session.json of other content."""
-    from pydantic import ValidationError  # whoever writes needs no model
-
-    from lab import typed
+    from lab import typed  # whoever writes needs no model
 
     file = results / FILE
-    if not file.is_file():
-        return None
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(file, "content", str(error), "what a session writes") from None
-    version = content.get("schema") if isinstance(content, dict) else None
-    if version != SCHEMA:
-        raise InputError(file, "schema", version, f"{SCHEMA}: judge the records again with --from-records")
-    try:
-        found: Session = typed.adapter(Session).validate_python(content)
-        return found
-    except ValidationError as refused:
-        raise typed.error(refused, file) from None
+    return typed.read_file(Session, file, SCHEMA, "judge the records again with --from-records") if file.is_file() else None

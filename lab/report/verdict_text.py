@@ -37,11 +37,6 @@ class Answer:
         others = (row for row in self.test.rows if row is not self.led)
         return sorted(others, key=lambda row: (order[row.kind], WORDS.index(row.verdict)))
 
-    @property
-    def mark(self) -> str:
-        """The sign of the word, which is told from others without colour."""
-        return mark(self.word)
-
 
 @dataclass(frozen=True)
 class Experiment:
@@ -60,16 +55,6 @@ class Experiment:
         words = {answer.word for answer in self.answers}
         return next((word for word in (BROKEN, FAILED, *WORDS[:-1], NOT_RUN, HELD, SKIPPED) if word in words), NOT_RUN)
 
-    @property
-    def mark(self) -> str:
-        """The sign of the word."""
-        return mark(self.word)
-
-    @property
-    def anchor(self) -> str:
-        """The experiment's place on the page."""
-        return anchor(self.name)
-
 
 def experiment_of(name: str, tests: Sequence[Case]) -> Experiment:
     """The experiment called ``name`` with the answers of its ``tests``, none of them where it did not run."""
@@ -78,9 +63,8 @@ def experiment_of(name: str, tests: Sequence[Case]) -> Experiment:
     asked, *note = paragraphs(first.note) or [""]
     heading = first.heading.removeprefix(digits).strip() or rest.replace("_", " ")
     question = PREFIX.sub("", asked)
-    return Experiment(
-        name, digits, heading, question[:1].upper() + question[1:], note, [answer_of(test) for test in tests if test.is_shown]
-    )
+    answers = [answer_of(test) for test in tests if test.is_shown]
+    return Experiment(name, digits, heading, question[:1].upper() + question[1:], note, answers)
 
 
 def answer_of(test: Case) -> Answer:
@@ -139,7 +123,7 @@ def source(row: Row) -> str:
 
 
 def mark(word: str) -> str:
-    """The sign of a verdict's word, or of a test's outcome."""
+    """The sign of a verdict's word, or of a test's outcome; it is told from others without colour."""
     return "-" if word in (NOT_RUN, SKIPPED) else MARKS.get(word, "!")
 
 

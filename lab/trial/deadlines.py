@@ -40,19 +40,14 @@ def deadlines(inputs: Inputs) -> Deadlines:
     sync = policy.sync_s if isinstance(policy, LagController) else inputs.scale.hpa_sync_s
     seen = _seen_s(policy) + SYNCS * sync
     asleep = _window_s(policy, inputs.scale) if isinstance(policy, PlainHpa) and not policy.min_replicas else 0.0
-    scaled = _window_s(policy, inputs.scale) + _descent_s(policy, sync)
+    scaled = seen + _window_s(policy, inputs.scale) + _descent_s(policy, sync)
     start = SLACK * inputs.workload.start_s / inputs.scale.time
+    window_open = max((max(0.0, one.end_s - profile.duration) for one in inputs.windows), default=0.0)  # of a cron trigger
+    processed = _backlog_s(inputs) + _retries_s(inputs)
     return Deadlines(
         settle_s=SETTLE_S + start + seen + asleep,
         replay_s=profile.duration * 1.2 + REPLAY_S,
-        end_s=END_S
-        + start
-        + inputs.workload.grace_s
-        + seen
-        + scaled
-        + _backlog_s(inputs)
-        + _retries_s(inputs)
-        + _open_s(inputs),
+        end_s=END_S + start + inputs.workload.grace_s + scaled + processed + window_open,
         ledger_s=LEDGER_S + profile.total / LEDGER_RATE,
     )
 
@@ -113,11 +108,6 @@ def _backlog_s(inputs: Inputs) -> float:
     for step, end in zip(steps, [*(one.at for one in steps[1:]), inputs.profile.duration], strict=True):
         left = max(0.0, left + (step.rate - least) * (end - step.at))
     return SLACK * left / most
-
-
-def _open_s(inputs: Inputs) -> float:
-    """How long a window of a cron trigger is open after the profile."""
-    return max((max(0.0, one.end_s - inputs.profile.duration) for one in inputs.windows), default=0.0)
 
 
 def _retries_s(inputs: Inputs) -> float:

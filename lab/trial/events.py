@@ -14,22 +14,8 @@ from kubernetes.dynamic import DynamicClient
 from lab import clock
 from lab.cluster.quorum import Quorum
 from lab.errors import LabFault
-from lab.inputs import topics
-from lab.inputs.events import (
-    LEADER,
-    LOST,
-    Delete,
-    Event,
-    Grow,
-    Kill,
-    KillBroker,
-    Pause,
-    PauseScaling,
-    Restart,
-    Resume,
-    ScaleTo,
-    StartBrokers,
-)
+from lab.inputs import events, topics
+from lab.inputs.events import Event
 from lab.inputs.steps import Decree
 from lab.kafka.replicas import Replicas, whole
 from lab.trial import scaling, signals
@@ -61,30 +47,30 @@ def perform(event: Event, stage: Stage) -> dict[str, Any]:
 
 
 perform.register(Decree, scaling.take)
-perform.register(Restart, scaling.restart)
+perform.register(events.Restart, scaling.restart)
 
 
-@perform.register(Grow)
-def _grow(event: Grow, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _grow(event: events.Grow, stage: Stage) -> dict[str, Any]:
     stage.lead.topics.grow(event.partitions)
     stage.journal.mark("repartitioned")
     return {}
 
 
-@perform.register(Kill)
-def _kill(event: Kill, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _kill(event: events.Kill, stage: Stage) -> dict[str, Any]:
     return _signal_busiest(stage, signal.SIGKILL)[1]
 
 
-@perform.register(Pause)
-def _pause(event: Pause, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _pause(event: events.Pause, stage: Stage) -> dict[str, Any]:
     container, victim = _signal_busiest(stage, signal.SIGSTOP)
     stage.paused[victim["pod"]] = container
     return victim
 
 
-@perform.register(Resume)
-def _resume(event: Resume, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _resume(event: events.Resume, stage: Stage) -> dict[str, Any]:
     """A process that a liveness probe ended meanwhile is not there to go on: the result names those that are."""
     there = signals.running(stage)
     paused = {pod: container for pod, container in stage.paused.items() if there.get(pod) == container}
@@ -94,8 +80,8 @@ def _resume(event: Resume, stage: Stage) -> dict[str, Any]:
     return {"pods": sorted(paused)}
 
 
-@perform.register(Delete)
-def _delete(event: Delete, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _delete(event: events.Delete, stage: Stage) -> dict[str, Any]:
     pods = stage.transitions.pods(CONSUMER)
     there = {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]}
     pod, owned = _busiest(stage, there)
@@ -103,15 +89,15 @@ def _delete(event: Delete, stage: Stage) -> dict[str, Any]:
     return {"pod": pod, "owned": owned}
 
 
-@perform.register(ScaleTo)
-def _scale_to(event: ScaleTo, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _scale_to(event: events.ScaleTo, stage: Stage) -> dict[str, Any]:
     before = stage.field(CONSUMER, "spec", "replicas")
     scaling.scale(stage, CONSUMER, event.replicas)
     return {"before": before, "after": event.replicas}
 
 
-@perform.register(PauseScaling)
-def _pause_scaling(event: PauseScaling, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _pause_scaling(event: events.PauseScaling, stage: Stage) -> dict[str, Any]:
     resource = DynamicClient(stage.api).resources.get(api_version="keda.sh/v1alpha1", kind="ScaledObject")
     name = stage.inputs.policy.name
     body = {"metadata": {"name": name, "annotations": _PAUSED}}
@@ -119,16 +105,16 @@ def _pause_scaling(event: PauseScaling, stage: Stage) -> dict[str, Any]:
     return {"scaledobject": name}
 
 
-@perform.register(KillBroker)
-def _kill_broker(event: KillBroker, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _kill_broker(event: events.KillBroker, stage: Stage) -> dict[str, Any]:
     """Kill the broker that ``event`` means; returns its number, its pid, and how many partitions it led."""
-    quorum, replicas = _own(stage), _replicas(stage)
+    quorum, replicas = _own(stage)
     group, on = stage.names["GROUP"], topics.numbering(stage.names).topics
     chosen: list[tuple[int, int]] = []
 
     def found() -> bool:
         try:
-            number = replicas.leads_most(*on) if event.role == LEADER else replicas.coordinator(group)
+            number = replicas.leads_most(*on) if event.role == events.LEADER else replicas.coordinator(group)
             chosen.append((number, sum(one.leader == number for one in replicas.read(*on))))
         except (KafkaException, LabFault):
             return False
@@ -137,13 +123,13 @@ def _kill_broker(event: KillBroker, stage: Stage) -> dict[str, Any]:
     until(found, ASK_S, f"the {event.role} known", stage.check)
     number, led = chosen[0]
     result = {"broker": number, "pid": quorum.kill(number), "led": led}
-    return result | ({"copies_lost": quorum.lose(number, *on)} if event.disk == LOST else {})
+    return result | ({"copies_lost": quorum.lose(number, *on)} if event.disk == events.LOST else {})
 
 
-@perform.register(StartBrokers)
-def _start_brokers(event: StartBrokers, stage: Stage) -> dict[str, Any]:
+@perform.register
+def _start_brokers(event: events.StartBrokers, stage: Stage) -> dict[str, Any]:
     """Start the brokers that are down; returns their numbers, and how many s it took until every copy was in sync."""
-    quorum, replicas = _own(stage), _replicas(stage)
+    quorum, replicas = _own(stage)
     numbers, begun = quorum.down, time.monotonic()
     quorum.start(numbers)
 
@@ -157,14 +143,11 @@ def _start_brokers(event: StartBrokers, stage: Stage) -> dict[str, Any]:
     return {"brokers": numbers, "in_sync_s": round(time.monotonic() - begun, 3)}
 
 
-def _own(stage: Stage) -> Quorum:
+def _own(stage: Stage) -> tuple[Quorum, Replicas]:
+    """The trial's own brokers, and the copies on them."""
     if stage.brokers is None:
         raise LabFault("the trial has no brokers of its own")
-    return stage.brokers
-
-
-def _replicas(stage: Stage) -> Replicas:
-    return Replicas(stage.bootstrap, stage.cluster.kafka_settings)
+    return stage.brokers, Replicas(stage.bootstrap, stage.cluster.kafka_settings)
 
 
 def _signal_busiest(stage: Stage, sent: signal.Signals) -> tuple[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from kubernetes import watch
 from kubernetes.client.exceptions import ApiException
@@ -37,16 +37,6 @@ class Expired(Exception):
     """A watch can't go on from where it was: list again."""
 
 
-class Source(Protocol):
-    """Where the objects of one kind come from."""
-
-    def objects(self) -> tuple[str, list[Json]]:
-        """The resourceVersion of this moment, and every object."""
-
-    def events(self, version: str) -> Iterator[tuple[str, Json]]:
-        """(type, object) of each event after ``version``, until the connection ends. Raises :class:`Expired`."""
-
-
 class Kind:
     """The objects of one kind in a namespace, from the API server."""
 
@@ -62,7 +52,7 @@ class Kind:
         return content["metadata"]["resourceVersion"], [self._own | item for item in content.get("items") or ()]
 
     def events(self, version: str) -> Iterator[tuple[str, Json]]:
-        """(type, object) of each event after ``version``. Raises :class:`Expired`."""
+        """(type, object) of each event after ``version``, until the connection ends. Raises :class:`Expired`."""
         self._watch = watch.Watch()
         try:
             for event in self._watch.stream(
@@ -86,7 +76,7 @@ class Kind:
 
 
 def follow(
-    source: Source,
+    source: Kind,
     take: Callable[[str, Json], None],
     stop: threading.Event,
     gap: Callable[[float, float], None] = lambda began, ended: None,
@@ -115,9 +105,13 @@ def follow(
                 if stop.is_set():
                     return
                 version, attempt, seen = item["metadata"]["resourceVersion"], 0, time.monotonic()
-                if event in ("ADDED", "MODIFIED", "DELETED"):  # a bookmark has only the version
-                    _apply(known, event, item)
-                    take(event, item)
+                if event not in ("ADDED", "MODIFIED", "DELETED"):  # a bookmark has only the version
+                    continue
+                if event == "DELETED":
+                    known.pop(item["metadata"]["name"], None)
+                else:
+                    known[item["metadata"]["name"]] = item
+                take(event, item)
         except Expired:
             version = ""
         except _BROKEN as error:
@@ -130,14 +124,6 @@ def follow(
         else:
             stop.wait(pause(attempt))
             attempt += 1
-
-
-def _apply(known: dict[str, Json], event: str, item: Json) -> None:
-    name = item["metadata"]["name"]
-    if event == "DELETED":
-        known.pop(name, None)
-    else:
-        known[name] = item
 
 
 def changes(known: Mapping[str, Json], listed: Sequence[Json]) -> Iterator[tuple[str, Json]]:

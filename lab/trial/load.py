@@ -84,11 +84,8 @@ class Sampler:
         if self._roots is not None and len(self.rows) % MEMORY_EVERY == 0:
             self._weigh(t, own)
         row: dict[str, float | None] = {"t": t, "busy_s": now.busy_s, "steal_s": now.steal_s}
-        row |= (
-            {"own_s": self._own_s, "others_s": self._others_s}
-            if self._roots is not None
-            else dict.fromkeys(("own_s", "others_s"))
-        )
+        if self._roots is not None:
+            row |= {"own_s": self._own_s, "others_s": self._others_s}
         self.rows.append(row | {f"{name}_waiting_s": now.waiting.get(name) for name in RESOURCES})
 
     def _weigh(self, t: float, own: Mapping[load.Key, Process]) -> None:

@@ -152,14 +152,11 @@ def _start_traffic(stages: Sequence[Stage]) -> None:
     traffic_start.await_sync_point(stages)
     lead.produce()
     for stage in stages:
-        stage.transitions.wait(partial(_heard, stage), stage.deadlines.settle_s, "producer started", stage.check)
+        began = partial(stage.reports.last, "profile")
+        stage.transitions.wait(began, stage.deadlines.settle_s, "producer started", stage.check)
     traffic_start.await_start(stages)
     for other in others:  # a record is whole by itself: the producer is an input of each side
         shutil.copy(lead.folder / "inputs" / "job-producer.yaml", other.folder / "inputs")
-
-
-def _heard(stage: Stage) -> bool:
-    return stage.reports.last("profile") is not None
 
 
 def _await(stage: Stage, phase: str | None) -> None:

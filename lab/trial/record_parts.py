@@ -7,6 +7,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ from lab.inputs.topics import numbering
 from lab.record.ledger import session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
-from lab.record.store import GROUP_COLUMNS, TRANSITIONS, lines_to_parquet
+from lab.record.store import LINES, lines_to_parquet
 from lab.trial import samples
 from lab.trial.closing import Part
 from lab.trial.stage import GONE_S, OFFSETS_S, Stage
@@ -41,15 +42,13 @@ def parts(stage: Stage, spark: Callable[[], SparkSession], missing: dict[str, st
     """
     length = stage.inputs.profile.duration
     waiting = GONE_S + stage.inputs.workload.grace_s + SHORT_S
-    lines = "transitions.jsonl", "group_events.jsonl"
     return [
         Part("load", stage.load.write, SHORT_S),
         Part("offsets", lambda _: stage.read_offsets(), 2 * OFFSETS_S),
         Part("samples", lambda into: _samples(stage, into), SHORT_S + length / 10),
         Part(REST, lambda _: stage.halt(), waiting),
         Part("hpa.log", lambda into: (into / "hpa.log").write_text(_said(stage)), SHORT_S),
-        Part("transitions", lambda into: _transitions(stage, stage.folder / lines[0], into), LONG_S, replaces=lines[:1]),
-        Part("group_events", lambda into: _group_events(stage.folder / lines[1], into), LONG_S, replaces=lines[1:]),
+        *(Part(name, partial(_table, stage, name), LONG_S, replaces=(f"{name}.jsonl",)) for name in LINES),
         Part(
             "ledger",
             lambda into: _ledger(stage, spark, REST not in missing, into),
@@ -86,14 +85,10 @@ def _concerns(line: str, namespace: str, hpa: str) -> bool:
     return namespace in named or (not named and hpa in line)
 
 
-def _transitions(stage: Stage, lines: Path, into: Path) -> None:
-    if stage.transitions.fault:
+def _table(stage: Stage, name: str, into: Path) -> None:
+    if name == "transitions" and stage.transitions.fault:
         raise LabFault(f"a watch event could not be kept: {stage.transitions.fault}")
-    lines_to_parquet(lines, into / "transitions.parquet", TRANSITIONS, as_json=("object",))
-
-
-def _group_events(lines: Path, into: Path) -> None:
-    lines_to_parquet(lines, into / "group_events.parquet", GROUP_COLUMNS)
+    lines_to_parquet(stage.folder / f"{name}.jsonl", into / f"{name}.parquet", *LINES[name])
 
 
 def _ledger(stage: Stage, spark: Callable[[], SparkSession], at_rest: bool, into: Path) -> None:

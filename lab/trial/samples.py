@@ -17,6 +17,7 @@ from requests.exceptions import RequestException
 from urllib3.util import Retry
 
 from lab.errors import LabFault
+from lab.record.ledger.fold import arrow_schema
 
 # What a dashboard of seed 1's board and an HPA post-mortem need.
 METRICS = (
@@ -34,11 +35,7 @@ METRICS = (
 )
 CHUNK_S = 600
 QUERY_S = 15  # one takes milliseconds; Prometheus' own limit is 120 s
-
-
-COLUMNS = pa.schema(
-    {"t": pa.float64(), "metric": pa.string(), "pod": pa.string(), "labels": pa.string(), "value": pa.float64()}
-)
+COLUMNS = arrow_schema("t double, metric string, pod string, labels string, value double")
 
 
 def write(file: Path, frames: Iterable[pd.DataFrame]) -> None:
@@ -60,22 +57,17 @@ def collect(
         prometheus = PrometheusConnect(url=url, retry=Retry(total=1))
         for name in sorted({*METRICS, *further}):
             parts: list[pd.DataFrame] = []
-            for chunk_end, seconds in _chunks(start, end):
+            at = start
+            while at < end:
+                seconds = int(min(CHUNK_S, end - at + 1)) or 1
+                at += seconds
                 query = f'{name}{{namespace="{namespace}"}}[{seconds}s]'
-                parts += map(_series, prometheus.custom_query(query, params={"time": chunk_end}, timeout=timeout_s))
+                parts += map(_series, prometheus.custom_query(query, params={"time": at}, timeout=timeout_s))
             if parts:
                 frame: pd.DataFrame = pd.concat(parts, ignore_index=True).assign(metric=name)[COLUMNS.names]
                 yield frame.drop_duplicates(["t", "labels"]).sort_values("t", kind="stable", ignore_index=True)
     except (PrometheusApiClientException, RequestException) as error:
         raise LabFault(f"Prometheus could not be asked: {error}") from error
-
-
-def _chunks(start: float, end: float) -> Iterator[tuple[float, int]]:
-    at = start
-    while at < end:
-        seconds = int(min(CHUNK_S, end - at + 1)) or 1
-        at += seconds
-        yield at, seconds
 
 
 def _series(series: dict[str, Any]) -> pd.DataFrame:

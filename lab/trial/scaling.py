@@ -31,12 +31,13 @@ def take(decree: Decree, stage: Stage) -> dict[str, Any]:
     control = decree.bystanders > 0
     if control:
         scale(stage, BYSTANDER, decree.bystanders)
-        _wait(stage, lambda: _ready(stage, BYSTANDER) == decree.bystanders, "bystanders ready")
+        _wait(stage, lambda: stage.ready(BYSTANDER, decree.bystanders), "bystanders ready")
     else:
         scale(stage, CONSUMER, decree.after)
         _wait(stage, lambda: _settled(stage, decree.after), f"{decree.after} members settled")
     settled = clock.now()
-    _observe(stage, decree.hold_s)
+    end = time.monotonic() + decree.hold_s  # the measured window itself
+    until(lambda: time.monotonic() >= end, decree.hold_s + 5, "observed", stage.check)
     observed = clock.now()
     if control:
         scale(stage, BYSTANDER, 0)
@@ -52,18 +53,8 @@ def scale(stage: Stage, name: str, replicas: int) -> None:
     patch(name, stage.namespace, {"spec": {"replicas": replicas}})
 
 
-def _observe(stage: Stage, seconds: float) -> None:
-    """Let the group work on for ``seconds``: the measured window itself."""
-    end = time.monotonic() + seconds
-    until(lambda: time.monotonic() >= end, seconds + 5, "observed", stage.check)
-
-
 def _wait(stage: Stage, condition: Any, what: str) -> None:
     stage.transitions.wait(condition, SETTLE_DEADLINE_S, what, stage.check)
-
-
-def _ready(stage: Stage, name: str) -> int:
-    return stage.field(name, "status", "readyReplicas") or 0
 
 
 def _settled(stage: Stage, members: int) -> bool:
@@ -71,9 +62,8 @@ def _settled(stage: Stage, members: int) -> bool:
     alive = {pod["metadata"]["name"] for pod in stage.transitions.pods(CONSUMER)}
     holders = {pod: owned for pod, owned in stage.reports.owned().items() if owned and pod in alive}
     partitions = stage.inputs.partitions_after or stage.inputs.partitions
-    return (
-        _ready(stage, CONSUMER) == members and len(holders) == min(members, partitions) and sum(holders.values()) == partitions
-    )
+    shared = len(holders) == min(members, partitions) and sum(holders.values()) == partitions
+    return shared and stage.ready(CONSUMER, members)
 
 
 def restart(event: Restart, stage: Stage) -> dict[str, Any]:

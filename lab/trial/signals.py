@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -35,21 +36,14 @@ def send(stage: Stage, pod: str, container: str, signal: int) -> dict[str, Any]:
     sent, by the node's clock (epoch s). Raises :class:`LabFault` when it can't be sent.
     """
     if container.startswith(_PROCESS):
-        pid = int(container.removeprefix(_PROCESS))
-        _verify(pod, pid)
+        pid, name = int(container.removeprefix(_PROCESS)), None
+        with suppress(psutil.Error):
+            name = psutil.Process(pid).environ().get("HOSTNAME")
+        if name != pod:  # the number is another process's by now
+            raise LabFault(f"process {pid} is not the consumer {pod}")
         os.kill(pid, signal)
         return {"pid": pid}
     return _through_api(stage, pod, signal)
-
-
-def _verify(pod: str, pid: int) -> None:
-    """Raise :class:`LabFault` for a process that is not the pod's: a number may be another process's by now."""
-    try:
-        name = psutil.Process(pid).environ().get("HOSTNAME")
-    except psutil.Error:
-        name = None
-    if name != pod:
-        raise LabFault(f"process {pid} is not the consumer {pod}")
 
 
 def _through_api(stage: Stage, pod: str, signal: int) -> dict[str, Any]:

@@ -88,12 +88,8 @@ def await_start(stages: Sequence[Stage]) -> None:
     for stage in stages:
         first = stage.inputs.profile.steps[0].phase
         left_s = max(0.0, start - clock.now())
-        stage.transitions.wait(partial(_begun, stage, first), left_s + LATE_S, f"phase {first} began", stage.check)
+        stage.transitions.wait(partial(stage.reports.begun, first), left_s + LATE_S, f"phase {first} began", stage.check)
         stage.journal.phase = "driving"
-
-
-def _begun(stage: Stage, phase: str) -> bool:
-    return stage.reports.begun(phase) is not None
 
 
 def drawn_s(sides: Sequence[Inputs]) -> float:

@@ -42,7 +42,7 @@ class Transitions:
             threading.Thread(target=self._follow, args=(kind,), name=f"watch-{kind}", daemon=True).start()
 
     def wait(
-        self, condition: Callable[[], bool], deadline_s: float, what: str, check: Callable[[], None] | None = None
+        self, condition: Callable[[], object], deadline_s: float, what: str, check: Callable[[], None] | None = None
     ) -> None:
         """Block until ``condition`` holds, asked at every event. Raises :class:`LabFault` when the deadline passes."""
         end = time.monotonic() + deadline_s

@@ -25,19 +25,17 @@ BATCH = 2**19  # events that are read at a time
 RUN, END, SEQ, BIN = range(4)  # kinds of rows
 # RUN: first = key, count messages, sum of crcs. END: offset = key, crc = count, sum from its run's ``first`` to it.
 # SEQ: bits of the seqs from key x SEQS on. BIN: count events scheduled in the bin key.
-ROWS = pa.schema(
-    {
-        "kind": pa.int32(),
-        "partition": pa.int32(),
-        "key": pa.int64(),
-        "first": pa.int64(),
-        "count": pa.int64(),
-        "sum": pa.int64(),
-        "bits": pa.binary(),
-    }
-)
 DDL = "kind int, partition int, key long, first long, count long, sum long, bits binary"
 
+KINDS = {"int": pa.int32(), "long": pa.int64(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary()}
+
+
+def arrow_schema(ddl: str) -> pa.Schema:
+    """Arrow's schema of the columns that Spark knows as ``ddl``: "name type, name type"."""
+    return pa.schema([(name, KINDS[kind]) for name, kind in map(str.split, ddl.split(", "))])
+
+
+ROWS = arrow_schema(DDL)
 Longs = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
 

@@ -69,7 +69,6 @@ def ingest(
     ledger: Path,
     in_turn: bool = False,
     settings: Mapping[str, str] | None = None,
-    most_offsets: int = MOST_OFFSETS,
 ) -> None:
     """Append to ``ledger`` what the topics hold from where its checkpoint left off, in batches that are each done once.
 
@@ -78,11 +77,13 @@ def ingest(
     checkpoint: Spark would silently drop batches.
     """
     for name in TABLES:
-        if _has_data(ledger / name) and not (ledger / CHECKPOINT / name).exists():
+        data = any((ledger / name).glob("*.parquet")) or (ledger / name / "_spark_metadata").exists()
+        if data and not (ledger / CHECKPOINT / name).exists():
             raise LabFault(f"{ledger / name} has data but no checkpoint to append from: ingest into another folder")
-    source = {"kafka.bootstrap.servers": bootstrap, "maxOffsetsPerTrigger": str(most_offsets), **forms.spark(settings or {})}
+    source = {"kafka.bootstrap.servers": bootstrap, "maxOffsetsPerTrigger": str(MOST_OFFSETS), **forms.spark(settings or {})}
     on = numbering(topics.events)
-    tables = {"receipts": decode_receipts(_stream(spark, source, topics.receipts))}
+    receipt = F.from_json(F.col("value").cast("string"), RECEIPTS, {"mode": "FAILFAST"}).alias("r")
+    tables = {"receipts": _stream(spark, source, topics.receipts).select(receipt).select("r.*")}
     if topics.dead_letters:
         letters = _stream(spark, source | {"includeHeaders": "true"}, topics.dead_letters)
         tables["dead_letters"] = _numbered(decode_dead_letters(letters), on)
@@ -120,11 +121,6 @@ def decode_events(records: DataFrame) -> DataFrame:
     return records.select("partition", "offset", sized.alias("value")).select("partition", "offset", *fields, crc)
 
 
-def decode_receipts(records: DataFrame) -> DataFrame:
-    """The table ``receipts`` of Kafka records (value)."""
-    return records.select(F.from_json(F.col("value").cast("string"), RECEIPTS, {"mode": "FAILFAST"}).alias("r")).select("r.*")
-
-
 def decode_dead_letters(records: DataFrame) -> DataFrame:
     """The table ``dead_letters`` of Kafka records (partition, offset, value, headers)."""
 
@@ -158,10 +154,6 @@ def _reason(error: PySparkException) -> str:
     trace = getattr(error, "_stackTrace", None) or ""
     causes = [line.removeprefix("Caused by: ") for line in trace.splitlines() if line.startswith("Caused by: ")]
     return (causes or str(error).splitlines() or [type(error).__name__])[-1 if causes else 0]
-
-
-def _has_data(folder: Path) -> bool:
-    return folder.exists() and (any(folder.glob("*.parquet")) or (folder / "_spark_metadata").exists())
 
 
 def _stream(spark: SparkSession, source: Mapping[str, str], topics: str) -> DataFrame:

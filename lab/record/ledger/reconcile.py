@@ -88,24 +88,19 @@ def check(events: Folded, said: pd.DataFrame, dead_letters: pd.DataFrame | None 
     both = ranges[ranges["also_dead"] & ranges["kind"].isin(["once", "doubled"])]
     counts = ranges.groupby("kind")["count"].sum()
     mismatched = _mismatched(said, events.sums, bounds)
+    named = _first_rows(mismatched, "pod")
+    gaps_and_copies: dict[str, Any] = {}
+    for kind in ("lost", "unseen", "doubled", "phantom"):
+        gaps_and_copies |= {f"{kind}_messages": int(counts.get(kind, 0)), kind: _named(ranges, kind, said)}
     return Reconciliation(
+        **gaps_and_copies,
         produced=produced,
         processed=int(lengths.get("once", 0) + lengths.get("doubled", 0)),
         receipts=len(said),
         holes=int(bounds["log_end"].sum()) - produced,
         resent=produced - events.seqs,
-        lost_messages=int(counts.get("lost", 0)),
-        unseen_messages=int(counts.get("unseen", 0)),
-        doubled_messages=int(counts.get("doubled", 0)),
-        phantom_messages=int(counts.get("phantom", 0)),
         mismatched_receipts=len(mismatched),
-        lost=_named(ranges, "lost", said),
-        unseen=_named(ranges, "unseen", said),
-        doubled=_named(ranges, "doubled", said),
-        phantom=_named(ranges, "phantom", said),
-        mismatched=tuple(
-            Range(each.partition, each.first, each.last, each.count, (each.pod,)) for each in _first_ones(mismatched)
-        ),
+        mismatched=tuple(Range(number, first, last, count, (pod,)) for number, first, last, count, pod in named),
         dead_messages=int(lengths.get("dead", 0)),
         both_messages=int(_lengths(both).sum()),
         buried_again=len(letters) - len(dead),
@@ -178,16 +173,16 @@ def _named(ranges: pd.DataFrame, kind: str, receipts: pd.DataFrame) -> tuple[Ran
     """The first NAMED ranges of ``kind``, with the pods of the receipts that cover or, of a gap, adjoin them."""
     reach = 1 if kind in ("lost", "unseen", "dead") else 0
     found = []
-    for each in _first_ones(ranges[ranges["kind"] == kind]):
-        near = (receipts["first"] <= each.last + reach) & (receipts["last"] >= each.first - reach)
-        pods = set(receipts["pod"][near & (receipts["partition"] == each.partition)])
-        found.append(Range(each.partition, each.first, each.last, each.count, tuple(sorted(pods))))
+    for partition, first, last, count in _first_rows(ranges[ranges["kind"] == kind]):
+        near = (receipts["first"] <= last + reach) & (receipts["last"] >= first - reach)
+        pods = set(receipts["pod"][near & (receipts["partition"] == partition)])
+        found.append(Range(partition, first, last, count, tuple(sorted(pods))))
     return tuple(found)
 
 
-def _first_ones(table: pd.DataFrame) -> Iterable[Any]:
-    """Those rows that are named."""
-    return table.head(NAMED).itertuples()
+def _first_rows(table: pd.DataFrame, *more: str) -> Iterable[Any]:
+    """Of those rows that are named: partition, first, last, count, and the columns ``more``."""
+    return table.head(NAMED)[["partition", "first", "last", "count", *more]].itertuples(index=False, name=None)
 
 
 def _mismatched(receipts: pd.DataFrame, sums: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:

@@ -35,13 +35,9 @@ def spark(master: str = "local[*]", heap: str | None = None, log_level: str = "f
     """
     with _lock:
         if not _made:
-            _made.append(_start(master, heap or f"{heap_bytes(machine.available_bytes()) // 2**20}m", log_level, long))
+            part = min(max(machine.available_bytes() // SHARE, LEAST_HEAP), MOST_HEAP)
+            _made.append(_start(master, heap or f"{part // 2**20}m", log_level, long))
         return _made[0]
-
-
-def heap_bytes(available: int) -> int:
-    """The heap, bytes, where ``available`` are free: a part of them, between LEAST_HEAP and MOST_HEAP."""
-    return min(max(available // SHARE, LEAST_HEAP), MOST_HEAP)
 
 
 def stop() -> None:

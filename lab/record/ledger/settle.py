@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -15,21 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from lab import wholefile
+from lab import typed, wholefile
 from lab.errors import InputError
 from lab.record.ledger import CHECKPOINT, INGESTED, LEDGER, VERDICT, ingested
-from lab.record.ledger.fold import BIN_NS
-from lab.record.ledger.ingest import MOST_OFFSETS, TABLES, Topics, ingest, read
+from lab.record.ledger.fold import BIN_NS, arrow_schema
+from lab.record.ledger.ingest import TABLES, Topics, ingest, read
 from lab.record.ledger.reconcile import check, folded, reconcile
 from lab.record.reconciliation import Reconciliation
-from lab.record.store import Record
+from lab.record.store import Record, write_json
 
-KINDS = {"int": pa.int32(), "long": pa.int64(), "double": pa.float64(), "string": pa.string()}
 PER_SECOND = (10**9 // BIN_NS, 1)  # bins; whole numbers, so that a bin's edge is exact in a double; each divides the first
 GROUP = ""  # the pod of the group's total
-RATES = pa.schema(
-    {"bin_s": pa.float64(), "t": pa.float64(), "series": pa.string(), "pod": pa.string(), "messages": pa.float64()}
-)
+RATES = arrow_schema("bin_s double, t double, series string, pod string, messages double")
 
 
 def settle(
@@ -39,7 +37,6 @@ def settle(
     record: Path,
     at_rest: bool = True,
     settings: Mapping[str, str] | None = None,
-    most_offsets: int = MOST_OFFSETS,
 ) -> Reconciliation:
     """Ingest what the topics hold into ``record``/ledger, and :func:`conclude`; called again after a failure, it goes on.
 
@@ -47,7 +44,7 @@ def settle(
     """
     ledger = record / LEDGER
     if not ingested(record):
-        ingest(spark, bootstrap, topics, ledger, in_turn=not at_rest, settings=settings, most_offsets=most_offsets)
+        ingest(spark, bootstrap, topics, ledger, in_turn=not at_rest, settings=settings)
         names = [name for name in TABLES if name != "dead_letters" or topics.dead_letters]
         wholefile.write(ledger / INGESTED, json.dumps({name: _files(read(spark, ledger, name)) for name in names}))
     return conclude(spark, record)
@@ -66,14 +63,15 @@ def conclude(spark: SparkSession, record: Path) -> Reconciliation:
         left = folded(spark, [ledger / "events" / file for file in files["events"]], frame)
         dead = _table(ledger, "dead_letters", files["dead_letters"]) if "dead_letters" in files else None
         verdict = check(left, frame, None if dead is None else dead.to_pandas())
-        _write(said.sort_by([(name, "ascending") for name in ("start", "partition", "first")]), record / "receipts.parquet")
+        order = [(name, "ascending") for name in ("start", "partition", "first")]
+        pq.write_table(said.sort_by(order), record / "receipts.parquet")
         if dead is not None:
             order = [(name, "ascending") for name in ("failed", "partition", "offset", "at")]
-            _write(dead.sort_by(order), record / "dead_letters.parquet")
-        _write(pa.Table.from_pandas(rates(left.scheduled, frame), RATES), record / "rates.parquet")
-        wholefile.write(record / VERDICT, json.dumps(verdict.to_json(), indent=1) + "\n")
+            pq.write_table(dead.sort_by(order), record / "dead_letters.parquet")
+        pq.write_table(pa.Table.from_pandas(rates(left.scheduled, frame), RATES), record / "rates.parquet")
+        write_json(record / VERDICT, asdict(verdict))  # the last: without it all are written again
     _close(ledger, files["events"])
-    return Reconciliation.from_json(json.loads((record / VERDICT).read_text()))
+    return typed.read_file(Reconciliation, record / VERDICT)
 
 
 def rates(scheduled: pd.DataFrame, receipts: pd.DataFrame) -> pd.DataFrame:
@@ -111,13 +109,6 @@ def _consumed(receipts: pd.DataFrame, per_second: int) -> pd.DataFrame:
     return pd.DataFrame({"pod": shared["pod"], "bin": bins, "messages": shared["count"] * (after - before)})
 
 
-def _write(table: pa.Table, path: Path) -> None:
-    """One Parquet file, there only when it is complete."""
-    partial = path.with_suffix(".partial")
-    pq.write_table(table, partial)
-    partial.rename(path)
-
-
 def _files(table: DataFrame) -> list[str]:
     """The names of the files that ``table`` is in. A batch that failed and was repeated leaves others beside them."""
     return sorted(Path(unquote(urlparse(name).path)).name for name in table.inputFiles())
@@ -125,8 +116,7 @@ def _files(table: DataFrame) -> list[str]:
 
 def _table(ledger: Path, name: str, files: Sequence[str]) -> pa.Table:
     """The table in ``files``. Spark's own log names them by absolute path, and the record may have been moved."""
-    fields = (one.split() for one in TABLES[name].split(", "))
-    schema = pa.schema([(field, KINDS[kind]) for field, kind in fields])
+    schema = arrow_schema(TABLES[name])
     return pa.concat_tables([schema.empty_table(), *(pq.read_table(ledger / name / file, schema=schema) for file in files)])
 
 
@@ -146,19 +136,18 @@ def _close(ledger: Path, events: Collection[str]) -> None:
 
 def recheck(spark: SparkSession, record: Record) -> None:
     """Reconcile ``record`` again. Raises :class:`InputError` for the first other value, :class:`NoData` without a ledger."""
-    stated = record.reconciliation.to_json()
+    stated = asdict(record.reconciliation)
     folder = record.file(f"{LEDGER}/events")
     dead = record.dead_letters if (record.folder / "dead_letters.parquet").exists() else None
-    found = reconcile(spark, sorted(folder.glob("*.parquet")), record.receipts, dead).to_json()
-    for field, value in found.items():
+    found = reconcile(spark, sorted(folder.glob("*.parquet")), record.receipts, dead)
+    for field, value in asdict(found).items():
         if stated[field] != value:
-            said, now = (_short(content) for content in (stated[field], value))
+            said, now = (_in_short(content) for content in (stated[field], value))
             where = record.folder / "reconciliation.json"
             raise InputError(where, field, said, f"{now}, which its events and receipts give when they are settled again")
 
 
-def _short(content: Any) -> Any:
+def _in_short(content: Any) -> Any:
     """A count as it is; ranges by their number and the first."""
-    if not isinstance(content, list):
-        return content
-    return f"{len(content)} ranges, first {content[0] if content else 'none'}"
+    ranges = isinstance(content, tuple)
+    return f"{len(content)} ranges, first {content[0] if content else 'none'}" if ranges else content

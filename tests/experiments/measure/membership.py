@@ -15,7 +15,7 @@ from lab.judge.origin import UNSCALED
 from lab.measure.dip import BEFORE_S, COARSE_S, depth
 from lab.measure.rebalance import GAP_S
 from lab.measure.throughput import Throughput
-from lab.record.reports import GIVEN, Handover
+from lab.record.reports import GIVEN, Report
 from lab.record.store import Record
 
 AFTER_S = 5.0  # after the restart: the time that an objective gives a group to recover
@@ -107,7 +107,7 @@ def _over(record: Record) -> float:
     return record.profile_start + record.profile.duration
 
 
-def _own(record: Record, change: Handover) -> bool:
+def _own(record: Record, change: Report) -> bool:
     """Whether ``change`` is of a member's own restart: it gives up as it leaves, or is given for the first time."""
     return any(start <= change.t <= end for start, end in _restarts(record, change.pod))
 
@@ -130,7 +130,7 @@ def _restarts(record: Record, pod: str) -> Iterator[tuple[float, float]]:
         yield began, float("inf")
 
 
-def _moved(changes: Sequence[Handover], start: float, end: float) -> int:
+def _moved(changes: Sequence[Report], start: float, end: float) -> int:
     owner: dict[int, str] = {}
     moved = 0
     for change in changes:

@@ -31,7 +31,7 @@ from lab.record.ledger import CHECKPOINT, INGESTED
 from lab.record.ledger.ingest import Topics, decode_events, ingest, read
 from lab.record.ledger.reconcile import reconcile
 from lab.record.ledger.settle import RATES, settle
-from lab.record.reconciliation import Reconciliation
+from lab.record.store import Record
 from lab.wait import until
 
 U63 = st.integers(0, 2**63 - 1)
@@ -111,7 +111,7 @@ def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tm
     ]
     assert [path.name for path in (record / "ledger").iterdir()] == ["events"]
     moved = record.rename(tmp_path / "moved")
-    assert Reconciliation.from_json(json.loads((moved / "reconciliation.json").read_text())) == verdict
+    assert Record(moved).reconciliation == verdict
     assert len(pd.read_parquet(moved / "ledger" / "events")) == 3000
     again = pd.read_parquet(moved / "receipts.parquet")
     assert reconcile(session, sorted(moved.glob("ledger/events/*.parquet")), again) == verdict
@@ -124,11 +124,12 @@ def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tm
 SETTLE = """
 import sys
 from pathlib import Path
-from lab.record.ledger import session
+from lab.record.ledger import ingest, session
 from lab.record.ledger.ingest import Topics
 from lab.record.ledger.settle import settle
 master, bootstrap, events, receipts, record, most = sys.argv[1:]
-settle(session.spark(master), bootstrap, Topics(events, receipts), Path(record), most_offsets=int(most))
+ingest.MOST_OFFSETS = int(most)
+settle(session.spark(master), bootstrap, Topics(events, receipts), Path(record))
 session.stop()
 """
 
@@ -163,9 +164,10 @@ def test_a_killed_settlement_goes_on(
     first = {file.name: file.stat().st_ino for file in events.glob("*.parquet") if file.name in done}
     assert 30 < read(session, ledger, "events").count() < 900
     with monkeypatch.context() as patch:
+        patch.setattr("lab.record.ledger.ingest.MOST_OFFSETS", 400)
         patch.setattr("lab.record.ledger.settle.check", lambda *_: (_ for _ in ()).throw(LabFault("no memory")))
         with pytest.raises(LabFault, match="no memory"):
-            settle(session, kafka, trial.topics, tmp_path, most_offsets=400)
+            settle(session, kafka, trial.topics, tmp_path)
     verdict = settle(session, "nowhere:1", trial.topics, tmp_path)
     assert verdict.exact
     assert verdict.produced == 900

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import signal
 from itertools import pairwise
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lab import typed
 from lab.errors import LabFault
 from lab.record.ledger import reconcile as checker
 from lab.record.ledger import session as ledger_session
@@ -83,7 +83,7 @@ def test_it_agrees_with_every_offset_checked_on_its_own(settle: Settle, cases: l
     assert verdict == check(numbered)
     told = verdict.processed + verdict.dead_messages + verdict.lost_messages + verdict.unseen_messages
     assert verdict.produced == told
-    assert Reconciliation.from_json(json.loads(json.dumps(verdict.to_json()))) == verdict
+    assert typed.read(Reconciliation, dataclasses.asdict(verdict), "a record") == verdict
 
 
 def log(count: int) -> list[tuple[int, int]]:
@@ -150,7 +150,7 @@ def test_a_record_of_before_dead_letters_reads_as_without() -> None:
     old: dict[str, Any] = dict.fromkeys(("produced", "processed", "receipts", "holes", "resent", "phantom_messages"), 0)
     old |= dict.fromkeys(("lost_messages", "unseen_messages", "doubled_messages", "mismatched_receipts"), 0)
     old |= {name: [] for name in ("lost", "unseen", "doubled", "phantom", "mismatched")}
-    verdict = Reconciliation.from_json(old)
+    verdict = typed.read(Reconciliation, old, "a record")
     assert verdict.exact
     assert (verdict.dead_messages, verdict.dead) == (0, ())
 

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pandas as pd
 import pytest
@@ -30,7 +30,7 @@ def settled(spark, tmp_path_factory):
     table = batches(MESSAGES, 10)
     table.to_parquet(folder / "receipts.parquet")
     verdict = reconcile(spark(), [folder / "ledger" / "events" / "part-0.parquet"], table)
-    write_json(folder / "reconciliation.json", verdict.to_json())
+    write_json(folder / "reconciliation.json", asdict(verdict))
     sealed(folder)
     return folder
 

@@ -62,7 +62,7 @@ def decreed(alive, owned, ready):
     """A group of 6 partitions with these live pods; ``owned`` is what each pod said last that it holds."""
     return SimpleNamespace(
         transitions=SimpleNamespace(pods=lambda app: [{"metadata": {"name": name}} for name in alive]),
-        field=lambda *path: ready,
+        ready=lambda name, count: ready == count,
         reports=SimpleNamespace(owned=lambda: owned),
         inputs=SimpleNamespace(partitions=6, partitions_after=0),
     )
