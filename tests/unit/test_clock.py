@@ -5,7 +5,6 @@ import os
 import time
 from types import SimpleNamespace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,30 +14,25 @@ from tests.unit.programs.consumer.messages import chosen, message
 
 
 class Machine:
-    """A machine's two clocks; only the wall clock can be stepped."""
+    """A machine's two clocks, of which only the wall clock can be stepped, and a process's clock that starts now."""
 
     def __init__(self):
         self.wall, self.mono = 1_000_000.0, 50.0
+        self.clock = Clock(lambda: self.wall, lambda: self.mono)
 
     def pass_s(self, seconds):
         """Let time pass."""
         self.wall += seconds
         self.mono += seconds
 
-    def clock(self):
-        """A process's clock that starts now."""
-        return Clock(lambda: self.wall, lambda: self.mono)
-
 
 def test_a_step_of_the_wall_clock_moves_no_time():
     """Time goes on from the one reading at the start, and the step itself is told."""
     machine = Machine()
-    clock = machine.clock()
     machine.pass_s(2)
     machine.wall -= 5
     machine.pass_s(3)
-    assert clock.now() == 1_000_005.0
-    assert clock.moved_s() == -5.0
+    assert (machine.clock.now(), machine.clock.moved_s()) == (1_000_005.0, -5.0)
 
 
 def test_a_forked_process_reads_the_wall_clock_itself():
@@ -63,29 +57,20 @@ def test_a_forked_process_reads_the_wall_clock_itself():
 def test_time_never_goes_back(history):
     """However the wall clock is stepped."""
     machine = Machine()
-    clock = machine.clock()
-    seen = [clock.now()]
+    seen = [machine.clock.now()]
     for seconds, step in history:
         machine.pass_s(seconds)
         machine.wall += step
-        seen.append(clock.now())
+        seen.append(machine.clock.now())
     assert all(one <= two for one, two in itertools.pairwise(seen))
 
 
-@pytest.fixture
-def program():
-    """A consumer that is not told to run; its store keeps what it is given."""
-    made = Program(chosen("--process-ms=10", "--concurrency=1"))
-    kept = []
-    made._store = SimpleNamespace(write=kept.extend)
-    return made, kept
-
-
-def test_a_receipt_ends_after_it_started_when_the_clock_steps_back(program, monkeypatch):
+def test_a_receipt_ends_after_it_started_when_the_clock_steps_back(monkeypatch):
     """A step of 5 s within a batch: the ledger refuses a record with one receipt whose end lies before its start."""
-    made, kept = program
+    program, kept = Program(chosen("--process-ms=10", "--concurrency=1")), []
+    program._store = SimpleNamespace(write=kept.extend)
     walls = itertools.count(time.time(), -5)
     monkeypatch.setattr(time, "time", lambda: next(walls))
-    assert made._process([message(0, 0), message(0, 1)])
+    assert program._process([message(0, 0), message(0, 1)])
     (receipt,) = kept
     assert 0.02 <= receipt.end - receipt.start < 5

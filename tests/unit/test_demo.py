@@ -13,19 +13,14 @@ from tests.suite import NESTED_S
 
 
 def test_the_folder_has_an_experiment_its_profile_and_its_policy(tmp_path):
-    """The files that a newcomer changes."""
-    demo.prepare(tmp_path / "new")
-    assert {str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*.*")} == set(demo.FILES)
-    policy = yaml.safe_load((tmp_path / "new" / "manifests" / "scaledobjects" / "scaler.yaml").read_text())
-    assert policy["kind"] == "ScaledObject"
-
-
-def test_what_was_changed_in_the_folder_stays(tmp_path):
-    """A second demo is one of the changed files."""
-    demo.prepare(tmp_path)
-    profile = tmp_path / "profiles" / "spike.yaml"
+    """The files that a newcomer changes; a second demo is one of the changed files."""
+    folder = tmp_path / "new"
+    demo.prepare(folder)
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.*")} == set(demo.FILES)
+    assert yaml.safe_load((folder / "manifests" / "scaledobjects" / "scaler.yaml").read_text())["kind"] == "ScaledObject"
+    profile = folder / "profiles" / "spike.yaml"
     profile.write_text("kind: steady\n")
-    demo.prepare(tmp_path)
+    demo.prepare(folder)
     assert profile.read_text() == "kind: steady\n"
 
 
@@ -38,6 +33,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
     assert command.main(["demo", f"--folder={tmp_path / 'theirs.txt'}"]) == 2
 
 
+@pytest.mark.services
 def test_its_experiment_is_collected(tmp_path):
     """In the folder alone: what it imports is there, and the plugin knows its mark and its fixtures."""
     demo.prepare(tmp_path)

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import io
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -24,18 +25,11 @@ MODULE = re.compile(r"python -m ((?:lab|tests|benchmarks)[\w.]*)")
 IMPORT = re.compile(r"^ *from ((?:lab|tests)[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 FILE = re.compile(r"`((?:lab|tests|fixtures|manifests|profiles|docs)/[\w./-]+)`")
 TEST = re.compile(r"(?<![\w/])(tests/[\w/]+\.py)(?:::(\w+))?")
-LINE = re.compile(
-    r"(?:^ {4,}|`)((?:[\w./]+/bin/)?(?:elastic-lab|pytest|tox -e) (?:[^`\n]|(?<=\\)\n)*)", re.MULTILINE
-)  # a command, with its next lines
+LINE = re.compile(r"(?:^ {4,}|`)((?:[\w./]+/bin/)?(?:elastic-lab|pytest|tox -e) (?:[^`\n]|(?<=\\)\n)*)", re.MULTILINE)
 # Options of pytest-kind, Hypothesis, pytest-xdist and pytest itself, and of the differential tests' conftest.py.
 OTHERS = {"--kubeconfig", "--keep-cluster", "--cluster-name", "--kind-bin", "--kind-image", "--hypothesis-profile", "--walks"}
 # The reader makes them.
 EXAMPLES = {"tests/experiments/test_19_floor.py", "tests/test_orders.py"}
-
-
-def anchors(page: Path) -> set[str]:
-    """The anchors that GitHub gives to the headings of ``page``."""
-    return set(pages.sections(page.read_text(encoding="utf-8"))) - {""}
 
 
 def broken(page: Path) -> list[str]:
@@ -46,7 +40,9 @@ def broken(page: Path) -> list[str]:
             continue
         name, _, anchor = target.partition("#")
         linked = (page.parent / name).resolve() if name else page
-        if not linked.exists() or (anchor and linked.suffix == ".md" and anchor not in anchors(linked)):
+        if not linked.exists() or (
+            anchor and linked.suffix == ".md" and anchor not in pages.sections(linked.read_text(encoding="utf-8"))
+        ):
             wrong.append(target)
     return wrong
 
@@ -104,54 +100,38 @@ def wrong_commands(page: Path) -> list[str]:
                 continue
         wrong += [word for word in words if word.startswith("--") and word.partition("=")[0] not in known_options(command)]
     for file, test in TEST.findall(page.read_text(encoding="utf-8")):
-        if file not in EXAMPLES and not (
-            (paths.PROJECT / file).is_file() and f"def {test}" in (paths.PROJECT / file).read_text()
-        ):
+        there = paths.PROJECT / file
+        if file not in EXAMPLES and not (there.is_file() and f"def {test}" in there.read_text()):
             wrong.append(f"{file}::{test}")
     return wrong
 
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(paths.PROJECT)))
-
-
-@every_page
-def test_links_resolve(page: Path) -> None:
-    """Every relative link of the page has its file, and its heading where it names one."""
-    assert broken(page) == []
-
-
-@every_page
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(paths.PROJECT)))
 def test_what_a_page_names_exists(page: Path) -> None:
-    """A page that names a module or a file of the project names one that is there."""
-    assert unknown(page) == []
+    """Its links have their files and headings; modules, files and tests are there, and its commands can be typed."""
+    assert (broken(page), unknown(page), wrong_commands(page)) == ([], [], [])
 
 
-@every_page
-def test_what_a_page_says_can_be_typed(page: Path) -> None:
-    """Commands, their options, environments of tox and tests are there."""
-    assert wrong_commands(page) == []
-
-
-def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
-    """A missing file and a missing heading are both named."""
+@pytest.mark.parametrize(
+    ("find", "text", "gone"),
+    [
+        (broken, "# One: two\n[a](#one-two) [b](#three) [c](gone.md) [d](https://example.org/x)", ["#three", "gone.md"]),
+        (unknown, "python -m lab.gone and python -m lab; `lab/errors.py`, `lab/gone.py`", ["lab.gone", "lab/gone.py"]),
+        (
+            unknown,
+            "    from lab.errors import NoData, Gone\n    from lab.gone import there",
+            ["lab.errors.Gone", "lab.gone.there"],
+        ),
+        (
+            wrong_commands,
+            "    tox -e gone -- --repeat 3\n    pytest --repeats 2 tests/unit/test_docs.py::test_gone\n"
+            "`elastic-lab fly` `elastic-lab plane --high`",
+            ["gone", "--repeats", "elastic-lab fly", "--high", "tests/unit/test_docs.py::test_gone"],
+        ),
+    ],
+)
+def test_what_is_gone_is_found(tmp_path: Path, find: Callable[[Path], list[str]], text: str, gone: list[str]) -> None:
+    """By name, and nothing that is there."""
     page = tmp_path / "page.md"
-    page.write_text("# One: two\n[a](#one-two) [b](#three) [c](gone.md) [d](https://example.org/x)", encoding="utf-8")
-    assert broken(page) == ["#three", "gone.md"]
-
-
-def test_a_name_that_is_gone_is_found(tmp_path: Path) -> None:
-    """A module and a file that are not there are both named; those that are there are not."""
-    page = tmp_path / "page.md"
-    page.write_text("python -m lab.gone and python -m lab; `lab/errors.py`, `lab/gone.py`", encoding="utf-8")
-    assert unknown(page) == ["lab.gone", "lab/gone.py"]
-    page.write_text("    from lab.errors import NoData, Gone\n    from lab.gone import there", encoding="utf-8")
-    assert unknown(page) == ["lab.errors.Gone", "lab.gone.there"]
-
-
-def test_a_command_that_is_gone_is_found(tmp_path: Path) -> None:
-    """An environment, a command, an option and a test that are not there are all named."""
-    page = tmp_path / "page.md"
-    text = "    tox -e gone -- --repeat 3\n    pytest --repeats 2 tests/unit/test_docs.py::test_gone\n"
-    text += "`elastic-lab fly` `elastic-lab plane --high`"
     page.write_text(text, encoding="utf-8")
-    assert wrong_commands(page) == ["gone", "--repeats", "elastic-lab fly", "--high", "tests/unit/test_docs.py::test_gone"]
+    assert find(page) == gone

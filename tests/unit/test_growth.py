@@ -19,18 +19,14 @@ def test_the_exponent_of_a_power_law_is_its_power(power, factor):
     assert (cost.exponent(), cost.last()) == (pytest.approx(power, abs=1e-6), pytest.approx(power, abs=1e-6))
 
 
-def test_the_last_step_is_of_the_two_largest_sizes():
-    """A cost that stays, and then is in proportion: by a line over all it is in between."""
-    cost = Growth("a knee", "s", {100: 20.0, 10: 10.0, 1: 10.0})
-    assert cost.last() == pytest.approx(0.301, abs=1e-3)
-    assert 0 < cost.exponent() < 0.301
-
-
 @pytest.mark.parametrize("values", [{10: 1.0}, {10: 0.0, 20: 1.0}, {}])
 def test_too_little_has_no_exponent(values):
-    """One size, or a cost too small to be seen."""
+    """One size, or a cost too small to be seen. A knee's last step is of the two largest sizes, not of all."""
     cost = Growth("too little", "s", values)
     assert (cost.exponent(), cost.last()) == (None, None)
+    knee = Growth("a knee", "s", {100: 20.0, 10: 10.0, 1: 10.0})
+    assert knee.last() == pytest.approx(0.301, abs=1e-3)
+    assert 0 < knee.exponent() < 0.301
 
 
 def test_a_part_measured_again_takes_the_place_of_the_first(tmp_path):

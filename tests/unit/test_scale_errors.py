@@ -13,7 +13,7 @@ from tests.scale import __main__ as program
 from tests.unit.measure import similar
 from tests.unit.measure.test_outcome import OUTCOME, RUNS
 
-SCALES = {"quick": 30, "medium": 15, "real": 1}
+SCALES = {"quick": 30, "real": 1}
 
 
 def sessions(results, blocks, **how):
@@ -27,13 +27,15 @@ def sessions(results, blocks, **how):
 
 
 @pytest.fixture
-def outcome(monkeypatch):
-    """A function that runs the program on a folder: the outcome that it would publish."""
+def outcome(monkeypatch, tmp_path):
+    """A function that runs the program on a folder: the outcome that it found. It publishes into a file of the test's."""
     found = []
     monkeypatch.setattr(program, "tables", lambda one: found.append(one) or "")
+    monkeypatch.setattr(program.outcomes, "FILE", tmp_path / "similarity.yaml")
+    program.outcomes.NOTHING.write(program.outcomes.FILE)
 
-    def run(results):
-        assert program.main([str(results)]) == 0
+    def run(results, *options):
+        assert program.main([str(results), *options]) == 0
         return found[-1]
 
     return run
@@ -54,24 +56,18 @@ def test_without_results_the_committed_errors_are_shown(capsys):
     assert capsys.readouterr().out == program.tables(committed()) + "\n"
 
 
-def test_the_error_of_each_scale_is_found_and_published(tmp_path, monkeypatch, outcome):
+def test_the_error_of_each_scale_is_found_and_published(tmp_path, outcome):
     """Of three blocks, with a peak that is half as high again where time is compressed."""
-    results, file = sessions(tmp_path, 3, peak=1.5), tmp_path / "similarity.yaml"
-    monkeypatch.setattr(program.outcomes, "FILE", file)
-    program.outcomes.NOTHING.write(file)
-    found = outcome(results)
-    assert [(one.scale, one.blocks, one.left_out) for one in found.runs] == [("quick", 3, 0), ("medium", 3, 0), ("real", 3, 0)]
+    found = outcome(sessions(tmp_path, 3, peak=1.5), "--publish")
+    assert [(one.scale, one.blocks, one.left_out) for one in found.runs] == [("quick", 3, 0), ("real", 3, 0)]
     assert {one.commit for one in found.runs} == {"0123456789ab"}
-    rows = {(row.name, row.scale): row for row in found.rows}
-    for scale in ("quick", "medium"):
-        peak, pods = rows["peak lag", scale], rows["most replicas", scale]
-        assert (peak.verdict, pods.verdict) == (UNFAITHFUL, FAITHFUL)
-        assert peak.estimate == pytest.approx(0.5, abs=0.01)
-        assert (peak.n, peak.reference_n, peak.confidence) == (3, 3, pytest.approx(0.9))
-    assert not program.outcomes.read(file).rows
-    assert program.main([str(results), "--publish"]) == 0
-    assert not program.outcomes.read(file).faithful("lab.measure.lag.peak_lag", "quick")
-    assert program.outcomes.read(file).faithful("lab.measure.scaling.ScaleEvents.most_replicas", "quick")
+    peak, pods = ({row.name: row for row in found.rows}[name] for name in ("peak lag", "most replicas"))
+    assert (peak.verdict, pods.verdict) == (UNFAITHFUL, FAITHFUL)
+    assert peak.estimate == pytest.approx(0.5, abs=0.01)
+    assert (peak.n, peak.reference_n, peak.confidence) == (3, 3, pytest.approx(0.9))
+    published = program.outcomes.read(program.outcomes.FILE)
+    assert not published.faithful("lab.measure.lag.peak_lag", "quick")
+    assert published.faithful("lab.measure.scaling.ScaleEvents.most_replicas", "quick")
 
 
 def test_what_can_not_be_compared_is_refused(tmp_path, capsys):
@@ -94,23 +90,18 @@ def test_a_machine_that_was_slower_at_one_scale_is_named(tmp_path, outcome, capl
         content["machine"]["speed"] = speed if "quick" in file.parent.name else 310_000
         file.write_text(json.dumps(content))
     (quick,) = (one for one in outcome(results).runs if one.scale == "quick")
-    assert ("plateau: the machine's speed differed: quick 200, medium 310, real 310 thousand" in caplog.text) == warned
+    assert ("plateau: the machine's speed differed: quick 200, real 310 thousand" in caplog.text) == warned
     assert quick.machine.endswith(f"speed {speed // 1000} thousand events/s")
 
 
-def test_a_block_counts_with_all_its_sides(tmp_path, outcome):
-    """One whose other side was interrupted is left out."""
-    results = sessions(tmp_path, 2)
-    file = results / "records" / "plateau-quick-2-b" / "trial.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"ended": "interrupted"}))
-    runs = {one.scale: one.blocks for one in outcome(results).runs}
-    assert runs == {"quick": 1, "medium": 2, "real": 2}
-
-
-def test_an_invalid_trial_is_left_out_with_its_block(tmp_path, monkeypatch, outcome):
-    """And counted."""
+def test_a_block_counts_with_all_its_sides(tmp_path, monkeypatch, outcome):
+    """One whose other side was interrupted is left out; so is one with an invalid trial, which is counted."""
     results = sessions(tmp_path, 2)
     bad = judge_gates(lambda name: Quantity(name, "x", 99.0))
     monkeypatch.setattr(program, "judge_validity", lambda record: bad if record.name == "plateau-quick-2-b" else ())
-    first = outcome(results).runs[0]
-    assert (first.scale, first.blocks, first.left_out) == ("quick", 1, 2)
+    found = {one.scale: (one.blocks, one.left_out) for one in outcome(results).runs}
+    assert found == {"quick": (1, 2), "real": (2, 0)}
+    file = results / "records" / "plateau-quick-2-b" / "trial.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"ended": "interrupted"}))
+    assert {one.scale: (one.blocks, one.left_out) for one in outcome(results).runs} == {"quick": (1, 0), "real": (2, 0)}
+    assert not program.outcomes.read(program.outcomes.FILE).rows

@@ -85,16 +85,12 @@ def test_an_earlier_trial_can_be_chosen(ask):
     assert ask("trial-old")["status"]["children"].startswith("trial-old, over")
 
 
-def test_a_prometheus_that_goes_away_is_said_and_leaves_the_page(ask, source):
-    """The status says so; the graphs keep what they show."""
-    source.fails = True
-    assert ask() == {"status": {"children": "Prometheus at http://127.0.0.1:1 does not answer: ConnectionError"}}
-
-
-def test_before_the_first_trial_the_page_waits(ask, source):
-    """No namespace has data yet: no error, no empty graphs."""
+def test_what_is_not_there_is_said_and_leaves_the_page(ask, source):
+    """Before the first trial, and when Prometheus goes away: the status says so, and the graphs keep what they show."""
     source.known = {}
     assert ask() == {"status": {"children": "no trial has data yet"}}
+    source.fails = True
+    assert ask() == {"status": {"children": "Prometheus at http://127.0.0.1:1 does not answer: ConnectionError"}}
 
 
 def test_the_page_loads_nothing_from_elsewhere(source):

@@ -18,11 +18,10 @@ def register(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def busy():
-    """A loopback port that is taken."""
+def port():
+    """A loopback port that is taken; nobody answers there."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        taken.listen()
         yield taken.getsockname()[1]
 
 
@@ -38,12 +37,6 @@ def running(url):
     processes.remember(run, os.getpid(), "prometheus")
     runs.note_prometheus(run, url)
     return run
-
-
-def test_without_a_cluster_there_is_one_line(capsys):
-    """Nothing runs and no URL is given: one line says what to do."""
-    assert main([]) == 2
-    assert said(capsys).startswith("lab: --prometheus: no running cluster")
 
 
 def test_the_newest_live_cluster_is_found():
@@ -69,21 +62,21 @@ def test_what_was_noted_outlives_being_kept():
     assert identity.read(entry) == identity.identify(os.getpid())
 
 
-def test_a_prometheus_that_does_not_answer_is_one_line(capsys):
-    """Nobody listens there: exit 2, and the URL is named."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        assert main(["--prometheus", url, "--port", "0"]) == 2
-    line = said(capsys)
-    assert line.startswith("lab: --prometheus: ")
-    assert url in line
-
-
-def test_a_busy_port_is_one_line(capsys, busy):
-    """The flag, the port and what would do."""
-    assert main(["--prometheus", "http://127.0.0.1:1", "--port", str(busy)]) == 2
-    assert said(capsys).startswith(f"lab: --port: {busy} is not allowed; allowed: a free port")
+def test_what_can_not_be_served_is_one_line(capsys, port):
+    """No cluster and no URL, a URL at which nobody answers, a port that is taken: exit 2, and what would do."""
+    for words, start, part in (
+        ([], "lab: --prometheus: no running cluster", ""),
+        ([f"--prometheus=http://127.0.0.1:{port}", "--port=0"], "lab: --prometheus: ", f"http://127.0.0.1:{port}"),
+        (
+            ["--prometheus=http://127.0.0.1:1", f"--port={port}"],
+            f"lab: --port: {port} is not allowed; allowed: a free port",
+            "",
+        ),
+    ):
+        assert main(words) == 2
+        line = said(capsys)
+        assert line.startswith(start)
+        assert part in line
 
 
 @pytest.mark.parametrize(

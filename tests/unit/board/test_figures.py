@@ -11,96 +11,68 @@ SHOWN = Window("trial-a", 1000, 1060, 1)
 QUERY = Query("up", "x")
 
 
-def drawn(values, t=None, moments=None, **how):
-    """A figure of one series."""
+def drawn(values, t=None, moments=None, names=("x",), **how):
+    """A figure of a series by each of ``names``."""
     panel = Panel("Title", "messages", "About.", (QUERY,), **how)
-    series = Series("x", QUERY, t or [1000.0 + at for at in range(len(values))], values)
-    return figures.figure(panel, [series], moments or {}, SHOWN)
+    series = [Series(name, QUERY, t or [1000.0 + at for at in range(len(values))], values) for name in names]
+    return figures.figure(panel, series, moments or {}, SHOWN)
 
 
 def test_a_series_is_drawn_at_its_times():
-    """One trace, times in milliseconds of local time, values untouched."""
+    """Times in milliseconds of local time, values untouched; where Prometheus had nothing is a gap, and a lone point a dot.
+
+    Stacked series keep their own times, so that a pod that is gone counts nothing.
+    """
     (trace,) = drawn([1.0, None, 3.0])["data"]
-    assert trace["y"] == [1.0, None, 3.0]
-    assert trace["x"] == [figures.clock(1000 + at) for at in range(3)]
-
-
-def test_no_line_is_drawn_over_missing_samples():
-    """Where Prometheus had nothing there is a gap, and a lone point between gaps is a dot."""
+    assert (trace["y"], trace["x"]) == ([1.0, None, 3.0], [figures.clock(1000 + at) for at in range(3)])
     (trace,) = drawn([1.0, 2.0, 3.0], t=[1000.0, 1010.0, 1011.0])["data"]
     assert trace["y"] == [1.0, None, 2.0, 3.0]
     assert "markers" in trace["mode"]
-
-
-def test_stacked_series_add_up():
-    """They share a stack and keep their own times, so that a pod that is gone counts nothing."""
     (trace,) = drawn([1.0, 2.0], t=[1000.0, 1010.0], stacked=True)["data"]
     assert trace["stackgroup"]
     assert trace["y"] == [1.0, 2.0]
 
 
 def test_many_series_are_in_their_natural_order():
-    """Partition 2 comes before partition 10, and none is in a legend."""
-    panel = Panel("Title", "messages", "About.", (QUERY,), many=True)
-    series = [Series(f"partition {number}", QUERY, [1000.0], [1.0]) for number in (10, 2, 1)]
-    found = figures.figure(panel, series, {}, SHOWN)["data"]
+    """Partition 2 comes before partition 10, and none is in a legend. A panel without any says so."""
+    found = drawn([1.0], names=[f"partition {number}" for number in (10, 2, 1)], many=True)["data"]
     assert [trace["name"] for trace in found] == ["partition 1", "partition 2", "partition 10"]
     assert not any(trace["showlegend"] for trace in found)
-
-
-def test_a_panel_without_data_says_so():
-    """An empty graph is told from one that waits."""
-    panel = Panel("Title", "messages", "About.", (QUERY,))
-    (note,) = figures.figure(panel, [], {}, SHOWN)["layout"]["annotations"]
+    (note,) = drawn([], names=())["layout"]["annotations"]
     assert note["text"] == "no data"
 
 
 def test_every_moment_is_a_line_of_its_colour():
     """Each at its own time, over the whole height."""
     lines = drawn([1.0], moments={SPIKE: [1005.0], DECIDED: [1006.0, 1007.0]})["layout"]["shapes"]
-    assert [(line["x0"], line["line"]["color"]) for line in lines] == [
-        (figures.clock(1005), SPIKE.colour),
-        (figures.clock(1006), DECIDED.colour),
-        (figures.clock(1007), DECIDED.colour),
-    ]
+    expected = [(figures.clock(at), mark.colour) for at, mark in ((1005, SPIKE), (1006, DECIDED), (1007, DECIDED))]
+    assert [(line["x0"], line["line"]["color"]) for line in lines] == expected
 
 
 def test_a_reaction_is_told_from_the_last_spike():
-    """The spike by the clock, the others by how long after it; what came before it is not an answer to it."""
+    """The spike by the clock, the others by how long after it; what came before it is not an answer to it.
+
+    Two metrics are scraped up to a second apart: a decision that is seen as much before its spike is one after it.
+    """
     said = dict(figures.reaction({SPIKE: [900.0, 1005.0], DECIDED: [901.0, 1006.0, 1007.0], READY: []}))
     assert said[SPIKE].count(":") == 2
-    assert said[DECIDED] == "+1 s"
-    assert said[READY] == "not yet"
-
-
-def test_a_decision_may_be_seen_a_scrape_before_its_spike():
-    """Two metrics are scraped up to a second apart: that is not a decision of before."""
+    assert (said[DECIDED], said[READY]) == ("+1 s", "not yet")
     assert dict(figures.reaction({SPIKE: [1005.0], DECIDED: [1004.0, 1020.0]}))[DECIDED] == "+0 s"
-
-
-def test_without_a_spike_there_is_no_reaction():
-    """Every moment is still to come."""
     assert {text for _, text in figures.reaction({mark: [] for mark in MARKS})} == {"not yet"}
 
 
-def test_the_newest_trial_is_followed():
-    """Without a name the window is that of the trial with the newest sample, up to now while it runs."""
-    shown = window({"trial-old": (0, 500), "trial-new": (400, 1000)}, 5, None, 1001)
-    assert (shown.namespace, shown.end, shown.step) == ("trial-new", 1001, 1)
-    assert shown.start == 1001 - 300
-
-
-def test_a_trial_that_is_over_stays_in_view():
-    """Its window ends with its last sample, however long ago, and begins no earlier than the trial."""
-    shown = window({"trial-a": (1000, 1100)}, 5, None, 9000)
-    assert shown.end == 1100 + MARGIN_S
-    assert 1000 - 2 * MARGIN_S <= shown.start <= 1000
-
-
-def test_a_trial_that_just_began_has_room():
-    """A few seconds are not stretched over the whole width."""
-    shown = window({"trial-a": (1000, 1002)}, 5, None, 1002)
-    assert shown.end - shown.start == SHORTEST_S
+@pytest.mark.parametrize(
+    ("known", "now", "name", "start", "end"),
+    [
+        ({"trial-old": (0, 500), "trial-new": (400, 1000)}, 1001, "trial-new", 1001 - 300, 1001),  # the newest is followed
+        ({"trial-a": (1000, 1100)}, 9000, "trial-a", 1000 - 2 * MARGIN_S, 1100 + MARGIN_S),  # one that is over stays in view
+        ({"trial-a": (1000, 1002)}, 1002, "trial-a", 1002 - SHORTEST_S, 1002),  # one that just began has room
+    ],
+)
+def test_a_window_is_of_the_newest_trial(known, now, name, start, end):
+    """Five minutes of it at most, up to now while it runs."""
+    shown = window(known, 5, None, now)
+    assert (shown.namespace, shown.step, shown.start, shown.end) == (name, 1, start, end)
 
 
 def test_no_trial_is_no_window():
@@ -117,26 +89,17 @@ def test_a_long_window_has_wider_steps(seconds):
     assert shown.start % shown.step == shown.end % shown.step == 0
 
 
-EXPRESSIONS = [query.expr for panel in PANELS for query in panel.queries] + [mark.expr for mark in MARKS]
-
-
-@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.title)
-def test_every_panel_says_what_it_shows(panel):
-    """A title, a unit, a sentence, and a legend for every query."""
-    assert panel.title
-    assert panel.unit
-    assert panel.about.endswith(".")
-    assert panel.queries
-    assert all(query.legend for query in panel.queries)
-
-
-def test_titles_are_told_apart():
-    """No two panels or marks share a title."""
+def test_every_panel_says_what_it_shows():
+    """A title and a unit, a sentence, and a legend for every query; no two panels or marks share a title."""
+    for panel in PANELS:
+        assert panel.about.endswith(".")
+        assert panel.queries
+        assert all([panel.title, panel.unit, *(query.legend for query in panel.queries)])
     titles = [item.title for item in (*PANELS, *MARKS)]
     assert len(set(titles)) == len(titles)
 
 
-@pytest.mark.parametrize("expr", EXPRESSIONS)
+@pytest.mark.parametrize("expr", [item.expr for panel in PANELS for item in panel.queries] + [mark.expr for mark in MARKS])
 def test_a_query_is_of_one_namespace_and_filled_whole(expr):
     """Every query names the namespace, and no variable of Grafana's is left once it is filled."""
     assert "$namespace" in expr

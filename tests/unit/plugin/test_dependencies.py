@@ -4,7 +4,7 @@ import ast
 import configparser
 import sys
 import tomllib
-from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+HOMES = packages_distributions()
 OURS = {"lab", "tests", "fixtures"}
 # Packages of a distribution that a declared one brings along.
 BROUGHT = {"allure": "allure-pytest", "allure_commons": "allure-pytest", "_pytest": "pytest"}
@@ -32,16 +33,19 @@ def _declared(*extras: str) -> set[str]:
     return names
 
 
-def _imported(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Each package that a module under ``folder`` imports when it is collected; pods' programs are not."""
-    for path in sorted(folder.rglob("*.py")):
+@cache
+def _imported() -> list[tuple[Path, str]]:
+    """Each package that a module of the tests imports when it is collected; pods' programs are not."""
+    found = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
         if "programs" in path.parts and "scenarios" in path.parts:
             continue
         for node in ast.parse(path.read_text()).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [node.module]
-            yield from ((path, name.partition(".")[0]) for name in names)
+            found += [(path, name.partition(".")[0]) for name in names]
+    return found
 
 
 def _collecting() -> dict[str, list[str]]:
@@ -60,12 +64,12 @@ def _collecting() -> dict[str, list[str]]:
 @pytest.mark.parametrize("environment", _collecting())
 def test_an_environment_of_tox_has_what_collecting_its_tests_imports(environment: str) -> None:
     """A test that is deselected is imported first. Most have an extra or two, and the group ``test`` alone."""
-    declared, homes = _declared(*_collecting()[environment]), packages_distributions()
+    declared = _declared(*_collecting()[environment])
     missing = sorted(
         f"{path.relative_to(ROOT)}: {name}"
-        for path, name in _imported(ROOT / "tests")
-        if name not in sys.stdlib_module_names and name not in OURS and name in homes
-        if not declared & {canonicalize_name(home) for home in [*homes[name], BROUGHT.get(name, name)]}
+        for path, name in _imported()
+        if name not in sys.stdlib_module_names and name not in OURS and name in HOMES
+        if not declared & {canonicalize_name(home) for home in [*HOMES[name], BROUGHT.get(name, name)]}
     )
     assert not missing
 
