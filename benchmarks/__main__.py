@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import subprocess
 import sys
@@ -146,7 +145,8 @@ def cluster_up() -> None:
         cluster = binary.up(chosen)
         whole.append(time.monotonic() - begun)
         cluster.down()
-        with runs.guarded() as run, contextlib.closing(resources.claim_pod_network()) as pods:
+        pods = resources.claim_pod_network()
+        with runs.guarded() as run, pods.holder:
             begun = time.monotonic()
             controlplane.start(run, built, chosen, pods)
             alone.append(time.monotonic() - begun)

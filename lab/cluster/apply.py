@@ -101,10 +101,9 @@ def wait_for_api_service(api: client.ApiClient, name: str, deadline_s: float, ch
 
     def available() -> bool:
         try:
-            status = registration.read_api_service_status(name).status
+            return _holds(registration.read_api_service_status(name), "Available")
         except ApiException:
             return False
-        return any(item.type == "Available" and item.status == "True" for item in (status and status.conditions) or [])
 
     until(available, deadline_s, f"APIService {name}", check)
 
@@ -114,10 +113,11 @@ def wait_for_definitions(api: client.ApiClient, names: list[str], deadline_s: fl
     definitions = client.ApiextensionsV1Api(api)
 
     def all_established() -> bool:
-        for name in names:
-            status = definitions.read_custom_resource_definition_status(name).status
-            if not any(item.type == "Established" and item.status == "True" for item in (status and status.conditions) or []):
-                return False
-        return True
+        return all(_holds(definitions.read_custom_resource_definition_status(name), "Established") for name in names)
 
     until(all_established, deadline_s, "KEDA's CustomResourceDefinitions", check)
+
+
+def _holds(found: Any, kind: str) -> bool:
+    """Whether a condition of an object is true."""
+    return any(one.type == kind and one.status == "True" for one in (found.status and found.status.conditions) or ())

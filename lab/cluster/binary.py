@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from kubernetes import client
 
 from lab.cluster import apply, broker, controlplane, fit, keda, metrics, quorum
 from lab.cluster.fit import Fit
@@ -45,14 +44,7 @@ class Binary:
         self.bootstrap = self.pod_bootstrap = self.broker.bootstrap
         self.pod_prometheus_url = self.prometheus_url
         self.kafka_settings = self.broker.settings
-
-    def api(self) -> client.ApiClient:
-        """A new API client with full rights."""
-        return self.plane.api()
-
-    def controller_log(self) -> str:
-        """What kube-controller-manager has logged so far."""
-        return self.plane.controller_log()
+        self.api, self.controller_log = self.plane.api, self.plane.controller_log
 
     def check(self) -> None:
         """Raise :class:`lab.errors.LabFault` when a component has died."""
@@ -66,16 +58,25 @@ class Binary:
     def down(self) -> None:
         """Stop everything in the reverse order of start, and remove the run folder."""
         begun = time.monotonic()
-        _stop(self.run, [*self.plane.daemons, self.broker.daemon])
+        # Dependents first, then the apiserver, then etcd. All at once would leave the apiserver holding its port.
+        etcd, apiserver, *others = self.plane.daemons
+        dependents = [*others, self.broker.daemon]
+        alive = [psutil.Process(item.process.pid) for item in dependents if item.process.poll() is None]
+        processes.end(alive, processes.NODE_GRACE_S)
+        for item in (apiserver, etcd):
+            processes.stop(self.run, item, grace_s=5)
+        for item in dependents:
+            item.process.wait(timeout=5)
+        processes.clear(self.run)
         processes.dismiss(self.watcher)
-        self.pods.close()
+        self.pods.holder.close()
         log.info("cluster down in %.1f s", time.monotonic() - begun)
 
     def keep(self) -> None:
         """Leave the cluster running for ``kubectl --kubeconfig``; ``python -m lab down`` ends it."""
         runs.keep(self.run, self.watcher)
         log.info("Kafka: --bootstrap-servers %s --kafka-settings %s", self.bootstrap, broker.settings_file(self.run))
-        self.pods.close()
+        self.pods.holder.close()
 
 
 def prepare(origin: str | None = None) -> build.Built:
@@ -103,7 +104,7 @@ def up(scale: Scale, keda_flags: Sequence[str] = ()) -> Binary:
     try:
         (plane, kafka, url), run, watcher = runs.start(lambda run: _start(run, built, scale, pods, keda_flags))
     except BaseException:
-        pods.close()
+        pods.holder.close()
         raise
     versions = {**built.versions, "kafka": broker.VERSION, "python-of-pods": platform.python_version()}
     log.info("cluster up in %.1f s", time.monotonic() - begun)
@@ -119,10 +120,10 @@ def _start(
         kafka = pool.submit(broker.start, run, login.new())
         plane = controlplane.start(run, built, scale, pods)
         phase = "KEDA"
-        keda_port = keda.start(plane, built, keda_flags)
-        metrics.start_metrics_server(plane, built)
+        keda_port = keda.start(plane, keda_flags)
+        metrics.start_metrics_server(plane)
         phase = "Prometheus"
-        url = metrics.start_prometheus(plane, built, keda_port)
+        url = metrics.start_prometheus(plane, keda_port)
         runs.note_prometheus(run, url)
         phase = "Kafka"
         started = kafka.result()
@@ -133,22 +134,3 @@ def _start(
         phase = "KEDA's webhooks"
         keda.admitting(plane)
     return plane, started, url
-
-
-def _stop(run: Path, daemons: list[processes.Daemon]) -> None:
-    """Stop dependents first, then the apiserver, then etcd. All at once would leave the apiserver holding its port."""
-    last = {"kube-apiserver", "etcd"}
-    processes.end(
-        [psutil.Process(item.process.pid) for item in daemons if item.name not in last and _lives(item)], processes.NODE_GRACE_S
-    )
-    for name in ("kube-apiserver", "etcd"):
-        for item in daemons:
-            if item.name == name and _lives(item):
-                processes.stop(run, item, grace_s=5)
-    for item in daemons:
-        item.process.wait(timeout=5)
-    processes.clear(run)
-
-
-def _lives(item: processes.Daemon) -> bool:
-    return item.process.poll() is None

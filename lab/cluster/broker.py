@@ -138,19 +138,13 @@ def launch(run: Path, bootstrap: str, text: str, login: Mapping[str, str] | None
 
 
 def prepare(run: Path, folder: Path, text: str, identity_of_cluster: str) -> None:
-    """Write the node's ``server.properties`` and format its data folder. Raises :class:`LabFault` without Java, or if
-    refused."""
+    """Write ``server.properties`` and format the data folder. Raises :class:`LabFault` without Java, or if refused."""
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "server.properties", text)
     (folder / "log4j2.properties").write_text(jars.log4j("WARN"))
     tool = ["kafka.tools.StorageTool", "format", "-t", identity_of_cluster, "-c", str(folder / "server.properties")]
-    formatted = subprocess.run(
-        [*_java(folder), *tool, "--ignore-formatted"],
-        capture_output=True,
-        text=True,
-        env=identity.environment(run),
-        check=False,
-    )
+    command, env = [*_java(folder), *tool, "--ignore-formatted"], identity.environment(run)
+    formatted = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     if formatted.returncode != 0:
         raise LabFault(f"Kafka's storage could not be formatted: {formatted.stderr.strip().splitlines()[-1:]}")
 

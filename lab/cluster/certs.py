@@ -33,14 +33,9 @@ class Authority:
         folder.mkdir(parents=True, exist_ok=True)
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _subject("elastic-lab")
-        builder = _builder(self._name, self._name, self._key.public_key())
-        certificate = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(
-            self._key, hashes.SHA256()
-        )
-        self.cert = folder / "ca.crt"
-        self.key = folder / "ca.key"
-        self.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        _write_key(self.key, self._key)
+        constraints = x509.BasicConstraints(ca=True, path_length=None)
+        builder = _builder(self._name, self._name, self._key.public_key()).add_extension(constraints, critical=True)
+        self.cert = self._sign("ca", builder)
 
     def issue(self, file: str, name: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> Pair:
         """A certificate of user ``name`` in ``groups``, for client and server, valid for ``hosts`` (names or addresses)."""
@@ -49,11 +44,14 @@ class Authority:
         builder = _builder(_subject(name, *groups), self._name, key.public_key()).add_extension(usage, critical=False)
         if hosts:
             builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
-        pair = Pair(self.folder / f"{file}.crt", self.folder / f"{file}.key")
-        certificate = builder.sign(self._key, hashes.SHA256())
-        pair.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        pair = Pair(self._sign(file, builder), self.folder / f"{file}.key")
         _write_key(pair.key, key)
         return pair
+
+    def _sign(self, name: str, builder: x509.CertificateBuilder) -> Path:
+        file = self.folder / f"{name}.crt"
+        file.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        return file
 
     def service_account_key(self) -> Path:
         """An RSA key that service-account tokens are signed with."""
@@ -103,6 +101,5 @@ def _host(host: str) -> x509.GeneralName:
 
 def _write_key(file: Path, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
     file.touch(mode=0o600)
-    file.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    file.write_bytes(key.private_bytes(*form))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,8 @@ def hpa_flags(scale: Scale) -> dict[str, str]:
     }
 
 
-def _flags(values: Mapping[str, str]) -> list[str]:
-    return [f"--{name}={value}" for name, value in values.items()]
+def _flags(values: Mapping[str, object], prefix: str = "") -> list[str]:
+    return [f"--{prefix}{name}={value}" for name, value in values.items()]
 
 
 @dataclass
@@ -69,6 +69,7 @@ class ControlPlane:
     kubelet: Authority
     admin: Pair
     kubeconfig: Path
+    built: Built
     daemons: list[processes.Daemon]
 
     def api(self) -> client.ApiClient:
@@ -85,19 +86,16 @@ class ControlPlane:
         for daemon in self.daemons:
             daemon.check()
 
-    def launch(
-        self, name: str, *command: str | Path, env: Mapping[str, str] | None = None, inherited: Sequence[int] = ()
-    ) -> processes.Daemon:
-        """Start a component, which ends before those that were started before it."""
-        self.daemons.append(processes.start(self.run, name, command, env, inherited=inherited))
+    def launch(self, name: str, *flags: str, env: Mapping[str, str] | None = None) -> processes.Daemon:
+        """Start the component ``name``, which ends before those that were started before it."""
+        self.daemons.append(processes.start(self.run, name, [self.built.binary(name), *flags], env))
         return self.daemons[-1]
 
     def kubeconfig_of(self, user: str, *groups: str) -> Path:
         """A component's own kubeconfig: the component is ``user``, in ``groups``, and has the rights that RBAC gives."""
         name = user.replace(":", "-")
-        return self.authority.kubeconfig(
-            self.run / "certs" / f"{name}.kubeconfig", self.server, self.authority.issue(name, user, groups)
-        )
+        file, pair = self.run / "certs" / f"{name}.kubeconfig", self.authority.issue(name, user, groups)
+        return self.authority.kubeconfig(file, self.server, pair)
 
     def service_account(self, namespace: str, name: str) -> Path:
         """The kubeconfig of a component that runs as a service account where it is a pod, with the account's groups."""
@@ -137,110 +135,64 @@ def start(run: Path, built: Built, scale: Scale, pods: resources.PodNetwork) -> 
     etcd_client, etcd_peer, api_port, kcm, scheduler, node = processes.free_ports(6)
     server = f"https://127.0.0.1:{api_port}"
     kubeconfig = authority.kubeconfig(run / "kubeconfig", server, admin)
-    plane = ControlPlane(run, server, authority, kubelet, admin, kubeconfig, [])
+    plane = ControlPlane(run, server, authority, kubelet, admin, kubeconfig, built, [])
 
     etcd_url, peer_url = f"https://127.0.0.1:{etcd_client}", f"https://127.0.0.1:{etcd_peer}"
+    only_ours = {"client-cert-auth": "true", "trusted-ca-file": store.cert}
+    only_ours |= {"cert-file": etcd_serving.cert, "key-file": etcd_serving.key}
     plane.launch(
         "etcd",
-        built.binary("etcd"),
         f"--data-dir={run / 'etcd'}",
-        f"--listen-client-urls={etcd_url}",
-        f"--advertise-client-urls={etcd_url}",
-        f"--listen-peer-urls={peer_url}",
-        f"--initial-advertise-peer-urls={peer_url}",
-        f"--initial-cluster=default={peer_url}",
-        *(
-            f"--{prefix}{flag}"
-            for prefix in ("", "peer-")
-            for flag in (
-                "client-cert-auth=true",
-                f"trusted-ca-file={store.cert}",
-                f"cert-file={etcd_serving.cert}",
-                f"key-file={etcd_serving.key}",
-            )
-        ),
+        f"--listen-client-urls={etcd_url}", f"--advertise-client-urls={etcd_url}",
+        f"--listen-peer-urls={peer_url}", f"--initial-advertise-peer-urls={peer_url}", f"--initial-cluster=default={peer_url}",
+        *_flags(only_ours), *_flags(only_ours, "peer-"),
         "--enable-grpc-gateway=false",
         f"--cors={etcd_url}",  # an empty value would allow every origin, like the default
-        "--unsafe-no-fsync",
-        "--log-level=error",
+        "--unsafe-no-fsync", "--log-level=error",
         env=os.environ | GO,
-    )
+    )  # fmt: skip
     plane.launch(
         "kube-apiserver",
-        built.binary("kube-apiserver"),
-        f"--etcd-servers={etcd_url}",
-        f"--etcd-cafile={store.cert}",
-        f"--etcd-certfile={etcd_of_apiserver.cert}",
-        f"--etcd-keyfile={etcd_of_apiserver.key}",
-        "--anonymous-auth=false",
-        f"--secure-port={api_port}",
-        "--bind-address=127.0.0.1",
-        "--endpoint-reconciler-type=none",
-        f"--cert-dir={certs}",
-        f"--tls-cert-file={serving.cert}",
-        f"--tls-private-key-file={serving.key}",
-        f"--client-ca-file={authority.cert}",
+        f"--etcd-servers={etcd_url}", f"--etcd-cafile={store.cert}",
+        f"--etcd-certfile={etcd_of_apiserver.cert}", f"--etcd-keyfile={etcd_of_apiserver.key}",
+        "--anonymous-auth=false", "--authorization-mode=Node,RBAC", f"--client-ca-file={authority.cert}",
+        f"--secure-port={api_port}", "--bind-address=127.0.0.1", "--endpoint-reconciler-type=none",
+        f"--cert-dir={certs}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}",
         "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-key-file={signing}",
-        f"--service-account-signing-key-file={signing}",
+        f"--service-account-key-file={signing}", f"--service-account-signing-key-file={signing}",
         "--service-cluster-ip-range=127.255.0.0/16",
-        "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction",
-        "--allow-privileged",
-        f"--requestheader-client-ca-file={proxies.cert}",
-        "--requestheader-allowed-names=front-proxy-client",
-        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-        "--requestheader-group-headers=X-Remote-Group",
+        "--enable-admission-plugins=NodeRestriction", "--disable-admission-plugins=TaintNodesByCondition", "--allow-privileged",
+        f"--requestheader-client-ca-file={proxies.cert}", "--requestheader-allowed-names=front-proxy-client",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-", "--requestheader-group-headers=X-Remote-Group",
         "--requestheader-username-headers=X-Remote-User",
-        f"--proxy-client-cert-file={front_proxy.cert}",
-        f"--proxy-client-key-file={front_proxy.key}",
-        f"--kubelet-certificate-authority={authority.cert}",
-        f"--kubelet-client-certificate={kubelet_client.cert}",
-        f"--kubelet-client-key={kubelet_client.key}",
-        "--kubelet-preferred-address-types=InternalIP,Hostname",
-        "--disable-admission-plugins=TaintNodesByCondition",
+        f"--proxy-client-cert-file={front_proxy.cert}", f"--proxy-client-key-file={front_proxy.key}",
+        f"--kubelet-certificate-authority={authority.cert}", "--kubelet-preferred-address-types=InternalIP,Hostname",
+        f"--kubelet-client-certificate={kubelet_client.cert}", f"--kubelet-client-key={kubelet_client.key}",
         *_flags(FEATURE_GATES),
         env=os.environ | GO,
-    )
+    )  # fmt: skip
     apply.wait_for_apiserver(plane.server, authority.cert, admin, START_DEADLINE_S, plane.check)
     manager, scheduling = (plane.kubeconfig_of(f"system:{name}") for name in (CONTROLLERS, "kube-scheduler"))
     plane.launch(
         CONTROLLERS,
-        built.binary(CONTROLLERS),
-        *delegating(manager),
-        "--use-service-account-credentials=true",
-        f"--service-account-private-key-file={signing}",
-        f"--root-ca-file={authority.cert}",
-        "--leader-elect=false",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={kcm}",
+        *delegating(manager), "--use-service-account-credentials=true", f"--service-account-private-key-file={signing}",
+        f"--root-ca-file={authority.cert}", "--leader-elect=false",
+        "--bind-address=127.0.0.1", f"--secure-port={kcm}",
         *_flags(CLIENT_RATE | HPA_LOG | FEATURE_GATES | hpa_flags(scale)),
         env=os.environ | GO | {"TZ": "UTC"},  # the lines of its log name no time zone
-    )
+    )  # fmt: skip
     plane.launch(
         "kube-scheduler",
-        built.binary("kube-scheduler"),
-        *delegating(scheduling),
-        "--leader-elect=false",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={scheduler}",
+        *delegating(scheduling), "--leader-elect=false",
+        "--bind-address=127.0.0.1", f"--secure-port={scheduler}",
         *_flags(CLIENT_RATE),
-    )
-    plane.launch(
-        processes.NODE,
-        sys.executable,
-        "-m",
-        "lab.kubelet",
-        f"--kubeconfig={plane.kubeconfig_of(f'system:node:{NODE}', 'system:nodes')}",
-        f"--name={NODE}",
-        f"--port={node}",
-        f"--pod-network={pods.prefix}",
-        f"--run={run}",
-        f"--tls-cert={node_serving.cert}",
-        f"--tls-key={node_serving.key}",
-        f"--client-ca={kubelet.cert}",
-        f"--image={LAB_IMAGE}={Path(sys.executable).parent}",
-        f"--fork={LAB_IMAGE}={','.join(FORK_MODULES)}",
-        inherited=(pods.fileno,),
-    )
+    )  # fmt: skip
+    command = [
+        sys.executable, "-m", "lab.kubelet",
+        f"--kubeconfig={plane.kubeconfig_of(f'system:node:{NODE}', 'system:nodes')}", f"--run={run}",
+        f"--name={NODE}", f"--port={node}", f"--pod-network={pods.prefix}",
+        f"--tls-cert={node_serving.cert}", f"--tls-key={node_serving.key}", f"--client-ca={kubelet.cert}",
+        f"--image={LAB_IMAGE}={Path(sys.executable).parent}", f"--fork={LAB_IMAGE}={','.join(FORK_MODULES)}",
+    ]  # fmt: skip
+    plane.daemons.append(processes.start(run, processes.NODE, command, inherited=(pods.holder.fileno(),)))
     return plane

@@ -52,24 +52,13 @@ def reason(printed: str) -> str:
 
 def images(names: Iterable[str]) -> dict[str, int]:
     """The size in bytes of each of ``names`` that the daemon has."""
-    sizes = {}
-    for name in names:
-        try:
-            sizes[name] = int(run("image", "inspect", "--format", "{{.Size}}", name))
-        except LabFault as fault:
-            if "No such" not in str(fault):
-                raise
-    return sizes
+    sizes = {name: _inspect("image", "--format", "{{.Size}}", name) for name in names}
+    return {name: int(size) for name, size in sizes.items() if size}
 
 
 def label(image: str, name: str) -> str:
     """The value of an image's label; empty when there is no such label or no such image."""
-    try:
-        return run("image", "inspect", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image).strip()
-    except LabFault as fault:
-        if "No such" in str(fault):
-            return ""
-        raise
+    return _inspect("image", "--format", f'{{{{index .Config.Labels "{name}"}}}}', image).strip()
 
 
 def add(archive: Path, image: str, changes: Sequence[str]) -> None:
@@ -88,10 +77,16 @@ def build(context: Path, image: str, arguments: Mapping[str, str], labels: Mappi
 
 def inspect(container: str) -> dict[str, Any] | None:
     """The daemon's data about a container; None when there is none of that name."""
+    told = _inspect("container", container)
+    found: dict[str, Any] | None = json.loads(told)[0] if told else None
+    return found
+
+
+def _inspect(kind: str, *arguments: str) -> str:
+    """What the daemon knows of something; empty where it has nothing of that name."""
     try:
-        found: list[dict[str, Any]] = json.loads(run("container", "inspect", container))
+        return run(kind, "inspect", *arguments)
     except LabFault as fault:
-        if "No such" in str(fault):
-            return None
-        raise
-    return found[0]
+        if "No such" not in str(fault):
+            raise
+        return ""

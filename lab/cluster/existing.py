@@ -7,7 +7,7 @@ taken over, and go with it. What such a cluster does not show, as the controller
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,8 @@ def _kubernetes(api: client.ApiClient, access: Access) -> dict[str, str]:
     try:
         found = client.VersionApi(api).get_code(_request_timeout=ANSWER_S)
     except (ApiException, urllib3.exceptions.HTTPError) as error:
-        raise LabFault(f"context {access.context}: its API server does not answer: {_reason(error)}") from None
+        reason = " ".join(str(error.reason if isinstance(error, ApiException) else error).split())[:200]
+        raise LabFault(f"context {access.context}: its API server does not answer: {reason}") from None
     return {"kube-apiserver": str(found.git_version), "keda-operator": "unknown", "kafka": "unknown"}
 
 
@@ -182,16 +183,9 @@ def _kafka(access: Access) -> None:
         admin.list_topics(timeout=ANSWER_S)
     except KafkaException as error:
         admin.poll(0)  # the reason comes by error_cb; the exception knows of a timeout only
-        reason = _kafka_reason([*errors, error.args[0]])
+        errors.append(error.args[0])
+        # A login that was refused says more than a connection that was lost.
+        refused = [one for one in errors if one.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)]
+        lost = [one for one in errors if one.code() != KafkaError._ALL_BROKERS_DOWN]
+        reason = " ".join((refused or lost or errors)[0].str().split())
         raise LabFault(f"--lab-bootstrap-servers: Kafka does not answer at {access.bootstrap}: {reason}") from None
-
-
-def _kafka_reason(errors: Sequence[KafkaError]) -> str:
-    """The one of ``errors`` that says most: a login that was refused before a connection that was lost."""
-    refused = [one for one in errors if one.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)]
-    lost = [one for one in errors if one.code() != KafkaError._ALL_BROKERS_DOWN]
-    return " ".join((refused or lost or errors)[0].str().split())
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error.reason if isinstance(error, ApiException) else error).split())[:200]

@@ -10,17 +10,13 @@ from typing import Any
 from lab.cluster.images import catalog
 
 _POD: dict[str, Any] = {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
-_CONTAINER: dict[str, Any] = {
-    "allowPrivilegeEscalation": False,
-    "readOnlyRootFilesystem": True,
-    "capabilities": {"drop": ["ALL"]},
-}
+_DROPPED = {"drop": ["ALL"]}
+_CONTAINER = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": _DROPPED}
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A runtime's image of the lab's programs, its other images, a container's limits, and if a pod's processes are
-    ``shared``."""
+    """A runtime's image of the lab's programs, its other images, a container's limits; ``shared`` if a pod's processes are."""
 
     pods: str | None = None
     images: Mapping[str, str] = field(default_factory=dict)

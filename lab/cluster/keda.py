@@ -16,7 +16,6 @@ from kubernetes.dynamic import DynamicClient, Resource
 from lab import yamlfile
 from lab.cluster import apply
 from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating, rights
-from lab.components.build import Built
 from lab.host import processes
 from lab.wait import until
 
@@ -25,70 +24,50 @@ EXTERNAL_METRICS = "v1beta1.external.metrics.k8s.io"
 _REFUSED = 'admission webhook "vscaledobject.kb.io" denied the request: '
 
 
-def start(plane: ControlPlane, built: Built, flags: Sequence[str] = ()) -> int:
+def start(plane: ControlPlane, flags: Sequence[str] = ()) -> int:
     """Apply KEDA's CRDs, start its processes, register metrics API and webhooks; returns the operator's metrics port."""
     api = plane.api()
     metrics, health, service, adapter, adapter_metrics, admission = processes.free_ports(6)
-    configuration = on_loopback(yamlfile.read(built.keda_admission), admission, plane.authority.cert)
+    configuration = on_loopback(yamlfile.read(plane.built.keda_admission), admission, plane.authority.cert)
     # Registered before the webhooks run, so that the apiserver asks them as soon as they do.
     apply.objects(api, [*rights("keda/keda"), *rights("keda/webhooks"), configuration])
     its = {name: plane.service_account(NAMESPACE, f"keda-{name}") for name in ("operator", "adapter", "webhooks")}
-    define(api, built.keda_crds)
+    define(api, plane.built.keda_crds)
     folder = plane.run / "certs" / "keda"
     folder.mkdir()
     (folder / "ca.crt").write_bytes(plane.authority.cert.read_bytes())
     plane.authority.issue("keda/tls", "keda-operator", hosts=("127.0.0.1", "localhost"))
     serving = plane.authority.issue("keda/adapter", "keda-adapter", hosts=(f"adapter.{NAMESPACE}.svc", "127.0.0.1"))
-    env = dict(
-        os.environ,
-        POD_NAMESPACE=NAMESPACE,
-        POD_NAME="keda-operator",
-        WATCH_NAMESPACE="",
-        KEDA_CLUSTER_OBJECT_NAMESPACE=NAMESPACE,
-    )
+    env = os.environ | {"POD_NAME": "keda-operator", "POD_NAMESPACE": NAMESPACE}
+    env |= {"WATCH_NAMESPACE": "", "KEDA_CLUSTER_OBJECT_NAMESPACE": NAMESPACE}
     plane.launch(
         "keda-webhooks",
-        built.binary("keda-webhooks"),
-        f"--kubeconfig={its['webhooks']}",
-        f"--cert-dir={folder}",
+        f"--kubeconfig={its['webhooks']}", f"--cert-dir={folder}",
         # A trial applies a Deployment and its ScaledObject at once: one missing from the cache must be fetched.
         "--cache-miss-to-direct-client=true",
-        "--metrics-bind-address=0",
-        "--health-probe-bind-address=0",
-        # The webhooks take a port but no address, like the adapter's /metrics.
-        f"--port={admission}",
+        "--metrics-bind-address=0", "--health-probe-bind-address=0",
+        f"--port={admission}",  # the webhooks take a port but no address, like the adapter's /metrics
         env=env | {"POD_NAME": "keda-admission-webhooks"},
-    )
+    )  # fmt: skip
     plane.launch(
         "keda-operator",
-        built.binary("keda-operator"),
-        f"--kubeconfig={its['operator']}",
-        "--leader-elect=false",
-        "--enable-cert-rotation=false",
-        f"--cert-dir={folder}",
-        f"--ca-dir={folder}",
-        f"--metrics-bind-address=127.0.0.1:{metrics}",
-        f"--health-probe-bind-address=127.0.0.1:{health}",
+        f"--kubeconfig={its['operator']}", "--leader-elect=false",
+        "--enable-cert-rotation=false", f"--cert-dir={folder}", f"--ca-dir={folder}",
+        f"--metrics-bind-address=127.0.0.1:{metrics}", f"--health-probe-bind-address=127.0.0.1:{health}",
         f"--metrics-service-bind-address=127.0.0.1:{service}",
         *flags,
         env=env,
-    )
+    )  # fmt: skip
     plane.launch(
         "keda-adapter",
-        built.binary("keda-adapter"),
-        *delegating(its["adapter"]),
-        f"--lister-kubeconfig={its['adapter']}",
-        f"--secure-port={adapter}",
-        "--bind-address=127.0.0.1",
-        f"--client-ca-file={plane.authority.cert}",
-        f"--tls-cert-file={serving.cert}",
-        f"--tls-private-key-file={serving.key}",
-        f"--cert-dir={folder}",
+        *delegating(its["adapter"]), f"--lister-kubeconfig={its['adapter']}",
+        f"--secure-port={adapter}", "--bind-address=127.0.0.1", f"--cert-dir={folder}",
+        f"--client-ca-file={plane.authority.cert}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}",
         f"--metrics-service-address=127.0.0.1:{service}",
         # Its own /metrics takes a port but no address. It and the webhooks are the lab's only listeners off loopback.
         f"--port={adapter_metrics}",
         env=env | {"POD_NAME": "keda-adapter"},
-    )
+    )  # fmt: skip
     register(plane, EXTERNAL_METRICS, "adapter", NAMESPACE, adapter)
     return metrics
 

@@ -11,7 +11,6 @@ from lab import paths, yamlfile
 from lab.cluster import apply
 from lab.cluster.controlplane import START_DEADLINE_S, ControlPlane, delegating, rights
 from lab.cluster.keda import register
-from lab.components.build import Built
 from lab.host import processes
 from lab.inputs.scale import METRIC_RESOLUTION_S
 from lab.wait import until
@@ -21,7 +20,7 @@ RESOURCE_METRICS = "v1beta1.metrics.k8s.io"
 STATE_RESOURCES = "deployments,horizontalpodautoscalers,jobs,pods,replicasets"
 
 
-def start_metrics_server(plane: ControlPlane, built: Built) -> None:
+def start_metrics_server(plane: ControlPlane) -> None:
     """Start metrics-server on the node's /metrics/resource and register the resource metrics API."""
     serving = plane.authority.issue("metrics-server", "metrics-server", hosts=("metrics-server.kube-system.svc",))
     port = processes.free_ports(1)[0]
@@ -29,50 +28,35 @@ def start_metrics_server(plane: ControlPlane, built: Built) -> None:
     asking = plane.kubelet.issue("metrics-server", "metrics-server")
     plane.launch(
         "metrics-server",
-        built.binary("metrics-server"),
         *delegating(plane.service_account("kube-system", "metrics-server")),
-        f"--secure-port={port}",
-        "--bind-address=127.0.0.1",
-        f"--tls-cert-file={serving.cert}",
-        f"--tls-private-key-file={serving.key}",
-        f"--client-ca-file={plane.authority.cert}",
-        "--kubelet-preferred-address-types=InternalIP",
-        "--kubelet-use-node-status-port",
+        f"--secure-port={port}", "--bind-address=127.0.0.1",
+        f"--client-ca-file={plane.authority.cert}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}",
+        "--kubelet-preferred-address-types=InternalIP", "--kubelet-use-node-status-port",
         f"--kubelet-certificate-authority={plane.authority.cert}",
-        f"--kubelet-client-certificate={asking.cert}",
-        f"--kubelet-client-key={asking.key}",
+        f"--kubelet-client-certificate={asking.cert}", f"--kubelet-client-key={asking.key}",
         f"--metric-resolution={METRIC_RESOLUTION_S}s",  # it must exceed the time-out of a request
         "--kubelet-request-timeout=5s",
-    )
+    )  # fmt: skip
     register(plane, RESOURCE_METRICS, "metrics-server", "kube-system", port)
 
 
-def start_prometheus(plane: ControlPlane, built: Built, keda_port: int) -> str:
+def start_prometheus(plane: ControlPlane, keda_port: int) -> str:
     """Start kube-state-metrics and Prometheus; returns Prometheus's URL once it is ready."""
     state, telemetry, port = processes.free_ports(3)
     apply.objects(plane.api(), [*rights("kube-state-metrics/kube-state-metrics"), *rights("prometheus/deployment")])
     plane.launch(
         "kube-state-metrics",
-        built.binary("kube-state-metrics"),
-        f"--kubeconfig={plane.service_account(NAMESPACE, 'kube-state-metrics')}",
-        "--host=127.0.0.1",
-        f"--port={state}",
-        "--telemetry-host=127.0.0.1",
-        f"--telemetry-port={telemetry}",
-        f"--resources={STATE_RESOURCES}",
-    )
+        f"--kubeconfig={plane.service_account(NAMESPACE, 'kube-state-metrics')}", f"--resources={STATE_RESOURCES}",
+        "--host=127.0.0.1", f"--port={state}", "--telemetry-host=127.0.0.1", f"--telemetry-port={telemetry}",
+    )  # fmt: skip
     settings = plane.run / "prometheus.yml"
     targets = {"kube-state-metrics": f"127.0.0.1:{state}", "keda": f"127.0.0.1:{keda_port}"}
     settings.write_text(prometheus_settings(targets, plane.service_account(NAMESPACE, "prometheus")))
     daemon = plane.launch(
         "prometheus",
-        built.binary("prometheus"),
-        f"--config.file={settings}",
-        f"--storage.tsdb.path={plane.run / 'prometheus'}",
-        "--storage.tsdb.retention.time=2d",
-        f"--web.listen-address=127.0.0.1:{port}",
-        "--log.level=warn",
-    )
+        f"--config.file={settings}", f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn",
+        f"--storage.tsdb.path={plane.run / 'prometheus'}", "--storage.tsdb.retention.time=2d",
+    )  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     until(lambda: prometheus_ready(url), START_DEADLINE_S, "Prometheus's /-/ready", daemon.check)
     return url

@@ -92,8 +92,7 @@ class Quorum:
 
 
 def start(run: Path, count: int, login: Mapping[str, str] | None = None) -> Quorum:
-    """Start ``count`` nodes on free loopback ports; returns when they answer. Raises :class:`LabFault`, with none left
-    running."""
+    """Start ``count`` nodes on free loopback ports; returns when they answer. Raises :class:`LabFault`, and none runs on."""
     folder = Path(tempfile.mkdtemp(prefix="quorum-", dir=run))
     ports = iter(processes.free_ports(2 * count))
     clients, controllers = ({number: f"127.0.0.1:{next(ports)}" for number in range(1, count + 1)} for _ in range(2))

@@ -39,16 +39,9 @@ def describe() -> Machine:
     """This machine at this moment."""
     import psutil  # an extra: who reads a record needs no more of this module than its type
 
-    model = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
+    models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     return Machine(
-        cpu=model,
+        cpu=models[0].split(":", 1)[1].strip() if models else platform.processor(),
         cores=os.cpu_count() or 1,
         memory_gib=round(psutil.virtual_memory().total / 2**30, 1),
         kernel=platform.release(),
@@ -101,7 +94,6 @@ def packages() -> dict[str, str]:
     versions = {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
     if paths.INSTALLED:  # in a wheel, a commit that git finds is of whatever repository the environment lies in
         return versions | {"commit": f"elastic-lab {metadata.version('elastic-lab')}"}
-    asked = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=paths.PROJECT, capture_output=True, text=True, check=False
-    )
+    command = ["git", "describe", "--always", "--dirty"]
+    asked = subprocess.run(command, cwd=paths.PROJECT, capture_output=True, text=True, check=False)
     return versions | {"commit": asked.stdout.strip() or "unknown"}

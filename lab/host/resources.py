@@ -74,19 +74,13 @@ SOCKET = "\0elastic-lab-pods-{}"
 
 @dataclass(frozen=True)
 class PodNetwork:
-    """A claimed network: the first two octets of its addresses, and the abstract socket that holds it while it is open."""
+    """A claimed network: the first two octets of its addresses, and the abstract socket that holds it while it is open.
+
+    The node inherits the socket, and so holds the network as long as its pods live.
+    """
 
     prefix: str
     holder: socket.socket
-
-    @property
-    def fileno(self) -> int:
-        """The descriptor by which another process holds the network as well: the node, which lives as long as its pods."""
-        return self.holder.fileno()
-
-    def close(self) -> None:
-        """Release the network here; a process that has inherited it goes on holding it."""
-        self.holder.close()
 
 
 def claim_pod_network() -> PodNetwork:

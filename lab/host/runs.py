@@ -10,17 +10,17 @@ closes the guard's pipe all the same.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import secrets
 import shutil
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
@@ -50,7 +50,7 @@ def open_run() -> Path:
     return run
 
 
-@contextmanager
+@contextlib.contextmanager
 def guarded() -> Iterator[Path]:
     """A run that is cleared when the block ends, and by its guard when the session ends before that."""
     run = open_run()
@@ -121,11 +121,10 @@ def note_prometheus(run: Path, url: str) -> None:
 
 def prometheus() -> str | None:
     """The address of the newest running cluster's Prometheus; None when no cluster runs."""
-    noted: list[tuple[float, str]] = []
-    for run in all_runs():
-        entry = _read(run)  # nothing when its session ends it meanwhile
-        if "prometheus" in entry and (processes.remembered(run) or (run / processes.END).exists()):
-            noted.append((float(str(entry["noted"])), str(entry["prometheus"])))
+    entries = ((run, _read(run)) for run in all_runs())  # an entry is empty when its session ends it meanwhile
+    asked = [(run, entry) for run, entry in entries if "prometheus" in entry]
+    running = [entry for run, entry in asked if processes.remembered(run) or (run / processes.END).exists()]
+    noted = [(float(str(entry["noted"])), str(entry["prometheus"])) for entry in running]
     return max(noted)[1] if noted else None
 
 
@@ -169,15 +168,12 @@ def clusters() -> list[Path]:
 
 def _folders(root: Path) -> list[Path]:
     """This user's folders in the register."""
-    return sorted(entry for entry in root.iterdir() if _is_own_folder(entry))
-
-
-def _is_own_folder(entry: Path) -> bool:
-    try:
-        found = entry.stat()
-    except OSError:  # its session removes it meanwhile
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    found = []
+    for entry in root.iterdir():
+        with contextlib.suppress(OSError):  # its session removes it meanwhile
+            if entry.is_dir() and entry.stat().st_uid == os.geteuid():
+                found.append(entry)
+    return sorted(found)
 
 
 def _locked(root: Path | None = None) -> AbstractContextManager[None]:

@@ -8,20 +8,18 @@ import logging
 import re
 import signal
 import sys
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from lab import paths
 from lab.errors import InputError, LabFault
 from lab.kubelet import environment, registration, server
 from lab.kubelet.agent import Addresses, Agent, end_leftovers
 from lab.kubelet.api import ApiServer, Sources, read_kubeconfig
+from lab.kubelet.container import Tools
 from lab.kubelet.events import Recorder
 from lab.kubelet.forking import Zygote
-from lab.kubelet.pod import Tools
 from lab.kubelet.podspec import Images
 from lab.kubelet.probe import Prober
 
@@ -48,15 +46,16 @@ class Settings:
 def settings(arguments: list[str]) -> Settings:
     """Read and check the command line. Raises :class:`InputError` for a value that can't be used."""
     parser = argparse.ArgumentParser(prog="python -m lab.kubelet", description="Run pods as processes of this machine.")
-    parser.add_argument("--kubeconfig", required=True, type=Path)
+    files = {"kubeconfig": None, "tls-cert": None, "tls-key": None, "client-ca": "clients must have a certificate signed by it"}
+    for option, help_ in files.items():
+        parser.add_argument(f"--{option}", required=True, type=Path, help=help_)
     parser.add_argument("--name", required=True, help="the Node's name")
     parser.add_argument("--port", required=True, type=int, help="of the HTTPS server on 127.0.0.1")
     parser.add_argument("--pod-network", required=True, help="a /16 of the loopback network, as 127.77")
     parser.add_argument("--run", required=True, type=Path, help="folder for logs and pid files")
-    parser.add_argument("--tls-cert", required=True, type=Path)
-    parser.add_argument("--tls-key", required=True, type=Path)
-    parser.add_argument("--client-ca", required=True, type=Path, help="clients of the HTTPS server must be signed by it")
-    parser.add_argument("--image", required=True, action="append", metavar="PREFIX=BINDIR", help="an image and its executables")
+
+    what = "an image and its executables"
+    parser.add_argument("--image", required=True, action="append", dest="images", metavar="PREFIX=BINDIR", help=what)
     which = "modules whose python -m is forked from one interpreter of that image, which has imported what they import"
     parser.add_argument("--fork", metavar="PREFIX=MODULE,MODULE", help=which)
     parser.add_argument("--backoff-base-s", type=float, default=10.0, help="first wait of CrashLoopBackOff (default 10)")
@@ -71,13 +70,14 @@ def settings(arguments: list[str]) -> Settings:
         raise InputError(where, "--pod-network", given.pod_network, "127.1 to 127.255")
     if given.backoff_base_s <= 0:
         raise InputError(where, "--backoff-base-s", given.backoff_base_s, "more than 0")
-    for option in ("tls_cert", "tls_key", "client_ca", "kubeconfig"):
-        if not getattr(given, option).is_file():
-            raise InputError(where, f"--{option.replace('_', '-')}", str(getattr(given, option)), "a file that exists")
+    for option in files:
+        file: Path = getattr(given, option.replace("-", "_"))
+        if not file.is_file():
+            raise InputError(where, f"--{option}", str(file), "a file that exists")
     folders = {}
-    for image in given.image:
+    for image in given.images:
         prefix, _, folder = image.partition("=")
-        if not prefix or not Path(folder).is_dir() or not folder:
+        if not prefix or not folder or not Path(folder).is_dir():
             raise InputError(where, "--image", image, "PREFIX=BINDIR with a folder that exists")
         folders[prefix] = Path(folder).absolute()
     fork = None
@@ -87,19 +87,7 @@ def settings(arguments: list[str]) -> Settings:
         if prefix not in folders or not all(re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", module) for module in modules):
             raise InputError(where, "--fork", given.fork, "PREFIX=MODULE,MODULE with the prefix of an --image")
         fork = (folders[prefix], modules)
-    return Settings(
-        kubeconfig=given.kubeconfig,
-        name=given.name,
-        port=given.port,
-        pod_network=given.pod_network,
-        run=given.run.absolute(),
-        tls_cert=given.tls_cert,
-        tls_key=given.tls_key,
-        client_ca=given.client_ca,
-        images=Images(folders),
-        fork=fork,
-        backoff_base_s=given.backoff_base_s,
-    )
+    return Settings(**vars(given) | {"run": given.run.absolute(), "images": Images(folders), "fork": fork})
 
 
 async def run(chosen: Settings) -> None:
@@ -143,8 +131,11 @@ async def run(chosen: Settings) -> None:
             if zygote:
                 zygote.start()
             await https.start()
-            await _either(registration.register(api, chosen.name, chosen.port, since), over)
-            log.info("node %s is registered; pods get addresses in %s.0.0/16", chosen.name, chosen.pod_network)
+            tasks.append(asyncio.create_task(registration.register(api, chosen.name, chosen.port, since)))
+            await asyncio.wait({tasks[0], over}, return_when=asyncio.FIRST_COMPLETED)
+            if tasks[0].done():
+                tasks[0].result()
+                log.info("node %s is registered; pods get addresses in %s.0.0/16", chosen.name, chosen.pod_network)
             for work in (registration.keep(api, chosen.name, chosen.port, since), events.run(), follow()):
                 tasks.append(asyncio.create_task(work))
                 tasks[-1].add_done_callback(lambda task: None if task.cancelled() else finish(task.exception()))
@@ -156,16 +147,6 @@ async def run(chosen: Settings) -> None:
             if zygote:
                 zygote.stop()
             await https.stop()
-
-
-async def _either(work: Coroutine[Any, Any, None], over: asyncio.Future[None]) -> None:
-    """Do ``work``, unless a signal ends the node first."""
-    task = asyncio.ensure_future(work)
-    await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
-    if task.done():
-        task.result()
-    else:
-        task.cancel()
 
 
 def main() -> int:

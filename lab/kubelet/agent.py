@@ -10,7 +10,8 @@ from pathlib import Path
 from lab.errors import LabFault
 from lab.host import processes
 from lab.kubelet.api import Changed, Deleted, Listed
-from lab.kubelet.pod import Pod, Tools
+from lab.kubelet.container import Tools
+from lab.kubelet.pod import Pod
 from lab.kubelet.podspec import Json
 from lab.kubelet.process import LEAST_GRACE_S, kill_session
 

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 import yaml
@@ -76,18 +76,11 @@ class Deleted:
     pod: Json
 
 
-class Reader(Protocol):
-    """Reads the data of a ConfigMap or Secret."""
-
-    async def data(self, kind: Kind, namespace: str, name: str) -> Mapping[str, str] | None:
-        """The values by key, None when there is no such object."""
-
-
 class Sources:
-    """A reader whose answers are shared for a second: a scale-up asks once, and the next pod sees an edit."""
+    """The data of ConfigMaps and Secrets, shared for a second: a scale-up asks once, and the next pod sees an edit."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, api: ApiServer) -> None:
+        self._api = api
         self._asked: dict[tuple[str, Source], tuple[float, asyncio.Future[Mapping[str, str] | None]]] = {}
 
     async def get(self, namespace: str, wanted: Iterable[Source]) -> dict[Source, Mapping[str, str] | None]:
@@ -101,7 +94,7 @@ class Sources:
         self._asked = {key: entry for key, entry in self._asked.items() if entry[0] > now}
         key = (namespace, source)
         if key not in self._asked:
-            future = asyncio.ensure_future(self._reader.data(source.kind, namespace, source.name))
+            future = asyncio.ensure_future(self._api.data(source.kind, namespace, source.name))
             self._asked[key] = (now + KEPT_S, future)
         try:
             return await asyncio.shield(self._asked[key][1])
@@ -139,11 +132,9 @@ class ApiServer:
         attempt = 0
         while True:
             try:
-                timeout = aiohttp.ClientTimeout(total=max(0.1, deadline - loop.time()))
-                headers = {"Content-Type": content}
-                async with self._session.request(
-                    method, self._server + path, data=data, headers=headers, timeout=timeout
-                ) as answer:
+                timeout, headers = aiohttp.ClientTimeout(total=max(0.1, deadline - loop.time())), {"Content-Type": content}
+                sent = self._session.request(method, self._server + path, data=data, headers=headers, timeout=timeout)
+                async with sent as answer:
                     text = await answer.text()
                     if answer.status < 300:
                         return dict(json.loads(text))
@@ -193,13 +184,12 @@ class ApiServer:
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     event = json.loads(line)
-                    if event["type"] == "ERROR":
-                        if event["object"].get("code") == 410:
-                            raise Expired
-                        raise ApiError(
-                            f"GET {path}", int(event["object"].get("code") or 500), str(event["object"].get("message"))
-                        )
-                    yield event["type"], event["object"]
+                    kind, obj = event["type"], event["object"]
+                    if kind == "ERROR" and obj.get("code") == 410:
+                        raise Expired
+                    if kind == "ERROR":
+                        raise ApiError(f"GET {path}", int(obj.get("code") or 500), str(obj.get("message")))
+                    yield kind, obj
 
     async def data(self, kind: Kind, namespace: str, name: str) -> Mapping[str, str] | None:
         """The values of a ConfigMap or Secret, None when there is none; an early refusal is asked again for RELATED_S.
@@ -231,12 +221,8 @@ class ApiServer:
 
     async def delete_pod(self, pod: Json) -> None:
         """Remove a pod's object at once, if it still is the one with this uid."""
-        body = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "gracePeriodSeconds": 0,
-            "preconditions": {"uid": pod["metadata"]["uid"]},
-        }
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+        body["preconditions"] = {"uid": pod["metadata"]["uid"]}
         await self._unless_gone("DELETE", _path(pod), body)
 
     async def create_event(self, event: Json) -> None:

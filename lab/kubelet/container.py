@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from lab.kubelet import backoff, probe
+from lab.kubelet.api import ApiServer, Sources
 from lab.kubelet.environment import Unresolved, expand
+from lab.kubelet.events import Recorder
 from lab.kubelet.forking import Zygote
-from lab.kubelet.podspec import ContainerSpec, Probe
+from lab.kubelet.podspec import ContainerSpec, Images, PodSpec, Probe
 from lab.kubelet.process import Process
 from lab.kubelet.status import Running, State, Terminated, View, Waiting, ended, restarts
 
@@ -21,18 +23,28 @@ LOST = "ContainerStatusUnknown"
 
 
 @dataclass(frozen=True)
+class Tools:
+    """What every pod of a node shares; ``service`` are the variables that each finds in its environment."""
+
+    api: ApiServer
+    sources: Sources
+    events: Recorder
+    prober: probe.Prober
+    images: Images
+    run: Path
+    backoff_base_s: float = 10.0
+    service: Mapping[str, str] = field(default_factory=dict)
+    zygote: Zygote | None = None
+
+
+@dataclass(frozen=True)
 class Surroundings:
     """The parts of its pod that a container needs."""
 
-    pod: str
+    pod: PodSpec
     ip: str
     folder: Path
-    run: Path
-    policy: str
-    grace_s: float
-    backoff_base_s: float
-    prober: probe.Prober
-    zygote: Zygote | None
+    tools: Tools
     environment: Callable[[ContainerSpec], Coroutine[Any, Any, dict[str, str]]]
     changed: Callable[[], None]
     event: Callable[[Literal["Normal", "Warning"], str, str], None]
@@ -51,6 +63,7 @@ class Container:
         self.ended = asyncio.Event()  # set while no process runs; a reader that follows the log waits for it
         self.ended.set()
         self._around = around
+        self._policy = around.pod.restart_policy
         self._process: Process | None = None
         self._liveness: asyncio.Task[None] | None = None
         self._unhealthy = False
@@ -95,21 +108,24 @@ class Container:
 
     async def run(self) -> None:
         """Start and restart, and return when the policy or :meth:`stop` says that it is over. The state is then terminated."""
-        if self.last and not restarts(self._around.policy, self.last.exit_code):
+        if self.last and not restarts(self._policy, self.last.exit_code):
             self._end(self.last)  # it ended for good under an earlier node process
             return
         delay: float | None = None
         while (env := await self._environment()) is not None:
             outcome = await self._once(env)
-            again = restarts(self._around.policy, outcome.exit_code) or (self._unhealthy and self._around.policy != "Never")
+            again = restarts(self._policy, outcome.exit_code) or (self._unhealthy and self._policy != "Never")
             if self._stopping.is_set() or not again:
                 self._end(outcome)
                 return
             self._show(outcome)
             ran_s = (outcome.finished_at - outcome.started_at).total_seconds()
-            delay = backoff.following(delay, ran_s, self._around.backoff_base_s)
+            delay = backoff.following(delay, ran_s, self._around.tools.backoff_base_s)
             if delay > 0:
-                await self._back_off(delay)
+                words = f"back-off {delay:g}s restarting failed container={self.spec.name} pod={self._around.pod.name}"
+                self._wait("CrashLoopBackOff", words)
+                self._around.event("Warning", "BackOff", f"Back-off restarting failed container {self.spec.name}")
+                await self._pause(delay)
         # Stopped while no process ran: the status shows how the last run ended, or that there was none.
         now = datetime.now(UTC)
         lost = "The container could not be located when the pod was terminated"
@@ -153,9 +169,9 @@ class Container:
                 env=env,
                 cwd=folder,
                 log=self.log,
-                run=self._around.run,
-                name=f"pod/{self._around.pod}/{self.spec.name}",
-                zygote=self._around.zygote,
+                run=self._around.tools.run,
+                name=f"pod/{self._around.pod.name}/{self.spec.name}",
+                zygote=self._around.tools.zygote,
                 report=lambda why: self._around.event("Warning", "ForkFailed", f"Executed in place of forked: {why}"),
             )
         except (OSError, ValueError) as error:
@@ -180,7 +196,7 @@ class Container:
 
     def _start_probes(self, process: Process, env: dict[str, str], folder: str | Path) -> list[asyncio.Task[None]]:
         def watched(spec: Probe, heard: Callable[[bool | None, str], None]) -> asyncio.Task[None]:
-            check = self._around.prober.check
+            check = self._around.tools.prober.check
             return asyncio.create_task(probe.watch(spec, lambda: check(spec, self._around.ip, env, folder), heard))
 
         def readiness(verdict: bool | None, wrong: str) -> None:
@@ -197,7 +213,7 @@ class Container:
                 self._unhealthy = True
                 grace_s = self.spec.liveness.grace_s
                 self._around.event("Normal", "Killing", f"Container {self.spec.name} failed liveness probe, will be restarted")
-                process.terminate(self._around.grace_s if grace_s is None else grace_s)
+                process.terminate(self._around.pod.grace_s if grace_s is None else grace_s)
 
         tasks = []
         if self.spec.readiness:
@@ -207,12 +223,6 @@ class Container:
             self._liveness = watched(self.spec.liveness, liveness)
             tasks.append(self._liveness)
         return tasks
-
-    async def _back_off(self, delay: float) -> None:
-        words = f"back-off {delay:g}s restarting failed container={self.spec.name} pod={self._around.pod}"
-        self._wait("CrashLoopBackOff", words)
-        self._around.event("Warning", "BackOff", f"Back-off restarting failed container {self.spec.name}")
-        await self._pause(delay)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not beyond :meth:`stop`."""

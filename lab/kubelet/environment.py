@@ -17,6 +17,10 @@ FIELDS = (
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 Kind = Literal["ConfigMap", "Secret"]
+_REFERENCES: dict[Kind, tuple[str, str]] = {
+    "ConfigMap": ("configMapRef", "configMapKeyRef"),
+    "Secret": ("secretRef", "secretKeyRef"),
+}
 
 
 @dataclass(frozen=True)
@@ -48,26 +52,16 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 def sources(container: ContainerSpec) -> set[Source]:
     """The ConfigMaps and Secrets that the container's environment refers to."""
-    found = {source for entry in container.env_from if (source := _bulk(entry)[0])}
-    for entry in container.env:
-        value_from = entry.get("valueFrom") or {}
-        if reference := value_from.get("configMapKeyRef"):
-            found.add(Source("ConfigMap", reference["name"]))
-        if reference := value_from.get("secretKeyRef"):
-            found.add(Source("Secret", reference["name"]))
-    return found
+    entries = [*container.env_from, *(entry.get("valueFrom") or {} for entry in container.env)]
+    return {reference[0] for entry in entries if (reference := _reference(entry))}
 
 
 def service(server: str) -> dict[str, str]:
-    """The variables by which a pod finds the API at ``server`` (the kubelet's ``getServiceEnvVarMap``); there is no other
-    Service."""
+    """The variables by which a pod finds the API at ``server``, the only Service (the kubelet's ``getServiceEnvVarMap``)."""
     address = urlsplit(server)
     port = str(address.port or 443)
-    return {
-        "KUBERNETES_SERVICE_HOST": address.hostname or "",
-        "KUBERNETES_SERVICE_PORT": port,
-        "KUBERNETES_SERVICE_PORT_HTTPS": port,
-    }
+    ports = dict.fromkeys(("KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS"), port)
+    return {"KUBERNETES_SERVICE_HOST": address.hostname or "", **ports}
 
 
 def environment(
@@ -85,13 +79,9 @@ def environment(
     base = {"PATH": f"{container.folder}:{SYSTEM_PATH}", "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC", "HOSTNAME": pod.hostname}
     given: dict[str, str] = {}
     for entry in container.env_from:
-        source, optional = _bulk(entry)
-        if source is None:
-            continue
-        data = found[source]
-        if data is None and not optional:
-            raise Unresolved(f'{source.kind.lower()} "{source.name}" not found')
-        given.update({f"{entry.get('prefix') or ''}{key}": value for key, value in (data or {}).items()})
+        if reference := _reference(entry):
+            data = _data(*reference, found)
+            given.update({f"{entry.get('prefix') or ''}{key}": value for key, value in data.items()})
     for entry in container.env:
         value = _value(entry, pod, ip, {**around, **given}, found)
         if value is not None:
@@ -99,12 +89,18 @@ def environment(
     return {**base, **around, **given}
 
 
-def _bulk(entry: Json) -> tuple[Source | None, bool]:
-    if reference := entry.get("configMapRef"):
-        return Source("ConfigMap", reference["name"]), bool(reference.get("optional"))
-    if reference := entry.get("secretRef"):
-        return Source("Secret", reference["name"]), bool(reference.get("optional"))
-    return None, True
+def _reference(entry: Json) -> tuple[Source, Json] | None:
+    """The source that an entry of envFrom, or a valueFrom, refers to, and its reference; None where it refers to none."""
+    named = ((kind, entry.get(field)) for kind, fields in _REFERENCES.items() for field in fields)
+    return next(((Source(kind, reference["name"]), reference) for kind, reference in named if reference), None)
+
+
+def _data(source: Source, reference: Json, found: Mapping[Source, Mapping[str, str] | None]) -> Mapping[str, str]:
+    """What the source holds; nothing where it does not exist and need not."""
+    data = found[source]
+    if data is None and not reference.get("optional"):
+        raise Unresolved(f'{source.kind.lower()} "{source.name}" not found')
+    return data or {}
 
 
 def _value(
@@ -115,16 +111,13 @@ def _value(
         return expand(entry.get("value") or "", given)
     if reference := value_from.get("fieldRef"):
         return field(reference["fieldPath"], pod, ip)
-    kind: Kind = "ConfigMap" if "configMapKeyRef" in value_from else "Secret"
-    reference = value_from["configMapKeyRef" if kind == "ConfigMap" else "secretKeyRef"]
-    data = found[Source(kind, reference["name"])]
-    if data is not None and reference["key"] in data:
-        return data[reference["key"]]
-    if reference.get("optional"):
-        return None
-    if data is None:
-        raise Unresolved(f'{kind.lower()} "{reference["name"]}" not found')
-    raise Unresolved(f"couldn't find key {reference['key']} in {kind} {pod.namespace}/{reference['name']}")
+    referred = _reference(value_from)
+    assert referred is not None, "any other source is refused before"
+    source, reference = referred
+    value = _data(source, reference, found).get(reference["key"])
+    if value is None and not reference.get("optional"):
+        raise Unresolved(f"couldn't find key {reference['key']} in {source.kind} {pod.namespace}/{source.name}")
+    return value
 
 
 def field(path: str, pod: PodSpec, ip: str) -> str:

@@ -7,9 +7,10 @@ import logging
 import secrets
 import time
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from lab.errors import LabFault
+from lab.kubelet.api import ApiServer
 from lab.kubelet.podspec import Json
 from lab.kubelet.status import timestamp
 
@@ -19,21 +20,11 @@ REPEAT_S = 10.0
 COMPONENT = "process-node"
 
 
-class EventSink(Protocol):
-    """The API calls that write events."""
-
-    async def create_event(self, event: Json) -> None:
-        """Create an Event."""
-
-    async def update_event(self, namespace: str, name: str, change: Json) -> None:
-        """Change an Event's count and time."""
-
-
 class Recorder:
     """Queues events. The same words about the same pod raise one event's count, at most every ten seconds."""
 
-    def __init__(self, sink: EventSink, node: str) -> None:
-        self._sink = sink
+    def __init__(self, api: ApiServer, node: str) -> None:
+        self._api = api
         self._node = node
         self._queue: asyncio.Queue[tuple[str, Json]] = asyncio.Queue()
         self._known: dict[tuple[str, str, str], tuple[str, int, float]] = {}
@@ -50,9 +41,8 @@ class Recorder:
             return
         log.log(logging.WARNING if kind == "Warning" else logging.DEBUG, "%s: %s: %s", metadata["name"], reason, message)
         if name:
-            self._queue.put_nowait(
-                (name, {"metadata": {"namespace": metadata["namespace"]}, "count": count, "lastTimestamp": moment})
-            )
+            change = {"metadata": {"namespace": metadata["namespace"]}, "count": count, "lastTimestamp": moment}
+            self._queue.put_nowait((name, change))
         else:
             name = f"{metadata['name'][:200]}.{secrets.token_hex(6)}"
             self._queue.put_nowait(("", _event(metadata, name, kind, reason, message, self._node, moment)))
@@ -68,25 +58,20 @@ class Recorder:
             name, body = await self._queue.get()
             try:
                 if name:
-                    await self._sink.update_event(body.pop("metadata")["namespace"], name, body)
+                    await self._api.update_event(body.pop("metadata")["namespace"], name, body)
                 else:
-                    await self._sink.create_event(body)
+                    await self._api.create_event(body)
             except LabFault as fault:
                 log.warning("an event was not written: %s", fault)
 
 
 def _event(metadata: Json, name: str, kind: str, reason: str, message: str, node: str, moment: str) -> Json:
+    pod = {field: metadata[field] for field in ("namespace", "name", "uid")}
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": metadata["namespace"]},
-        "involvedObject": {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "namespace": metadata["namespace"],
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-        },
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", **pod},
         "type": kind,
         "reason": reason,
         "message": message[:1024],

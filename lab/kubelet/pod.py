@@ -1,55 +1,24 @@
-"""One pod: its containers, its published status, and its end. Everything it asks of the API is in :class:`PodApi`."""
+"""One pod: its containers, its published status, and its end."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal
 
 from lab.errors import LabFault
 from lab.kubelet import backoff
-from lab.kubelet.api import Sources
-from lab.kubelet.container import LOST, Container, Surroundings
+from lab.kubelet.container import LOST, Container, Surroundings, Tools
 from lab.kubelet.environment import Unresolved, environment, sources
-from lab.kubelet.events import Recorder
-from lab.kubelet.forking import Zygote
-from lab.kubelet.podspec import ContainerSpec, Images, Json, parse
-from lab.kubelet.probe import Prober
+from lab.kubelet.podspec import ContainerSpec, Json, parse
 from lab.kubelet.process import LEAST_GRACE_S
 from lab.kubelet.refusal import refusals
 from lab.kubelet.status import Terminated, pod_status, read_time, refused_status
 
 log = logging.getLogger("lab.node")
-
-
-class PodApi(Protocol):
-    """The API calls that a pod needs."""
-
-    async def patch_status(self, pod: Json, status: Json) -> None:
-        """Publish a status; a pod that is gone is no error."""
-
-    async def delete_pod(self, pod: Json) -> None:
-        """Remove the pod's object, by uid and with no grace; one that is gone is no error."""
-
-
-@dataclass(frozen=True)
-class Tools:
-    """What every pod of a node shares; ``service`` are the variables that each finds in its environment."""
-
-    api: PodApi
-    sources: Sources
-    events: Recorder
-    prober: Prober
-    images: Images
-    run: Path
-    backoff_base_s: float = 10.0
-    service: Mapping[str, str] = field(default_factory=dict)
-    zygote: Zygote | None = None
 
 
 class Pod:
@@ -139,20 +108,10 @@ class Pod:
                 raise Unresolved(str(fault)) from fault
             return environment(container, spec, self.ip, str(self.folder), found, self._tools.service)
 
-        around = Surroundings(
-            pod=self.name,
-            ip=self.ip,
-            folder=self.folder,
-            run=self._tools.run,
-            policy=spec.restart_policy,
-            grace_s=spec.grace_s,
-            backoff_base_s=self._tools.backoff_base_s,
-            prober=self._tools.prober,
-            zygote=self._tools.zygote,
-            environment=resolve,
-            changed=self._dirty.set,
-            event=lambda kind, reason, words: self._tools.events.record(self.obj, kind, reason, words),
-        )
+        def event(kind: Literal["Normal", "Warning"], reason: str, words: str) -> None:
+            self._tools.events.record(self.obj, kind, reason, words)
+
+        around = Surroundings(spec, self.ip, self.folder, self._tools, resolve, self._dirty.set, event)
         return [Container(container, around, *resumed(statuses.get(container.name))) for container in spec.containers]
 
     async def _refuse(self) -> None:

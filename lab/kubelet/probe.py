@@ -51,11 +51,14 @@ class Prober:
         action = probe.action
         try:
             if isinstance(action, Exec):
-                return await self._execute(action, env, cwd, probe.timeout_s)
+                code, output = await process.run_to_end(action.command, env, cwd, probe.timeout_s, self._run, "pod/probe")
+                return "" if code == 0 else f"command ended with code {code}: {output}"
             async with asyncio.timeout(probe.timeout_s):
                 if isinstance(action, HttpGet):
                     return await self._get(action, action.host or ip)
-                return await self._connect(action.host or ip, action.port)
+                _, writer = await asyncio.open_connection(action.host or ip, action.port)
+                writer.transport.abort()
+                return ""
         except TimeoutError:
             return f"no answer within {probe.timeout_s:g} s"
         except (OSError, ValueError, EOFError) as error:
@@ -73,17 +76,6 @@ class Prober:
             return "" if 200 <= int(rest[:3]) < 400 else f"HTTP probe failed with statuscode: {rest[:3]}"
         finally:
             writer.transport.abort()
-
-    async def _connect(self, host: str, port: int) -> str:
-        _, writer = await asyncio.open_connection(host, port)
-        writer.transport.abort()
-        return ""
-
-    async def _execute(self, action: Exec, env: Mapping[str, str], cwd: str | Path, timeout_s: float) -> str:
-        code, output = await process.run_to_end(
-            action.command, env=env, cwd=cwd, timeout_s=timeout_s, run=self._run, name="pod/probe"
-        )
-        return "" if code == 0 else f"command ended with code {code}: {output}"
 
 
 async def watch(probe: Probe, check: Callable[[], Awaitable[str]], heard: Callable[[bool | None, str], None]) -> None:

@@ -148,7 +148,7 @@ def sessions() -> dict[int, list[int]]:
 
 
 async def run_to_end(
-    command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path, timeout_s: float, run: Path, name: str
+    command: Sequence[str], env: Mapping[str, str], cwd: str | Path, timeout_s: float, run: Path, name: str
 ) -> tuple[int, str]:
     """Run ``command``, marked: its code and the start of its output. Raises TimeoutError, after killing it, and OSError."""
     child = await asyncio.create_subprocess_exec(

@@ -27,15 +27,9 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 def node_object(name: str, port: int, since: datetime, now: datetime) -> Json:
     """The Node to register: this machine's cores and memory, on the loopback address."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": _architecture()},
-        },
-        "status": node_status(name, port, since, now),
-    }
+    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": _architecture()}
+    metadata = {"name": name, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": node_status(name, port, since, now)}
 
 
 def node_status(name: str, port: int, since: datetime, now: datetime) -> Json:
@@ -47,6 +41,7 @@ def node_status(name: str, port: int, since: datetime, now: datetime) -> Json:
         ("PIDPressure", "False", "KubeletHasSufficientPID"),
         ("Ready", "True", "KubeletReady"),
     ]
+    beat = {"lastHeartbeatTime": timestamp(now), "lastTransitionTime": timestamp(since)}
     return {
         "capacity": room,
         "allocatable": room,
@@ -64,31 +59,16 @@ def node_status(name: str, port: int, since: datetime, now: datetime) -> Json:
             "osImage": platform.platform(),
             "systemUUID": "",
         },
-        "conditions": [
-            {
-                "type": kind,
-                "status": status,
-                "reason": reason,
-                "lastHeartbeatTime": timestamp(now),
-                "lastTransitionTime": timestamp(since),
-            }
-            for kind, status, reason in conditions
-        ],
+        "conditions": [{"type": kind, "status": status, "reason": reason, **beat} for kind, status, reason in conditions],
     }
 
 
 def lease_object(name: str, now: datetime) -> Json:
     """The Lease whose renewal says that the node lives."""
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": name, "namespace": "kube-node-lease"},
-        "spec": {
-            "holderIdentity": name,
-            "leaseDurationSeconds": LEASE_S,
-            "renewTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        },
-    }
+    renewed = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": name, "leaseDurationSeconds": LEASE_S, "renewTime": renewed}
+    metadata = {"name": name, "namespace": "kube-node-lease"}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
 async def register(api: ApiServer, name: str, port: int, since: datetime) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import mmap
 import ssl
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -38,10 +39,10 @@ class Server:
         self._context = context
         self._port = port
         app = web.Application()
-        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/healthz", _healthz)
         app.router.add_get("/metrics/resource", self._metrics)
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._logs)
-        app.router.add_route("*", "/{what:(exec|attach|run|portForward)}/{rest:.*}", self._unsupported)
+        app.router.add_route("*", "/{what:(exec|attach|run|portForward)}/{rest:.*}", _unsupported)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
 
     async def start(self) -> None:
@@ -52,14 +53,6 @@ class Server:
     async def stop(self) -> None:
         """Close every connection."""
         await self._runner.cleanup()
-
-    async def _healthz(self, _: web.Request) -> web.Response:
-        return web.Response(text="ok")
-
-    async def _unsupported(self, request: web.Request) -> web.Response:
-        return web.Response(
-            status=501, text=f"{request.match_info['what']} is not supported on the process node; use kubectl logs"
-        )
 
     async def _metrics(self, _: web.Request) -> web.Response:
         running = [
@@ -73,10 +66,9 @@ class Server:
     def _container(self, request: web.Request) -> Container:
         wanted = request.match_info
         for pod in self._pods():
-            if (pod.namespace, pod.name) == (wanted["namespace"], wanted["pod"]):
-                for container in pod.containers:
-                    if container.spec.name == wanted["container"]:
-                        return container
+            for container in pod.containers:
+                if (pod.namespace, pod.name, container.spec.name) == tuple(wanted.values()):
+                    return container
         raise web.HTTPNotFound(text=f"no container {wanted['container']} of {wanted['namespace']}/{wanted['pod']} on this node")
 
     async def _logs(self, request: web.Request) -> web.StreamResponse:
@@ -113,26 +105,23 @@ class Server:
         return response
 
 
+async def _healthz(_: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
+
+async def _unsupported(request: web.Request) -> web.Response:
+    return web.Response(status=501, text=f"{request.match_info['what']} is not supported on the process node; use kubectl logs")
+
+
 def tail_offset(file: Path, lines: int) -> int:
-    """The offset at which the last ``lines`` lines of a file begin, read from its end."""
-    with file.open("rb") as log:
-        position = size = log.seek(0, 2)
-        if lines <= 0:
-            return size
-        wanted = lines + 1  # the newline before the first wanted line …
-        if size:
-            log.seek(size - 1)
-            wanted -= log.read(1) != b"\n"  # … and the last line's own, if it has one
-        while position > 0:
-            start = max(0, position - BLOCK)
-            log.seek(start)
-            block = log.read(position - start)
-            count = block.count(b"\n")
-            if count >= wanted:
-                at = len(block)
-                for _ in range(wanted):
-                    at = block.rindex(b"\n", 0, at)
-                return start + at + 1
-            wanted -= count
-            position = start
-    return 0
+    """The offset at which the last ``lines`` lines of a file begin. Only the pages that hold them are read."""
+    size = file.stat().st_size
+    if lines <= 0 or size == 0:  # an empty file can't be mapped
+        return size
+    with file.open("rb") as log, mmap.mmap(log.fileno(), size, access=mmap.ACCESS_READ) as content:
+        at = size - 1  # before it is the newline of the line before the last
+        for _ in range(lines):
+            at = content.rfind(b"\n", 0, at)
+            if at < 0:
+                break
+        return at + 1

@@ -93,29 +93,18 @@ def pod_status(
 ) -> Json:
     """The whole status to publish. ``previous`` are the earlier conditions, by type; an unchanged one keeps its time."""
     current = phase(views, policy, final)
-    return {
-        "phase": current,
-        "startTime": timestamp(start),
-        "hostIP": HOST_IP,
-        "hostIPs": [{"ip": HOST_IP}],
-        "podIP": ip,
-        "podIPs": [{"ip": ip}],
-        "conditions": _conditions(views, current, final, now, previous),
-        "containerStatuses": [_container(view) for view in views],
-    }
+    shown = _common(current, start, _conditions(views, current, final, now, previous))
+    return shown | {"podIP": ip, "podIPs": [{"ip": ip}], "containerStatuses": [_container(view) for view in views]}
 
 
 def refused_status(reason: str, message: str, start: datetime, now: datetime, previous: Mapping[str, Json]) -> Json:
     """The status of a pod that this node refuses to run."""
-    return {
-        "phase": "Failed",
-        "reason": reason,
-        "message": message,
-        "startTime": timestamp(start),
-        "hostIP": HOST_IP,
-        "hostIPs": [{"ip": HOST_IP}],
-        "conditions": _conditions((), "Failed", True, now, previous),
-    }
+    return _common("Failed", start, _conditions((), "Failed", True, now, previous)) | {"reason": reason, "message": message}
+
+
+def _common(phase: str, start: datetime, conditions: list[Json]) -> Json:
+    host = {"hostIP": HOST_IP, "hostIPs": [{"ip": HOST_IP}]}
+    return {"phase": phase, "startTime": timestamp(start), "conditions": conditions, **host}
 
 
 def _conditions(views: Sequence[View], phase: str, final: bool, now: datetime, previous: Mapping[str, Json]) -> list[Json]:
@@ -142,14 +131,8 @@ def _condition(kind: str, holds: bool, reason: str, message: str, now: datetime,
     before = previous.get(kind, {})
     moved = before["lastTransitionTime"] if before.get("status") == status else timestamp(now)
     # None removes what an earlier patch has left in the field.
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason or None,
-        "message": message or None,
-        "lastProbeTime": None,
-        "lastTransitionTime": moved,
-    }
+    told = {"reason": reason or None, "message": message or None}
+    return {"type": kind, "status": status, **told, "lastProbeTime": None, "lastTransitionTime": moved}
 
 
 def _container(view: View) -> Json:
@@ -176,14 +159,7 @@ def _state(state: State) -> Json:
         return {"waiting": {"reason": state.reason, "message": state.message}}
     if isinstance(state, Running):
         return {"running": {"startedAt": timestamp(state.started_at)}}
-    shown: Json = {
-        "exitCode": state.exit_code,
-        "reason": state.reason,
-        "startedAt": timestamp(state.started_at),
-        "finishedAt": timestamp(state.finished_at),
-    }
-    optional: Json = {"signal": state.signal, "message": state.message}
-    shown.update({key: value for key, value in optional.items() if value})
-    if state.pid:
-        shown["containerID"] = f"process://{state.pid}"
-    return {"terminated": shown}
+    times = {"startedAt": timestamp(state.started_at), "finishedAt": timestamp(state.finished_at)}
+    optional = {"signal": state.signal, "message": state.message, "containerID": state.pid and f"process://{state.pid}"}
+    shown = {"exitCode": state.exit_code, "reason": state.reason, **times}
+    return {"terminated": shown | {key: value for key, value in optional.items() if value}}

@@ -67,22 +67,16 @@ def exposition(node_cpu_s: float, node_memory_bytes: int, usages: Sequence[Usage
         cpu, memory = pods.get((usage.namespace, usage.pod), (0.0, 0))
         pods[usage.namespace, usage.pod] = (cpu + usage.cpu_s, memory + usage.memory_bytes)
 
-    def labels(usage: Usage) -> dict[str, str]:
-        return {"container": usage.container, "namespace": usage.namespace, "pod": usage.pod}
-
-    def pod_labels(namespace: str, pod: str) -> dict[str, str]:
-        return {"namespace": namespace, "pod": pod}
-
+    each = [({"container": one.container, "namespace": one.namespace, "pod": one.pod}, one) for one in usages]
+    whole = [({"namespace": namespace, "pod": pod}, used) for (namespace, pod), used in pods.items()]
     lines = [
-        *_metric("container_cpu_usage_seconds_total", "counter", [(labels(u), u.cpu_s, at) for u in usages]),
-        *_metric("container_memory_working_set_bytes", "gauge", [(labels(u), u.memory_bytes, at) for u in usages]),
-        *_metric("container_start_time_seconds", "gauge", [(labels(u), u.started_s, None) for u in usages]),
+        *_metric("container_cpu_usage_seconds_total", "counter", [(labels, one.cpu_s, at) for labels, one in each]),
+        *_metric("container_memory_working_set_bytes", "gauge", [(labels, one.memory_bytes, at) for labels, one in each]),
+        *_metric("container_start_time_seconds", "gauge", [(labels, one.started_s, None) for labels, one in each]),
         *_metric("node_cpu_usage_seconds_total", "counter", [({}, node_cpu_s, at)]),
         *_metric("node_memory_working_set_bytes", "gauge", [({}, node_memory_bytes, at)]),
-        *_metric("pod_cpu_usage_seconds_total", "counter", [(pod_labels(*key), cpu, at) for key, (cpu, _) in pods.items()]),
-        *_metric(
-            "pod_memory_working_set_bytes", "gauge", [(pod_labels(*key), memory, at) for key, (_, memory) in pods.items()]
-        ),
+        *_metric("pod_cpu_usage_seconds_total", "counter", [(labels, cpu, at) for labels, (cpu, _) in whole]),
+        *_metric("pod_memory_working_set_bytes", "gauge", [(labels, memory, at) for labels, (_, memory) in whole]),
         *_metric("resource_scrape_error", "gauge", [({}, 0, None)]),
     ]
     return "\n".join(lines) + "\n"

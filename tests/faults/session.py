@@ -67,7 +67,7 @@ def tell_of_networks() -> None:
 
     def claim_and_say() -> resources.PodNetwork:
         claimed = claim()
-        say(f"network {os.fstat(claimed.fileno).st_ino}")
+        say(f"network {os.fstat(claimed.holder.fileno()).st_ino}")
         return claimed
 
     resources.claim_pod_network = claim_and_say

@@ -1,6 +1,5 @@
 """A recorder's watch outlives its API server: real etcd and kube-apiservers, one of them killed and started again."""
 
-import contextlib
 import json
 
 import psutil
@@ -23,7 +22,8 @@ DEADLINE_S = 240  # an API server starts in 4 s on a quiet machine
 @pytest.fixture
 def plane():
     """A control plane of this test's own; ended with it."""
-    with runs.guarded() as run, contextlib.closing(resources.claim_pod_network()) as pods:
+    pods = resources.claim_pod_network()
+    with runs.guarded() as run, pods.holder:
         yield controlplane.start(run, build.ensure(), scales.load("quick"), pods)
 
 

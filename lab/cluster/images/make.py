@@ -75,8 +75,6 @@ def ensure(wanted: Sequence[str]) -> dict[str, str]:
     Raises :class:`LabFault` when there is no root, no mmdebstrap, no daemon, no space, or no recipe for an image.
     """
     _check_machine()
-    docker.check()
-    _space()
     recipes = _recipes(wanted)
     missing = [recipe for recipe in recipes if docker.label(recipe.image, LABEL) != recipe.made_of]
     log.info("%d of %d images to make; some two minutes once their binaries are built", len(missing), len(recipes))
@@ -172,7 +170,9 @@ def _program(image: str, scratch: Path, made_of: str, *, binary: str, path: str,
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = build.ensure() if binary in {part.name for part in build.COMPONENTS} else build.ensure(build.NODE_COMPONENTS)
     shutil.copy(folder.binary(binary), target)
-    _import(root, scratch, image, [f'ENTRYPOINT ["{path}"]', f"USER {user}", _labelled(made_of)])
+    archive = scratch / "root.tar"
+    subprocess.run(["tar", "--owner=0", "--group=0", "-C", str(root), "-cf", str(archive), "."], check=True)
+    docker.add(archive, image, [f'ENTRYPOINT ["{path}"]', f"USER {user}", _labelled(made_of)])
 
 
 def _debian(
@@ -244,12 +244,6 @@ def _pods(image: str, scratch: Path, made_of: str, *, base: str, versions: Mappi
     docker.build(context, image, {"BASE": base}, {LABEL: made_of})
 
 
-def _import(root: Path, scratch: Path, image: str, changes: list[str]) -> None:
-    archive = scratch / "root.tar"
-    subprocess.run(["tar", "--owner=0", "--group=0", "-C", str(root), "-cf", str(archive), "."], check=True)
-    docker.add(archive, image, changes)
-
-
 def _labelled(made_of: str) -> str:
     return f"LABEL {LABEL}={made_of}"
 
@@ -260,20 +254,17 @@ def _hash(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _space() -> None:
+def _check_machine() -> None:
+    """Raise :class:`LabFault` in one line when no root file system can be made or kept here."""
+    command = "python -m lab images"
+    if os.geteuid() != 0:
+        raise LabFault(f"{command}: needs root, to make root file systems and firewall rules: run it with sudo")
+    if shutil.which("mmdebstrap") is None:
+        raise LabFault(f"{command}: no mmdebstrap command on PATH: apt install mmdebstrap")
+    docker.check()
     folder = Path(docker.run("info", "--format", "{{.DockerRootDir}}").strip())
     if folder.exists() and (free := shutil.disk_usage(folder).free / 1e9) < NEEDED_GB:
-        raise LabFault(
-            f"python -m lab images: {free:.1f} GB free in {folder}, where Docker keeps its images; needs {NEEDED_GB}"
-        )
-
-
-def _check_machine() -> None:
-    """Raise :class:`LabFault` in one line when no root file system can be made here."""
-    if os.geteuid() != 0:
-        raise LabFault("python -m lab images: needs root, to make root file systems and firewall rules: run it with sudo")
-    if shutil.which("mmdebstrap") is None:
-        raise LabFault("python -m lab images: no mmdebstrap command on PATH: apt install mmdebstrap")
+        raise LabFault(f"{command}: {free:.1f} GB free in {folder}, where Docker keeps its images; needs {NEEDED_GB}")
 
 
 def _root(archive: Path, packages: Sequence[str], hooks: Sequence[str] = (), whole: bool = False) -> None:
@@ -284,12 +275,9 @@ def _root(archive: Path, packages: Sequence[str], hooks: Sequence[str] = (), who
     kept = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in _LEFT_OUT]
     variant, moment = ("minbase", "customize") if whole else ("extract", "extract")
     made = [f"--{moment}-hook={hook}" for hook in ('mkdir -p -m 1777 "$1/tmp"', *hooks)]
-    result = subprocess.run(
-        ["mmdebstrap", f"--variant={variant}", f"--include={','.join(packages)}", *kept, *made, RELEASE, str(archive)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    options = [f"--variant={variant}", f"--include={','.join(packages)}", *kept, *made]
+    command = ["mmdebstrap", *options, RELEASE, str(archive)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         lines = [line for line in result.stderr.splitlines() if line.startswith(("E:", "W:"))] or ["it printed no reason"]
         raise LabFault(f"a Debian root of {', '.join(packages[:3])}...: {lines[0]} (are Debian's packages reachable?)")

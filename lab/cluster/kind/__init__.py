@@ -113,12 +113,7 @@ def up(scale: Scale, name: str = NAME, node_image: str | None = None, kind_comma
 
 
 def _create(
-    run: Path,
-    watcher: subprocess.Popen[bytes],
-    scale: Scale,
-    planned: State,
-    objects: list[dict[str, Any]],
-    node_image: str | None,
+    run: Path, watcher: subprocess.Popen[bytes], scale: Scale, planned: State, objects: list[Any], node_image: str | None
 ) -> Kind:
     """Create the ``planned`` cluster on a network of its own, load its images, and install ``objects``."""
     begun = time.monotonic()
@@ -150,7 +145,10 @@ def _create(
         install_components(run, created, objects, running.fit)
         wait_ready(run, created, objects, running.check)
         if created.closed:
-            _stayed_inside()
+            seen = network.packets()
+            log.info("no packet of the cluster's left the machine while it came up; %d were turned back", seen.rejected)
+            if seen.escaped:
+                raise LabFault(f"{seen.escaped} packets of the cluster's left the machine: allowed: none")
     runs.note_prometheus(run, created.prometheus)
     log.info("cluster up in %.1f s (kind %s, images %s)", time.monotonic() - begun, created.name, created.versions["images"])
     if created.grafana:
@@ -217,10 +215,3 @@ def _pulled(wanted: Sequence[str]) -> dict[str, str]:
                 cure = "python -m lab images makes all images without a registry"
                 raise LabFault(f"image {image} is not here and can't be pulled ({fault}): {cure}") from None
     return {name: name for name in wanted}
-
-
-def _stayed_inside() -> None:
-    seen = network.packets()
-    log.info("no packet of the cluster's left the machine while it came up; %d were turned back", seen.rejected)
-    if seen.escaped:
-        raise LabFault(f"{seen.escaped} packets of the cluster's left the machine: allowed: none")

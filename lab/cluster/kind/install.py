@@ -94,9 +94,8 @@ def _lacking(apps: client.AppsV1Api, objects: list[dict[str, Any]]) -> list[str]
         except ApiException:
             lacking.append(named["name"])
             continue
-        if (
-            found.status.ready_replicas or 0
-        ) < found.spec.replicas or found.status.observed_generation != found.metadata.generation:
+        old = found.status.observed_generation != found.metadata.generation
+        if old or (found.status.ready_replicas or 0) < found.spec.replicas:
             lacking.append(named["name"])
     return lacking
 
@@ -110,11 +109,7 @@ def grafana_objects() -> list[dict[str, Any]]:
     committed = [item for file in sorted(FOLDER.glob("*.yaml")) for item in yamlfile.documents(file)]
     namespace = next(item["metadata"]["namespace"] for item in committed if item["kind"] == "Deployment")
     files = {file.name: file.read_text() for file in sorted((FOLDER / "dashboards").glob("*.json"))}
-    boards = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": CONFIG_MAP, "namespace": namespace, "labels": {"app": "grafana"}},
-        "data": files,
-    }
+    boards = config_map(CONFIG_MAP, namespace, files)
+    boards["metadata"]["labels"] = {"app": "grafana"}
     order = {"Namespace": 0, "ConfigMap": 1, "Deployment": 2, "Service": 3}
     return sorted([*committed, boards], key=lambda item: order[item["kind"]])

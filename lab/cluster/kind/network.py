@@ -38,22 +38,20 @@ class Packets:
 
 def create() -> None:
     """Make the network unless it exists."""
-    try:
-        docker.run("network", "inspect", NAME)
-    except LabFault as fault:
-        if "No such" not in str(fault) and "not found" not in str(fault):
-            raise
+    if not _there():
         docker.run("network", "create", "--driver=bridge", f"--opt=com.docker.network.bridge.name={BRIDGE}", NAME)
 
 
 def release(closed: bool) -> None:
     """Remove the network, and if it was ``closed`` its rules, unless it is gone or still has a container."""
-    if not docker.run("network", "ls", "--quiet", "--filter", f"name=^{NAME}$"):
-        return
-    if docker.run("network", "inspect", NAME, "--format", "{{len .Containers}}").strip() == "0":
+    if _there() and docker.run("network", "inspect", NAME, "--format", "{{len .Containers}}").strip() == "0":
         if closed:
             open_again()
         docker.run("network", "rm", NAME)
+
+
+def _there() -> bool:
+    return bool(docker.run("network", "ls", "--quiet", "--filter", f"name=^{NAME}$"))
 
 
 def close() -> None:
@@ -97,34 +95,28 @@ FILE = "/etc/cni/net.d/10-lab.conflist"
 DEADLINE_S = 60  # 2 s on a quiet machine: the controller-manager assigns pod subnets
 
 
-@dataclass(frozen=True)
-class Node:
-    """A node's name, which is also its container's, its address and its pods' subnet."""
-
-    name: str
-    address: str
-    subnet: str
-
-
 def connect(api: client.ApiClient) -> None:
     """Configure every node. Raises :class:`LabFault` when the nodes get no pod subnet by the deadline."""
     core = client.CoreV1Api(api)
-    found: list[Node] = []
+    found: dict[str, tuple[str, str]] = {}  # a node's address and its pods' subnet by its name, which is its container's too
 
     def known() -> bool:
-        nodes = core.list_node().items
-        found[:] = [node for item in nodes if (node := _node(item)) is not None]
+        nodes: list[Any] = core.list_node().items
+        for item in nodes:
+            address = next((each.address for each in item.status.addresses or () if each.type == "InternalIP"), None)
+            if address and item.spec.pod_cidr:
+                found[item.metadata.name] = address, item.spec.pod_cidr
         return len(found) == len(nodes)
 
     try:
         until(known, DEADLINE_S, "a pod subnet for every node")
     except LabFault as fault:
-        raise LabFault(f"{fault}: {', '.join(node.name for node in found) or 'no node'} had one") from None
-    for node in found:
-        docker.run("exec", "--interactive", node.name, "sh", "-c", f"cat > {FILE}", feed=conflist(node.subnet).encode())
-        for other in found:
-            if other != node:
-                docker.run("exec", node.name, "ip", "route", "replace", other.subnet, "via", other.address)
+        raise LabFault(f"{fault}: {', '.join(found) or 'no node'} had one") from None
+    for name, (_, own) in found.items():
+        docker.run("exec", "--interactive", name, "sh", "-c", f"cat > {FILE}", feed=conflist(own).encode())
+        for address, subnet in found.values():
+            if subnet != own:
+                docker.run("exec", name, "ip", "route", "replace", subnet, "via", address)
 
 
 def conflist(subnet: str) -> str:
@@ -134,8 +126,3 @@ def conflist(subnet: str) -> str:
     bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "hairpinMode": True}
     addresses = {"type": "host-local", "ranges": ranges, "routes": [{"dst": "0.0.0.0/0"}]}
     return json.dumps({"cniVersion": "1.0.0", "name": "lab", "plugins": [{**bridge, "ipam": addresses}]}, indent=1)
-
-
-def _node(item: Any) -> Node | None:
-    address = next((each.address for each in item.status.addresses or () if each.type == "InternalIP"), None)
-    return Node(item.metadata.name, address, item.spec.pod_cidr) if address and item.spec.pod_cidr else None

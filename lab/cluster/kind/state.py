@@ -30,24 +30,19 @@ from lab.inputs.scale import Scale
 MADE_HERE, PULLED = "made here", "pulled"
 POD_BOOTSTRAP = "kafka-0.kafka.kafka.svc.cluster.local:9092"
 POD_PROMETHEUS = "http://prometheus.monitoring.svc.cluster.local:9090"
-PROMETHEUS_PORT, KAFKA_PORT, GRAFANA_PORT = (
-    30090,
-    30092,
-    30030,
-)  # the node's ports; the host's are picked when the cluster is made
+# The node's ports; the host's are picked when the cluster is made.
+PROMETHEUS_PORT, KAFKA_PORT, GRAFANA_PORT = 30090, 30092, 30030
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-PARTS = (
-    "keda/keda",
-    "kafka/broker",
-    "metrics-server/metrics-server",
-    "kube-state-metrics/kube-state-metrics",
-    "prometheus/deployment",
-)
 
 
 def infrastructure() -> list[dict[str, Any]]:
     """Every object of Kafka, KEDA and the metrics stack, as ``manifests/`` has them."""
-    return [item for part in PARTS for item in yamlfile.documents(paths.MANIFESTS / f"{part}.yaml")]
+    metrics = ("metrics-server/metrics-server", "kube-state-metrics/kube-state-metrics", "prometheus/deployment")
+    return [
+        item
+        for part in ("keda/keda", "kafka/broker", *metrics)
+        for item in yamlfile.documents(paths.MANIFESTS / f"{part}.yaml")
+    ]
 
 
 def beside_control_plane(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,15 +62,11 @@ def cluster_settings(scale: Scale, made_here: bool, ports: dict[int, int]) -> di
         {"listenAddress": "127.0.0.1", "hostPort": there, "containerPort": here, "protocol": "TCP"}
         for here, there in ports.items()
     ]
+    own = {"enable-hostpath-provisioner": "true"}  # kind's: a patch replaces a list
     configuration: dict[str, Any] = {
         "kind": "ClusterConfiguration",
         "apiVersion": "kubeadm.k8s.io/v1beta4",
-        # A patch replaces a list: the first entry is kind's own.
-        "controllerManager": {
-            "extraArgs": _arguments(
-                {"enable-hostpath-provisioner": "true"} | CLIENT_RATE | HPA_LOG | FEATURE_GATES | hpa_flags(scale)
-            )
-        },
+        "controllerManager": {"extraArgs": _arguments(own | CLIENT_RATE | HPA_LOG | FEATURE_GATES | hpa_flags(scale))},
         "apiServer": {"extraArgs": _arguments(FEATURE_GATES)},
         "scheduler": {"extraArgs": _arguments(CLIENT_RATE)},
         "etcd": {"local": {"dataDir": "/var/lib/etcd", "extraArgs": _arguments({"unsafe-no-fsync": "true"})}},

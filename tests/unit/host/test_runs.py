@@ -135,12 +135,12 @@ def test_two_caches_share_no_pod_network(tmp_path):
 def test_a_pod_network_is_held_by_what_inherits_it():
     """The session's end does not give it back while the node runs; the node's end does."""
     run, claim = runs.open_run(), resources.claim_pod_network()
-    holder = os.fstat(claim.fileno).st_ino  # a session beside this one may take the same network once it is given back
-    processes.start(run, processes.NODE, SLEEP, inherited=(claim.fileno,))
-    claim.close()
+    holder = os.fstat(claim.holder.fileno()).st_ino  # a session beside this one may take the same network once it is given back
+    processes.start(run, processes.NODE, SLEEP, inherited=(claim.holder.fileno(),))
+    claim.holder.close()
     other = resources.claim_pod_network()
     assert other.prefix != claim.prefix
-    other.close()
+    other.holder.close()
     assert networks()[holder] == claim.prefix
     processes.clear(run)
     assert holder not in networks()

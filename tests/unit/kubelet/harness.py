@@ -16,10 +16,11 @@ from lab.errors import LabFault
 from lab.host import processes
 from lab.kubelet.agent import Addresses, Agent
 from lab.kubelet.api import Changed, Deleted, Sources
+from lab.kubelet.container import Tools
 from lab.kubelet.environment import service
 from lab.kubelet.events import Recorder
 from lab.kubelet.forking import Zygote
-from lab.kubelet.pod import Pod, Tools
+from lab.kubelet.pod import Pod
 from lab.kubelet.podspec import Images, Json
 from lab.kubelet.probe import Prober
 

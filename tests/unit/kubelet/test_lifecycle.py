@@ -131,7 +131,7 @@ def test_only_the_main_process_gets_sigterm_and_no_child_outlives_it(tmp_path: P
             parent = f"""import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), sys.exit(0)))
 subprocess.Popen(["sh", "-c", {child!r}], process_group={group})
-signal.pause()"""
+while True: time.sleep(0.1)"""
             obj = pod(container("python", "-c", parent))
             made = n.apply(obj)
             await n.said(made, "child")
