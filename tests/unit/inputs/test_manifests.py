@@ -19,11 +19,13 @@ def deployment(**declared):
     }
 
 
-def test_an_object_without_annotations_declares_nothing(tmp_path):
-    """It is taken as it is."""
-    item = {"kind": "Job", "metadata": {"name": "x"}}
-    assert manifests.read(item, tmp_path / "x.yaml") == manifests.Declarations()
-    assert manifests.with_programs(item, tmp_path / "x.yaml") == item
+def test_an_object_declares_metrics_and_sides(tmp_path):
+    """Metrics with commas between them, two sides by "yes"; one without annotations declares nothing and is taken as it is."""
+    file, item = tmp_path / "x.yaml", {"kind": "Job", "metadata": {"name": "x"}}
+    assert manifests.read(deployment(metrics="a_total, b:c", duet="yes"), file).metrics == ("a_total", "b:c")
+    assert [manifests.read(deployment(duet=word), file).duet for word in ("yes", "no")] == [True, False]
+    assert manifests.read(item, file) == manifests.Declarations()
+    assert manifests.with_programs(item, file) == item
 
 
 def test_the_folder_of_the_programs_is_taken_from_the_manifests(tmp_path):
@@ -34,17 +36,6 @@ def test_the_folder_of_the_programs_is_taken_from_the_manifests(tmp_path):
     assert one["env"] == [{"name": "A", "value": "1"}, {"name": "PYTHONPATH", "value": str(tmp_path)}]
     assert two["env"] == [{"name": "PYTHONPATH", "value": str(tmp_path)}]
     assert item == deployment(pythonpath="..")
-
-
-def test_further_metrics_are_a_list(tmp_path):
-    """Separated by commas."""
-    assert manifests.read(deployment(metrics="a_total, b:c"), tmp_path / "x.yaml").metrics == ("a_total", "b:c")
-
-
-def test_an_object_may_serve_two_sides(tmp_path):
-    """Only where it says so."""
-    assert manifests.read(deployment(duet="yes"), tmp_path / "x.yaml").duet
-    assert not manifests.read(deployment(duet="no"), tmp_path / "x.yaml").duet
 
 
 @pytest.mark.parametrize(

@@ -4,27 +4,20 @@ import pytest
 
 from lab import paths
 from lab.__main__ import main
-from lab.errors import InputError
 from lab.foresee.estimate import estimate
-from lab.inputs import inputs, objects
-from lab.inputs import scale as scales
+from lab.inputs import objects
 from lab.inputs.workload import STATEFUL_SET, Workload
 from lab.trial.addresses import asks_store, located
 from lab.trial.deadlines import deadlines
-from tests.unit.inputs.written import refused
+from tests.unit.inputs.written import refused, trial
 
 STATIC = Workload(membership="static", pod_owner=STATEFUL_SET)
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 
 
-def read(workload, policy="lag-4500"):
-    """The inputs of a step with this workload."""
-    return inputs.read("plateau", policy, workload, 1, scales.load("quick"), "binary")
-
-
 def applied(workload, policy="lag-4500"):
     """What the trial applies."""
-    chosen = read(workload, policy)
+    chosen = trial("plateau", policy, workload)
     return objects.applied(chosen, chosen.environment("127.0.0.1:9092", "x"))
 
 
@@ -36,10 +29,10 @@ def test_the_store_comes_before_the_pods_that_write_to_it():
     assert names == ["trial", "lag-exporter", "store", "consumer", "consumer"]
     assert [asks_store(item) for item in made] == [False, False, False, True, False]
     assert (made[0]["data"]["STORE_SLOTS"], made[0]["data"]["STORE_CONTENTION"]) == ("12", "50")
-    assert "store_open_writes" in objects.metrics(read(shared))
+    assert "store_open_writes" in objects.metrics(trial(workload=shared))
     assert "store" not in [item["metadata"]["name"] for item in applied(Workload())]
     assert not any(map(asks_store, applied(Workload())))
-    assert "store_open_writes" not in objects.metrics(read(Workload()))
+    assert "store_open_writes" not in objects.metrics(trial(workload=Workload()))
 
 
 def test_a_pod_is_given_the_stores_address():
@@ -51,17 +44,25 @@ def test_a_pod_is_given_the_stores_address():
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "line"),
     [
-        ({"store_contention": 50}, "my.yaml: store_contention: 50 is not allowed; allowed: 0, unless store_slots is 1 or more"),
-        ({"store_slots": 12, "burn": 50}, "my.yaml: burn: 50 is not allowed; allowed: 0 with store_slots"),
-        ({"store_slots": 1001}, "my.yaml: store_slots: 1001 is not allowed; allowed: 0 to 1,000"),
+        ({"store_contention": 50}, "store_contention: 50 | 0, unless store_slots is 1 or more"),
+        ({"store_slots": 12, "burn": 50}, "burn: 50 | 0 with store_slots"),
+        ({"store_slots": 1001}, "store_slots: 1001 | 0 to 1,000"),
+        ({"start_s": -1}, "start_s: -1 | 0 to 3,600"),
+        # The next pod of a Deployment has another name: the group would wait for a member that never comes back.
+        ({"membership": "static"}, "membership: 'static' | dynamic, unless pod_owner is StatefulSet"),
     ],
 )
-def test_what_a_store_can_t_have_is_refused(content, message):
-    """One line with field, value and range."""
-    with pytest.raises(InputError, match=message):
-        Workload.of(content, "my.yaml")
+def test_what_a_workload_can_t_have_is_one_clear_line(content, line):
+    """File, field, value and range."""
+    assert refused(Workload.of, content, "my.yaml").startswith(f"my.yaml: {line}")
+
+
+def test_a_policy_that_scales_a_deployment_has_one():
+    """Its scaleTargetRef names a Deployment, which would not be there."""
+    line = "trial: pod_owner: 'StatefulSet' | Deployment, which is what the policy scales"
+    assert refused(trial, workload=Workload(pod_owner=STATEFUL_SET)).startswith(line)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_what_a_group_processes_by_its_store(pods, contention, rate):
 def test_a_trial_waits_for_what_a_slow_store_leaves():
     """24 pods on 12 slots take twice as long for a backlog where waiting costs as much as a write."""
     plain, slow = (
-        deadlines(read(Workload(process_ms="5-15", concurrency=2, store_slots=12, store_contention=contention))).end_s
+        deadlines(trial(workload=Workload(process_ms="5-15", concurrency=2, store_slots=12, store_contention=contention))).end_s
         for contention in (0, 100)
     )
     assert slow > plain
@@ -85,7 +86,7 @@ def test_a_trial_waits_for_what_a_slow_store_leaves():
 
 def test_a_store_is_not_simulated(tmp_path, capsys):
     """No estimate of a backlog is made up, and the command says so in one line."""
-    assert estimate(read(Workload(store_slots=12))).peak_lag is None
+    assert estimate(trial(workload=Workload(store_slots=12))).peak_lag is None
     file = tmp_path / "pods.yaml"
     file.write_text("kind: Workload\nstore_slots: 12\n")
     assert main(["simulate", f"--scaledobject={ORDERS}", f"--workload={file}", "--profile=plateau"]) == 2
@@ -106,17 +107,3 @@ def test_a_static_member_is_a_pod_of_a_stateful_set():
     assert consumer["spec"]["updateStrategy"] == {"type": "RollingUpdate"}
     assert "strategy" not in consumer["spec"]  # the API server would refuse it
     assert found["ConfigMap", "trial"]["data"]["MEMBERSHIP"] == "static"
-
-
-def test_a_static_member_of_a_deployment_is_refused():
-    """The next pod has another name: the group would wait for a member that never comes back."""
-    assert "my.yaml: membership: 'static' | dynamic, unless pod_owner is" in refused(
-        Workload.of, {"membership": "static"}, "my.yaml"
-    )
-
-
-@pytest.mark.parametrize("policy", ["lag-4500", "cpu"])
-def test_a_policy_that_scales_a_deployment_has_one(policy):
-    """Its scaleTargetRef names a Deployment, which would not be there."""
-    with pytest.raises(InputError, match="trial: pod_owner: 'StatefulSet' is not allowed; allowed: Deployment, which is what"):
-        read(Workload(pod_owner=STATEFUL_SET), policy)

@@ -19,16 +19,12 @@ FIELDS = {
     "memory": (resource.FIELDS, resource.REFUSALS),
     "external": (external.FIELDS, external.REFUSALS),
 }
-NOT_KEDAS = {
-    "prometheus": {"metricName"}
-}  # a field of KEDA's until 2.9, which people still write: refused with what became of it
+NOT_KEDAS = {"prometheus": {"metricName"}}  # of KEDA's until 2.9, which people still write: refused with what became of it
 
 # KEDA's code asks the metadata for these by name, besides what its schema lists: the file under pkg/scalers that does.
+AWS = ("identityOwner", "awsAccessKeyID", "awsAccessKeyIDFromEnv", "awsSecretAccessKeyFromEnv")
 BY_HAND = {
-    "identityOwner": "aws/aws_common.go",
-    "awsAccessKeyID": "aws/aws_common.go",
-    "awsAccessKeyIDFromEnv": "aws/aws_common.go",
-    "awsSecretAccessKeyFromEnv": "aws/aws_common.go",
+    **dict.fromkeys(AWS, "aws/aws_common.go"),
     "cloud": "azure/azure_cloud_environment.go",
     "azureManagedPrometheusResourceURL": "azure/azure_managed_prometheus_http_round_tripper.go",
     "credentialsFromEnv": "gcp/gcp_common.go",

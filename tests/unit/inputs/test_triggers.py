@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lab.errors import InputError
 from lab.inputs.scale import Scale
 from lab.inputs.triggers import cron, parsing, persistent_lag, prometheus
 from lab.inputs.triggers.common import ScalerError
@@ -24,13 +23,6 @@ from tests.unit.inputs.written import (
     refused,
     scaled,
 )
-
-
-@pytest.mark.parametrize("kind", EACH)
-def test_the_triggers_of_the_scenarios_are_read(kind):
-    """One of each type, with a name, beside the others."""
-    read = parsing.parse([trigger | {"name": name} for name, trigger in EACH.items()], "my.yaml")
-    assert dict(zip(EACH, read, strict=True))[kind].common.name == kind
 
 
 @pytest.mark.parametrize(
@@ -129,9 +121,12 @@ def test_msk_iam_is_taken_with_a_region_encryption_and_an_identity(trigger):
     login = MSK if trigger is KAFKA else {"sasl": "aws_msk_iam", "tls": "enable", "awsRegion": "eu-west-1"}
     one(trigger, **login, identityOwner="operator")
     one(trigger | {"authenticationRef": {"name": "msk"}}, **login | {"tls": None})
-    for missing, field in (("awsRegion", "awsRegion"), ("tls", "tls"), ("identityOwner", "none without an authenticationRef")):
-        with pytest.raises(InputError, match=field):
-            one(trigger, **login | {"identityOwner": "operator"} | {missing: None})
+    for missing, line in (
+        ("awsRegion", "awsRegion: "),
+        ("tls", "tls: "),
+        ("identityOwner", "| none without an authenticationR"),
+    ):
+        assert line in refused(one, trigger, **login | {"identityOwner": "operator"} | {missing: None})
 
 
 @pytest.mark.parametrize(
@@ -146,17 +141,15 @@ def test_memory_is_written_as_kubernetes_writes_it(written, canonical):
 
 def test_triggers_have_names_of_their_own():
     """KEDA refuses the second of a name; no trigger at all is refused too."""
-    with pytest.raises(InputError, match=r"spec.triggers\[1\].name: 'a' is not allowed"):
-        parsing.parse([KAFKA | {"name": "a"}, CPU | {"name": "a"}], "my.yaml")
-    with pytest.raises(InputError, match=r"spec.triggers: \[\] is not allowed; allowed: a list of at least one trigger"):
-        parsing.parse([], "my.yaml")
+    named = [KAFKA | {"name": "a"}, CPU | {"name": "a"}]
+    assert "spec.triggers[1].name: 'a' | a name no other trigger has" in refused(parsing.parse, named, "my.yaml")
+    assert "spec.triggers: [] | a list of at least one trigger" in refused(parsing.parse, [], "my.yaml")
 
 
 def test_a_cap_by_topic_needs_a_topic():
     """limitToPartitionsWithLag and ensureEvenDistributionOfPartitions count one topic's partitions."""
     for field in ("limitToPartitionsWithLag", "ensureEvenDistributionOfPartitions"):
-        with pytest.raises(InputError, match=f"topic: None is not allowed; allowed: a topic, which {field} needs"):
-            one(KAFKA, topic=None, **{field: "true"})
+        assert f"topic: None | a topic, which {field} needs" in refused(one, KAFKA, topic=None, **{field: "true"})
 
 
 @pytest.mark.parametrize(
@@ -181,23 +174,19 @@ def test_a_bad_scaledobject_is_one_clear_line(spec, line):
 
 def test_cpu_alone_can_neither_scale_to_zero_nor_fall_back():
     """KEDA refuses both."""
-    with pytest.raises(InputError, match="0 is not allowed; allowed: from 1, where every trigger is cpu"):
-        scaled([CPU])
-    with pytest.raises(InputError, match="where every trigger is cpu or memory: KEDA refuses it"):
-        scaled([CPU], minReplicaCount=1, fallback={"failureThreshold": 3, "replicas": 3})
+    assert "0 | from 1, where every trigger is cpu" in refused(scaled, [CPU])
+    fallback = {"failureThreshold": 3, "replicas": 3}
+    assert "| none, where every trigger is cpu or memory" in refused(scaled, [CPU], minReplicaCount=1, fallback=fallback)
 
 
 def test_annotations_pause():
     """Each of KEDA's switches, and a misspelt one."""
     prefix = "autoscaling.keda.sh/"
-    assert scaled([KAFKA], {f"{prefix}paused-replicas": "3"}).switches.paused
-    assert scaled([KAFKA], {f"{prefix}paused-replicas": "3"}).switches.replicas == 3
-    assert scaled([KAFKA], {f"{prefix}paused-scale-in": "true"}).switches.scale_in_paused
+    held = scaled([KAFKA], {f"{prefix}paused-replicas": "3", f"{prefix}paused-scale-in": "true"}).switches
+    assert (held.paused, held.replicas, held.scale_in_paused, held.scale_out_paused) == (True, 3, True, False)
     assert not scaled([KAFKA], {f"{prefix}paused": "false", "team": "x"}).switches.paused
-    with pytest.raises(InputError, match=r"metadata.annotations.autoscaling.keda.sh/pause: 'true' is not allowed"):
-        scaled([KAFKA], {f"{prefix}pause": "true"})
-    with pytest.raises(InputError, match=r"paused-replicas: '-1' is not allowed"):
-        scaled([KAFKA], {f"{prefix}paused-replicas": "-1"})
+    assert f"metadata.annotations.{prefix}pause: 'true' |" in refused(scaled, [KAFKA], {f"{prefix}pause": "true"})
+    assert "paused-replicas: '-1' |" in refused(scaled, [KAFKA], {f"{prefix}paused-replicas": "-1"})
 
 
 def test_a_scale_does_to_each_trigger_what_is_declared():
@@ -262,13 +251,6 @@ def test_the_replicas_of_office_hours(now, replicas):
     found = cron.read(one(CRON), now)
     assert (found.metric, found.active) == (replicas, bool(replicas))
     assert "next start" in found.reasons[0]
-
-
-def test_an_interval_may_span_midnight():
-    """The end comes before the next start."""
-    night = one(CRON, start="0 22 * * *", end="0 6 * * *", timezone="Etc/UTC")
-    active = [hour for hour in range(24) if cron.read(night, datetime(2026, 1, 15, hour, 30, tzinfo=UTC)).active]
-    assert active == [0, 1, 2, 3, 4, 5, 22, 23]
 
 
 def test_a_day_that_never_comes_leaves_the_trigger_active():

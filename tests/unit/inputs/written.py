@@ -1,4 +1,4 @@
-"""Triggers as people write them in a ScaledObject, for the tests of each type, and the line with which input is refused."""
+"""Triggers and ScaledObjects as people write them, the inputs of a trial, and the line with which input is refused."""
 
 import copy
 
@@ -6,8 +6,11 @@ import pytest
 
 from lab import yamlfile
 from lab.errors import InputError
+from lab.inputs import inputs
+from lab.inputs import scale as scales
 from lab.inputs.scaledobject import parse
 from lab.inputs.triggers import parsing
+from lab.inputs.workload import Workload
 
 KAFKA = {"type": "kafka", "metadata": {"bootstrapServers": "b:9092", "consumerGroup": "enrich", "topic": "events"}}
 PROMETHEUS = {"type": "prometheus", "metadata": {"serverAddress": "http://p:9090", "query": "sum(x)", "threshold": "100"}}
@@ -30,16 +33,8 @@ LASTING = {
         "sustainSeconds": "120",
     },
 }
-EACH = {
-    "kafka": KAFKA,
-    "apache": APACHE,
-    "prometheus": PROMETHEUS,
-    "cron": CRON,
-    "cpu": CPU,
-    "memory": MEMORY,
-    "external": EXTERNAL,
-    "lasting": LASTING,
-}
+EACH = {"kafka": KAFKA, "apache": APACHE, "prometheus": PROMETHEUS, "cron": CRON, "cpu": CPU, "memory": MEMORY}
+EACH |= {"external": EXTERNAL, "lasting": LASTING}
 
 
 def one(trigger, **changed):
@@ -54,15 +49,16 @@ def one(trigger, **changed):
 
 def scaled(content_triggers, annotations=None, **spec):
     """A ScaledObject of these triggers."""
-    return parse(
-        {
-            "apiVersion": "keda.sh/v1alpha1",
-            "kind": "ScaledObject",
-            "metadata": {"name": "consumer", "annotations": annotations or {}},
-            "spec": {"scaleTargetRef": {"name": "consumer"}, "triggers": content_triggers} | spec,
-        },
-        "my.yaml",
-    )
+    head = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}
+    metadata = {"name": "consumer", "annotations": annotations or {}}
+    spec = {"scaleTargetRef": {"name": "consumer"}, "triggers": content_triggers} | spec
+    return parse(head | {"metadata": metadata, "spec": spec}, "my.yaml")
+
+
+def trial(profile="plateau", policy="lag-4500", workload=None, seed=1, scale="quick", runtime="binary", **how):
+    """The inputs of a trial; ``workload`` of None is the default one."""
+    chosen = Workload() if workload is None else workload
+    return inputs.read(profile, policy, chosen, seed, scales.load(scale), runtime, **how)
 
 
 def changed(file, *changes):
