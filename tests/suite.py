@@ -17,9 +17,9 @@ NESTED_S = 600  # deadline of a session inside this one: some seconds on a quiet
 PROGRAM_S = 300  # of a program that answers at once
 
 
-def experiments(*options: str) -> list[str]:
-    """The command that runs the experiments with ``options``."""
-    return [sys.executable, "-m", "pytest", "tests/experiments", "-m", "spike", "-p", "no:cacheprovider", *options]
+def experiments(*options: str, tests: Sequence[str] = ("tests/experiments",)) -> list[str]:
+    """The command that runs the experiments, or those in the files ``tests``, with ``options``."""
+    return [sys.executable, "-m", "pytest", *tests, "-m", "spike", "-p", "no:cacheprovider", *options]
 
 
 def cases(*options: str) -> list[str]:

@@ -43,13 +43,12 @@ def test_a_claim_on_too_few_pairs_is_no_data_and_no_breach(session):
     with Evidence("1 signal", session).of(records("a", "b"), delivery=None) as claim:
         claim(FEW > 0, "the first is later", "a pilot")
     (row,) = session.rows
-    assert (row.verdict, row.measured) == ("no data", None)
-    assert row.note.startswith("1 pair")
+    assert (row.verdict, row.measured, row.note.startswith("1 pair")) == ("no data", None, True)
 
 
 @pytest.mark.parametrize("other", [Quantity("flips", "flips", None, "no spike"), Quantity("flips", "flips", 3)])
 def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
-    """Only the session's own choice of few runs is excused."""
+    """Only the session's own choice of few runs is excused. What has no number has no mark: its reason stands there already."""
     judged = Evidence("1 signal", session).of(records("a"), delivery=None)
     claim = judged.__enter__()
     claim(FEW > 0, "the first is later")
@@ -57,6 +56,7 @@ def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
     with pytest.raises(Breach, match="flips") as breach:
         judged.__exit__(None, None, None)
     assert "difference" not in str(breach.value)
+    assert {row.real_time for row in session.rows} == {""}
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,6 @@ def test_what_a_record_lacks_or_breaches_fails_beside_it(session, other):
 )
 def test_the_last_claim_is_the_delivery_of_every_record(session, tmp_path, changed, guarantee, wanted):
     """Of all that the block is given; one run that breaks the guarantee fails the block, unless it makes none."""
-    for name in ("whole", "other"):
-        (tmp_path / name).mkdir()
     runs = Runs([trial(tmp_path / "whole"), trial(tmp_path / "other", ledger=replace(EXACT, **changed))])
     with (
         pytest.raises(Breach) if "breached" in wanted else nullcontext(),
@@ -110,40 +108,26 @@ def test_a_chart_of_a_repeated_trial_is_one_of_each_run(session, monkeypatch, ru
     assert {name: draw() for name, draw in drawn.items()} == (numbered if runs > 1 else {"reaction": "run 0"})
 
 
-@pytest.mark.parametrize(("factor", "mark"), [(30, "quick only; not validated at real time"), (1, "")])
-def test_a_claim_is_marked(tmp_path, monkeypatch, factor, mark):
-    """Where its measure is not shown to be faithful at the scale of its trial."""
-    monkeypatch.setattr(evidence, "attach", lambda *_: None)
+@pytest.mark.parametrize(("scale", "mark"), [("quick", "quick only; not validated at real time"), ("real", "")])
+def test_a_claim_is_marked(session, tmp_path, monkeypatch, scale, mark):
+    """Where its measure is not shown to be faithful at the scale of its trial; an invariant is not."""
     monkeypatch.setattr(evidence, "committed", lambda: OUTCOME)
-    session, one = RunningSession(), similar.write(tmp_path / "one", factor, scale="quick" if factor > 1 else "real")
+    one = similar.write(tmp_path / "one", 30 if mark else 1, scale=scale)
     with Evidence("scale", session).of(Runs([one]), delivery=None) as claim:
         claim(peak_lag(one) >= 0, "there was lag")
         claim.invariant(peak_lag(one) >= 0, "there was lag")
     assert [row.real_time for row in session.rows] == [mark, ""]
 
 
-def test_what_has_no_number_is_worth_nothing_at_any_time(tmp_path, monkeypatch):
-    """A claim without data has no mark: its reason stands there already."""
-    monkeypatch.setattr(evidence, "attach", lambda *_: None)
-    session, one = RunningSession(), similar.write(tmp_path / "one", 30, scale="quick")
-    with pytest.raises(Breach, match="no sample"), Evidence("scale", session).of(Runs([one]), delivery=None) as claim:
-        claim(Quantity("lag", "messages", None, "no sample") >= 0, "there was lag")
-    assert session.rows[0].real_time == ""
-
-
 @pytest.mark.parametrize("value", [1, 5])
-def test_a_claim_on_an_invalid_trial_is_no_pass_and_no_breach(value, tmp_path, monkeypatch):
+def test_a_claim_on_an_invalid_trial_is_no_pass_and_no_breach(session, value, tmp_path, monkeypatch):
     """Held or not, the test is broken and not failed; the number is kept with the reason beside it."""
-    monkeypatch.setattr(evidence, "attach", lambda *_: None)
-    monkeypatch.setattr(evidence, "side_by_side", lambda _: {"x": {"trial": 1.0}})
     monkeypatch.setattr(evidence, "judge_validity", lambda _: gates(steal=0.3))
-    session = RunningSession()
     with (
         pytest.raises(InvalidTrial, match=r"trial: steal 0\.3 x, at most 0\.05"),
         Evidence("2 reaction", session).of(Runs([record(tmp_path)]), delivery=None) as claim,
     ):
         claim(Quantity("flips", "flips", value) <= 2, "it is calm")
     (row,) = session.rows
-    assert (row.verdict, row.measured) == ("invalid", value)
-    assert "steal 0.3" in row.note
+    assert (row.verdict, row.measured, "steal 0.3" in row.note) == ("invalid", value, True)
     assert list(session.validity) == [tmp_path.name]

@@ -25,11 +25,14 @@ EXAMPLES = paths.PROJECT / "docs" / "examples"
 BROUGHT = UserFiles(EXAMPLES / "orders.yaml", EXAMPLES / "evening-peak.yaml", EXAMPLES / "enricher.yaml")
 
 
+FILES = [f"tests/experiments/test_{name}.py" for name in ("acceptance", "2_reaction_and_drain")]
+
+
 def suite(*options, environment=None):
-    """What the suite prints with ``options``, and its exit code."""
-    ran = subprocess.run(
-        experiments(*options), cwd=paths.PROJECT, env=environment, capture_output=True, text=True, timeout=NESTED_S, check=False
-    )
+    """What a session of two experiments prints with ``options``, and its exit code."""
+    words = experiments(*options, tests=FILES)
+    how = {"cwd": paths.PROJECT, "env": environment, "capture_output": True, "text": True, "timeout": NESTED_S}
+    ran = subprocess.run(words, check=False, **how)
     return ran.returncode, ran.stdout + ran.stderr
 
 
@@ -61,15 +64,14 @@ def acceptance(tmp_path_factory):
     return judged(tmp_path_factory.mktemp("stored"), chosen, *options)
 
 
-def test_a_number_within_its_bound_is_held(spike):
-    """The reaction of the record, 6.5 s, is held to 90 s."""
+def test_a_number_is_held_and_a_missing_table_is_no_data(spike):
+    """The reaction of the record, 6.5 s, is held to 90 s. Without a reconciliation nothing is proved: the test fails.
+
+    Judging is reading: no cluster comes up.
+    """
     row = spike.rows["reaction"]
     assert (row["verdict"], row["bound"], row["unit"], row["operator"]) == ("held", 90, "s", "<")
     assert row["measured"] == pytest.approx(6.5)
-
-
-def test_a_missing_table_is_no_data_and_fails(spike):
-    """Without a reconciliation nothing is proved, so the test does not pass. Judging is reading: no cluster comes up."""
     assert spike.rows["messages that were not delivered exactly once"]["verdict"] == "no data"
     assert spike.code == 1
     assert "messages that were not delivered exactly once: no data" in spike.printed
@@ -80,11 +82,7 @@ def test_a_missing_table_is_no_data_and_fails(spike):
 @pytest.mark.parametrize(
     ("option", "code", "line"),
     [
-        (
-            "--cluster=kind",
-            3,
-            "no cluster: no docker command on PATH: install Docker, or use --cluster binary, which needs none",
-        ),
+        ("--cluster=kind", 3, "no cluster: no docker command on PATH: install Docker, or use --cluster binary, which needs"),
         ("--from-records=nowhere", 2, "--from-records: 'nowhere' is not allowed; allowed: a folder of records"),
     ],
 )
@@ -94,13 +92,6 @@ def test_an_option_that_can_not_work_is_one_clear_line(option, code, line, tmp_p
     assert ended == code
     assert line in printed
     assert "cluster up" not in printed
-
-
-def test_only_the_acceptance_was_judged(acceptance):
-    """One test, failed by what was breached and by what was not there."""
-    assert {row["experiment"] for row in acceptance.rows.values()} == {"acceptance"}
-    assert acceptance.code == 1
-    assert "1 failed" in acceptance.printed
 
 
 @pytest.mark.parametrize(
@@ -120,17 +111,16 @@ def test_the_users_own_bounds_are_what_counts(acceptance, objective, measured, v
     assert (row["measured"], row["verdict"]) == (pytest.approx(measured), verdict)
 
 
-def test_a_drain_that_can_not_be_compared_is_no_data(acceptance):
-    """All of the record's messages are on one partition, which takes 150/s, and a pod gives 100."""
+def test_only_the_acceptance_was_judged(acceptance):
+    """One test, failed by what was breached and by what was not there; its description says what was replaced.
+
+    All of the record's messages are on one partition, which takes 150/s, and a pod gives 100: no drain can be compared.
+    """
+    assert {row["experiment"] for row in acceptance.rows.values()} == {"acceptance"}
+    assert (acceptance.code, "1 failed" in acceptance.printed) == (1, True)
     row = next(row for name, row in acceptance.rows.items() if name.startswith("drain time over the best"))
-    assert (row["verdict"], row["measured"]) == ("no data", None)
-    assert "as much arrives" in row["note"]
-
-
-def test_the_report_says_what_was_replaced(acceptance):
-    """In the description of the test, beside its hypothesis and method."""
+    assert (row["verdict"], row["measured"], "as much arrives" in row["note"]) == ("no data", None, True)
     (result,) = (acceptance.folder / "allure-results").glob("*-result.json")
     described = json.loads(result.read_text())["descriptionHtml"]
-    assert "Replaced in the ScaledObject as it was brought" in described
-    assert "spec.triggers[0].metadata.topic" in described
-    assert "Hypothesis." in described
+    for text in ("Replaced in the ScaledObject as it was brought", "spec.triggers[0].metadata.topic", "Hypothesis."):
+        assert text in described

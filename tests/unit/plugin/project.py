@@ -58,10 +58,8 @@ def write(folder):
     for name, text in {"pytest.ini": CONFIGURATION, "experiments/test_mine.py": EXPERIMENT}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    for theirs, ours in {
-        "profiles/plateau": "profiles/ours",
-        "manifests/scaledobjects/lag-4500": "manifests/hpa/our-lag",
-    }.items():
+    files = {"profiles/plateau": "profiles/ours", "manifests/scaledobjects/lag-4500": "manifests/hpa/our-lag"}
+    for theirs, ours in files.items():
         (folder / ours).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(paths.FILES / f"{theirs}.yaml", folder / f"{ours}.yaml")
     return folder

@@ -56,15 +56,9 @@ def test_what_runs_alone_begins_when_every_other_worker_has_ended(tmp_path, file
     for number in range(files):
         (tmp_path / f"test_many_{number}.py").write_text(MANY if number else FEW)
     command = [sys.executable, "-m", "pytest", "-p", "xdist.plugin", "-n", "3", "--dist", "loadscope", "-c"]
-    ran = subprocess.run(
-        [*command, f"{tmp_path / 'pytest.ini'}", f"{tmp_path}"],
-        cwd=paths.PROJECT,
-        env=dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTEST_ADDOPTS=""),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command += [f"{tmp_path / 'pytest.ini'}", f"{tmp_path}"]
+    around = dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTEST_ADDOPTS="")
+    ran = subprocess.run(command, cwd=paths.PROJECT, env=around, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stdout
     assert f"{4 * files - 3 * (files > 0) + 2} passed" in ran.stdout
     notes = [line.split() for line in (tmp_path / "notes").read_text().splitlines()]

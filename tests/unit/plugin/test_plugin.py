@@ -17,6 +17,7 @@ from . import project
 
 pytestmark = pytest.mark.services
 
+DECLARING = "def pytest_addoption(parser):\n    parser.addoption('--{}', action='store_true')\n"
 ORDERS = paths.PROJECT / "docs" / "examples" / "orders.yaml"
 
 
@@ -40,34 +41,32 @@ def test_a_file_outside_of_the_repository_is_brought(folder, tmp_path):
     assert (apart.code, f"allowed: --scaledobject={file}, in one word" in apart.printed) == (2, True), apart.printed
 
 
-def test_a_repositorys_own_tests_are_left_alone(folder):
-    """Without a marker's expression nothing of the lab's is written, and no cluster is started by a test that asks for none."""
-    ran = project.session(sys.executable, folder, "-k", "their_own_code")
-    assert ran.code == 0, ran.printed
-    assert "1 passed" in ran.printed
-    assert not (folder / "results").exists()
-
-
-def test_the_markers_are_known_everywhere(folder):
+def test_the_markers_are_known_everywhere(pytestconfig):
     """--strict-markers refuses none of the lab's."""
-    ran = project.session(sys.executable, folder, "--markers")
-    for marker in MARKERS:
-        assert f"@pytest.mark.{marker}" in ran.printed
+    assert set(MARKERS) <= set(pytestconfig.getini("markers"))
 
 
 @pytest.mark.parametrize("other", ["conftest", "profiling"])
 def test_an_option_of_the_labs_name_is_refused(folder, other):
-    """One line names it and who else declares it, a plugin or a conftest.py; any other option of theirs is left alone."""
-    declaring = "def pytest_addoption(parser):\n    parser.addoption('--{}', action='store_true')\n"
+    """One line names it and who else declares it, a plugin or a conftest.py."""
     given = ["-p", other] if other == "profiling" else []
     file = folder / f"{other}.py"
-    file.write_text(declaring.format("scale"))
+    file.write_text(DECLARING.format("scale"))
     ran = project.session(sys.executable, folder, *given)
     (line,) = ran.printed.strip().splitlines()
     assert line.startswith(f"ERROR: --scale is an option of elastic-lab and of {other if given else file}: ")
-    file.write_text(declaring.format("profile"))
-    ran = project.session(sys.executable, folder, *given, "--profile", "-k", "their_own_code")
+
+
+def test_a_repositorys_own_tests_are_left_alone(folder):
+    """Without a marker's expression nothing of the lab's is written, and no cluster is started by a test that asks for none.
+
+    Any other option of theirs is left alone.
+    """
+    (folder / "conftest.py").write_text(DECLARING.format("profile"))
+    ran = project.session(sys.executable, folder, "--profile", "-k", "their_own_code")
     assert ran.code == 0, ran.printed
+    assert "1 passed" in ran.printed
+    assert not (folder / "results").exists()
 
 
 def test_a_callers_own_files_come_first(folder):

@@ -46,9 +46,8 @@ def installed(tmp_path_factory):
 
 def ask(installed, folder, *command):
     """What a program of the environment prints when it is run in ``folder``."""
-    ran = subprocess.run(
-        [installed / command[0], *command[1:]], cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
+    words = [installed / command[0], *command[1:]]
+    ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
 
@@ -67,13 +66,8 @@ def test_the_wheel_has_its_own_files(installed, tmp_path):
     assert packages.is_relative_to(installed.parent)
     assert all(place.is_relative_to(packages / "lab") for place in places)
     assert {path.name for path in packages.iterdir() if path.suffix in ("", ".py")} == {"lab"}
-    for name, inside in {
-        "lab": "lab",
-        "fixtures": "lab/fixtures",
-        "profiles": "lab/profiles",
-        "manifests": "lab/manifests",
-    }.items():
-        assert files(paths.PROJECT / name) <= files(packages / inside)
+    for name in ("lab", "fixtures", "profiles", "manifests"):
+        assert files(paths.PROJECT / name) <= files(packages / "lab" / ("" if name == "lab" else name))
 
 
 def test_the_console_script_is_python_m_lab(installed, tmp_path):
