@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import numpy as np
 import pandas as pd
@@ -50,23 +48,14 @@ def test_a_difference_is_of_the_two_sides_of_one_duet() -> None:
     assert found[["value", "low", "high"]].drop_duplicates().to_numpy().tolist() == [[15, 10, 20]]
 
 
-@pytest.fixture
-def spec() -> dict[str, Any]:
-    """The chart of a duet of three runs as a Vega-Lite spec."""
+def test_the_difference_of_a_duet_lies_below_its_bands() -> None:
+    """The panels share their time; only the lowest has it written. The others have a line a trial and not a line a run."""
     several = pd.concat([curves(2).assign(run=n, value=lambda one, n=n: one["value"] + n) for n in range(3)])
-    return comparison_chart(several, "duet", "made up", [("trial 0", "trial 1")]).to_dict()
-
-
-def test_the_difference_of_a_duet_lies_below_on_the_same_axis(spec: dict[str, Any]) -> None:
-    """The panels share their time; only the lowest has it written; the difference has its unit."""
+    spec = comparison_chart(several, "duet", "made up", [("trial 0", "trial 1")]).to_dict()
     assert [view["name"] for view in spec["vconcat"]] == ["lag", "replicas", "throughput", "difference"]
     assert "Lag, difference (messages)" in str(spec["vconcat"][3])
     assert "Time since the spike began (s)" in str(spec["vconcat"][3])
     assert "Time since the spike began (s)" not in str(spec["vconcat"][2])
-
-
-def test_repeats_are_a_band_and_a_line_for_each_trial(spec: dict[str, Any]) -> None:
-    """Not a line a run."""
     for view in spec["vconcat"][:3]:
         marks = [layer["mark"]["type"] for layer in view["layer"]]
         assert marks == ["line", "area", "area", "rule"]

@@ -17,29 +17,26 @@ def curve(most):
 
 
 def drawn(recorded=None, objective_s=2.0):
-    """The spec and its rows by panel and series."""
+    """The chart and its rows by panel and series."""
     data = forecast.Forecast("lag-4500 on a step", "simulated", PROFILE, 0.0, objective_s, curve(900.0), recorded)
-    spec = forecast.forecast(data).to_dict()
-    found = {}
+    chart = forecast.forecast(data)
+    spec, found = chart.to_dict(), {}
     for panel in spec["vconcat"]:
-        rows = pd.DataFrame([row for layer in panel["layer"] for row in _rows(spec, layer) if "series" in row])
-        found[panel["name"]] = dict(list(rows.groupby("series")))
-    return spec, found
-
-
-def _rows(spec, layer):
-    data = layer.get("data", {})
-    return data.get("values") or spec.get("datasets", {}).get(data.get("name"), [])
+        rows = [row for layer in panel["layer"] for row in spec["datasets"][layer["data"]["name"]] if "series" in row]
+        found[panel["name"]] = dict(list(pd.DataFrame(rows).groupby("series")))
+    return chart, found
 
 
 def test_a_prediction_alone_shows_what_is_asked_for_and_what_is_at_work():
-    """Lag, age with its objective, and both counts of replicas to the end."""
-    _, found = drawn()
+    """Lag, age with its objective, and both counts of replicas to the end; each phase is named in the picture."""
+    chart, found = drawn()
     assert found["lag"]["predicted"]["value"].max() == 900
     assert set(found["age"]) == {"predicted", "objective"}
     assert (found["age"]["objective"]["value"] == 2).all()
     assert set(found["replicas"]) == {"asked for", "at work"}
     assert found["replicas"]["asked for"]["t"].max() == 180
+    picture = drawing.svg(chart)
+    assert all(f">{phase}</text>" in picture for phase in ("baseline", "spike", "drain"))
 
 
 def test_a_record_is_drawn_beside_its_prediction():
@@ -48,13 +45,6 @@ def test_a_record_is_drawn_beside_its_prediction():
     assert list(found) == list(forecast.PANELS)
     assert all(set(series) == {"predicted", "recorded"} for series in found.values())
     assert found["lag"]["recorded"]["value"].max() == 700
-
-
-def test_the_phases_are_named():
-    """Each in the top panel."""
-    picture = drawing.svg(forecast.forecast(forecast.Forecast("a", "b", PROFILE, 0.0, 2.0, curve(900.0))))
-    for phase in ("baseline", "spike", "drain"):
-        assert f">{phase}</text>" in picture
 
 
 def points(*rows):

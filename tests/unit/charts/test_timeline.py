@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,30 +51,32 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
 
 
 @pytest.fixture(scope="module")
-def spec(made: Timeline) -> dict[str, Any]:
+def chart(made: Timeline) -> alt.VConcatChart:
+    """Its timeline."""
+    return timeline(replace(made, title="Step <10x> & hold"))
+
+
+@pytest.fixture(scope="module")
+def spec(chart: alt.VConcatChart) -> dict[str, Any]:
     """Its timeline as a Vega-Lite spec."""
-    return timeline(made).to_dict()
+    return chart.to_dict()
 
 
 @pytest.fixture(scope="module")
-def drawn(made: Timeline) -> str:
-    """It as a picture."""
-    return drawing.svg(timeline(made))
-
-
-@pytest.fixture(scope="module")
-def page(made: Timeline) -> str:
+def page(chart: alt.VConcatChart) -> str:
     """It as a page."""
-    return drawing.html(timeline(replace(made, title="Step <10x> & hold")))
+    return drawing.html(chart)
 
 
 def test_three_panels_share_one_time_scale(made: Timeline, spec: dict[str, Any]) -> None:
-    """Lag, replicas and throughput are stacked, equally wide, on the same explicit time domain."""
+    """Lag, replicas and throughput are stacked, equally wide, on the same explicit time domain, and each axis has its unit."""
     assert [panel["name"] for panel in spec["vconcat"]] == ["lag", "replicas", "throughput"]
     assert {panel["width"] for panel in spec["vconcat"]} == {WIDTH}
     assert spec["resolve"]["scale"]["x"] == "shared"
     domains = {tuple(x["scale"]["domain"]) for x in encodings(spec, "x") if "scale" in x}
     assert domains == {(made.replicas["t"].min(), made.throughput["t"].max())}
+    titles = {axis["title"] for channel in ("x", "y") for axis in encodings(spec, channel) if axis.get("title")}
+    assert titles == {"Lag (messages)", "Replicas (pods)", "Throughput (messages/s)", "Time since the spike began (s)"}
 
 
 def test_zoom_and_cursor_work_from_every_panel(spec: dict[str, Any]) -> None:
@@ -85,24 +88,42 @@ def test_zoom_and_cursor_work_from_every_panel(spec: dict[str, Any]) -> None:
         assert all(views & set(param["views"]) for param in params.values())
 
 
-def test_every_axis_title_carries_its_unit(spec: dict[str, Any]) -> None:
-    """A reader never has to guess a unit."""
-    titles = {axis["title"] for channel in ("x", "y") for axis in encodings(spec, channel) if axis.get("title")}
-    assert titles == {"Lag (messages)", "Replicas (pods)", "Throughput (messages/s)", "Time since the spike began (s)"}
-
-
 def test_a_page_fetches_nothing(page: str) -> None:
     """The scripts are inside, and the title is escaped."""
     assert not FETCHING.search(page)
     assert "<title>Step &lt;10x&gt; &amp; hold</title>" in page
 
 
-def test_an_image_has_its_words_and_nothing_for_a_pointer(drawn: str) -> None:
+def test_an_image_has_its_words_and_nothing_for_a_pointer(chart: alt.VConcatChart) -> None:
     """No cells around the cursor's places, no label on each mark: they were two thirds of a timeline's image."""
+    drawn = drawing.svg(chart)
     for text in ("scale made up", "spike", "grow 48", "12→4", "lagThreshold", "rebalance", "produced"):
         assert f">{text}" in drawn
-    assert 'stroke-width="0.35"' not in drawn
-    assert "aria-label" not in drawn
+    for text in ('stroke-width="0.35"', "aria-label", "beyond this axis"):
+        assert text not in drawn
+    assert drawing.png(chart, scale=0.5).startswith(b"\x89PNG")
+
+
+def test_a_backlog_is_drawn_without_marks_or_a_threshold(made: Timeline) -> None:
+    """The time counts from its fill, no legend names a threshold, and what is produced goes on beyond the axis.
+
+    What is produced at once may be forty times what is consumed, which would lie on the floor.
+    """
+    filled = made.throughput.assign(rate=lambda one: one["rate"].where(one["series"] == "consumed", 1e6))
+    spans = pd.DataFrame([{"start": 0.0, "end": 9.0, "label": "fill"}])
+    ready = made.replicas[made.replicas["kind"] == "ready"]
+    bare = replace(made, lag_objective=None, replicas=ready, throughput=filled, spans=spans, lag=made.lag.assign(lag=np.nan))
+    picture = drawing.svg(timeline(replace(bare, marks=made.marks.iloc[:0], events=made.events.iloc[:0])))
+    assert "produced: up to 1,000,000 messages/s, beyond this axis" in picture
+    assert "Time since the fill began (s)" in picture
+    assert THRESHOLD not in picture
+
+
+def test_marks_upon_each_other_are_one() -> None:
+    """A group of 24 hands over at one moment: its image has one tick for it, or two on both sides of a half pixel."""
+    moments = drawing.inline([{"t": 50.0 + n / 1000} for n in range(24)])
+    marks = alt.Chart(moments).mark_rule().encode(x=alt.X("t:Q", scale=alt.Scale(domain=[0, 100]), axis=None))
+    assert 1 <= drawing.svg(marks).count("<line") <= 2
 
 
 @browser.needed
@@ -113,51 +134,6 @@ def test_a_browser_draws_the_interactive_chart(page: str, tmp_path: Path) -> Non
         view = browser.look(chromium, tmp_path / "page.html")
         view.page.locator("canvas").wait_for()
         assert view.requests == []
-
-
-def test_a_png_is_a_png(made: Timeline) -> None:
-    """The image for print starts as one."""
-    assert drawing.png(timeline(made), scale=1.0).startswith(b"\x89PNG")
-
-
-def test_a_trial_without_events_is_drawn(made: Timeline) -> None:
-    """No marks, no faults, no phases, gaps in the lag: still a chart."""
-    ready = made.replicas[made.replicas["kind"] == "ready"]
-    nothing = {name: getattr(made, name).iloc[:0] for name in ("spans", "marks", "events")}
-    bare = replace(made, title="bare", lag=made.lag.assign(lag=np.nan), replicas=ready, **nothing)
-    assert "bare" in drawing.svg(timeline(bare))
-
-
-def test_a_legend_names_what_is_drawn(made: Timeline, spec: dict[str, Any]) -> None:
-    """No threshold where there is none: its dash would stand for nothing."""
-
-    def legend(spec: dict[str, Any]) -> set[str]:
-        return {name for one in encodings(spec, "color") if "scale" in one for name in one["scale"]["domain"]}
-
-    bare = legend(timeline(replace(made, lag_objective=None)).to_dict())
-    assert (THRESHOLD in legend(spec), "lag" in bare, THRESHOLD in bare) == (True, True, False)
-
-
-def test_a_group_that_is_filled_has_its_own_rate_on_the_axis(made: Timeline, drawn: str) -> None:
-    """What is produced at once may be forty times what is consumed; the chart says that it goes on beyond the axis."""
-    filled = made.throughput.assign(rate=lambda one: one["rate"].where(one["series"] == "consumed", 1e6))
-    beyond = drawing.svg(timeline(replace(made, throughput=filled)))
-    assert "produced: up to 1,000,000 messages/s, beyond this axis" in beyond
-    assert "beyond this axis" not in drawn
-
-
-def test_the_time_counts_from_the_phase_that_began_it(made: Timeline) -> None:
-    """A trial without a spike says what began instead."""
-    filled = replace(made, spans=pd.DataFrame([{"start": 0.0, "end": 9.0, "label": "fill"}]))
-    titles = {axis.get("title") for axis in encodings(timeline(filled).to_dict(), "x")}
-    assert "Time since the fill began (s)" in titles
-
-
-def test_marks_upon_each_other_are_one(made: Timeline) -> None:
-    """A group of 24 hands over at one moment: its image has one tick for it, the page to zoom has them all."""
-    moved = pd.DataFrame([{"t": 50.0 + n / 1000, "kind": "rebalance", "label": "assigned", "detail": ""} for n in range(24)])
-    all_marks, alone = (drawing.svg(timeline(replace(made, marks=marks))) for marks in (moved, moved.head(1)))
-    assert all_marks.count("<line") - alone.count("<line") <= 3  # they may lie on both sides of a half pixel, in three panels
 
 
 def test_no_name_ends_beyond_the_chart(made: Timeline) -> None:

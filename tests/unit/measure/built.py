@@ -35,6 +35,7 @@ def record(folder, *, inputs=None, times=None, steps=(), **more):
     Other tables are absent; ``inputs`` are whole, or those that matter.
     """
     folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     tables = {name: more.pop(name) for name in COLUMNS if name in more}
     spans = {} if times is None else {"times": times}
     chosen = inputs if isinstance(inputs, Inputs) else whole.inputs(**(inputs or {}))

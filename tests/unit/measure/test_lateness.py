@@ -1,5 +1,7 @@
 """How old events are that wait, against a search that looks at every event; and on records in which every age is known."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,6 @@ from lab.record.ages import Coverage, Waiting
 from lab.record.store import Record
 
 from . import built
-from .conftest import report
 
 START, END = 10.0, 40.0
 MOMENTS = st.integers(0, 40).map(float)
@@ -33,28 +34,6 @@ def test_what_waits_is_found_as_by_looking_at_every_event(events):
     assert found.late(3.0, 5.0, 50.0) == 0.5 * sum(age(t) > 3 for t in grid if 5 < t < 50)
 
 
-def all_at_once(found):
-    """Every event of the record in order of time, with when it was done: it takes much memory."""
-    events = found.events("partition", "offset", "ts").sort_values("ts", kind="stable")
-    receipts = list(found.receipts[["partition", "first", "last", "end"]].itertuples(index=False, name=None))
-    receipts += [(number, offset, offset, at) for number, offset, at in found.dead_letters.itertuples(index=False, name=None)]
-    done = np.full(len(events), np.inf)
-    for number, first, last, end in receipts:
-        covered = (events["partition"] == number) & events["offset"].between(first, last)
-        done[covered] = np.minimum(done[covered], end)
-    return Waiting(events["ts"].to_numpy(dtype=float) / 1e9, done)
-
-
-def assert_same(found, every, start, end):
-    """Whatever is asked of the events that ``found`` has left is what ``every`` event says."""
-    grid = np.linspace(start - 1, end + 1, 999)
-    assert found.oldest(grid).tolist() == every.oldest(grid).tolist()
-    assert found.median(start, end) == every.median(start, end)
-    for objective in (0.0, 0.1, 3.0):
-        assert found.late(objective, start, end) == pytest.approx(every.late(objective, start, end), rel=1e-12, abs=1e-9)
-    assert (np.minimum(found.done, end) - found.at).max() == (np.minimum(every.done, end) - every.at).max()
-
-
 @given(
     st.lists(st.tuples(MOMENTS, st.one_of(st.integers(0, 20).map(float), st.just(np.inf))), min_size=1, max_size=40),
     st.integers(1, 9),
@@ -71,13 +50,18 @@ def test_in_parts_the_same_is_found(events, size, most):
         found = ages.waiting(parts)
     events.sort(key=lambda event: event[0])
     every = Waiting(np.array([at for at, _ in events]), np.array([at + length for at, length in events]))
-    assert_same(found, every, START, END)
+    grid = np.linspace(START - 1, END + 1, 999)
+    assert found.oldest(grid).tolist() == every.oldest(grid).tolist()
+    assert found.median(START, END) == every.median(START, END)
+    for objective in (0.0, 0.1, 3.0):
+        assert found.late(objective, START, END) == pytest.approx(every.late(objective, START, END), rel=1e-12, abs=1e-9)
+    assert (np.minimum(found.done, END) - found.at).max() == (np.minimum(every.done, END) - every.at).max()
     assert len(found.at) <= len({at + length for at, length in events})
 
 
 def record(folder, rows, letters=(), **more):
     """A trial from 0 to 40 s with events of (partition, offset, at, done); without ``done`` one has no receipt."""
-    content, told = built.profile(START, 30, (0, "spike"))
+    content, told = built.profile(START, 31, (0, "spike"), (30, "drain"))
     receipts = [
         built.receipt("a", done - 0.1, done, 1, partition) | {"first": offset, "last": offset}
         for partition, offset, _, done in rows
@@ -104,32 +88,21 @@ def one_stalls():
         yield partition, number // 2, at, at + 0.1 if partition or at < 20 else None
 
 
-@pytest.mark.parametrize("most", [7, 1000])
-def test_of_a_record_the_same_is_found(tmp_path, most):
-    """A part of its events at a time, none of which is in order."""
-    found = record(tmp_path, sorted(one_stalls(), key=lambda row: row[1] * 7919 % 150), letters=[(0, 60, 30.0)])
-    every = all_at_once(found)
-    found.__dict__["waiting"] = ages.waiting(
-        ages.lives(found.event_parts("partition", "offset", "ts", most=most), found._coverage)
-    )
-    assert_same(found.waiting, every, found.profile_start, found.end)
-
-
 def test_one_partition_that_stands_still_is_late(tmp_path):
-    """An event older than 2 s exists from 22 s to 40 s, though half of the lag's share of the arrivals keeps up."""
-    arrivals = {START + second: 5 * max(0, second - 10) for second in range(31)}
-    found = record(tmp_path, list(one_stalls()), samples=built.lags(arrivals), transitions=built.replicas((0, 1, 1)))
+    """An event older than 2 s exists from 22 s to 40 s, though half of the events are done in time, 0.1 s after their own.
+
+    The same is found in parts of seven events, none of which is in order.
+    """
+    rows = sorted(one_stalls(), key=lambda row: row[1] * 7919 % 150)
+    found = record(tmp_path, rows)
+    never = sum(done is None for *_, done in rows)
     assert behind(found, 2.0).value == pytest.approx(18)
     assert behind(found, 30.0).value == 0
-
-
-def test_the_share_in_time_counts_events_that_were_never_done_as_late(tmp_path):
-    """Every second event from 20 s on has no receipt; the others took 0.1 s."""
-    rows = list(one_stalls())
-    never = sum(done is None for *_, done in rows)
-    found = record(tmp_path, rows)
     assert share_in_time(found, 0.2).value == pytest.approx(1 - never / len(rows))
     assert share_in_time(found, 0.05).value == 0
+    parts = found.event_parts("partition", "offset", "ts", most=7)
+    found.__dict__["waiting"] = ages.waiting(ages.lives(parts, found._coverage))
+    assert behind(found, 2.0).value == pytest.approx(18)
 
 
 def test_a_message_that_was_skipped_in_the_middle_grows_old(tmp_path):
@@ -145,18 +118,16 @@ def test_a_dead_letter_waits_no_more(tmp_path):
     assert behind(found, 2.0).value == pytest.approx(6)  # from 13 s, by the first until 18.5 s, by the second until 19 s
 
 
-def test_small_records_of_before_have_no_times(tmp_path):
-    """No data, with the reason, for every age."""
-    record(tmp_path, [(0, 0, 11.0, 12.0)])
-    file = tmp_path / "ledger" / "events" / "part.parquet"
+def test_without_times_there_is_no_age(tmp_path):
+    """No data, with the reason: nothing was produced, a small record of before has no times, and another has no ledger."""
+    assert "nothing was produced" in oldest(record(tmp_path / "idle", [])).why
+    old = record(tmp_path / "old", [(0, 0, 11.0, 12.0)])
+    file = old.folder / "ledger" / "events" / "part.parquet"
     pd.read_parquet(file).drop(columns="ts").to_parquet(file)
-    for measured in (oldest(Record(tmp_path)), behind(Record(tmp_path), 2.0), timelag(Record(tmp_path)).p95_s):
-        assert "has no ts" in measured.why
-
-
-def test_nothing_produced_has_no_age(tmp_path):
-    """No data."""
-    assert "nothing was produced" in oldest(record(tmp_path, [])).why
+    for why in ("has no ts", "ledger"):
+        again = Record(old.folder)
+        assert all(why in one.why for one in (oldest(again), behind(again, 2.0), timelag(again).p95_s))
+        shutil.rmtree(old.folder / "ledger", ignore_errors=True)
 
 
 def test_the_median_age_is_over_time(tmp_path):
@@ -186,36 +157,9 @@ def test_the_earliest_receipt_that_covers_an_offset_counts(receipts, events):
         assert value == min(ends, default=np.inf)
 
 
-@pytest.fixture
-def spiked(tmp_path):
-    """A spike of 30 s with a message every second, each processed 2 s after it was due but the last three."""
-    steps = [
-        {"at": 0, "rate": 1, "phase": "baseline"},
-        {"at": 10, "rate": 1, "phase": "spike"},
-        {"at": 40, "rate": 1, "phase": "drain"},
-    ]
-    profile = {"steps": steps, "duration": 50}
-    receipts = [built.receipt("a", at + 1, at + 2, 1) | {"first": at, "last": at} for at in range(37)]
-    events = [report(0, "producer", "profile", start=0.0)]
-    found = built.record(tmp_path, inputs={"profile": profile}, group_events=events)
-    pd.DataFrame(receipts).to_parquet(tmp_path / "receipts.parquet")
-    ledger = tmp_path / "ledger" / "events"
-    ledger.mkdir(parents=True)
-    rows = pd.DataFrame({"partition": 0, "offset": range(50), "ts": [at * 10**9 for at in range(50)]})
-    rows.to_parquet(ledger / "part.parquet")
-    return found
-
-
-def test_the_last_third_of_the_spike_is_measured(spiked):
-    """Ten messages are due in it; three were never processed, and are as old as the trial lets them be."""
-    found = timelag(spiked)
-    assert (found.messages.value, found.median_s.value, found.worst_s.value) == (10, 2.0, 63.0)
+def test_the_last_third_of_the_spike_is_measured(tmp_path):
+    """Ten messages are due in it, at 30 s to 39 s; three were never processed, and are as old as the trial lets them be."""
+    rows = [(0, number, START + number, START + number + 2.0 if number < 27 else None) for number in range(30)]
+    found = timelag(record(tmp_path, rows))
+    assert (found.messages.value, found.median_s.value, found.worst_s.value) == (10, 2.0, END - 37)
     assert found.share.value == pytest.approx(0.7)
-
-
-def test_without_a_ledger_there_is_no_age(spiked):
-    """No data, and not 0."""
-    for file in (spiked.folder / "ledger" / "events").iterdir():
-        file.unlink()
-    (spiked.folder / "ledger" / "events").rmdir()
-    assert "ledger" in timelag(spiked).p95_s.why

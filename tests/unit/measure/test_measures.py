@@ -18,6 +18,11 @@ from .built import sealed
 from .conftest import LAG, REPORTS, TRANSITIONS, build, report
 
 
+def without(event):
+    """The reports but those of ``event``."""
+    return [row for row in REPORTS if row["event"] != event]
+
+
 def test_the_reaction_is_the_sum_of_its_parts(record):
     """Each part is the difference of its stamps, in order, and they sum to the total."""
     found = reaction(record)
@@ -27,6 +32,8 @@ def test_the_reaction_is_the_sum_of_its_parts(record):
     assert found.total_s.value == pytest.approx(6.5)
     assert found.total_s.value == pytest.approx(sum(found.parts.values()))
     assert found.part("partitions owned").value == found.parts["partitions owned"]
+    # At quick scale the wait for KEDA and the HPA counts thirty times, the cold start once.
+    assert found.real_s.value == pytest.approx(6.5 + 1.5 * 29)
 
 
 def test_a_late_readiness_probe_hides_no_part(tmp_path):
@@ -45,44 +52,36 @@ def test_the_crossing_is_by_the_hpas_own_tolerance(record):
     assert reaction(own).parts["lag crosses"] == pytest.approx(0.7)
 
 
-def test_real_time_stretches_only_the_policys_wait(record):
-    """At quick scale the wait for KEDA and the HPA counts thirty times, the cold start once."""
-    assert reaction(record).real_s.value == pytest.approx(6.5 + 1.5 * 29)
-
-
-def test_a_group_that_never_scaled_has_no_reaction(tmp_path):
-    """No scale-up is no data, with the reason."""
-    idle = build(tmp_path, TRANSITIONS[:1], REPORTS)
-    assert "never asked for more replicas" in reaction(idle).total_s.why
-    assert reaction(idle).part("subscribed").value is None
-
-
-def test_a_pod_that_never_worked_is_no_reaction(tmp_path):
-    """A pod that became Ready but was never assigned a partition does not count."""
-    unassigned = [row for row in REPORTS if row["event"] != "assigned"]
-    assert "assigned a partition" in reaction(build(tmp_path, TRANSITIONS, unassigned)).total_s.why
+@pytest.mark.parametrize(
+    ("measured", "change", "why"),
+    [
+        (lambda one: reaction(one).total_s, {"transitions": TRANSITIONS[:1]}, "never asked for more replicas"),
+        (lambda one: reaction(one).part("subscribed"), {"transitions": TRANSITIONS[:1]}, "never asked for more replicas"),
+        (lambda one: reaction(one).total_s, {"reports": without("assigned")}, "assigned a partition"),
+        (lambda one: cold_start(one).start, {"reports": without("subscribed")}, "no pod created after the baseline"),
+        (lambda one: drain(one).seconds, {"lag": {t: max(value, 2_000) for t, value in LAG.items()}}, "never came back"),
+    ],
+)
+def test_what_did_not_happen_is_no_data(tmp_path, measured, change, why):
+    """A group that never scaled, a pod that never worked, and a lag that never came back to one lagThreshold."""
+    found = measured(build(tmp_path, **{"transitions": TRANSITIONS, "reports": REPORTS} | change))
+    assert found.value is None
+    assert why in found.why
 
 
 def test_the_drain_ends_at_one_lag_threshold(record):
-    """From the spike's end to the first sample at or below 1,500; the peak and the rise at full parallelism beside it."""
+    """From the spike's end to the first sample at or below 1,500; one step up, one down, no flip, back at the floor."""
     found = drain(record)
     assert (found.peak_lag.value, found.peak_after_s.value) == (150_000, 20)
     assert found.seconds.value == 40
     assert found.largest_rise.value == 900
     assert found.full_parallelism_s.value == 40
-
-
-def test_a_lag_that_stays_up_has_no_drain_time(tmp_path):
-    """Never back at one lagThreshold is no data, not a long time."""
-    stuck = {t: max(value, 2_000) for t, value in LAG.items()}
-    assert "never came back" in drain(build(tmp_path, TRANSITIONS, REPORTS, stuck)).seconds.why
-
-
-def test_scale_events_are_counted(record):
-    """One step up, one down, no flip, back at the floor."""
-    found = scale_events(record)
-    assert (found.scale_ups.value, found.scale_downs.value, found.flips.value) == (1, 1, 0)
-    assert (found.above_floor_at_baseline.value, found.above_floor_at_end.value, found.most_replicas.value) == (0, 0, 24)
+    counts = {"scale_ups": 1, "scale_downs": 1, "flips": 0}
+    assert scale_events(record).to_dict() == counts | {
+        "above_floor_at_baseline": 0,
+        "above_floor_at_end": 0,
+        "most_replicas": 24,
+    }
 
 
 def test_a_cold_start_is_the_median_pods(tmp_path):
@@ -96,21 +95,10 @@ def test_a_cold_start_is_the_median_pods(tmp_path):
 
 def test_replicas_at_a_time_are_those_of_the_change_before_it(record):
     """Wanted and Ready; before the first that was seen there is no data."""
-    assert [(record.wanted_at(t), record.ready_at(t)) for t in (980, 1001.9, 1002, 1065, 2000)] == [
-        (4, 4),
-        (4, 4),
-        (24, 4),
-        (4, 24),
-        (4, 4),
-    ]
+    found = [(record.wanted_at(t), record.ready_at(t)) for t in (980, 1001.9, 1002, 1065, 2000)]
+    assert found == [(4, 4), (4, 4), (24, 4), (4, 24), (4, 4)]
     with pytest.raises(NoData, match=r"first seen 10\.0 s later"):
         record.wanted_at(970)
-
-
-def test_pods_that_never_worked_have_no_cold_start(tmp_path):
-    """The new pod never said it had subscribed."""
-    silent = [row for row in REPORTS if row["event"] != "subscribed"]
-    assert "no pod created after the baseline" in cold_start(build(tmp_path, TRANSITIONS, silent)).start.why
 
 
 def test_cost_is_the_life_of_every_pod(record):

@@ -9,7 +9,7 @@ from lab.errors import InputError
 from lab.inputs import scale as scales
 from lab.judge.measure import Measure
 from lab.judge.origin import MESSAGES, UNKNOWN, UNSCALED, Origin
-from lab.measure.outcome import FILE, Outcome, Runs, committed, read, remark
+from lab.measure.outcome import NOTHING, Outcome, Runs, committed, read, remark
 from lab.measure.overview import COMPARED
 from lab.measure.similarity import FAITHFUL, NO_DATA, UNDECIDED, UNFAITHFUL, Row
 
@@ -39,14 +39,8 @@ def test_it_is_read_as_it_was_written(tmp_path):
     assert len(file.read_text().splitlines()) < 15
 
 
-def test_the_committed_one_can_be_read():
-    """It comes with the lab, and a wheel has it."""
-    assert committed() == read(FILE)
-    assert committed().reference == scales.REAL
-
-
 def test_each_row_is_of_a_measure_that_is_compared():
-    """A measure that is renamed alone would count as not validated at every scale."""
+    """The committed ones; a measure that is renamed alone would count as not validated at every scale."""
     found = set()
     for compute in COMPARED:
         module = compute.__module__
@@ -54,20 +48,17 @@ def test_each_row_is_of_a_measure_that_is_compared():
         names = [f"{kind.__qualname__}.{name}" for name in kind.declared()] if issubclass(kind, Measure) else [compute.__name__]
         found |= {f"{module}.{name}" for name in names}
     assert {row.measure for row in committed().rows} <= found
+    assert committed().reference == scales.REAL
 
 
 def test_a_profile_takes_the_place_of_its_earlier_runs():
-    """All of them, at other scales too; the other profiles stay as they are."""
+    """All of them, at other scales too; the other profiles stay as they are. Runs without a reference take no place."""
     new = Outcome("real", (RUNS,), (ROW,))
     other = Outcome("real", (replace(RUNS, profile="bursty"),), (replace(ROW, profile="bursty"),))
     same = Outcome("real", (replace(RUNS, scale="medium"),), (replace(ROW, scale="medium"),))
     assert new.beside(other) == Outcome("real", (*other.runs, RUNS), (*other.rows, ROW))
     assert new.beside(same) == new
-
-
-def test_runs_without_a_reference_take_no_place():
-    """They say nothing of an error, so what was published of their profile stays."""
-    alone = Outcome("real", (replace(RUNS, scale="medium"),), ())
+    alone = Outcome("real", same.runs, ())
     assert alone.beside(OUTCOME) == replace(OUTCOME, rows=tuple(sorted(OUTCOME.rows, key=lambda one: one.profile)))
 
 
@@ -81,17 +72,12 @@ def test_runs_without_a_reference_take_no_place():
     ],
 )
 def test_another_content_is_refused(tmp_path, change, line):
-    """In one line that names the place."""
+    """In one line that names the place; a new word must get a meaning before a claim rests on it."""
     file = tmp_path / "similarity.yaml"
     file.write_text(change)
     with pytest.raises(InputError) as error:
         read(file)
     assert line in str(error.value)
-
-
-def test_an_unknown_verdict_is_refused(tmp_path):
-    """A new word must get a meaning before a claim rests on it."""
-    file = tmp_path / "similarity.yaml"
     replace(OUTCOME, rows=(replace(ROW, verdict="fine"),)).write(file)
     with pytest.raises(InputError, match=r"rows\[0\].verdict: 'fine'"):
         read(file)
@@ -128,17 +114,11 @@ def test_a_scale_shows_nothing_until_every_profile_ran_at_it():
     ],
 )
 def test_a_claim_says_what_it_is_worth(origin, words):
-    """Of a measure that is faithful, of one that is not shown to be, and of a comparison."""
+    """Of a measure that is faithful, of one that is not shown to be, and of a comparison.
+
+    An invariant is of its run and a control of the method; at real time nothing was compressed.
+    """
     assert remark("claim", origin, QUICK, OUTCOME) == words
-
-
-def test_what_is_not_said_of_real_time_is_not_marked():
-    """An invariant is of its run and a control of the method; at real time nothing was compressed."""
-    assert {remark(kind, UNKNOWN, QUICK, OUTCOME) for kind in ("invariant", "control")} == {""}
-    assert remark("claim", UNKNOWN, REAL, OUTCOME) == ""
-
-
-def test_without_runs_nothing_is_shown():
-    """Every claim at a compressed scale says so."""
-    nothing = Outcome("real", (), ())
-    assert remark("claim", PODS, QUICK, nothing) == "quick only; not validated at real time"
+    assert remark("claim", PODS, QUICK, NOTHING) == "quick only; not validated at real time"
+    assert {remark("invariant", origin, QUICK, OUTCOME), remark("control", origin, QUICK, OUTCOME)} == {""}
+    assert remark("claim", origin, REAL, OUTCOME) == ""

@@ -3,7 +3,6 @@
 import pytest
 
 from lab.measure.cost import surplus_replicas
-from lab.measure.throughput import clip
 
 from . import built
 from .built import assigned, given_up, lags, pod, receipt, replicas, sample
@@ -37,39 +36,34 @@ def test_what_exceeds_the_partitions_is_idle(tmp_path):
     assert (found.assigned_to_surplus.value, found.messages_by_surplus.value) == (0, 0)
     assert found.pods == (("a", 0, 0), ("b", 1, 1000), ("c", 1, 1100), ("d", 0, 0))
     assert (found.stretch_s.value, found.settled_s.value, found.rebalances_beyond.value) == (9, 7.5, 1)
+    # With two Ready, the 8 s with lag count and not the idle end; beyond them, all that was done in the last 7.5 s.
+    assert (found.rate_at_p.value, found.rate_beyond.value) == pytest.approx((300, (2100 + 50) / 7.5))
+    # c died without a word and started anew: what its first life reported is over.
+    again = report(15, "c", "started", created=15.0)
+    assert ("c", 0, 1100) in surplus_replicas(build(tmp_path, reports=[*EVENTS, again])).pods
 
 
-def test_rates_are_compared_while_there_is_lag(tmp_path):
-    """With two Ready, the 8 s with lag count and not the idle end; beyond them, all that was done in the last 7.5 s."""
-    found = surplus_replicas(build(tmp_path))
-    assert found.rate_at_p.value == pytest.approx(300)
-    assert found.rate_beyond.value == pytest.approx((2100 + 50) / 7.5)
-
-
-def test_without_lag_there_is_no_rate_to_compare(tmp_path):
-    """A group that waits for messages would pass any bound on its rate."""
-    found = surplus_replicas(build(tmp_path, lag=dict.fromkeys(range(0, 30, 2), 0)))
-    assert (found.rate_at_p.value, found.rate_beyond.value) == (None, None)
-
-
-def test_a_moment_with_as_many_replicas_gives_no_rate(tmp_path):
-    """Two Ready for half a second only."""
-    moves = replicas((0, 4, 0), (10.5, 4, 2), (11, 4, 3), (12, 4, 4), (20, 0, 4))
-    assert surplus_replicas(build(tmp_path, moves=moves)).rate_at_p.value is None
+@pytest.mark.parametrize(
+    ("change", "rate_beyond"),
+    [
+        ({"lag": dict.fromkeys(range(0, 30, 2), 0)}, None),
+        ({"moves": replicas((0, 4, 0), (10.5, 4, 2), (11, 4, 3), (12, 4, 4), (20, 0, 4))}, pytest.approx((2100 + 50) / 7.5)),
+    ],
+)
+def test_without_time_or_lag_there_is_no_rate_to_compare(tmp_path, change, rate_beyond):
+    """A group that waits for messages would pass any bound on its rate, and two Ready for half a second have none."""
+    found = surplus_replicas(build(tmp_path, **change))
+    assert (found.rate_at_p.value, found.rate_beyond.value) == (None, rate_beyond)
 
 
 def test_a_surplus_that_works_is_seen(tmp_path):
-    """d exports a partition that it never reported, and processes a batch: neither hides the other."""
+    """d exports a partition that it never reported, and processes a batch: neither hides the other, and each is seen alone."""
     busy = [sample(15, "assigned_partitions", 1, pod="d"), sample(12.1, "assigned_partitions", 1, pod="a")]
     found = surplus_replicas(build(tmp_path, samples=busy, receipts=[*RECEIPTS, receipt("d", 14, 15, 7)]))
     assert (found.idle_pods.value, found.assigned_to_surplus.value) == (1, 1)
     assert ("d", 1, 7) in found.pods
-
-
-def test_messages_of_an_idle_pod_are_counted(tmp_path):
-    """A pod that owns nothing and still begins a batch once all is settled: 7 messages too many."""
-    found = surplus_replicas(build(tmp_path, receipts=[*RECEIPTS, receipt("d", 14, 15, 7)]))
-    assert (found.assigned_to_surplus.value, found.messages_by_surplus.value) == (0, 7)
+    alone = surplus_replicas(build(tmp_path, receipts=[*RECEIPTS, receipt("d", 14, 15, 7)]))
+    assert (alone.assigned_to_surplus.value, alone.messages_by_surplus.value) == (0, 7)
 
 
 def test_the_surplus_is_counted_against_the_partitions_there_are_then(tmp_path):
@@ -89,24 +83,16 @@ def test_the_longest_stretch_is_measured(tmp_path):
     assert found.settled_s.value == 19.5
 
 
-def test_never_too_many_is_no_data(tmp_path):
-    """A group that stayed within its partitions has no surplus to judge."""
-    found = surplus_replicas(build(tmp_path, moves=MOVES[:3]))
-    assert found.surplus.why == "never more replicas than the 2 partitions were Ready and wanted: 2 at most"
-
-
-def test_a_group_that_never_rests_is_no_data(tmp_path):
-    """Half a second after the last handover proves nothing."""
-    found = surplus_replicas(build(tmp_path, reports=[*EVENTS, assigned(19.5, "b", 1)]))
-    assert found.surplus.why == "the group never came to rest with more than 2 replicas: only for 0.5 s"
-
-
-def test_clipping_keeps_what_lies_within():
-    """Spans before and after are left out, those across an end are cut."""
-    assert clip([(0, 1), (1, 3), (4, 5), (6, 9)], (2, 7)) == [(2, 3), (4, 5), (6, 7)]
-
-
-def test_a_restarted_container_owns_nothing(tmp_path):
-    """c died without a word and started anew: what its first life reported is over."""
-    again = report(15, "c", "started", created=15.0)
-    assert ("c", 0, 1100) in surplus_replicas(build(tmp_path, reports=[*EVENTS, again])).pods
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"moves": MOVES[:3]}, "never more replicas than the 2 partitions were Ready and wanted: 2 at most"),
+        (
+            {"reports": [*EVENTS, assigned(19.5, "b", 1)]},
+            "the group never came to rest with more than 2 replicas: only for 0.5 s",
+        ),
+    ],
+)
+def test_without_a_surplus_at_rest_there_is_no_data(tmp_path, change, why):
+    """A group that stayed within its partitions, and one in which a second after the last handover proves nothing."""
+    assert surplus_replicas(build(tmp_path, **change)).surplus.why == why
