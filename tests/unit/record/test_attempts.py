@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 
 from lab.errors import InputError
-from lab.record import store, trial
+from lab.record import store
 from lab.record.store import Record, attempts, begin, find, whole
 from lab.report import session_page, session_tables
 from lab.report.running_session import RunningSession
 from lab.report.summary import Summary
 from tests.unit.measure import whole as made
-from tests.unit.measure.built import sealed
 
 A, B = "plateau-lag-150-00000001", "plateau-cpu-00000002"
 
@@ -42,6 +41,7 @@ def test_no_attempt_touches_another(tmp_path):
     assert names([first, second, third]) == [A, f"{A}.2", f"{A}.3"]
     assert (first / "receipts.parquet").read_text() == "hours of work"
     assert names(begin(tmp_path, [B])) == [B]
+    assert names(attempt(tmp_path, A, B)) == [f"{A}.4", f"{B}.4"]  # the sides of a duet keep one number
 
 
 def test_attempts_are_found_by_their_number(tmp_path):
@@ -80,12 +80,6 @@ def test_a_session_has_the_median_of_its_trials_speeds(tmp_path):
     assert RunningSession(records=kept[:1], asked={A}).session(tmp_path).speed is None
 
 
-def test_the_sides_of_a_duet_keep_one_number(tmp_path):
-    """Also where one of them was tried by itself before."""
-    begin(tmp_path, [B])
-    assert names(attempt(tmp_path, A, B)) == [f"{A}.2", f"{B}.2"]
-
-
 @pytest.mark.parametrize("ended", ["interrupted", "fault: the broker died", "running"])
 def test_the_last_finished_attempt_is_judged(tmp_path, ended):
     """One that was cut short after it stands in no one's way; alone it is not judged."""
@@ -100,16 +94,11 @@ def test_the_last_finished_attempt_is_judged(tmp_path, ended):
     assert names(record.folder for record in whole(tmp_path, [A])) == [f"{A}.2"]
 
 
-def test_a_record_that_lacks_a_part_is_not_finished(tmp_path):
-    """It can be judged, as no data; going on with a session makes it anew."""
-    attempt(tmp_path, A, missing={"ledger": "Spark did not start"})
+def test_a_record_that_lacks_a_part_or_is_damaged_is_not_finished(tmp_path):
+    """Going on with a session makes it anew. One that lacks a part can be judged, as no data; a damaged one is not."""
+    (folder,) = attempt(tmp_path, A, missing={"ledger": "Spark did not start"})
     assert find(tmp_path, A).name == A
     assert whole(tmp_path, [A]) is None
-
-
-def test_a_record_that_is_damaged_is_not_finished(tmp_path):
-    """And not judged either."""
-    (folder,) = attempt(tmp_path, A)
     (folder / "added").write_text("x")
     assert whole(tmp_path, [A]) is None
     with pytest.raises(InputError, match="added is added"):
@@ -128,30 +117,15 @@ def test_a_duet_is_finished_when_both_sides_are_in_one_attempt(tmp_path):
 
 
 def test_every_attempt_is_shown(tmp_path):
-    """Of trials that were begun more than once, each with how it ended and whether it is valid."""
+    """Of trials that were begun more than once, each with how it ended and whether it is valid; the page has them too."""
     attempt(tmp_path, A, ended="fault: etcd died", missing={"ledger": "no broker"})
+    assert session_page.ATTEMPTS not in session_page.leave(tmp_path, RunningSession()).read_text()
     attempt(tmp_path, A)
+    shown = session_page.leave(tmp_path, RunningSession()).read_text()
+    assert session_page.ATTEMPTS in shown
+    assert "fault: etcd died" in shown
     attempt(tmp_path, B)
     first, second = [A, "1", "fault: etcd died", "ledger", "no data"], [f"{A}.2", "2", "complete", "none", "no data"]
     assert session_tables.attempt_table(tmp_path).rows == [first, second]
     assert [(folder.name, how) for folder, how in session_tables.other_attempts(find(tmp_path, A))] == [(A, "fault: etcd died")]
     assert list(session_tables.other_attempts(find(tmp_path, B))) == []
-
-
-def test_a_session_shows_its_attempts_on_its_page(tmp_path):
-    """A session without any says nothing of them."""
-    attempt(tmp_path, A)
-    assert session_page.ATTEMPTS not in session_page.leave(tmp_path, RunningSession()).read_text()
-    attempt(tmp_path, A, ended="fault: etcd died")
-    shown = session_page.leave(tmp_path, RunningSession()).read_text()
-    assert session_page.ATTEMPTS in shown
-    assert "fault: etcd died" in shown
-
-
-def test_a_record_knows_its_attempt(tmp_path):
-    """By its folder, which verdicts name; its identity is that of its inputs."""
-    attempt(tmp_path, A)
-    (folder,) = attempt(tmp_path, A)
-    assert (Record(folder).name, Record(folder).id) == (f"{A}.2", A)
-    assert list(store.stored(tmp_path)) == [A, f"{A}.2"]
-    assert trial.read(sealed(folder).folder).id == A

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -9,31 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.record.ledger.fold import BIN_NS, COLUMNS, Folded, ends_of, fold, merge
+from lab import typed
+from lab.record.ledger.fold import BIN_NS, ends_of, fold
 from lab.record.ledger.reconcile import check
 from lab.record.ledger.settle import rates
+from lab.record.reconciliation import Reconciliation
 from tests.thoroughness import examples
 
 from . import oracle
-from .conftest import frame
+from .conftest import folded, frame
 from .oracle import Partition
 from .test_reconcile import partitions, tables
 
 EMPTY = pd.DataFrame({"partition": [], "first": [], "last": []}, dtype="int64")
-
-
-def folded(rows: list[tuple[int, int, int, int, int]], receipts: pd.DataFrame, tasks: list[list[int]]) -> Folded:
-    """Fold ``rows`` of COLUMNS in ``tasks``, each a list of the sizes of its batches; the last takes the rest."""
-    table = pa.table(dict(zip(COLUMNS, np.array(rows or np.empty((0, 5)), np.int64).T, strict=True)))
-    out, begin = [], 0
-    for sizes in tasks:
-        batches = []
-        for size in sizes:
-            batches.append(pa.Table.from_batches(table.slice(begin, size).to_batches(), table.schema).combine_chunks())
-            begin += size
-        out += fold((one for batch in batches for one in batch.to_batches()), ends_of(receipts))
-    out += fold(table.slice(begin).combine_chunks().to_batches(), ends_of(receipts))
-    return merge(pa.Table.from_batches(out[::-1]))
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -45,15 +35,19 @@ def folded(rows: list[tuple[int, int, int, int, int]], receipts: pd.DataFrame, t
 def test_it_agrees_with_every_offset_checked_on_its_own(
     cases: list[Partition], tasks: list[list[int]], backwards: bool
 ) -> None:
-    """Cut anywhere, by several tasks, in the wrong order within a batch: the verdict is that of a count by offset."""
+    """Gaps, overlaps, wrong sums, receipts from nowhere; cut anywhere, by several tasks, in the wrong order within a batch."""
     numbered = dict(enumerate(cases))
     events, *others = tables(numbered)
     receipts, letters = map(frame, ("receipts", "dead_letters"), others)
     rows = sorted((partition, offset, seq, ts, crc) for partition, offset, _, seq, ts, crc in events)
-    left = folded(rows[::-1] if backwards else rows, receipts, tasks)
-    assert check(left, receipts, letters) == oracle.check(numbered)
+    verdict = check(folded(rows[::-1] if backwards else rows, receipts, tasks), receipts, letters)
+    assert verdict == oracle.check(numbered)
+    told = verdict.processed + verdict.dead_messages + verdict.lost_messages + verdict.unseen_messages
+    assert verdict.produced == told
+    assert typed.read(Reconciliation, asdict(verdict), "a record") == verdict
 
 
+@settings(max_examples=examples(40), deadline=None)
 @given(seqs=st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 600_000), max_size=200), size=st.integers(1, 50))
 def test_different_seqs_are_counted_once(seqs: list[int], size: int) -> None:
     """However far apart, in whatever order, in one batch or in several tasks."""
@@ -78,20 +72,11 @@ def test_events_count_in_the_bin_of_their_schedule() -> None:
 
 def test_of_many_events_little_is_left() -> None:
     """A million events with a receipt for each hundred leave a row for each end, each batch and each bin: no row an event."""
-    count, step = 1_000_000, 100
-    table = pa.table(
-        {
-            "partition": np.zeros(count, np.int64),
-            "offset": np.arange(count),
-            "seq": np.arange(count),
-            "ts": np.arange(count) * 1000,
-            "crc": np.ones(count, np.int64),
-        }
-    )
-    firsts = np.arange(0, count, step)
-    receipts = pd.DataFrame({"partition": 0, "first": firsts, "last": firsts + step - 1})
+    at = np.arange(1_000_000)
+    table = pa.table({"partition": 0 * at, "offset": at, "seq": at, "ts": at * 1000, "crc": at})
+    receipts = pd.DataFrame({"partition": 0, "first": at[::100], "last": at[99::100]})
     out = list(fold(table.to_batches(max_chunksize=100_000), ends_of(receipts)))
-    assert sum(one.num_rows for one in out) == 2 * len(firsts) + 10 + 5 + 4  # ends, runs, bins, bitmaps
+    assert sum(one.num_rows for one in out) == 2 * len(receipts) + 10 + 5 + 4  # ends, runs, bins, bitmaps
 
 
 START = 1_700_000_000.0
@@ -103,25 +88,18 @@ RECEIPT = st.tuples(
 )
 
 
-NOTHING = pd.DataFrame({"bin": [], "messages": []}).astype({"bin": "int64"})
-
-
-def receipts(batches: list[tuple[str, int, float, float]]) -> pd.DataFrame:
-    """The receipts of batches (pod, count, start, end)."""
-    made = pd.DataFrame(batches, columns=["pod", "count", "start", "end"])
-    return made.astype({"count": "int64", "start": float, "end": float})
-
-
-def consumed(batches: list[tuple[str, int, float, float]]) -> pd.DataFrame:
-    """The rates of batches (pod, count, start, end), and of no events."""
-    return rates(NOTHING, receipts(batches))
+def rates_of(batches: list[tuple[str, int, float, float]], bins: dict[int, float]) -> pd.DataFrame:
+    """The rates of batches (pod, count, start, end), and of so many events in each of ``bins``."""
+    kinds = {"pod": object, "count": "int64", "start": float, "end": float}
+    scheduled = pd.DataFrame(bins.items(), columns=["bin", "messages"]).astype({"bin": "int64", "messages": float})
+    return rates(scheduled, pd.DataFrame(batches, columns=list(kinds)).astype(kinds))
 
 
 @settings(max_examples=examples(20), deadline=None)
 @given(batches=st.lists(RECEIPT, min_size=1, max_size=200))
 def test_the_bins_add_up_to_what_was_processed(batches: list[tuple[str, int, float, float]]) -> None:
     """By pod and for the group, in bins of either width: as many messages as the receipts count, within their times."""
-    found = consumed([(pod, count, start, start + lasts) for pod, count, start, lasts in batches])
+    found = rates_of([(pod, count, start, start + lasts) for pod, count, start, lasts in batches], {})
     for width in (0.2, 1.0):
         binned = found[found.bin_s == width]
         for pod in ("a", "b", ""):
@@ -132,19 +110,21 @@ def test_the_bins_add_up_to_what_was_processed(batches: list[tuple[str, int, flo
         assert not binned.duplicated(["t", "pod"]).any()
 
 
+def by_bin(found: pd.DataFrame) -> dict[tuple[float, float], float]:
+    """The messages by (width, begin) of their bin, s after START."""
+    return {(row.bin_s, round(row.t - START, 3)): row.messages for row in found.itertuples()}
+
+
 def test_a_batch_is_spread_in_proportion_to_its_time_in_a_bin() -> None:
     """A batch of 100 from 0.3 to 1.3 s: a tenth, four fifths and so on, by hand."""
-    found = consumed([("a", 100, START + 0.3, START + 1.3)])
-    by_bin = {(row.bin_s, round(row.t - START, 3)): row.messages for row in found[found.pod == "a"].itertuples()}
+    found = rates_of([("a", 100, START + 0.3, START + 1.3)], {})
     fine = {(0.2, 0.2): 10, (0.2, 0.4): 20, (0.2, 0.6): 20, (0.2, 0.8): 20, (0.2, 1.0): 20, (0.2, 1.2): 10}
-    assert by_bin == pytest.approx({**fine, (1.0, 0.0): 70, (1.0, 1.0): 30}, abs=1e-3)
+    assert by_bin(found[found.pod == "a"]) == pytest.approx({**fine, (1.0, 0.0): 70, (1.0, 1.0): 30}, abs=1e-3)
 
 
 def test_what_was_produced_is_in_the_bins_of_both_widths() -> None:
     """Produced messages are in their bin of 0.2 s, and in the second that it belongs to."""
     first = int(START) * 10**9 // BIN_NS
-    found = rates(pd.DataFrame({"bin": [first, first + 1, first + 5], "messages": [2.0, 1.0, 1.0]}), receipts([]))
-    assert set(found.series) == {"produced"}
-    assert set(found.pod) == {""}
-    by_bin = {(row.bin_s, round(row.t - START, 3)): row.messages for row in found.itertuples()}
-    assert by_bin == {(0.2, 0.0): 2, (0.2, 0.2): 1, (0.2, 1.0): 1, (1.0, 0.0): 3, (1.0, 1.0): 1}
+    found = rates_of([], {first: 2, first + 1: 1, first + 5: 1})
+    assert (set(found.series), set(found.pod)) == ({"produced"}, {""})
+    assert by_bin(found) == {(0.2, 0.0): 2, (0.2, 0.2): 1, (0.2, 1.0): 1, (1.0, 0.0): 3, (1.0, 1.0): 1}

@@ -29,7 +29,6 @@ from lab.kafka.deadletter import Reason
 from lab.kafka.numbering import Numbering
 from lab.record.ledger import CHECKPOINT, INGESTED
 from lab.record.ledger.ingest import Topics, decode_events, ingest, read
-from lab.record.ledger.reconcile import reconcile
 from lab.record.ledger.settle import RATES, settle
 from lab.record.store import Record
 from lab.wait import until
@@ -103,22 +102,23 @@ def test_a_record_is_settled_from_a_broker(session: SparkSession, kafka: str, tm
     assert verdict.exact
     assert (verdict.produced, verdict.processed, verdict.resent, verdict.receipts) == (3000, 3000, 0, 9)
 
-    assert sorted(path.name for path in record.iterdir()) == [
-        "ledger",
-        "rates.parquet",
-        "receipts.parquet",
-        "reconciliation.json",
-    ]
+    left = ["ledger", "rates.parquet", "receipts.parquet", "reconciliation.json"]
+    assert sorted(path.name for path in record.iterdir()) == left
     assert [path.name for path in (record / "ledger").iterdir()] == ["events"]
-    moved = record.rename(tmp_path / "moved")
-    assert Record(moved).reconciliation == verdict
-    assert len(pd.read_parquet(moved / "ledger" / "events")) == 3000
-    again = pd.read_parquet(moved / "receipts.parquet")
-    assert reconcile(session, sorted(moved.glob("ledger/events/*.parquet")), again) == verdict
-    assert (
-        pd.read_parquet(moved / "rates.parquet").query("series == 'consumed' and pod == 'a' and bin_s == 1").messages.sum()
-        == 3000
-    )
+    moved = Record(record.rename(tmp_path / "moved"))
+    assert moved.reconciliation == verdict
+    assert len(moved.produced) == 3000
+    assert moved.rates.query("series == 'consumed' and pod == 'a' and bin_s == 1").messages.sum() == 3000
+
+    # All was written when it was interrupted: the verdict is the one that stands there, and the rest is removed.
+    ledger = moved.folder / "ledger"
+    committed = sorted(file.name for file in (ledger / "events").glob("*.parquet"))
+    (ledger / INGESTED).write_text(json.dumps({"events": committed}))
+    shutil.copy(ledger / "events" / committed[0], ledger / "events" / "part-of-a-failed-batch.parquet")
+    (ledger / CHECKPOINT / "events").mkdir(parents=True)
+    assert settle(session, "nowhere:1", trial.topics, moved.folder) == verdict
+    assert sorted(file.name for file in (ledger / "events").glob("*.parquet")) == committed
+    assert sorted(file.name for file in ledger.iterdir()) == ["events"]
 
 
 SETTLE = """
@@ -177,21 +177,6 @@ def test_a_killed_settlement_goes_on(
     assert [path.name for path in ledger.iterdir()] == ["events"]
 
 
-def test_a_settlement_that_was_cleaning_up_goes_on(session: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """All was written when it was interrupted: the verdict is the one that stands there, and the rest is removed."""
-    trial = Trial(kafka, "cleaning")
-    trial.produce(10)
-    verdict = settle(session, kafka, trial.topics, tmp_path)
-    ledger = tmp_path / "ledger"
-    committed = sorted(file.name for file in (ledger / "events").glob("*.parquet"))
-    (ledger / INGESTED).write_text(json.dumps({"events": committed}))
-    shutil.copy(ledger / "events" / committed[0], ledger / "events" / "part-of-a-failed-batch.parquet")
-    (ledger / CHECKPOINT / "events").mkdir(parents=True)
-    assert settle(session, "nowhere:1", trial.topics, tmp_path) == verdict
-    assert sorted(file.name for file in (ledger / "events").glob("*.parquet")) == committed
-    assert sorted(file.name for file in ledger.iterdir()) == ["events"]
-
-
 def test_two_workers_find_what_one_process_finds(session: SparkSession, kafka: str, tmp_path: Path) -> None:
     """A master with workers in processes of their own, as a cluster has them: the same files, byte by byte or row by row."""
     trial = Trial(kafka, "elsewhere")
@@ -204,38 +189,16 @@ def test_two_workers_find_what_one_process_finds(session: SparkSession, kafka: s
     assert (here / "reconciliation.json").read_bytes() == (there / "reconciliation.json").read_bytes()
     for name in ("receipts.parquet", "rates.parquet"):
         assert pd.read_parquet(here / name).equals(pd.read_parquet(there / name))
-    one, other = (
-        pd.read_parquet(folder / "ledger" / "events").sort_values(["partition", "offset"], ignore_index=True)
-        for folder in (here, there)
-    )
+    place = ["partition", "offset"]
+    one, other = (pd.read_parquet(folder / "ledger/events").sort_values(place, ignore_index=True) for folder in (here, there))
     assert one.equals(other)
 
 
-def test_dead_letters_are_settled_with_the_rest(session: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A message without a receipt that has a letter is dead; its reason is in the record. One without headers is a fault."""
-    trial = Trial(kafka, "dead")
-    named = replace(trial.topics, dead_letters="dead-letters")
-    topics.create(kafka, {"dead-letters": 1})
-    trial.produce(100)
-    trial.produce(1, but=2)
-    reason = Reason("it failed", 4, trial.topics.events, 2, 100, 1.5, 2.5, 1)
-    headers = deadletter.stamped([("own", b"1")], reason)
-    send(kafka, "dead-letters", event.encode(7, 302, 0, bytes(232)), headers=[*headers])
-    verdict = settle(session, kafka, named, tmp_path)
-    assert verdict.exact
-    assert (verdict.produced, verdict.processed, verdict.dead_messages) == (303, 302, 1)
-    (letter,) = pd.read_parquet(tmp_path / "dead_letters.parquet").to_dict("records")
-    assert (letter["partition"], letter["offset"], letter["attempts"], letter["error"]) == (2, 100, 4, "it failed")
-    assert (letter["first_failure"], letter["failed"], letter["replays"], letter["seq"]) == (1.5, 2.5, 1, 302)
-    assert [path.name for path in (tmp_path / "ledger").iterdir()] == ["events"]
-
-    send(kafka, "dead-letters", event.encode(7, 302, 0, bytes(232)), headers=[*headers[:3]])
-    with pytest.raises(LabFault, match="a dead letter without header dlq"):
-        settle(session, kafka, named, tmp_path / "again")
-
-
 def test_several_topics_are_settled_by_number(session: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A partition of the second topic is a number of its own: in the events, against its receipts, and for its dead letters."""
+    """A partition of the second topic is a number of its own: in the events, against its receipts, and for its dead letters.
+
+    A message without a receipt that has a letter is dead, and the reason is in the record. A letter without headers is a fault.
+    """
     on = Numbering(("several", "several-2"), 2)
     trial = Topics(on, "several-receipts", "several-dead")
     topics.create(kafka, dict.fromkeys(on.topics, on.each) | {"several-receipts": 1, "several-dead": 1})
@@ -245,7 +208,7 @@ def test_several_topics_are_settled_by_number(session: SparkSession, kafka: str,
         send(kafka, topic, *values, partition=partition)
         done = values[:-1] if number == 3 else values  # the last one of all has a letter
         send(kafka, trial.receipts, receipt(number, 0, done))
-    headers = deadletter.stamped([], Reason("it failed", 4, *on.place(3), 102, 1.5, 2.5))
+    headers = deadletter.stamped([("own", b"1")], Reason("it failed", 4, *on.place(3), 102, 1.5, 2.5, 1))
     send(kafka, "several-dead", values[-1], headers=[*headers])
     verdict = settle(session, kafka, trial, tmp_path)
     assert verdict.exact
@@ -254,13 +217,17 @@ def test_several_topics_are_settled_by_number(session: SparkSession, kafka: str,
     assert events.groupby("partition").size().to_dict() == {0: 100, 1: 101, 2: 102, 3: 103}
     assert (events["seq"] % on.count == events["partition"]).all()
     (letter,) = pd.read_parquet(tmp_path / "dead_letters.parquet").to_dict("records")
-    assert (letter["partition"], letter["offset"], letter["topic"]) == (3, 102, "several-2")
+    assert letter | {"partition": 3, "offset": 102, "topic": "several-2", "attempts": 4, "error": "it failed"} == letter
+    assert letter | {"first_failure": 1.5, "failed": 2.5, "replays": 1, "seq": 102 * on.count + 3} == letter
 
     stranger = deadletter.stamped([], Reason("it failed", 4, "others", 0, 0, 1.5, 2.5))
-    send(kafka, "several-dead", values[-1], headers=[*stranger])
-    with pytest.raises(LabFault, match="partition 0 of others is none of the trial's") as fault:
-        settle(session, kafka, trial, tmp_path / "again")
-    assert "\n" not in str(fault.value)
+    faults = [("headless", headers[:3], "without header dlq"), ("strange", stranger, "0 of others is none of the trial's")]
+    for name, wrong, says in faults:
+        topics.create(kafka, {name: 1})
+        send(kafka, name, values[-1], headers=[*wrong])
+        with pytest.raises(LabFault, match=says) as fault:
+            settle(session, kafka, replace(trial, dead_letters=name), tmp_path / name)
+        assert "\n" not in str(fault.value)
 
 
 def test_topics_that_are_still_written_to_agree(session: SparkSession, kafka: str, tmp_path: Path) -> None:
@@ -314,11 +281,8 @@ def test_what_is_no_event_stops_the_ledger(
     assert "\n" not in str(fault.value)
 
 
-def test_a_ledger_that_lost_its_checkpoint_is_refused(session: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_a_ledger_that_lost_its_checkpoint_is_refused(tmp_path: Path) -> None:
     """Old output with a new checkpoint would drop batches in silence: it is refused before anything is read."""
-    trial = Trial(kafka, "refused")
-    trial.produce(10)
-    ingest(session, kafka, trial.topics, tmp_path)
-    shutil.rmtree(tmp_path / "_checkpoint")
+    (tmp_path / "events" / "_spark_metadata").mkdir(parents=True)
     with pytest.raises(LabFault, match="no checkpoint"):
-        ingest(session, kafka, trial.topics, tmp_path)
+        ingest(None, "nowhere:1", Topics("events", "receipts"), tmp_path)

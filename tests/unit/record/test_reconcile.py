@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 import signal
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from lab import typed
 from lab.errors import LabFault
 from lab.record.ledger import reconcile as checker
 from lab.record.ledger import session as ledger_session
+from lab.record.ledger.reconcile import reconcile
 from lab.record.reconciliation import Range, Reconciliation
-from tests.thoroughness import examples
 
-from .conftest import Rows, Settle
+from .conftest import Rows, frame, reconciled
 from .oracle import Partition, Receipt, check
 
 PODS = ("a", "b", "c")
@@ -74,18 +75,6 @@ def tables(cases: dict[int, Partition]) -> tuple[Rows, Rows, Rows]:
     return events, receipts, letters
 
 
-@settings(max_examples=examples(20), deadline=None)
-@given(cases=st.lists(partitions(), max_size=60))
-def test_it_agrees_with_every_offset_checked_on_its_own(settle: Settle, cases: list[Partition]) -> None:
-    """Gaps, overlaps, wrong sums and counts, and receipts from nowhere: the sweep finds what a count by offset finds."""
-    numbered = dict(enumerate(cases))
-    verdict = settle(*tables(numbered))
-    assert verdict == check(numbered)
-    told = verdict.processed + verdict.dead_messages + verdict.lost_messages + verdict.unseen_messages
-    assert verdict.produced == told
-    assert typed.read(Reconciliation, dataclasses.asdict(verdict), "a record") == verdict
-
-
 def log(count: int) -> list[tuple[int, int]]:
     """Messages 0 to ``count``, each with its seq as its crc."""
     return [(seq, seq) for seq in range(count)]
@@ -96,30 +85,33 @@ def batch(pod: str, first: int, last: int, **other: Any) -> Receipt:
     return dataclasses.replace(Receipt(pod, first, last, last - first + 1, sum(range(first, last + 1))), **other)
 
 
-def test_a_record_in_which_all_went_well_is_exact(settle: Settle) -> None:
-    """Every message once, in batches of several pods: exact, and nothing is named."""
-    verdict = settle(*tables({3: Partition(log(30), [batch("a", 0, 9), batch("b", 10, 29)])}))
-    assert verdict.exact
-    assert (verdict.produced, verdict.processed, verdict.receipts) == (30, 30, 2)
+ANOMALIES = [
+    ("lost", [batch("a", 0, 9), batch("b", 15, 29)], Range(3, 10, 14, 5, ("a", "b"))),
+    ("unseen", [batch("a", 0, 9)], Range(3, 10, 29, 20, ("a",))),
+    ("doubled", [batch("a", 0, 19), batch("b", 10, 29)], Range(3, 10, 19, 10, ("a", "b"))),
+    ("phantom", [batch("a", 0, 29), batch("b", 30, 31)], Range(3, 30, 31, 2, ("b",))),
+    ("mismatched", [batch("a", 0, 9, checksum=44), batch("b", 10, 29)], Range(3, 0, 9, 10, ("a",))),
+    ("mismatched", [batch("a", 0, 9), batch("b", 10, 29, count=19)], Range(3, 10, 29, 19, ("b",))),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "receipts", "named"),
-    [
-        ("lost", [batch("a", 0, 9), batch("b", 15, 29)], Range(3, 10, 14, 5, ("a", "b"))),
-        ("unseen", [batch("a", 0, 9)], Range(3, 10, 29, 20, ("a",))),
-        ("doubled", [batch("a", 0, 19), batch("b", 10, 29)], Range(3, 10, 19, 10, ("a", "b"))),
-        ("phantom", [batch("a", 0, 29), batch("b", 30, 31)], Range(3, 30, 31, 2, ("b",))),
-        ("mismatched", [batch("a", 0, 9, checksum=44), batch("b", 10, 29)], Range(3, 0, 9, 10, ("a",))),
-        ("mismatched", [batch("a", 0, 9), batch("b", 10, 29, count=19)], Range(3, 10, 29, 19, ("b",))),
-    ],
-)
-def test_one_anomaly_is_named_alone(settle: Settle, name: str, receipts: list[Receipt], named: Range) -> None:
-    """Each anomaly by itself: its one range is named with its pods, no other is, and the record is not exact."""
-    verdict = settle(*tables({3: Partition(log(30), receipts)}))
+@pytest.mark.parametrize(("name", "receipts", "named"), [("exact", [batch("a", 0, 9), batch("b", 10, 29)], None), *ANOMALIES])
+def test_one_anomaly_is_named_alone(name: str, receipts: list[Receipt], named: Range | None) -> None:
+    """Each anomaly by itself: its one range is named with its pods, no other is, and only a record without any is exact."""
+    verdict = reconciled(*tables({3: Partition(log(30), receipts)}))
     found = {kind: getattr(verdict, kind) for kind in ("lost", "unseen", "doubled", "phantom", "mismatched")}
     assert found == {kind: (named,) if kind == name else () for kind in found}
-    assert not verdict.exact
+    assert verdict.exact == (name == "exact")
+
+
+def test_sparks_workers_find_the_same(session: SparkSession, tmp_path: Path) -> None:
+    """Every anomaly in a partition of its own, with events in two files, each of a task: as a count by offset finds it."""
+    cases = {number: Partition(log(30), receipts, [5, 12]) for number, (_, receipts, _) in enumerate(ANOMALIES)}
+    events, receipts, letters = tables(cases)
+    files = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    for number, file in enumerate(files):
+        frame("events", events[number::2]).to_parquet(file)
+    assert reconcile(session, files, frame("receipts", receipts), frame("dead_letters", letters)) == check(cases)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +124,10 @@ def test_one_anomaly_is_named_alone(settle: Settle, name: str, receipts: list[Re
         ([*range(10, 15), 40], {"dead_messages": 5, "stray_letters": 1}, {}),
     ],
 )
-def test_dead_letters_are_accounted_for(
-    settle: Settle, letters: list[int], found: dict[str, int], named: dict[str, Range]
-) -> None:
+def test_dead_letters_are_accounted_for(letters: list[int], found: dict[str, int], named: dict[str, Range]) -> None:
     """Messages 10 to 14 have no receipt: those with a letter are dead, the others lost; a letter too many is told."""
     case = Partition(log(30), [batch("a", 0, 9), batch("b", 15, 29)], letters)
-    verdict = settle(*tables({3: case}))
+    verdict = reconciled(*tables({3: case}))
     told = {"dead_messages", "lost_messages", "unseen_messages", "both_messages", "buried_again", "stray_letters"}
     assert {name: getattr(verdict, name) for name in told if getattr(verdict, name)} == found
     for name, one in named.items():
@@ -155,19 +145,19 @@ def test_a_record_of_before_dead_letters_reads_as_without() -> None:
     assert (verdict.dead_messages, verdict.dead) == (0, ())
 
 
-def test_a_hole_in_the_log_spoils_exactness(settle: Settle) -> None:
+def test_a_hole_in_the_log_spoils_exactness() -> None:
     """An offset that the log lacks is counted, and an otherwise faultless record is not exact."""
     events = [(0, offset, 7, offset, 0, 1) for offset in range(10) if offset != 4]
-    verdict = settle(events, [("a", 0, 0, 9, 10, 9, 1.0, 2.0)])
+    verdict = reconciled(events, [("a", 0, 0, 9, 10, 9, 1.0, 2.0)])
     assert (verdict.holes, verdict.mismatched_receipts, verdict.lost_messages) == (1, 0, 0)
     assert not verdict.exact
 
 
-def test_totals_count_what_is_too_much_to_name(settle: Settle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_totals_count_what_is_too_much_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """With more anomalies than are named, the first are named and the totals are of all."""
     monkeypatch.setattr(checker, "NAMED", 3)
     receipts = [batch("a", first, first, checksum=-1) for first in range(0, 20, 2)]
-    verdict = settle(*tables({0: Partition(log(20), receipts)}))
+    verdict = reconciled(*tables({0: Partition(log(20), receipts)}))
     assert (verdict.lost_messages, verdict.unseen_messages, verdict.mismatched_receipts) == (9, 1, 10)
     assert [each.first for each in verdict.lost] == [1, 3, 5]
     assert [each.first for each in verdict.mismatched] == [0, 2, 4]
@@ -182,10 +172,10 @@ def test_totals_count_what_is_too_much_to_name(settle: Settle, monkeypatch: pyte
         (None, 0, 0, 4, 5, 0, 1.0, 2.0),
     ],
 )
-def test_a_receipt_that_is_none_is_a_fault_of_the_lab(settle: Settle, receipt: tuple[object, ...]) -> None:
+def test_a_receipt_that_is_none_is_a_fault_of_the_lab(receipt: tuple[object, ...]) -> None:
     """Ends the wrong way round or a missing field is no finding about the consumers: the ledger refuses it."""
     with pytest.raises(LabFault, match="1 of 1 receipts"):
-        settle([], [receipt])
+        reconciled([], [receipt])
 
 
 def test_ctrl_c_stays_pythons(session):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from lab.host import identity
 from lab.record import rescue, trial
 from lab.record.ledger import CHECKPOINT, INGESTED, LEDGER, VERDICT
 from lab.record.rescue import OWNER, claim, rescue_all
-from lab.record.store import STAGING, Record, opened
+from lab.record.store import STAGING, opened
 from lab.record.trial import Offsets
 from tests.unit.measure import whole
 from tests.unit.record.conftest import batches, messages
@@ -146,17 +144,3 @@ def test_a_ledger_of_a_part_of_the_events_is_none(tmp_path: Path) -> None:
     why = opened(folder).trial.missing[LEDGER]
     assert why == "its session was killed when 50 events were read from it, and the topic is gone with its broker"
     assert not (folder / STAGING).exists()
-
-
-def test_a_session_that_was_killed_is_known_by_its_process(tmp_path: Path) -> None:
-    """Of a process that has ended, and of none."""
-    folder = running(tmp_path / "x")
-    child = subprocess.Popen(["sleep", "60"])
-    (folder / OWNER).write_text(json.dumps(asdict(identity.identify(child.pid))))
-    shutil.copytree(folder, tmp_path / "y")
-    rescue_all(folder, no_spark)
-    assert Record(folder).trial.files is None
-    child.kill()
-    child.wait()
-    rescue_all(tmp_path / "y", no_spark)
-    assert opened(tmp_path / "y").trial.ended.startswith("killed: ")

@@ -30,33 +30,37 @@ def interrupted(**fields: Any) -> Session:
     return session([HELD], outcomes={"6 last": NOT_RUN}, stopped=INTERRUPTED, **fields)
 
 
-def test_a_result_has_the_labs_labels_and_texts_without_quotes() -> None:
-    """The machine, the thread and pytest's marks are no news to a reader."""
+def test_noise_is_left_out() -> None:
+    """The machine, the thread and pytest's marks are no news, nor fixtures that take no time; what broke stays."""
     made = result(MADE)
     assert [one["name"] for one in made["labels"]] == ["epic", "test"]
     assert [one["value"] for one in made["parameters"]] == ["bursty", "24"]
-
-
-def test_fixtures_that_take_no_time_and_the_names_of_functions_are_left_out() -> None:
-    """What broke stays, however short it was."""
-    made = container(
-        {
-            "befores": [
-                {"name": "results", "status": "passed", "start": 0, "stop": 1},
-                {"name": "cluster", "status": "passed", "start": 0, "stop": 7_000},
-                {"name": "spark", "status": "broken", "start": 0, "stop": 1},
-            ],
-            "afters": [
-                {"name": "cluster::<lambda>", "status": "passed", "start": 0, "stop": 3_000},
-                {"name": "evidence::<lambda>", "start": 1_795_397_456_743},
-            ],
-            "children": ["x"],
-        }
-    )
-    assert [one["name"] for one in made["befores"]] == ["cluster", "spark"]
-    assert [one["name"] for one in made["afters"]] == ["cluster"]
-    assert made["children"] == ["x"]
+    befores = [
+        {"name": "results", "status": "passed", "start": 0, "stop": 1},
+        {"name": "cluster", "status": "passed", "start": 0, "stop": 7_000},
+        {"name": "spark", "status": "broken", "start": 0, "stop": 1},
+    ]
+    afters = [
+        {"name": "cluster::<lambda>", "status": "passed", "start": 0, "stop": 3_000},
+        {"name": "evidence::<lambda>", "start": 1_795_397_456_743},
+    ]
+    kept = container({"befores": befores, "afters": afters, "children": ["x"]})
+    assert [one["name"] for one in kept["befores"]] == ["cluster", "spark"]
+    assert [one["name"] for one in kept["afters"]] == ["cluster"]
+    assert kept["children"] == ["x"]
     assert container({"befores": None})["befores"] == []
+
+
+def prepared(folder: Path, given: Session | None, **results: dict[str, Any]) -> list[dict[str, Any]]:
+    """The results that a report of ``given`` shows for these, in the order in which Allure reads them."""
+    source = folder / "allure-results"
+    source.mkdir()
+    for name, made in results.items():
+        (source / f"{name}-result.json").write_text(json.dumps(made))
+    (source / "b-container.json").write_text(json.dumps({"befores": [{"name": "x", "status": "passed"}]}))
+    (source / "c-attachment.svg").write_text("<svg/>")
+    prepare(source, folder / "copy", given)
+    return [json.loads(one.read_text()) for one in sorted((folder / "copy").glob("*-result.json"))]
 
 
 def test_what_did_not_run_has_a_result_that_says_so() -> None:
@@ -70,51 +74,40 @@ def test_what_did_not_run_has_a_result_that_says_so() -> None:
 
 def test_the_test_in_which_a_session_ended_has_one_result(tmp_path: Path) -> None:
     """Allure wrote that its setup passed, which is not how it ended."""
-    source, target = tmp_path / "allure-results", tmp_path / "copy"
-    source.mkdir()
-    (source / "a-result.json").write_text(json.dumps({"name": "6 last", "status": "passed", "labels": []}))
-    prepare(source, target, interrupted())
-    (made,) = (json.loads(one.read_text()) for one in target.glob("*-result.json"))
+    (made,) = prepared(tmp_path, interrupted(), a={"name": "6 last", "status": "passed", "labels": []})
     assert (made["name"], made["status"]) == ("6 last", "skipped")
 
 
-def test_the_main_number_of_a_test_goes_into_the_history() -> None:
-    """With its unit, and whether less is better; the key names the scale, at another one it is another number."""
+def test_the_main_numbers_and_the_machines_speed_go_into_the_history() -> None:
+    """With the unit, and whether less is better; the key names the scale, at another one it is another number.
+
+    The speed comes first, and it lasts as long as the tests together.
+    """
     (made,) = metrics(interrupted(), [MADE])
     assert made["key"] == f"002 reaction: {HELD.objective} (standard)"
     assert (made["value"], made["title"], made["better"]) == (HELD.measured, f"2 reaction: {HELD.objective} (s)", "lower")
     assert (made["start"], made["stop"]) == (1_000, 3_000)
-
-
-def test_the_speed_of_the_machine_goes_into_the_history_with_them() -> None:
-    """It comes first, and it lasts as long as the tests together."""
     later = {"start": 5_000, "stop": 9_000, "labels": [{"name": "test", "value": "6 last"}]}
-    first, *others = metrics(interrupted(speed=310_000.0), [MADE, later])
+    first, other = metrics(interrupted(speed=310_000.0), [MADE, later])
     assert (first["key"], first["value"], first["start"], first["stop"]) == (SPEED, 310_000.0, 1_000, 9_000)
-    assert [one["value"] for one in others] == [HELD.measured]
+    assert other == made
     assert metrics(interrupted(speed=310_000.0), []) == []
 
 
 def test_results_are_read_in_the_natural_order_of_experiments(tmp_path: Path) -> None:
     """Allure's tree has the order in which it reads: 1, 2, 10, and of one experiment the test that began first."""
-    source, target = tmp_path / "allure-results", tmp_path / "copy"
-    source.mkdir()
-    for name, feature, start in (("a", "10 Lag", 1), ("b", "2 Reaction", 9), ("c", "2 Reaction", 5), ("d", "1 Signal", 7)):
-        made = {"name": name, "start": start, "labels": [{"name": "feature", "value": feature}]}
-        (source / f"{name}-result.json").write_text(json.dumps(made))
-    prepare(source, target, None)
-    names = [json.loads(one.read_text())["name"] for one in sorted(target.glob("*-result.json"))]
-    assert names == ["d", "c", "b", "a"]
+    given = {"a": ("10 Lag", 1), "b": ("2 Reaction", 9), "c": ("2 Reaction", 5), "d": ("1 Signal", 7)}
+    results = {
+        name: {"name": name, "start": start, "labels": [{"name": "feature", "value": feature}]}
+        for name, (feature, start) in given.items()
+    }
+    assert [made["name"] for made in prepared(tmp_path, None, **results)] == ["d", "c", "b", "a"]
 
 
 def test_the_results_themselves_stay_as_they_were(tmp_path: Path) -> None:
     """The copy has every file; what does not change is the same file."""
+    prepared(tmp_path, interrupted(), a=MADE)
     source, target = tmp_path / "allure-results", tmp_path / "copy"
-    source.mkdir()
-    (source / "a-result.json").write_text(json.dumps(MADE))
-    (source / "b-container.json").write_text(json.dumps({"befores": [{"name": "x", "status": "passed"}]}))
-    (source / "c-attachment.svg").write_text("<svg/>")
-    prepare(source, target, interrupted())
     assert json.loads((source / "a-result.json").read_text()) == MADE
     names = {"00000-result.json", "00001-result.json", "b-container.json", "c-attachment.svg", "main-numbers-perf.json"}
     assert {one.name for one in target.iterdir()} == names

@@ -4,8 +4,6 @@ import copy
 import json
 from typing import Any
 
-import pytest
-
 from lab import paths, yamlfile
 from lab.cluster.images import catalog
 from lab.inputs import inputs, objects
@@ -17,7 +15,6 @@ from lab.trial import addresses
 from lab.trial.addresses import asks_scaler, located
 
 SETTINGS = logins.new()
-PASSWORD = SETTINGS["sasl.password"]
 NO_KAFKA = {"store"}  # reads its own settings there, and no pod gets a login that it has no use for
 SCALED = {
     "kind": "ScaledObject",
@@ -33,32 +30,28 @@ SCALED = {
 
 
 def test_a_trigger_is_given_the_address_it_asks():
-    """Scaler, Prometheus, and the namespace of a query; nothing else of the object changes, nor what was given."""
-    given = copy.deepcopy(SCALED)
-    placed = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3")
-    assert given == SCALED
-    wanted: Any = copy.deepcopy(SCALED)
-    del wanted["metadata"]["namespace"]
-    external, prometheus, _ = wanted["spec"]["triggers"]
-    external["metadata"]["scalerAddress"] = "127.1.2.3:6000"
-    prometheus["metadata"] = {"serverAddress": "http://127.0.0.1:1", "query": 'sum(x{namespace="trial-1"})'}
-    assert placed == wanted
+    """Scaler, Prometheus, the namespace of a query, and the login of those that ask Kafka, whatever the author's own was.
 
-
-def test_triggers_that_ask_kafka_log_in():
-    """Both types, whatever reference the author's had; others stay as they are, and without a login all do."""
+    Nothing else of the object changes, nor what was given; without a login no reference does.
+    """
     given: Any = copy.deepcopy(SCALED)
     given["spec"]["triggers"] += [
         {"type": "apache-kafka", "metadata": {"lagThreshold": "5"}, "authenticationRef": {"name": "theirs"}},
         {"type": "cpu", "metadata": {"value": "70"}},
     ]
-    plain = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3")["spec"]["triggers"]
-    triggers = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3", "kafka-login")["spec"]["triggers"]
-    asking = [one for one in triggers if one["type"] in ("kafka", "apache-kafka")]
-    assert [one["authenticationRef"] for one in asking] == [{"name": "kafka-login"}] * 2
-    for one, before in zip(triggers, plain, strict=True):
-        assert one == (before | {"authenticationRef": {"name": "kafka-login"}} if one in asking else before)
-    assert plain[3]["authenticationRef"] == {"name": "theirs"}
+    before = copy.deepcopy(given)
+    plain = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3")
+    placed = located(given, "trial-1", "http://127.0.0.1:1", "127.1.2.3", "kafka-login")
+    assert given == before
+    wanted: Any = copy.deepcopy(given)
+    del wanted["metadata"]["namespace"]
+    external, prometheus, kafka, apache, _ = wanted["spec"]["triggers"]
+    external["metadata"]["scalerAddress"] = "127.1.2.3:6000"
+    prometheus["metadata"] = {"serverAddress": "http://127.0.0.1:1", "query": 'sum(x{namespace="trial-1"})'}
+    assert plain == wanted
+    for one in (kafka, apache):
+        one["authenticationRef"] = {"name": "kafka-login"}
+    assert placed == wanted
 
 
 def test_only_an_external_trigger_waits_for_its_scaler():
@@ -78,7 +71,7 @@ def test_pods_read_settings_and_keda_what_points_to_them():
     targets = reference["spec"]["secretTargetRef"]
     assert {one["parameter"]: secret["stringData"][one["key"]] for one in targets} == forms.keda(SETTINGS)
     assert {one["name"] for one in targets} == {secret["metadata"]["name"]} == {addresses.LOGIN}
-    assert PASSWORD not in json.dumps(reference)
+    assert SETTINGS["sasl.password"] not in json.dumps(reference)
     assert addresses.login_objects({}, "127.0.0.1:9092") == []
 
 
@@ -86,14 +79,13 @@ def _variables(container):
     return {one["name"]: one.get("valueFrom", {}).get("secretKeyRef") for one in container.get("env", ())}
 
 
-@pytest.mark.parametrize("file", sorted(paths.MANIFESTS.rglob("*.yaml")), ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_every_pod_of_a_trial_reads_the_login_if_there_is_one(file):
+def test_every_pod_of_a_trial_reads_the_login_if_there_is_one():
     """A pod of the lab's that reads the trial's ConfigMap asks Kafka; on kind, where there is no Secret, it starts without."""
     wanted = {"name": addresses.LOGIN, "key": "settings", "optional": True}
-    for item in yamlfile.documents(file):
-        for container in catalog.containers(item):
-            if {"configMapRef": {"name": "trial"}} in container.get("envFrom", ()) and container["name"] not in NO_KAFKA:
-                assert _variables(container)["KAFKA_SETTINGS"] == wanted
+    items = (item for file in paths.MANIFESTS.rglob("*.yaml") for item in yamlfile.documents(file))
+    for container in (one for item in items for one in catalog.containers(item)):
+        if {"configMapRef": {"name": "trial"}} in container.get("envFrom", ()) and container["name"] not in NO_KAFKA:
+            assert _variables(container)["KAFKA_SETTINGS"] == wanted, container["name"]
 
 
 def test_a_trials_scaler_reads_a_secret_of_the_trials():

@@ -18,9 +18,9 @@ from lab.trial.closing import Closing, Part, close
 from tests.unit.measure import whole
 
 
-def writes(name, text="x"):
+def writes(name):
     """What writes the file ``name``."""
-    return lambda into: (into / name).write_text(text)
+    return lambda into: (into / name).write_text("x")
 
 
 def closed(folder, *parts):
@@ -36,18 +36,25 @@ def names(folder):
 
 
 def test_a_part_that_raises_costs_no_other(tmp_path):
-    """What it had written so far does not come into the record; what it would have replaced stays."""
+    """What it had written so far does not come into the record, and what it would have replaced stays; a whole one replaces."""
 
     def half(into):
         writes("half")(into)
         raise LabFault("Prometheus could not be asked: refused\nand more")
 
-    (tmp_path / "lines").write_text("kept")
-    missing = closed(
-        tmp_path, Part("one", writes("one"), 5), Part("samples", half, 5, replaces=("lines",)), Part("two", writes("two"), 5)
-    )
-    assert missing == {"samples": "Prometheus could not be asked: refused"}
-    assert names(tmp_path) == ["lines", "one", "two"]
+    def table(into):
+        (into / "ledger" / "events").mkdir(parents=True)
+        writes("ledger/events/a.parquet")(into)
+
+    for name in ("kept", "gone"):
+        (tmp_path / name).write_text("x")
+    parts = [
+        Part("one", writes("one"), 5),
+        Part("samples", half, 5, replaces=("kept",)),
+        Part("two", table, 5, replaces=("gone",)),
+    ]
+    assert closed(tmp_path, *parts) == {"samples": "Prometheus could not be asked: refused"}
+    assert names(tmp_path) == ["kept", "ledger/events/a.parquet", "one"]
 
 
 def test_a_part_that_hangs_is_given_up_and_cancelled(tmp_path):
@@ -67,18 +74,6 @@ def test_a_part_that_hangs_is_given_up_and_cancelled(tmp_path):
     assert missing == {"ledger": "not within 0.2 s"}
     assert written.wait(60)
     assert names(tmp_path) == ["two"]
-
-
-def test_a_part_comes_whole_and_replaces_what_it_was_made_of(tmp_path):
-    """A folder of files as well."""
-
-    def table(into):
-        (into / "ledger" / "events").mkdir(parents=True)
-        (into / "ledger" / "events" / "a.parquet").write_text("x")
-
-    (tmp_path / "lines").write_text("x")
-    assert closed(tmp_path, Part("ledger", table, 5, replaces=("lines",))) == {}
-    assert names(tmp_path) == ["ledger/events/a.parquet"]
 
 
 def test_an_interruption_leaves_what_was_closed_and_names_the_rest(tmp_path):
@@ -150,57 +145,41 @@ class Answers(BaseHTTPRequestHandler):
 
 
 def test_samples_are_taken_whole_in_chunks_and_once(monkeypatch):
-    """Every sample of the time, none twice where chunks meet; a metric without samples is absent."""
+    """Every sample of the time, none twice where chunks meet; also of further metrics; one without samples is absent."""
     monkeypatch.setattr(samples, "CHUNK_S", 10)
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        (frame,) = samples.collect(f"http://127.0.0.1:{server.server_port}", "x", 100, 125)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        (frame,) = samples.collect(url, "x", 100, 125)
+        monkeypatch.setattr(samples, "METRICS", ())
+        further = [list(samples.collect(url, "x", 100, 105, more)) for more in ((), ("consume_rate",))]
         server.shutdown()
     assert frame["t"].tolist() == [float(t) for t in range(100, 127)]
-    assert set(frame["metric"]) == {"consume_rate"}
-    assert set(frame["pod"]) == {"a"}
+    assert (set(frame["metric"]), set(frame["pod"])) == ({"consume_rate"}, {"a"})
+    assert [[len(frame) for frame in some] for some in further] == [[], [7]]
 
 
-def test_samples_of_further_metrics_are_taken_too(monkeypatch):
-    """Those that a trial's manifests name."""
-    monkeypatch.setattr(samples, "METRICS", ())
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}"
-        frames = [list(samples.collect(url, "x", 100, 105, further)) for further in ((), ("consume_rate",))]
-        server.shutdown()
-    assert [[len(frame) for frame in some] for some in frames] == [[], [7]]
-
-
-def test_lines_become_a_table_in_order_of_time(tmp_path):
-    """What is no column lies in detail; the lines stay until the table is in the record."""
-    lines = tmp_path / "lines"
-    lines.write_text('{"t": 2, "event": "b", "more": 1}\n{"t": 1, "event": "a"}\n')
-    lines_to_parquet(lines, tmp_path / "table", ["t", "event", "detail"])
-    table = pd.read_parquet(tmp_path / "table")
-    assert table[["t", "event"]].to_numpy().tolist() == [[1, "a"], [2, "b"]]
-    assert [json.loads(text) for text in table["detail"]] == [{}, {"more": 1}]
-    assert lines.exists()
-
-
-def test_a_table_made_in_parts_is_that_of_all_lines(tmp_path, monkeypatch):
-    """Numbers that are missing in a part, lists that are empty in one, columns that only another has."""
+def test_lines_become_a_table_in_order_of_time(tmp_path, monkeypatch):
+    """Also made in parts, some of which lack a number or a column; what is no column lies in detail. The lines stay."""
     rows = [
         {"t": 3, "event": "a", "owned": 1, "partitions": []},
         {"t": 1, "event": "b", "partitions": [1, 2], "more": {"x": 1}},
         {"t": 1, "event": "c", "owned": 2, "seconds": 0.5},
         {"t": 0.5, "event": "d"},
     ]
-    (tmp_path / "lines").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    columns = ["t", "event", "partitions", "owned", "seconds", "created", "detail"]
-    lines_to_parquet(tmp_path / "lines", tmp_path / "whole", columns)
+    lines = tmp_path / "lines"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns, _ = store.LINES["group_events"]
+    lines_to_parquet(lines, tmp_path / "whole", columns)
     monkeypatch.setattr(store, "PART", 1)
-    lines_to_parquet(tmp_path / "lines", tmp_path / "parts", columns)
+    lines_to_parquet(lines, tmp_path / "parts", columns)
     whole, parts = (pd.read_parquet(tmp_path / name) for name in ("whole", "parts"))
     pd.testing.assert_frame_equal(whole, parts)
     assert whole["event"].tolist() == ["d", "b", "c", "a"]
-    (tmp_path / "lines").write_text("")
-    lines_to_parquet(tmp_path / "lines", tmp_path / "empty", columns)
+    assert [json.loads(text) for text in whole["detail"]] == [{}, {"more": {"x": 1}}, {}, {}]
+    assert len(lines.read_text().splitlines()) == 4
+    lines.write_text("")
+    lines_to_parquet(lines, tmp_path / "empty", columns)
     assert list(pd.read_parquet(tmp_path / "empty").columns) == columns
 
 

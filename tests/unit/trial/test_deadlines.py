@@ -27,12 +27,6 @@ def end_s(chosen, **spec):
     return deadlines(dataclasses.replace(chosen, policy=policies.parse(content, "test"))).end_s
 
 
-def test_a_full_window_is_waited_for_and_a_compressed_one_is_compressed():
-    """Kubernetes' 300 s of stabilization alone are more than the 120 s that once were the deadline at any scale."""
-    assert deadlines(trial(REAL)).end_s > END_S + 300
-    assert deadlines(trial(QUICK)).end_s < 200
-
-
 @pytest.mark.parametrize(
     ("spec", "more"),
     [
@@ -55,7 +49,11 @@ def behavior(window, *policies, select="Max"):
 
 
 def test_windows_and_slow_steps_down_count():
-    """One pod in ten minutes, 20 times; the slower of two policies where Min is chosen; none where it is Disabled."""
+    """One pod in ten minutes, 20 times; the slower of two policies where Min is chosen; none where it is Disabled.
+
+    Kubernetes' own window of 300 s counts in full at real time.
+    """
+    assert deadlines(trial(REAL)).end_s > END_S + 300
     chosen = trial()
     least, most = chosen.policy.min_replicas, chosen.policy.max_replicas
     at_once = end_s(chosen, advanced=behavior(0, ("Percent", 100, 15)))

@@ -1,6 +1,5 @@
 """A duet on stand-in stages: both sides are put up, one producer starts, and each leaves a record that names the other."""
 
-import json
 import threading
 from types import SimpleNamespace
 
@@ -16,13 +15,7 @@ from lab.trial import phases, runner
 from lab.trial.closing import Closing, Part, close
 from lab.trial.record_parts import _concerns
 from tests.experiments.workloads import light
-
-
-def pair():
-    """The sides of a duet of two policies."""
-    scale = scales.load("quick")
-    read = [inputs.read("plateau", name, light(), 1, scale, "binary", until="replayed") for name in ("lag-4500", "cpu")]
-    return sides(*read)
+from tests.unit.measure import whole
 
 
 class Stage:
@@ -95,6 +88,7 @@ def stages(monkeypatch):
     """Stand-ins in the place of stages; what was done to them."""
     Stage.said, Stage.broken = [], ""
     monkeypatch.setattr(runner, "Stage", Stage)
+    monkeypatch.setattr("lab.host.machine.describe", lambda: whole.MACHINE)
     monkeypatch.setattr(phases, "is_active", lambda _: True)
 
     def parts(stage, spark, missing):
@@ -104,54 +98,50 @@ def stages(monkeypatch):
     return Stage
 
 
+@pytest.fixture(scope="module")
+def pair():
+    """The sides of a duet of two policies."""
+    scale = scales.load("quick")
+    read = [inputs.read("plateau", name, light(), 1, scale, "binary", until="replayed") for name in ("lag-4500", "cpu")]
+    return sides(*read)
+
+
 def run(results, chosen):
     """Execute a duet."""
     return runner.run(SimpleNamespace(versions={}), chosen, results, lambda: None, Turn(1, 2, 1, 1))
 
 
-def test_both_sides_go_through_the_same_phases(stages, tmp_path):
-    """Both are put up before traffic starts, once, by the first; the one that the other leans on goes last."""
-    records = run(tmp_path, pair())
-    assert stages.said[:7] == [
-        ("a", "made"),
-        ("b", "made"),
-        ("a", "settling"),
-        ("b", "settling"),
-        ("a", "apply"),
-        ("b", "apply"),
-        ("a", "driving"),
-    ]
-    assert [one for one in stages.said if one[1] == "produce"] == [("a", "produce")]
-    assert stages.said[-2:] == [("b", "close"), ("a", "close")]
-    assert [record.trial.ended for record in records] == ["complete", "complete"]
+def test_both_sides_go_through_the_same_phases_into_records_that_name_each_other(stages, tmp_path, pair):
+    """Both are put up before traffic starts, once, by the first; the one that the other leans on goes last.
 
-
-def test_each_side_leaves_a_whole_record_that_names_the_other(stages, tmp_path):
-    """With its own inputs, the producer's among them, its own files, and its turn."""
-    chosen = pair()
-    one, other = run(tmp_path, chosen[::-1])
-    assert [one.id, other.id] == [side.id for side in chosen[::-1]]
+    Each record has its own inputs, the producer's among them, its own files, and its turn.
+    """
+    one, other = run(tmp_path, pair[::-1])
+    begun = [(side, what) for what in ("made", "settling", "apply") for side in "ba"]
+    assert stages.said[:7] == [*begun, ("b", "driving")]
+    assert [one for one in stages.said if one[1] == "produce"] == [("b", "produce")]
+    assert stages.said[-2:] == [("a", "close"), ("b", "close")]
+    assert [one.id, other.id] == [side.id for side in pair[::-1]]
     assert (one.trial.duet.other, one.trial.duet.first) == (other.name, True)
     assert (other.trial.duet.other, other.trial.duet.first) == (one.name, False)
     for record, name in ((one, "b"), (other, "a")):
         again = opened(record.folder)
-        assert again.inputs.side.name == name
+        assert (again.trial.ended, again.trial.turn, again.inputs.side.name) == ("complete", Turn(1, 2, 1, 1), name)
         assert (again.folder / "ledger").read_text() == name
         assert (again.folder / "inputs" / "job-producer.yaml").exists()
-        assert json.loads((again.folder / "trial.json").read_text())["turn"] == {"seed": 1, "block": 2, "place": 1, "of": 1}
 
 
 @pytest.mark.parametrize("broken", ["a", "b"])
-def test_a_side_that_fails_ends_both_and_both_records_stay(stages, tmp_path, broken):
+def test_a_side_that_fails_ends_both_and_both_records_stay(stages, tmp_path, broken, pair):
     """Neither is of a trial that went to its end, and the first fault is raised; the next attempt is beside them."""
     stages.broken = broken
     with pytest.raises(LabFault, match="etcd died"):
-        run(tmp_path, pair())
+        run(tmp_path, pair)
     left = [opened(folder) for folder in sorted((tmp_path / "records").iterdir())]
     assert [record.trial.ended for record in left] == ["fault: etcd died"] * 2
     assert {said for said in stages.said if said[1] == "close"} == {("a", "close"), ("b", "close")}
     stages.broken = ""
-    assert [record.name for record in run(tmp_path, pair())] == [f"{side.id}.2" for side in pair()]
+    assert [record.name for record in run(tmp_path, pair)] == [f"{side.id}.2" for side in pair]
 
 
 def test_both_sides_come_to_an_event_before_it_happens(monkeypatch):

@@ -71,16 +71,13 @@ def test_keda_gets_the_minutes_of_the_day_and_the_record_both():
     made = stage(chosen())
     traffic_start.anchor([made])
     assert (made.journal.trial.anchor.start + 4) % MINUTE_S == 0
-    assert (
-        lead_s(QUICK) <= made.journal.trial.anchor.waited_s < made.journal.trial.anchor.deadline_s == lead_s(QUICK) + MINUTE_S
-    )
+    anchor = made.journal.trial.anchor
+    assert lead_s(QUICK) <= anchor.waited_s < anchor.deadline_s == lead_s(QUICK) + MINUTE_S
     (applied,) = made.applied
     metadata = applied["spec"]["triggers"][1]["metadata"]
     assert metadata["timezone"] == "Etc/UTC"
-    assert [one.written for one in made.journal.trial.anchor.schedules] == ["56 7 * * * Etc/UTC", "26 8 * * * Etc/UTC"]
-    assert [one.applied for one in made.journal.trial.anchor.schedules] == [
-        f"{metadata[name]} Etc/UTC" for name in ("start", "end")
-    ]
+    assert [one.written for one in anchor.schedules] == ["56 7 * * * Etc/UTC", "26 8 * * * Etc/UTC"]
+    assert [one.applied for one in anchor.schedules] == [f"{metadata[name]} Etc/UTC" for name in ("start", "end")]
     assert made.waited == [("the consumers ready, before what has a time of day", 90.0)]
 
 
@@ -91,15 +88,6 @@ def test_without_a_time_of_day_nothing_is_waited_for():
     traffic_start.await_start([made])
     assert (made.journal.trial.anchor, made.waited, made.applied) == (None, [], [])
     assert traffic_start.settle_s(made) == 90.0
-
-
-def test_the_sides_of_a_duet_have_one_moment():
-    """Also the side that has no time of day: its profile is the same one."""
-    sides = [stage(side) for side in duet.sides(chosen(), chosen("lag-4500"), 0.5)]
-    traffic_start.anchor(sides)
-    assert sides[0].journal.trial.anchor.start == sides[1].journal.trial.anchor.start
-    assert [len(side.applied) for side in sides] == [1, 0]
-    assert sides[1].journal.trial.anchor.schedules == ()
 
 
 def test_the_baseline_settles_before_the_producer_must_start(now):
@@ -115,34 +103,25 @@ def test_the_baseline_settles_before_the_producer_must_start(now):
 
 
 def test_the_profiles_begin_is_waited_for_with_a_deadline(now):
-    """The time that is left and a little more; a producer that came up too late is a fault of the lab."""
-    made = stage(chosen())
-    traffic_start.anchor([made])
+    """The time that is left and a little more; a producer that came up too late is a fault of the lab.
+
+    The sides of a duet have one moment, also one without a time of day. That the first side's wait ends when the profile has
+    begun makes the second's producer not late.
+    """
+    made, other = sides = [stage(side) for side in duet.sides(chosen(), chosen("lag-4500"), 0.5)]
+    traffic_start.anchor(sides)
+    start = made.journal.trial.anchor.start
+    assert (other.journal.trial.anchor.start, other.journal.trial.anchor.schedules) == (start, ())
+    assert [len(side.applied) for side in sides] == [1, 0]
     made.waited.clear()
-    now.t = made.journal.trial.anchor.start - 12
-    traffic_start.await_start([made])
+    now.t = start - 12
+    made.reports.begun = lambda _: setattr(now, "t", start + 0.3) or now.t
+    traffic_start.await_start(sides)
     assert made.waited == [("phase baseline began", pytest.approx(12 + traffic_start.LATE_S))]
-    assert made.journal.phase == "driving"
-    now.t = made.journal.trial.anchor.start + 0.4
+    assert [side.journal.phase for side in sides] == ["driving", "driving"]
+    now.t = start + 0.4
     with pytest.raises(LabFault, match=r"the producer was up 0.4 s after the profile was to begin"):
         traffic_start.await_start([made])
-
-
-def test_both_sides_of_a_duet_wait_for_the_begin_and_the_second_is_not_late(now):
-    """The first side's wait ends when the profile has begun; that is no producer that came up too late for the second."""
-    sides = [stage(side) for side in duet.sides(chosen(), chosen("lag-4500"), 0.5)]
-    traffic_start.anchor(sides)
-    now.t = start = sides[0].journal.trial.anchor.start
-
-    def begun(_):
-        now.t = start + 0.3
-        return now.t
-
-    for side in sides:
-        side.reports.begun = begun
-    now.t -= 12
-    traffic_start.await_start(sides)
-    assert [side.journal.phase for side in sides] == ["driving", "driving"]
 
 
 def test_the_producer_is_given_the_moment():
@@ -150,13 +129,12 @@ def test_the_producer_is_given_the_moment():
     made = stage(chosen())
     made.traffic_reports = "traffic"
     made.journal.note(anchor=SimpleNamespace(start=1_000_014.5))
-    made.produce()
-    environment = {one["name"]: one.get("value") for one in made.applied[0]["spec"]["template"]["spec"]["containers"][0]["env"]}
-    assert environment["START_AT"] == "1000014.500000"
-    assert "REPORTS_TOPIC" not in environment
     plain = stage(chosen("lag-4500"))
-    plain.produce()
-    assert "START_AT" not in {one["name"] for one in plain.applied[0]["spec"]["template"]["spec"]["containers"][0]["env"]}
+    for one in (made, plain):
+        one.produce()
+    given, without = (one.applied[0]["spec"]["template"]["spec"]["containers"][0]["env"] for one in (made, plain))
+    assert {"name": "START_AT", "value": "1000014.500000"} in given
+    assert not {"START_AT", "REPORTS_TOPIC"} & {one["name"] for one in without}
 
 
 def test_a_window_that_is_open_after_the_profile_is_waited_for():
@@ -173,11 +151,10 @@ def bursts(policy="lag-4500", repetition=1, scale=REAL, profile="bursty"):
     return inputs.read(profile, policy, light(), repetition, scale, "binary", until="replayed", repetition=repetition)
 
 
-@pytest.mark.parametrize("scale", [REAL, QUICK], ids=lambda scale: scale.name)
-def test_the_points_of_many_trials_fill_the_period(scale):
-    """Of 60 repetitions some begin in each fifth of it, and none after it."""
-    parts = [traffic_start.drawn_s([bursts(repetition=n, scale=scale)]) / scale.hpa_sync_s for n in range(1, 61)]
-    assert {int(5 * part) for part in parts} == {0, 1, 2, 3, 4}
+def test_the_points_of_many_trials_fill_the_period():
+    """Of 30 repetitions some begin in each third of it, and none after it."""
+    parts = [traffic_start.drawn_s([bursts(repetition=n)]) / REAL.hpa_sync_s for n in range(1, 31)]
+    assert {int(3 * part) for part in parts} == {0, 1, 2}
     assert max(parts) < 1
 
 
@@ -193,31 +170,18 @@ def test_without_a_sync_to_meet_nothing_is_waited_for(policy, profile):
     assert traffic_start.drawn_s([bursts(policy, profile=profile, scale=QUICK)]) == 0
 
 
-def looked_at(check) -> Any:
-    """A stage of a trial at quick scale, whose components are looked at by ``check``."""
-    return SimpleNamespace(inputs=bursts(scale=QUICK), check=check)
-
-
-def test_the_wait_ends_at_the_point(monkeypatch):
-    """Not before it, on a clock that moves by 0.1 s each time it is asked."""
+def test_the_wait_ends_at_the_point_or_by_a_component_that_dies(monkeypatch):
+    """Not before the point, on a clock that moves by 0.1 s each time it is asked; a fault is raised at once."""
     asked = []
-
-    def now():
-        asked.append(1)
-        return 100 + 0.1 * len(asked)
-
-    monkeypatch.setattr(clock, "now", now)
-    stage = looked_at(lambda: None)
-    traffic_start.await_sync_point([stage])
-    assert 0.1 * (len(asked) - 1) == pytest.approx(traffic_start.drawn_s([stage.inputs]), abs=0.1)
-
-
-def test_a_component_that_dies_ends_the_wait(monkeypatch):
-    """Its fault is raised at once."""
+    monkeypatch.setattr(clock, "now", lambda: asked.append(1) or 100 + 0.1 * len(asked))
+    made: Any = SimpleNamespace(inputs=bursts(scale=QUICK), check=lambda: None)
+    traffic_start.await_sync_point([made])
+    assert 0.1 * (len(asked) - 1) == pytest.approx(traffic_start.drawn_s([made.inputs]), abs=0.1)
 
     def dead():
         raise LabFault("kafka died")
 
+    made.check = dead
     monkeypatch.setattr(clock, "now", lambda: 100.0)
     with pytest.raises(LabFault, match="kafka died"):
-        traffic_start.await_sync_point([looked_at(dead)])
+        traffic_start.await_sync_point([made])
