@@ -10,9 +10,8 @@ import random
 import pytest
 
 from lab.model import hpa
-from tests.differential.foresight import rescaled
 from tests.differential.real import Bench
-from tests.differential.search import agree, draw
+from tests.differential.search import agree, draw, rescaled
 from tests.thoroughness import examples
 
 pytestmark = pytest.mark.services
@@ -41,10 +40,10 @@ def test_the_model_decides_as_the_real_controller_in_its_place(cluster, scale, t
     log.info("--walks=%d --hypothesis-seed=%d draws these walks again", count, number)
     chosen = draw(count, number)
     tally = agree(Bench(cluster, scale, tmp_path).play, chosen, controller)
-    assert tally.walks == count
-    assert tally.syncs >= LEAST_SYNCS * count
+    assert tally["walks"] == count
+    assert tally["syncs"] >= LEAST_SYNCS * count
     foreseen = rescaled(chosen, controller)
-    log.info("%d rescaled, %d foreseen", tally.rescaled, foreseen)
+    log.info("%d rescaled, %d foreseen", tally["rescaled"], foreseen)
     assert foreseen >= count
-    assert tally.rescaled >= SHARE_OF_FORESEEN * foreseen
-    assert tally.edges + tally.alternatives <= MOST_UNSURE * tally.syncs
+    assert tally["rescaled"] >= SHARE_OF_FORESEEN * foreseen
+    assert tally["edges"] + tally["alternatives"] <= MOST_UNSURE * tally["syncs"]

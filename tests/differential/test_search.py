@@ -5,16 +5,15 @@ from dataclasses import replace
 import pytest
 
 from lab.model import hpa
-from tests.differential.foresight import play
-from tests.differential.search import agree, draw
+from tests.differential.search import REAL, agree, draw, foreseen
 
 CONTROLLER = hpa.Controller(downscale_stabilization_s=10)
-REAL = hpa.decide
 
 
-def played(walks):
-    """The syncs of ``walks`` on a cluster that decides as the model does."""
-    return play(walks, CONTROLLER)
+@pytest.fixture(scope="module")
+def drawn():
+    """Walks."""
+    return draw(50, 7)
 
 
 def rounds_down(spec, state, current, observed, now, **how):
@@ -36,28 +35,27 @@ def counts_no_steps_down(spec, state, current, observed, now, **how):
     return REAL(spec, replace(state, downs=()), current, observed, now, **how)
 
 
-def test_a_model_agrees_with_itself():
+def test_a_model_agrees_with_itself(drawn):
     """As many walks as were asked for, each run once, in batches of at most so many; and they ask for something."""
     batches = []
 
     def run(walks):
         batches.append(len(walks))
-        return played(walks)
+        return foreseen(walks, CONTROLLER)
 
-    tally = agree(run, draw(100, 7), CONTROLLER, parallel=40)
-    assert batches == [40, 40, 20]
-    assert (tally.walks, tally.disagreements, tally.edges, tally.alternatives) == (100, 0, 0, 0)
-    assert tally.syncs > 1500
-    assert tally.rescaled > 50
-    assert tally.failed > 20
+    tally = agree(run, drawn, CONTROLLER, parallel=20)
+    assert batches == [20, 20, 10]
+    assert (tally["walks"], tally["disagreements"], tally["edges"], tally["alternatives"]) == (50, 0, 0, 0)
+    assert tally["syncs"] > 15 * 50
+    assert tally["rescaled"] > 25
+    assert tally["failed"] > 5
 
 
 @pytest.mark.parametrize("wrong", [rounds_down, forgets_the_window_down, counts_no_steps_down])
-def test_a_wrong_model_is_found_out(monkeypatch, wrong):
+def test_a_wrong_model_is_found_out(monkeypatch, drawn, wrong):
     """Told with what was asked for, seen and decided."""
-    chosen = draw(80, 7)
     monkeypatch.setattr(hpa, "decide", wrong)
     with pytest.raises(AssertionError, match=r"sync \d+ at .*: real .*, model ") as failure:
-        agree(played, chosen, CONTROLLER)
+        agree(lambda walks: foreseen(walks, CONTROLLER), drawn, CONTROLLER)
     for said in ('ScaledObject: {"scaleTargetRef"', " replicas at first", " s saw "):
         assert said in str(failure.value)

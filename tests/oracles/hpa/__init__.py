@@ -6,7 +6,7 @@ server's own defaulting and validation of the HPA.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,15 +36,10 @@ class Controller:
 
     def syncs(self, case: Case) -> list[Sync]:
         """The controller's decision at each step of ``case``. Raises :class:`Refused` when an HPA is not valid."""
-        return self.batch([case])[0]
-
-    def batch(self, cases: Sequence[Case]) -> list[list[Sync]]:
-        """Like :meth:`syncs` for many cases in one exchange."""
-        (answers,) = self._program.answers([[written(case) for case in cases]])
-        for answer in answers:
-            if answer["refused"]:
-                raise Refused(answer["refused"])
-        return [read(answer["syncs"]) for answer in answers]
+        ((answer,),) = self._program.answers([[written(case)]])
+        if answer["refused"]:
+            raise Refused(answer["refused"])
+        return read(answer["syncs"])
 
 
 @contextmanager

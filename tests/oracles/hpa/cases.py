@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lab.model.hpa import Controller, Observed, Pod
+from lab.model.hpa import Controller, Observed, Pod, Usage
 from lab.model.hpa_limits import nanoseconds
 
 
@@ -78,31 +78,18 @@ def _step(step: Step) -> dict[str, Any]:
         "hpa": step.hpa,
         "replicas": step.replicas,
         "status": step.status_replicas,
-        "pods": None if step.pods is None else [_pod(pod) for pod in step.pods],
+        "pods": None if step.pods is None else [_on_its_clock(pod, "started", "ready_changed") for pod in step.pods],
         "observed": [_observation(value) for value in step.observed],
     }
 
 
 def _observation(value: Observed) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    if isinstance(value, tuple):
-        return {"external": value}
-    return {
-        "usage": {
-            name: {"milli": sample.milli, "at": nanoseconds(sample.at), "window": nanoseconds(sample.window)}
-            for name, sample in value.items()
-        }
-    }
+    if value is None or isinstance(value, tuple):
+        return None if value is None else {"external": value}
+    return {"usage": {name: _on_its_clock(sample, "at", "window") for name, sample in value.items()}}
 
 
-def _pod(pod: Pod) -> dict[str, Any]:
-    return {
-        "name": pod.name,
-        "phase": pod.phase,
-        "ready": pod.ready,
-        "started": None if pod.started is None else nanoseconds(pod.started),
-        "ready_changed": nanoseconds(pod.ready_changed),
-        "deleting": pod.deleting,
-        "requests": dict(pod.requests),
-    }
+def _on_its_clock(one: Pod | Usage, *times: str) -> dict[str, Any]:
+    """``one`` as plain data, its ``times`` in ns."""
+    plain = asdict(one)
+    return plain | {name: nanoseconds(plain[name]) for name in times if plain[name] is not None}

@@ -325,10 +325,8 @@ SEVEN = datetime(2026, 1, 15, 7, 54, tzinfo=UTC)
 
 def timed(start="57 7 * * *", end="27 8 * * *", replicas=24, *, alone=False):
     """lag_150 with 24 pods from 180 s to 1,980 s after SEVEN; ``alone``: without its trigger on lag."""
-    content = lag_150().content
     metadata = {"timezone": "Etc/UTC", "start": start, "end": end, "desiredReplicas": str(replicas)}
-    content["spec"]["triggers"] = [*([] if alone else content["spec"]["triggers"]), {"type": "cron", "metadata": metadata}]
-    return scaledobject.parse(content, "so.yaml")
+    return lag_150_with({"type": "cron", "metadata": metadata}, alone=alone)
 
 
 def announced(spike=360.0, rate=1800.0):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from lab.errors import InputError, LabFault
+from lab.errors import InputError
 from lab.model import hpa, hpa_limits, hpa_replicas
-from tests.oracles.hpa import HPA, Case, Refused, Step, running
+from tests.oracles.hpa import Case, Refused, Step, running
 from tests.thoroughness import examples
 
 pytestmark = pytest.mark.services
@@ -331,14 +331,3 @@ def test_a_wrong_model_is_found_out(oracle, monkeypatch, module, name, wrong):
     with pytest.raises(AssertionError, match=r"sync \d+ at .* replicas: the model says \d+, the controller \d+") as failure:
         agree(oracle, external_cases(), 100_000, [Phase.generate])  # it ends with the first that is found
     assert 'HPA 0: {"scaleTargetRef"' in str(failure.value)
-
-
-def test_without_go_there_is_one_clear_line(monkeypatch, tmp_path):
-    """And no half build."""
-    monkeypatch.setenv("ELASTIC_LAB_CACHE", str(tmp_path))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setattr("lab.components.build.shutil.which", lambda name: None)
-    with pytest.raises(LabFault, match=r"no Go >= 1\.26 on PATH") as fault:
-        HPA.ensure()
-    assert "\n" not in str(fault.value)
-    assert list((tmp_path / "oracles").glob("podautoscaler-*")) == []
