@@ -25,7 +25,6 @@ TARGET = {"name": "consumer"}
 LOGIN = "a TriggerAuthentication of its own, where the brokers of the trial ask for a login"
 _PAUSES = ("autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused")
 _NAMES = {"bootstrapServers": "BOOTSTRAP_SERVERS", "consumerGroup": "GROUP"}
-_ONE = {"bootstrapServers": "Kafka cluster", "consumerGroup": "consumer group"}
 LAG = ("kafka", "apache-kafka", "external")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object again, as it was
 _OWNER = "scaledobject.keda.sh/name"  # KEDA's own label
@@ -111,20 +110,19 @@ def _check(theirs: ScaledObject, count: int) -> None:
         raise InputError(where, f"metadata.annotations.{field}", annotations[field], allowed)
     if theirs.idle_replicas is not None:
         raise InputError(where, "spec.idleReplicaCount", theirs.idle_replicas, "none: a trial begins at a floor of consumers")
-    written = theirs.content["spec"]["triggers"]
     for index, trigger in enumerate(theirs.triggers):
         if isinstance(trigger, External) and not isinstance(trigger, PersistentLag):
             allowed = "the persistent-lag scaler's metadata, with sustainSeconds: the lab runs no other service"
             raise InputError(where, f"spec.triggers[{index}].metadata", "another service's", allowed)
     if not any(isinstance(trigger, Kafka | External) for trigger in theirs.triggers):
-        types = [trigger["type"] for trigger in written]
+        types = [trigger["type"] for trigger in theirs.content["spec"]["triggers"]]
         raise InputError(where, "spec.triggers", types, f"one at least on a group's lag: {', '.join(LAG)}")
-    for field in _ONE:
-        _same(theirs, field)
+    for field, what in (("bootstrapServers", "Kafka cluster"), ("consumerGroup", "consumer group")):
+        _same(theirs, field, what)
     parsing.check_topics(theirs.triggers, count, where)
 
 
-def _same(theirs: ScaledObject, field: str) -> None:
+def _same(theirs: ScaledObject, field: str, what: str) -> None:
     """Refuse a second cluster or group: a trial has one of each, so both triggers would read the same lag."""
     first: tuple[int, frozenset[str]] | None = None
     for index, trigger in enumerate(theirs.content["spec"]["triggers"]):
@@ -137,5 +135,5 @@ def _same(theirs: ScaledObject, field: str) -> None:
             first = index, names
         elif names.isdisjoint(first[1]):
             written = field if literal else f"{field}FromEnv"
-            allowed = f"the one of spec.triggers[{first[0]}], {', '.join(sorted(first[1]))}: a trial has one {_ONE[field]}"
+            allowed = f"the one of spec.triggers[{first[0]}], {', '.join(sorted(first[1]))}: a trial has one {what}"
             raise InputError(theirs.where, f"spec.triggers[{index}].metadata.{written}", literal or variable, allowed)

@@ -108,7 +108,7 @@ def check(
         again = _window(policy, index, trigger, profile.begins_at)[1]
         if again < profile.duration:
             allowed = f"a window that opens once in the {profile.duration:g} s of the profile: it opens again after {again:g} s"
-            raise InputError(file, f"spec.triggers[{index}].metadata.start", trigger.start, allowed)
+            raise InputError(file, _field(index, "start"), trigger.start, allowed)
     written = windows(policy, profile.begins_at)
     refuse(partial(_wrong, policy, written), scale, file, others)
     return times(written, scale)
@@ -117,7 +117,7 @@ def check(
 def times(written: Sequence[Window], scale: Scale) -> tuple[Compressed, ...]:
     """Each start and end of ``written`` beside what ``scale`` makes of it, s after the profile's start."""
     return tuple(
-        Compressed(f"spec.triggers[{one.index}].metadata.{name}", getattr(one, f"{name}_s"), getattr(other, f"{name}_s"))
+        Compressed(_field(one.index, name), getattr(one, f"{name}_s"), getattr(other, f"{name}_s"))
         for one, other in zip(written, at_scale(written, scale.time), strict=True)
         for name in ("start", "end")
     )
@@ -145,15 +145,16 @@ def with_schedules(policy: ScaledObject, applied: Sequence[Window], start: float
 
 def schedules(policy: ScaledObject, applied: ScaledObject) -> tuple[Schedule, ...]:
     """What the cron triggers of ``policy`` say, beside what they say in ``applied``."""
-    pairs = ((index, policy.triggers[index], other) for index, other in crons(applied))
+    pairs = zip(crons(policy), crons(applied), strict=True)
     return tuple(
-        Schedule(
-            f"spec.triggers[{index}].metadata.{name}", f"{getattr(one, name)} {one.zone}", f"{getattr(other, name)} {ZONE}"
-        )
-        for index, one, other in pairs
-        if isinstance(one, Cron)
+        Schedule(_field(index, name), f"{getattr(one, name)} {one.zone}", f"{getattr(other, name)} {ZONE}")
+        for (index, one), (_, other) in pairs
         for name in ("start", "end")
     )
+
+
+def _field(index: int, name: str) -> str:
+    return f"spec.triggers[{index}].metadata.{name}"
 
 
 def as_trial(policy: ScaledObject, profile: Profile, time: float) -> tuple[ScaledObject, Profile]:
@@ -167,20 +168,18 @@ def as_trial(policy: ScaledObject, profile: Profile, time: float) -> tuple[Scale
 
 def _window(policy: Policy, index: int, trigger: Cron, begins_at: datetime) -> tuple[Window, float]:
     """The first window of ``trigger`` after ``begins_at``, and when it opens again: s after ``begins_at``, at real time."""
-    where, place = getattr(policy, "where", ""), f"spec.triggers[{index}].metadata."
+
+    def error(name: str, allowed: str) -> InputError:
+        return InputError(getattr(policy, "where", ""), _field(index, name), getattr(trigger, name), allowed)
+
     start, end = cron.due(trigger, begins_at)
-    for field, when in (("start", start), ("end", end)):
-        if when is None:
-            raise InputError(where, f"{place}{field}", getattr(trigger, field), "a schedule that comes due within five years")
-    assert start is not None
-    assert end is not None
+    if start is None or end is None:
+        raise error("start" if start is None else "end", "a schedule that comes due within five years")
     if end <= start:
-        allowed = f"a window that opens after the profile begins: it is open at {begins_at.isoformat()}"
-        raise InputError(where, f"{place}start", trigger.start, allowed)
+        raise error("start", f"a window that opens after the profile begins: it is open at {begins_at.isoformat()}")
     again = cron.due(trigger, start)[0]
     if again is not None and again < end:
-        allowed = "one start before each end: KEDA's window would open at the last of them"
-        raise InputError(where, f"{place}start", trigger.start, allowed)
+        raise error("start", "one start before each end: KEDA's window would open at the last of them")
     found = Window(index, (start - begins_at).total_seconds(), (end - begins_at).total_seconds())
     return found, math.inf if again is None else (again - begins_at).total_seconds()
 
@@ -188,20 +187,15 @@ def _window(policy: Policy, index: int, trigger: Cron, begins_at: datetime) -> t
 def _wrong(policy: Policy, written: Sequence[Window], scale: Scale) -> Iterator[Wrong]:
     """The starts and ends that ``scale`` moves by too much."""
     first = min((one.start_s for one in written), default=0.0)
-    values = {
-        f"spec.triggers[{index}].metadata.{name}": str(getattr(trigger, name))
-        for index, trigger in crons(policy)
-        for name in ("start", "end")
-    }
+    values = {_field(index, name): getattr(one, name) for index, one in crons(policy) for name in ("start", "end")}
     for one in times(written, scale):
         after, applied = one.written_s - first, one.applied_s * scale.time - first
         if abs(applied - after) > TOLERANCE * after + 1e-6:  # a float's last digit
-            yield (
-                one.field,
-                values[one.field],
+            allowed = (
                 f"at scale {scale.name} (time / {scale.time:g}) within {TOLERANCE:.0%} of a multiple of "
-                f"{MINUTE_S * scale.time:g} s after the first start: whole minutes make these {after:g} s {applied:g} s",
+                f"{MINUTE_S * scale.time:g} s after the first start: whole minutes make these {after:g} s {applied:g} s"
             )
+            yield one.field, values[one.field], allowed
 
 
 def _expression(at: float, opens: bool = False) -> str:

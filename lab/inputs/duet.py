@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lab.errors import InputError
-from lab.inputs import anchor, beside, manifests
+from lab.inputs import anchor, manifests
 from lab.inputs.hpa_spec import parse_quantity
-from lab.inputs.inputs import Inputs, Side
+from lab.inputs.inputs import PRODUCER, Inputs, Side
 from lab.inputs.scale import Scale
 from lab.inputs.steps import ReplicaSteps
 
@@ -44,12 +44,10 @@ def sides(a: Inputs, b: Inputs, rate: float = 1.0) -> tuple[Inputs, Inputs]:
         mine, theirs = (getattr(one.workload if name in ONE_OF_WORKLOAD else one, name) for one in (a, b))
         if mine != theirs:
             raise InputError("duet", name, theirs, f"{mine}, as the other side has: both get the same events")
-    named = [("beside", name) for name in a.beside] + [("driver", a.driver)] * (a.driver != type(a).driver)
-    for what, name in named:
+    for what, name in [("beside", name) for name in a.beside] + [("driver", a.driver)] * (a.driver != PRODUCER):
         if not all(one.duet for one in manifests.declarations(a.library.manifest(name))):
-            raise InputError(
-                "duet", what, name, f"a manifest with the annotation {manifests.DUET}, by which it serves two sides"
-            )
+            allowed = f"a manifest with the annotation {manifests.DUET}, by which it serves two sides"
+            raise InputError("duet", what, name, allowed)
     if a.windows and b.windows:
         apart = (a.windows[0].start_s - b.windows[0].start_s) / anchor.MINUTE_S
         if abs(apart - round(apart)) > 1e-6:
@@ -80,17 +78,20 @@ def slowed(inputs: Inputs, rate: float) -> Inputs:
 
 def cores(a: Inputs, b: Inputs) -> float:
     """How many cores two sides keep busy at most: all their pods at work, at the highest rate of the traffic."""
-    peak = max(step.rate for step in a.profile.steps)
-    burnt = sum(_working(one) * min(1.0, one.workload.concurrency * one.scale.rate * one.workload.burn / 100) for one in (a, b))
-    others = requested_beside(a) + requested_beside(b)
-    return busy(peak, [(one.policy.max_replicas, _working(one), one.pod_rate) for one in (a, b)]) + burnt + others
+    peak, groups, more = max(step.rate for step in a.profile.steps), [], 0.0
+    for one in (a, b):
+        working = min(one.policy.max_replicas, one.partitions_after or one.partitions)
+        groups.append((one.policy.max_replicas, working, one.pod_rate))
+        burnt = min(1.0, one.workload.concurrency * one.scale.rate * one.workload.burn / 100)
+        more += working * burnt + requested_beside(one)
+    return busy(peak, groups) + more
 
 
 def requested_beside(inputs: Inputs) -> float:
     """The cores that the pods of ``beside`` request: what their author expects them to use, as nothing else is known."""
     found = 0.0
     for name in inputs.beside:
-        for item in beside.read(inputs.library.manifest(name), inputs.scale):
+        for item in manifests.beside(inputs.library.manifest(name), inputs.scale):
             pod = item.get("spec", {}).get("template", {}).get("spec", {})
             for container in pod.get("containers", ()):
                 cpu = container.get("resources", {}).get("requests", {}).get("cpu", 0)
@@ -108,21 +109,14 @@ def busy(traffic: float, groups: Iterable[tuple[int, int, float]]) -> float:
     return BASE + produced + pods
 
 
-def _working(inputs: Inputs) -> int:
-    return min(inputs.policy.max_replicas, inputs.partitions_after or inputs.partitions)
-
-
 def _schedulable(a: Inputs, b: Inputs, there: float) -> None:
     """Raise :class:`InputError` where the pods of both sides request more than ``there`` cores: some would never start."""
-    pods = [one.policy.max_replicas for one in (a, b)]
-    requested = sum(count * one.workload.cpu_request_m for count, one in zip(pods, (a, b), strict=True)) / 1000
+    pods = a.policy.max_replicas + b.policy.max_replicas
+    requested = sum(one.policy.max_replicas * one.workload.cpu_request_m for one in (a, b)) / 1000
     others = BESIDE + requested_beside(a) + requested_beside(b)
     if requested + others > there:
-        most = int((there - others) * 1000 / sum(pods))
-        value = (a.workload.cpu_request_m, b.workload.cpu_request_m)
-        raise InputError(
-            "duet", "cpu_request_m", value, f"at most {most}, so that {sum(pods)} pods are scheduled on {there:g} cores"
-        )
+        allowed = f"at most {int((there - others) * 1000 / pods)}, so that {pods} pods are scheduled on {there:g} cores"
+        raise InputError("duet", "cpu_request_m", (a.workload.cpu_request_m, b.workload.cpu_request_m), allowed)
 
 
 def carried(a: Inputs, b: Inputs, there: float) -> tuple[Inputs, Inputs]:
@@ -143,10 +137,6 @@ def carried(a: Inputs, b: Inputs, there: float) -> tuple[Inputs, Inputs]:
                     *(a.id, b.id, needed, limit, there, rate),
                 )
             return pair
-    least = cores(*sides(a, b, RATES[-1]))
+    still = f"at {RATES[-1]:g} of the rate they need {cores(*pair):.1f} cores still, and {limit:.1f} of {there:g} are used"
     field = f"maxReplicaCount of {a.policy_name} and {b.policy_name}"
-    value = (a.policy.max_replicas, b.policy.max_replicas)
-    allowed = (
-        f"fewer pods: at {RATES[-1]:g} of the rate they need {least:.1f} cores still, and {limit:.1f} of {there:g} are used"
-    )
-    raise InputError("duet", field, value, allowed)
+    raise InputError("duet", field, (a.policy.max_replicas, b.policy.max_replicas), f"fewer pods: {still}")

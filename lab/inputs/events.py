@@ -6,27 +6,21 @@ A new one is a dataclass that derives from :class:`Event`, and a function regist
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lab.errors import InputError
 from lab.inputs.profile import Profile
 from lab.inputs.workload import MOST_PARTITIONS
 
+if TYPE_CHECKING:  # one kind of policy is made of events
+    from lab.inputs.policy import Policy
+
 LEADER, COORDINATOR = ROLES = ("leader", "coordinator")
 KEPT, LOST = DISKS = ("kept", "lost")
 MOST_PODS = 200
 LEAST_BROKERS, MOST_BROKERS = 3, 5  # a majority of three survives one; each takes 0.4 GB of memory on one machine
-
-
-class Decider(Protocol):
-    """What an event needs to know of a trial's policy."""
-
-    @property
-    def min_replicas(self) -> int: ...  # noqa: D102
-    @property
-    def content(self) -> dict[str, Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -44,13 +38,9 @@ class Brokers:
 
     def check(self, where: object = "trial") -> None:
         """Raise :class:`InputError` for the first field that Kafka, or one machine, would refuse."""
-        for name, least, most in (
-            ("count", LEAST_BROKERS, MOST_BROKERS),
-            ("replication", 1, self.count),
-            ("min_insync", 1, self.replication),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        bounds = (LEAST_BROKERS, MOST_BROKERS), (1, self.count), (1, self.replication)
+        for (name, value), (least, most) in zip(vars(self).items(), bounds, strict=True):
+            if not _whole(value, least, most):
                 raise InputError(where, f"brokers.{name}", value, f"{least} to {most}")
 
     @property
@@ -67,7 +57,7 @@ class Context:
     """
 
     runtime: str
-    policy: Decider
+    policy: Policy
     partitions: int
     earlier: tuple[Event, ...] = ()
     brokers: Brokers | None = None
@@ -189,9 +179,8 @@ class KillBroker(Event):
         if self.role not in ROLES or self.disk not in DISKS:
             return f"role {' or '.join(ROLES)}, disk {' or '.join(DISKS)}"
         if down(context.earlier) >= context.brokers.spare:
-            return (
-                f"at most {context.brokers.spare} of {context.brokers.count} brokers down: StartBrokers() in an earlier phase"
-            )
+            most = f"at most {context.brokers.spare} of {context.brokers.count} brokers down"
+            return f"{most}: StartBrokers() in an earlier phase"
         return ""
 
 
@@ -216,41 +205,32 @@ def schedule(
     during: Mapping[str, Event | Sequence[Event]], profile: Profile, context: Context, where: object = "trial"
 ) -> During:
     """The events in ``during`` in the order of ``profile``. Raises :class:`InputError` for the first that is not allowed."""
-    phases = list(dict.fromkeys(phase for _, _, phase in profile.phases()))
+    phases = _phases(profile)
     for phase in during:
         if phase not in phases:
             raise InputError(where, "during", phase, f"a phase of the profile: {', '.join(phases)}")
     found: list[tuple[str, Event]] = []
     for phase in (phase for phase in phases if phase in during):
-        for event in _events(phase, during[phase], where):
-            _check(phase, event, context, where)
+        given = during[phase]
+        for event in given if isinstance(given, list | tuple) else [given]:
+            if allowed := _refusal(event, context):
+                raise InputError(where, f"during.{phase}", event, allowed)
             found.append((phase, event))
             grown = event.partitions if isinstance(event, Grow) else context.partitions
             context = replace(context, partitions=grown, earlier=(*context.earlier, event))
     return tuple(found)
 
 
-def _events(phase: str, given: object, where: object) -> list[Event]:
-    listed: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
-    for one in listed:
-        if not isinstance(one, Event):
-            raise InputError(where, f"during.{phase}", one, "an event of lab.inputs.events, or a list of them")
-    return listed
+def _phases(profile: Profile) -> list[str]:
+    return list(dict.fromkeys(phase for _, _, phase in profile.phases()))
 
 
-def _check(phase: str, event: Event, context: Context, where: object) -> None:
-    field = f"during.{phase}"
+def _refusal(event: object, context: Context) -> str:
+    if not isinstance(event, Event):
+        return "an event of lab.inputs.events, or a list of them"
     if event.signals and context.runtime == "existing":
-        raise InputError(
-            where, field, event, "none on an existing cluster, where no right to run programs in pods is asked for"
-        )
-    if allowed := event.refusal(context):
-        raise InputError(where, field, event, allowed)
-
-
-def partitions_after(during: During) -> int | None:
-    """How many partitions the topic has after all events; None where none adds any."""
-    return next((event.partitions for _, event in reversed(during) if isinstance(event, Grow)), None)
+        return "none on an existing cluster, where no right to run programs in pods is asked for"
+    return event.refusal(context)
 
 
 def to_list(during: During) -> list[dict[str, Any]]:
@@ -260,8 +240,8 @@ def to_list(during: During) -> list[dict[str, Any]]:
 
 def from_list(rows: Sequence[Any], profile: Profile, where: object) -> During:
     """The events in plain ``rows``, in the order of ``profile``. Raises :class:`InputError` for one that can't be read."""
-    kinds = {kind.name: kind for kind in _kinds(Event)}
-    phases = list(dict.fromkeys(phase for _, _, phase in profile.phases()))
+    kinds = {kind.name: kind for kind in Event.__subclasses__()}
+    phases = _phases(profile)
     found: list[tuple[str, Event]] = []
     for row in rows:
         try:
@@ -273,12 +253,6 @@ def from_list(rows: Sequence[Any], profile: Profile, where: object) -> During:
         if phase not in phases:
             raise InputError(where, "inputs: phase of an event", phase, f"a phase of the profile: {', '.join(phases)}")
     return tuple(sorted(found, key=lambda pair: phases.index(pair[0])))
-
-
-def _kinds(base: type[Event]) -> Iterator[type[Event]]:
-    for kind in base.__subclasses__():
-        yield kind
-        yield from _kinds(kind)
 
 
 def _whole(value: object, least: int, most: int) -> bool:

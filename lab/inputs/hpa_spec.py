@@ -70,6 +70,10 @@ class Policy:
     value: int
     period_s: int
 
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as the YAML has it."""
+        return {"type": self.type, "value": self.value, "periodSeconds": self.period_s}
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -150,26 +154,22 @@ def behavior_of(given: Fields) -> Behavior | None:
 
 def _metric(given: Fields) -> Metric:
     source = given.choice("type", *_KNOWN_TARGETS)
-    field = source.lower()
-    given.known("type", field)
+    given.known("type", source.lower())
     if source == "External":
-        body = given.under(field, "metric", "target")
+        body = given.under("external", "metric", "target")
         name = body.under("metric", "name", "selector").text("name", "the name of a metric")
     else:
-        body = given.under(field, "name", "target")
+        body = given.under("resource", "name", "target")
         name = body.choice("name", *RESOURCES)
-    return _target(body.under("target"), source, name)
-
-
-def _target(given: Fields, source: str, name: str) -> Metric:
-    kind = given.choice("type", *_KNOWN_TARGETS[source])
+    target = body.under("target")
+    kind = target.choice("type", *_KNOWN_TARGETS[source])
     field = _TARGETS[kind]
-    given.known("type", field)
+    target.known("type", field)
     if kind == "Utilization":
-        return Metric(source, name, kind, given.whole(field, 1, 1_000_000))
-    amount = _quantity(given, field)
+        return Metric(source, name, kind, target.whole(field, 1, 1_000_000))
+    amount = _quantity(target, field)
     if amount is None or not 0 < amount <= 10**15:
-        raise given.error(field, "a positive quantity, at most 1P")
+        raise target.error(field, "a positive quantity, at most 1P")
     return Metric(source, name, kind, milli(amount))
 
 
@@ -209,21 +209,12 @@ def _quantity(given: Fields, field: str) -> Fraction | None:
 
 def compressed_behavior(behavior: Mapping[str, Any] | None, scale: Scale) -> dict[str, Any]:
     """A checked ``behavior`` with its times, also those by default, divided as ``scale`` declares."""
-    written = present(behavior or {})
-    return {
-        direction: _compressed_direction(present(written.get(direction, {})), rules, scale)
-        for direction, rules in (("scaleUp", UP), ("scaleDown", DOWN))
-    }
-
-
-def _compressed_direction(written: Mapping[str, Any], default: Rules, scale: Scale) -> dict[str, Any]:
-    window = DOWNSCALE_STABILIZATION_S if default.window_s is None else default.window_s
-    policies = written.get("policies", [_written(policy) for policy in default.policies])
-    return dict(written) | {
-        "stabilizationWindowSeconds": scale.seconds(written.get("stabilizationWindowSeconds", window)),
-        "policies": [policy | {"periodSeconds": scale.seconds(policy["periodSeconds"])} for policy in policies],
-    }
-
-
-def _written(policy: Policy) -> dict[str, Any]:
-    return {"type": policy.type, "value": policy.value, "periodSeconds": policy.period_s}
+    made = {}
+    for direction, rules, window in (("scaleUp", UP, UP.window_s), ("scaleDown", DOWN, DOWNSCALE_STABILIZATION_S)):
+        written = present(present(behavior or {}).get(direction, {}))
+        policies = written.get("policies", [policy.to_dict() for policy in rules.policies])
+        made[direction] = dict(written) | {
+            "stabilizationWindowSeconds": scale.seconds(written.get("stabilizationWindowSeconds", window)),
+            "policies": [policy | {"periodSeconds": scale.seconds(policy["periodSeconds"])} for policy in policies],
+        }
+    return made

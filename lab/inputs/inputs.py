@@ -17,13 +17,12 @@ import yaml
 from lab import typed, yamlfile
 from lab.errors import InputError
 from lab.inputs import anchor, events, fidelity, manifests, profile, scaledobject, topics
-from lab.inputs import beside as others
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.adopt import Replaced, adopt
 from lab.inputs.anchor import Window
 from lab.inputs.controller import LagController
-from lab.inputs.events import Brokers, Context, During, Event
+from lab.inputs.events import Brokers, Context, During, Event, Grow
 from lab.inputs.fidelity import Compressed, CompressedLag
 from lab.inputs.manifests import COMMITTED, Library
 from lab.inputs.policy import PlainHpa, Policy
@@ -112,7 +111,7 @@ class Inputs:
     @property
     def partitions_after(self) -> int | None:
         """How many partitions the topic has after all events; None where none adds any."""
-        return events.partitions_after(self.during)
+        return next((event.partitions for _, event in reversed(self.during) if isinstance(event, Grow)), None)
 
     @property
     def schedule(self) -> tuple[tuple[str | None, Event], ...]:
@@ -173,9 +172,7 @@ class Inputs:
 
     def environment(self, bootstrap: str, run: str) -> dict[str, str]:
         """The ConfigMap "trial" that the pods and the ScaledObject read; ``run`` makes its names unique."""
-        policy = {}
-        if isinstance(self.policy, LagController):
-            policy = {"POLICY_YAML": yaml.safe_dump(self.policy.content, sort_keys=False)}
+        policy = self.policy.content if isinstance(self.policy, LagController) else None
         return {
             "BOOTSTRAP_SERVERS": bootstrap,
             **topics.environment(f"events-{run}", self.workload.topics, self.partitions),
@@ -186,7 +183,7 @@ class Inputs:
             "OUTPUT_TOPIC": f"output-{run}",
             "PROFILE_YAML": yaml.safe_dump(self.profile.to_dict(), sort_keys=False),
             "SEED": str(self.seed),
-            **policy,
+            **({"POLICY_YAML": yaml.safe_dump(policy, sort_keys=False)} if policy else {}),
             **self.workload.environment(self.scale),
         }
 
@@ -235,7 +232,7 @@ def read(
         log.warning("%s: %s", where, note)
     library.manifest(driver)
     for name in beside:
-        others.read(library.manifest(name), scale)
+        manifests.beside(library.manifest(name), scale)
     for what, name in (("driver", driver), *(("beside", name) for name in beside)):
         if any(one.programs for one in manifests.declarations(library.manifest(name))) and runtime != "binary":
             words = f"none with programs of its own ({manifests.PYTHONPATH}) but on binary: the image of pods lacks them"

@@ -19,6 +19,10 @@ from typing import Any
 
 from lab import paths, yamlfile
 from lab.errors import InputError
+from lab.inputs import anchor, fidelity
+from lab.inputs import policy as policies
+from lab.inputs import scale as scales
+from lab.inputs.scale import Scale
 
 PROFILES, MANIFESTS = "profiles", "manifests"
 POLICIES = ("scaledobjects", "hpa", "controllers", "steps")
@@ -69,8 +73,6 @@ class Library:
 
 
 COMMITTED = Library()
-
-
 PREFIX = "elastic-lab/"
 PYTHONPATH, METRICS, DUET = f"{PREFIX}pythonpath", f"{PREFIX}metrics", f"{PREFIX}duet"
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
@@ -87,27 +89,40 @@ class Declarations:
 
 def read(item: Mapping[str, Any], file: Path) -> Declarations:
     """What ``item`` of ``file`` declares. Raises :class:`InputError` for an annotation of the lab's that can't be used."""
-    where = "metadata.annotations."
-    given = item.get("metadata", {}).get("annotations") or {}
-    ours = {name: value for name, value in given.items() if name.startswith(PREFIX)}
-    yamlfile.Fields(ours, file, where).known(PYTHONPATH, METRICS, DUET)
-    programs = None
-    if PYTHONPATH in ours:
-        programs = (file.parent / ours[PYTHONPATH]).resolve()
-        if not programs.is_dir():
-            raise InputError(file, where + PYTHONPATH, ours[PYTHONPATH], "a folder, seen from that of the file")
+    annotations = item.get("metadata", {}).get("annotations") or {}
+    ours = {name: value for name, value in annotations.items() if name.startswith(PREFIX)}
+    given = yamlfile.Fields(ours, file, "metadata.annotations.")
+    given.known(PYTHONPATH, METRICS, DUET)
+    programs = (file.parent / ours[PYTHONPATH]).resolve() if PYTHONPATH in ours else None
+    if programs is not None and not programs.is_dir():
+        raise given.error(PYTHONPATH, "a folder, seen from that of the file")
     metrics = tuple(name.strip() for name in ours[METRICS].split(",")) if METRICS in ours else ()
-    for name in metrics:
-        if not _METRIC.fullmatch(name):
-            raise InputError(file, where + METRICS, name, "names of metrics, separated by commas")
-    if (duet := ours.get(DUET, "no")) not in ("yes", "no"):
-        raise InputError(file, where + DUET, duet, "yes or no, in quotes")
-    return Declarations(programs, metrics, duet == "yes")
+    if not all(map(_METRIC.fullmatch, metrics)):
+        raise given.error(METRICS, "names of metrics, separated by commas")
+    if ours.get(DUET, "no") not in ("yes", "no"):
+        raise given.error(DUET, "yes or no, in quotes")
+    return Declarations(programs, metrics, ours.get(DUET) == "yes")
 
 
 def declarations(file: Path) -> list[Declarations]:
     """What the objects in the manifest ``file`` declare for the lab, one each."""
     return [read(item, file) for item in yamlfile.documents(file)]
+
+
+def beside(file: Path, scale: Scale) -> list[dict[str, Any]]:
+    """The objects in ``file``; what decides replicas is compressed. Raises :class:`InputError` for one that can't be used."""
+    made = []
+    for item in yamlfile.documents(file):
+        if item.get("kind") not in policies.KINDS:
+            made.append(with_programs(item, file))
+            continue
+        policy = policies.parse(item, file)
+        if anchor.crons(policy):
+            allowed = "any other trigger beside a trial: only the trial's own policy is anchored"
+            raise InputError(file, "spec.triggers", "cron", allowed)
+        fidelity.check(policy, scale, file, scales.declared())
+        made.append(policy.compressed(scale).content)
+    return made
 
 
 def with_programs(item: Mapping[str, Any], file: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab import paths, yamlfile
-from lab.inputs import beside, lag_metric, manifests, store
+from lab.inputs import lag_metric, manifests, store
 from lab.inputs.controller import LagController
 from lab.inputs.inputs import Inputs
 from lab.inputs.policy import PlainHpa
@@ -30,9 +30,9 @@ def applied(inputs: Inputs, environment: dict[str, str]) -> list[dict[str, Any]]
     pod["containers"][0]["livenessProbe"]["periodSeconds"] = work.liveness_s // 12  # it fails six times
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trial"}, "data": environment}
     exporter = yamlfile.read(paths.MANIFESTS / "kafka" / "lag-exporter.yaml")
-    others = [item for name in inputs.beside for item in beside.read(inputs.library.manifest(name), inputs.scale)]
+    others = [item for name in inputs.beside for item in manifests.beside(inputs.library.manifest(name), inputs.scale)]
     if work.store_slots:
-        others += beside.read(inputs.library.manifest(STORE), inputs.scale)
+        others += manifests.beside(inputs.library.manifest(STORE), inputs.scale)
         pod["containers"][0]["env"].append({"name": store.ADDRESS, "value": ""})  # known when the store is there
     owner = stateful_set(consumer) if work.pod_owner == STATEFUL_SET else consumer
     return [settings, exporter, *others, owner, *_deciding(inputs, consumer, environment)]

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lab import paths
-from lab.inputs import anchor, beside, duet, inputs, profile
+from lab.inputs import anchor, duet, inputs, manifests, profile
 from lab.inputs import policy as policies
 from lab.inputs import scale as scales
 from lab.inputs.anchor import Window
@@ -156,7 +156,7 @@ def test_a_trials_inputs_keep_the_time_of_day_as_written():
     again = inputs.Inputs.from_dict(made.to_dict(), "record")
     assert (again.id, again.windows) == (made.id, made.windows)
     file = paths.MANIFESTS / "scaledobjects" / "lag-4500-cron.yaml"  # beside a trial it would be anchored to nothing
-    assert "spec.triggers: 'cron' | any other trigger beside a trial" in refused(beside.read, file, scales.load("quick"))
+    assert "spec.triggers: 'cron' | any other trigger beside a trial" in refused(manifests.beside, file, scales.load("quick"))
 
 
 def test_the_sides_of_a_duet_begin_together():

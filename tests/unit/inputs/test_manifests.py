@@ -42,7 +42,7 @@ def test_the_folder_of_the_programs_is_taken_from_the_manifests(tmp_path):
     ("declared", "line"),
     [
         ({"pythonpath": "nowhere"}, "elastic-lab/pythonpath: 'nowhere' | a folder, seen from that of the file"),
-        ({"metrics": "a_total,b-c"}, "elastic-lab/metrics: 'b-c' | names of metrics, separated by commas"),
+        ({"metrics": "a_total,b-c"}, "elastic-lab/metrics: 'a_total,b-c' | names of metrics, separated by commas"),
         ({"duet": True}, "elastic-lab/duet: True | yes or no, in quotes"),
         ({"metrics": ""}, "elastic-lab/metrics: '' | names of metrics, separated by commas"),
         ({"metric": "a"}, "elastic-lab/metric: 'a' | one of the fields elastic-lab/duet, elastic-lab/metrics, "),
