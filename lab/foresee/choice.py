@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lab.foresee import variants
-from lab.foresee.curve import Arrivals, Curve, late, worst_age
-from lab.foresee.simulate import simulate, simulate_many
+from lab.foresee.curve import late, worst_age
+from lab.foresee.simulate import simulate_many
 from lab.foresee.situation import Situation
 from lab.foresee.variants import HEADROOM, Variant, computed_threshold
 from lab.inputs.scaledobject import ScaledObject
@@ -29,27 +29,26 @@ class Outcome:
 
 
 def outcomes(situation: Situation, variants: Sequence[Variant], objective_s: float) -> list[Outcome]:
-    """Simulate ``variants`` in one pass, which rounds the events between syncs."""
-    curves = simulate_many(situation, [variant.scaled for variant in variants])
-    return [_outcome(variant, curve, situation.arrivals, objective_s) for variant, curve in zip(variants, curves, strict=True)]
+    """Simulate ``variants`` in one pass, which rounds the events between syncs; one alone is simulated exactly."""
+    arrivals = situation.arrivals
+    return [
+        Outcome(
+            variant=variant,
+            late_s=late(curve, arrivals, objective_s),
+            pod_minutes=curve.pod_minutes,
+            flips=curve.flips,
+            worst_age_s=worst_age(curve, arrivals),
+            peak_lag=curve.peak_lag,
+            most_replicas=int(curve.replicas.max()),
+            scale_events=len(curve.changes),
+        )
+        for variant, curve in zip(variants, simulate_many(situation, [one.scaled for one in variants]), strict=True)
+    ]
 
 
 def outcome(situation: Situation, variant: Variant, objective_s: float) -> Outcome:
     """Simulate ``variant`` alone, exactly."""
-    return _outcome(variant, simulate(situation, variant.scaled), situation.arrivals, objective_s)
-
-
-def _outcome(variant: Variant, curve: Curve, arrivals: Arrivals, objective_s: float) -> Outcome:
-    return Outcome(
-        variant=variant,
-        late_s=late(curve, arrivals, objective_s),
-        pod_minutes=curve.pod_minutes,
-        flips=curve.flips,
-        worst_age_s=worst_age(curve, arrivals),
-        peak_lag=curve.peak_lag,
-        most_replicas=int(curve.replicas.max()),
-        scale_events=len(curve.changes),
-    )
+    return outcomes(situation, [variant], objective_s)[0]
 
 
 def steady(found: Sequence[Outcome]) -> list[Outcome]:
@@ -105,10 +104,8 @@ def ordered(found: Sequence[Outcome]) -> list[Outcome]:
     """The steadiest variants with the least lateness, best first: the cheapest, and of equally dear ones the fewest changes."""
     calm = steady(found)
     best = min(one.late_s for one in calm)
-    as_late = sorted(
-        (one for one in calm if one.late_s <= best + tolerance(best)),
-        key=lambda one: (one.pod_minutes, len(one.variant.changes), one.late_s),
-    )
+    as_late = [one for one in calm if one.late_s <= best + tolerance(best)]
+    as_late.sort(key=lambda one: (one.pod_minutes, len(one.variant.changes), one.late_s))
     cheap = _dearest(as_late)
     equal = [one for one in as_late if one.pod_minutes <= cheap]
     dearer = as_late[len(equal) :]
@@ -152,22 +149,15 @@ def _needed(
     chosen, dearest = best[0], _dearest(best)
     least = min(one.late_s for one in best)
     while True:
-        without = {
-            field: outcome(situation, variants.with_changes(scaled, _but(chosen, field)), objective_s)
-            for field in chosen.variant.changes
-        }
-        idle = [
-            one
-            for one in without.values()
-            if one.flips <= best[0].flips and one.late_s <= least + tolerance(least) and one.pod_minutes <= dearest
-        ]
+        without, changes = {}, chosen.variant.changes
+        for field in changes:
+            rest = {name: value for name, value in changes.items() if name != field}
+            without[field] = outcome(situation, variants.with_changes(scaled, rest), objective_s)
+        as_good = [one for one in without.values() if one.flips <= best[0].flips and one.pod_minutes <= dearest]
+        idle = [one for one in as_good if one.late_s <= least + tolerance(least)]
         if not idle:
             return chosen, without
         chosen = min(idle, key=lambda one: (one.pod_minutes, one.late_s))
-
-
-def _but(chosen: Outcome, field: str) -> variants.Changes:
-    return {name: value for name, value in chosen.variant.changes.items() if name != field}
 
 
 def _reasons(
@@ -181,8 +171,8 @@ def _reasons(
             why += f" (objective x 0.75 = {objective_s:g} s x 0.75 = {objective_s * HEADROOM:g} s)"
         if field == variants.THRESHOLD:
             rate = situation.consumers.rate
-            computed = computed_threshold(rate, objective_s)
-            why += f" (rate of a pod x objective x 0.75 = {rate:g}/s x {objective_s:g} s x 0.75 = {computed})"
+            factors = f"{rate:g}/s x {objective_s:g} s x 0.75 = {computed_threshold(rate, objective_s)}"
+            why += f" (rate of a pod x objective x 0.75 = {factors})"
         found.append(Reason(field, variants.text_of(given[field]), variants.text_of(value), why))
     return tuple(found)
 

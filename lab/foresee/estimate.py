@@ -69,7 +69,7 @@ def estimate(inputs: Inputs) -> Estimate:
     begin = inputs.profile.phases()[-1][0]
     back = None if curve is None else curve.back_at(0, begin)
     end = inputs.profile.duration if curve is None else _end(inputs, curve)
-    pods = min(inputs.policy.max_replicas, inputs.partitions)
+    wait = anchor.lead_s(inputs.scale) + anchor.MINUTE_S if inputs.windows else 0.0  # at most, for its time of day
     for_log, for_record = needed_bytes(events, log_bytes(inputs))
     running = BASE_MEMORY + BROKER_MEMORY + PRODUCER_MEMORY + inputs.policy.max_replicas * POD_MEMORY
     return Estimate(
@@ -78,13 +78,8 @@ def estimate(inputs: Inputs) -> Estimate:
         record_bytes=for_record,
         scratch_bytes=SCRATCH_BYTES * events,
         memory_bytes=max(running, BASE_MEMORY + BROKER_MEMORY + LEDGER_MEMORY),
-        cores=_most_cores(inputs) if curve is None else _cores(inputs, curve, pods),
-        wall_s=SETTLE_S
-        + _anchor_s(inputs)
-        + inputs.workload.start_s / inputs.scale.time
-        + end
-        + CLOSE_S
-        + events / LEDGER_RATE,
+        cores=_cores(inputs, curve),
+        wall_s=SETTLE_S + wait + inputs.workload.start_s / inputs.scale.time + end + CLOSE_S + events / LEDGER_RATE,
         peak_rate=max(step.rate for step in inputs.profile.steps),
         peak_lag=None if curve is None else curve.peak_lag,
         drain_s=None if back is None else back - begin,
@@ -123,12 +118,11 @@ def _curve(inputs: Inputs) -> Curve | None:
     policy, profile = anchor.as_trial(inputs.policy, inputs.profile, scale.time)
     after = Step(profile.duration, 0.0, "after") if inputs.until == DRAINED else None
     whole = replace(profile, steps=(*profile.steps, after), duration=2 * profile.duration) if after else profile
+    start_s = START_S + workload.start_s / scale.time
     situation = Situation(
         whole,
         shares(profile, inputs.seed, inputs.partitions, workload.entities),
-        Consumers(
-            inputs.pod_rate, START_S + workload.start_s / scale.time, workload.balancer, footprint=Footprint.of(workload)
-        ),
+        Consumers(inputs.pod_rate, start_s, workload.balancer, footprint=Footprint.of(workload)),
         sync_s=scale.hpa_sync_s,
         controller=controller_of(scale),
         metrics_s=METRIC_RESOLUTION_S,
@@ -140,11 +134,6 @@ def _curve(inputs: Inputs) -> Curve | None:
         return None
 
 
-def _anchor_s(inputs: Inputs) -> float:
-    """How long a profile with a time of day waits for its moment, s at most."""
-    return anchor.lead_s(inputs.scale) + anchor.MINUTE_S if inputs.windows else 0.0
-
-
 def _end(inputs: Inputs, curve: Curve) -> float:
     """When the trial ends: its profile is through and, where it waits for that, no lag is left and the floor is reached."""
     if inputs.until != DRAINED:
@@ -153,27 +142,24 @@ def _end(inputs: Inputs, curve: Curve) -> float:
     return float(curve.t[over][0]) if over.any() else float(curve.t[-1])
 
 
-def _cores(inputs: Inputs, curve: Curve, pods: int) -> float:
-    """The most cores that are busy between two points of ``curve``: a group serves what arrives and does not add to its lag."""
-    edges = np.array([step.at for step in inputs.profile.steps])
-    rates = np.array([step.rate for step in inputs.profile.steps])
-    length = np.diff(curve.t)
-    there = (length > 0) & (curve.t[1:] <= inputs.profile.duration)
-    arriving = rates[np.searchsorted(edges, curve.t[:-1][there], side="right") - 1]
-    most = np.minimum(curve.working[:-1][there], pods) * inputs.pod_rate
-    served = np.clip(arriving - np.diff(curve.lag)[there] / length[there], 0, most)
-    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + curve.working[:-1][there] * AT_WORK
-    return BASE_CORES + float(taken.max(initial=0.0)) + _burnt(inputs, pods)
+def _cores(inputs: Inputs, curve: Curve | None) -> float:
+    """The most cores that are busy at a time: a group serves what arrives and does not add to its lag.
 
-
-def _most_cores(inputs: Inputs) -> float:
-    """The same of a policy that is not simulated: all its pods at work at the highest rate."""
-    peak, pods = max(step.rate for step in inputs.profile.steps), min(inputs.policy.max_replicas, inputs.partitions)
-    served = min(peak, pods * inputs.pod_rate)
-    taken = peak * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + inputs.policy.max_replicas * AT_WORK
-    return BASE_CORES + taken + _burnt(inputs, pods)
-
-
-def _burnt(inputs: Inputs, pods: int) -> float:
-    """The cores that the pods compute on, as their workload says."""
-    return pods * min(1.0, inputs.workload.concurrency * inputs.scale.rate * inputs.workload.burn / 100)
+    A policy that is not simulated has all its pods at work at the highest rate.
+    """
+    policy, work, steps = inputs.policy, inputs.workload, inputs.profile.steps
+    pods = min(policy.max_replicas, inputs.partitions)
+    rates = np.array([step.rate for step in steps])
+    if curve is None:
+        arriving, working = np.array([rates.max()]), np.array([policy.max_replicas])
+        served = np.minimum(arriving, pods * inputs.pod_rate)
+    else:
+        length = np.diff(curve.t)
+        there = (length > 0) & (curve.t[1:] <= inputs.profile.duration)
+        working = curve.working[:-1][there]
+        arriving = rates[np.searchsorted([step.at for step in steps], curve.t[:-1][there], side="right") - 1]
+        more = np.diff(curve.lag)[there] / length[there]
+        served = np.clip(arriving - more, 0, np.minimum(working, pods) * inputs.pod_rate)
+    taken = arriving * (PRODUCED + BROKERED) + served * (CONSUMED + BROKERED) + working * AT_WORK
+    burnt = pods * min(1.0, work.concurrency * inputs.scale.rate * work.burn / 100)
+    return BASE_CORES + float(taken.max(initial=0.0)) + burnt

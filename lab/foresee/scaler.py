@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 
 from lab.errors import InputError
 from lab.foresee.group import Part, Seen
@@ -13,6 +12,7 @@ from lab.foresee.usage import MetricsServer
 from lab.inputs.anchor import NEEDED
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.topics import MOST
+from lab.inputs.triggers import external
 from lab.inputs.triggers.common import Reading, ScalerError
 from lab.inputs.triggers.cron import Cron
 from lab.inputs.triggers.external import External, PersistentLag
@@ -39,32 +39,29 @@ def lag_triggers(scaled: ScaledObject, count: int = MOST) -> tuple[Kafka | Persi
     others = any(isinstance(one, External) and not isinstance(one, PersistentLag) for one in scaled.triggers)
     read = topic_places(found)
     shared = [one for one, place in zip(found, read, strict=True) if place is None or read.count(place) > 1]
-    if others or (len(found) > 1 and any(_only(one) is None for one in shared)):
-        types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
-        raise InputError(scaled.where, "spec.triggers", types, SIMULATED)
+    if others or (len(found) > 1 and any(one.partitions is None for one in shared)):
+        raise _refused(scaled, SIMULATED)
     check_topics(scaled.triggers, count, scaled.where)
     return found
 
 
-def _only(trigger: Kafka | PersistentLag) -> frozenset[int] | None:
-    """The partitions of its topic that a trigger counts, None for all."""
-    return trigger.partitions if isinstance(trigger, Kafka) else trigger.settings.source.partitions
+def _refused(scaled: ScaledObject, allowed: str) -> InputError:
+    types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
+    return InputError(scaled.where, "spec.triggers", types, allowed)
 
 
 def lag_trigger(scaled: ScaledObject) -> Kafka | PersistentLag | None:
     """The one trigger of ``scaled`` on lag, None where it has none. Raises :class:`InputError` for a second one."""
     found = lag_triggers(scaled)
     if len(found) > 1:
-        types = [trigger["type"] for trigger in scaled.content["spec"]["triggers"]]
-        raise InputError(scaled.where, "spec.triggers", types, "one trigger on lag, whose lagThreshold is tuned, beside others")
+        raise _refused(scaled, "one trigger on lag, whose lagThreshold is tuned, beside others")
     return found[0] if found else None
 
 
 def source_of(trigger: Trigger, part: Part, situation: Situation, where: object) -> Source | None:
     """The scaler of ``trigger``, which counts ``part`` of the group if it is on lag; None for cpu and memory, which have none.
 
-    Raises :class:`InputError` where the profile has no time of day, the query is not simulated, or the pods have no
-    footprint.
+    Raises :class:`InputError` for a profile without a time of day, another query, or pods without a footprint.
     """
     match trigger:
         case Kafka():
@@ -85,30 +82,26 @@ def source_of(trigger: Trigger, part: Part, situation: Situation, where: object)
             raise TypeError(f"lag_triggers refuses {trigger}")
 
 
-def _parts(triggers: Sequence[Trigger], count: int) -> list[Part]:
-    """What each of ``triggers`` counts of a group with ``count`` topics."""
-    only = (_only(one) if isinstance(one, Kafka | PersistentLag) else None for one in triggers)
-    return [Part(place, count, own) for place, own in zip(topic_places(triggers), only, strict=True)]
-
-
 class Scaler:
     """One ScaledObject on a simulated group; times in s from the start."""
 
     def __init__(self, scaled: ScaledObject, situation: Situation) -> None:
         """Raises :class:`InputError` for a trigger that is not simulated in ``situation``, and for a paused ScaledObject."""
         self.scaled, self._controller = scaled, situation.controller
-        on_lag = lag_triggers(scaled, situation.topics)
-        pairs = zip(scaled.triggers, _parts(scaled.triggers, situation.topics), strict=True)
-        self._sources = [source_of(trigger, part, situation, scaled.where) for trigger, part in pairs]
+        named: dict[
+            str, str
+        ] = {}  # a value for every variable that a name comes from: it changes nothing but the metric's name
+        for one in lag_triggers(scaled, situation.topics):
+            if isinstance(one, Kafka):
+                named |= {name.variable: "simulated" for name in (one.servers, one.group, one.topic)}
+        self._sources: list[Source | None] = []
+        for trigger, place in zip(scaled.triggers, topic_places(scaled.triggers), strict=True):
+            only = trigger.partitions if isinstance(trigger, Kafka | PersistentLag) else None
+            self._sources.append(source_of(trigger, Part(place, situation.topics, only), situation, scaled.where))
         footprint = situation.consumers.footprint
         metered = any(isinstance(trigger, Resource) for trigger in scaled.triggers)
         self._metrics = MetricsServer(footprint, situation.metrics_s) if metered and footprint else None
-        external = {
-            index: (one.settings.metric, one.settings.rule.target)
-            for index, one in enumerate(scaled.triggers)
-            if isinstance(one, PersistentLag)
-        }
-        made = keda.hpa(scaled, _named(on_lag), external)
+        made = keda.hpa(scaled, named, external.answers(scaled.triggers))
         if made is None:
             raise InputError(scaled.where, "metadata.annotations", "paused", "a ScaledObject that scales")
         self._spec = hpa.parse(made, scaled.where)
@@ -154,8 +147,9 @@ class Scaler:
         """One sync of the HPA; the replicas asked for afterwards."""
         pods = self._metrics.pods(seen.joined, self.replicas) if self._metrics else None
         metrics = [self._metric(index, seen) for index in self._order]
+        now, controller = seen.now, self._controller
         decision, self._state = hpa.decide(
-            self._spec, self._state, self.replicas, metrics, seen.now, pods=pods, controller=self._controller
+            self._spec, self._state, self.replicas, metrics, now, pods=pods, controller=controller
         )
         self.replicas, self.reasons = decision.desired, decision.reasons
         return self.replicas
@@ -186,10 +180,3 @@ class Scaler:
         observed = keda.observe(self.scaled, outcome, self._failures[index], source.target, replicas=self.replicas)
         self._failures[index] = observed.failures
         return observed
-
-
-def _named(triggers: Iterable[Kafka | PersistentLag]) -> dict[str, str] | None:
-    """A value for every variable that the triggers' names come from. They change nothing but the metric's name."""
-    kafka = [trigger for trigger in triggers if isinstance(trigger, Kafka)]
-    names = (named for trigger in kafka for named in (trigger.servers, trigger.group, trigger.topic))
-    return {named.variable: "simulated" for named in names if named.variable} if kafka else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 import numpy as np
 
@@ -23,34 +23,26 @@ from lab.model import lag
 from lab.model.window import Ends, Window
 
 
-class Source(Protocol):
-    """A trigger's scaler on one group."""
+class Source(ABC):
+    """A trigger's scaler on one group, whose HPA has the ``target`` per replica; this one reads only when it is asked."""
 
-    @property
-    def target(self) -> float:
-        """The target per replica in the HPA."""
+    target: float
 
     @property
     def due(self) -> float:
-        """The time of its own next sample; infinity for a source that reads only when it is asked."""
+        """The time of its own next sample; infinity for none."""
+        return math.inf
 
     def sample(self, seen: Seen) -> None:
         """Take the sample that is due."""
+        raise NotImplementedError
 
+    @abstractmethod
     def read(self, seen: Seen) -> Reading:
         """The answer. Raises :class:`~lab.inputs.triggers.common.ScalerError` where there is none."""
 
 
-class Asked:
-    """A source that reads only when it is asked."""
-
-    due = math.inf
-
-    def sample(self, seen: Seen) -> None:
-        """Do nothing."""
-
-
-class Instant(Asked):
+class Instant(Source):
     """The kafka trigger: the lag at the moment of the question."""
 
     def __init__(self, trigger: Kafka, part: Part) -> None:
@@ -72,7 +64,7 @@ class Instant(Asked):
         return Reading(exposed(float(metric)), float(lags.sum()) > trigger.activation, (f"lag {total}", reason))
 
 
-class Lasting:
+class Lasting(Source):
     """The persistent-lag scaler: its own window over its samples of a group that has committed everywhere."""
 
     def __init__(self, trigger: PersistentLag, part: Part) -> None:
@@ -107,7 +99,7 @@ class Lasting:
         return ends.age(end - behind)
 
 
-class Scheduled(Asked):
+class Scheduled(Source):
     """The cron trigger: its replicas by the time of day, which is ``begins_at`` at 0 s."""
 
     def __init__(self, trigger: Cron, begins_at: datetime) -> None:
@@ -136,7 +128,7 @@ QUERIES = (
 )
 
 
-class Queried(Asked):
+class Queried(Source):
     """The prometheus trigger on total lag or the rate of arrivals, named as kafka_exporter does, scraped when it is asked."""
 
     def __init__(self, trigger: Prometheus, arrivals: Arrivals, topics: int, where: object) -> None:

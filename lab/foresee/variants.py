@@ -48,41 +48,22 @@ class Variant:
 
 def in_force(scaled: ScaledObject) -> dict[str, Value]:
     """The value of each tuned field, defaults included. Raises :class:`InputError` for a trigger that is not simulated."""
-    trigger = lag_trigger(scaled)
+    trigger, crons = lag_trigger(scaled), anchor.crons(scaled)
+    rule = trigger.settings.rule if isinstance(trigger, PersistentLag) else None
     up, down = rules_of(scaled)
-    window = hpa.DEFAULTS.downscale_stabilization_s if down.window_s is None else down.window_s
-    return {
-        **_threshold(trigger),
-        MOST: scaled.max_replicas,
-        DOWN_WINDOW: window,
-        DOWN_POLICIES: down.policies,
-        UP_WINDOW: up.window_s or 0,
-        UP_POLICIES: up.policies,
-        **_lasting(trigger),
-        **_pre_scaled(scaled),
-    }
-
-
-def _threshold(trigger: Kafka | PersistentLag | None) -> dict[str, Value]:
-    if trigger is None:
-        return {}
+    found: dict[str, Value] = {}
     if isinstance(trigger, Kafka):
-        return {THRESHOLD: trigger.lag_threshold}
-    rule = trigger.settings.rule
-    return {SECONDS: rule.target} if rule.ages else {THRESHOLD: int(rule.target)}
-
-
-def _lasting(trigger: Kafka | PersistentLag | None) -> dict[str, Value]:
-    if not isinstance(trigger, PersistentLag):
-        return {}
-    rule = trigger.settings.rule
-    return {SUSTAIN: int(rule.sustain_s), LEAST_OF: int(rule.up_s), GREATEST_OF: int(rule.down_s)}
-
-
-def _pre_scaled(scaled: ScaledObject) -> dict[str, Value]:
-    """The replicas of the cron trigger; none of several, which a field's name does not tell apart."""
-    found = anchor.crons(scaled)
-    return {PRE_SCALED: found[0][1].replicas} if len(found) == 1 else {}
+        found[THRESHOLD] = trigger.lag_threshold
+    elif rule:
+        found |= {SECONDS: rule.target} if rule.ages else {THRESHOLD: int(rule.target)}
+    window = hpa.DEFAULTS.downscale_stabilization_s if down.window_s is None else down.window_s
+    found |= {MOST: scaled.max_replicas, DOWN_WINDOW: window, DOWN_POLICIES: down.policies}
+    found |= {UP_WINDOW: up.window_s or 0, UP_POLICIES: up.policies}
+    if rule:
+        found |= {SUSTAIN: int(rule.sustain_s), LEAST_OF: int(rule.up_s), GREATEST_OF: int(rule.down_s)}
+    if len(crons) == 1:  # a field's name does not tell several apart
+        found[PRE_SCALED] = crons[0][1].replicas
+    return found
 
 
 def rules_of(scaled: ScaledObject) -> tuple[Rules, Rules]:
@@ -97,35 +78,26 @@ def with_changes(scaled: ScaledObject, changes: Changes) -> Variant:
     spec = content["spec"]
     for field, value in changes.items():
         if field in _METADATA or field == PRE_SCALED:
-            index = _index(scaled, field)
+            kinds = Cron if field == PRE_SCALED else Kafka | PersistentLag
+            index = next(index for index, trigger in enumerate(scaled.triggers) if isinstance(trigger, kinds))
             spec["triggers"][index]["metadata"][field] = text_of(value)
         elif field == MOST:
             spec["maxReplicaCount"] = value
         else:
             direction, name = field.split(".")
-            written = [_written(policy) for policy in value] if isinstance(value, tuple) else value
+            written = [policy.to_dict() for policy in value] if isinstance(value, tuple) else value
             _direction(spec, direction)[name] = written
     return Variant(dict(changes), scaledobject.parse(content, scaled.where) if changes else scaled)
-
-
-def _index(scaled: ScaledObject, field: str) -> int:
-    """The index of the trigger that has ``field``."""
-    kinds = Cron if field == PRE_SCALED else Kafka | PersistentLag
-    return next(index for index, trigger in enumerate(scaled.triggers) if isinstance(trigger, kinds))
 
 
 def text_of(value: Value) -> str:
     """A value as people write it: policies as ``8 pods or 200 % / 30 s``."""
     if not isinstance(value, tuple):
         return str(value) if isinstance(value, int) else f"{value:g}"
-    periods = {policy.period_s for policy in value}
-    if len(periods) == 1:
-        return f"{' or '.join(map(_amount, value))} / {periods.pop()} s"
-    return " or ".join(f"{_amount(one)} / {one.period_s} s" for one in value)
-
-
-def _amount(policy: Policy) -> str:
-    return f"{policy.value} {'pods' if policy.type == 'Pods' else '%'}"
+    amounts = [f"{policy.value} {'pods' if policy.type == 'Pods' else '%'}" for policy in value]
+    if len({policy.period_s for policy in value}) == 1:
+        return f"{' or '.join(amounts)} / {value[0].period_s} s"
+    return " or ".join(f"{amount} / {policy.period_s} s" for amount, policy in zip(amounts, value, strict=True))
 
 
 def _direction(spec: dict[str, Any], direction: str) -> dict[str, Any]:
@@ -135,10 +107,6 @@ def _direction(spec: dict[str, Any], direction: str) -> dict[str, Any]:
         place[name] = place.get(name) or {}
         place = place[name]
     return place
-
-
-def _written(policy: Policy) -> dict[str, Any]:
-    return {"type": policy.type, "value": policy.value, "periodSeconds": policy.period_s}
 
 
 HEADROOM = 0.75  # the share of the objective for lagThreshold / rate, the time by which a group at rest is behind
@@ -161,10 +129,8 @@ def variants(scaled: ScaledObject, situation: Situation, objective_s: float, mos
     """
     given = in_force(scaled)
     values = _values(scaled, situation, objective_s)
-    every = []
-    for combination in itertools.product(*values.values()):
-        found = {field: value for field, value in zip(values, combination, strict=True) if value != given[field]}
-        every.append(found)
+    chosen = (dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values()))
+    every = [{field: value for field, value in one.items() if value != given[field]} for one in chosen]
     every.sort(key=len)
     if len(every) > most:
         few = [one for one in every if len(one) <= ALWAYS][:most]
@@ -179,8 +145,8 @@ def computed_threshold(rate: float, objective_s: float) -> int:
 
 def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> dict[str, list[Value]]:
     """The values of each field, the current one first. A direction that is disabled has no other."""
-    given = in_force(scaled)
-    up, down = rules_of(scaled)
+    given, trigger = in_force(scaled), lag_trigger(scaled)
+    rule = trigger.settings.rule if isinstance(trigger, PersistentLag) else None
     rate, partitions = situation.consumers.rate, len(situation.shares)
     centre = rate * objective_s * HEADROOM
     needed = math.ceil(max(step.rate for step in situation.profile.steps) / rate)
@@ -193,23 +159,15 @@ def _values(scaled: ScaledObject, situation: Situation, objective_s: float) -> d
         DOWN_POLICIES: list(DOWN),
         UP_WINDOW: list(WINDOWS_UP),
         UP_POLICIES: list(UP),
-        SUSTAIN: [sustain for sustain in SUSTAINED if sustain <= _reach(scaled)],
+        SUSTAIN: [sustain for sustain in SUSTAINED if rule and sustain <= rule.size * rule.interval_s],
         LEAST_OF: list(LEAST_OVER_S),
         GREATEST_OF: list(GREATEST_OVER_S),
         PRE_SCALED: list(dict.fromkeys((min(needed, partitions), max(1, math.ceil(needed / 2))))),
     }
-    for direction, rules in (("scaleUp", up), ("scaleDown", down)):
+    for direction, rules in zip(("scaleUp", "scaleDown"), rules_of(scaled), strict=True):
         if rules.select == "Disabled":
             values |= {field: [] for field in given if field.startswith(f"{direction}.")}
     return {field: list(dict.fromkeys([value, *values[field]])) for field, value in given.items()}
-
-
-def _reach(scaled: ScaledObject) -> float:
-    """How far back the trigger's samples go, s."""
-    trigger = lag_trigger(scaled)
-    if not isinstance(trigger, PersistentLag):
-        return 0
-    return trigger.settings.rule.size * trigger.settings.rule.interval_s
 
 
 def _outlasting(profile: Profile) -> list[int]:

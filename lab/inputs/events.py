@@ -211,7 +211,7 @@ def schedule(
             raise InputError(where, "during", phase, f"a phase of the profile: {', '.join(phases)}")
     found: list[tuple[str, Event]] = []
     for phase in (phase for phase in phases if phase in during):
-        given = during[phase]
+        given: Any = during[phase]
         for event in given if isinstance(given, list | tuple) else [given]:
             if allowed := _refusal(event, context):
                 raise InputError(where, f"during.{phase}", event, allowed)

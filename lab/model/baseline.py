@@ -13,6 +13,7 @@ from lab.inputs import scaledobject
 from lab.inputs.policy import PlainHpa, Policy
 from lab.inputs.scaledobject import ScaledObject
 from lab.inputs.topics import variables
+from lab.inputs.triggers import external
 from lab.inputs.triggers.common import Reading, ScalerError
 from lab.inputs.triggers.external import PersistentLag
 from lab.inputs.triggers.kafka import Kafka
@@ -46,12 +47,7 @@ def baseline(policy: Policy, partitions: int, topics: int = 1) -> Baseline:
     if not on_lag.triggers or policy.switches.paused:
         return floor
     names = {"BOOTSTRAP_SERVERS": "b", "GROUP": "g"} | dict.fromkeys(variables(topics), "t")
-    external = {
-        index: (one.settings.metric, one.settings.rule.target)
-        for index, one in enumerate(on_lag.triggers)
-        if isinstance(one, PersistentLag)
-    }
-    its_hpa = keda.hpa(on_lag, names, external)
+    its_hpa = keda.hpa(on_lag, names, external.answers(on_lag.triggers))
     assert its_hpa is not None, "not paused, and each trigger names its metric"
     spec, state = hpa.parse(its_hpa, policy.where), hpa.State()
     replicas, now, why = policy.start, 0.0, FLOOR

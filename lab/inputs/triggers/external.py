@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -69,10 +69,21 @@ class PersistentLag(External):
 
     settings: Settings
 
+    @property
+    def partitions(self) -> frozenset[int] | None:
+        """The partitions of its topic that it counts, None for all."""
+        return self.settings.source.partitions
+
     def compressed(self, scale: Scale) -> Self:
         """With the settings that follow from what is sent."""
         made = super().compressed(scale)
         return replace(made, settings=persistent_lag.parse(made.metadata, f"{self.settings.metric} at scale {scale.name}"))
+
+
+def answers(triggers: Iterable[object]) -> dict[int, tuple[str, float]]:
+    """By the index of each trigger on the persistent-lag scaler: the metric's name and target, as it answers KEDA."""
+    found = ((index, one.settings) for index, one in enumerate(triggers) if isinstance(one, PersistentLag))
+    return {index: (settings.metric, settings.rule.target) for index, settings in found}
 
 
 def parse(trigger: Mapping[str, Any], where: object, place: str) -> External:
