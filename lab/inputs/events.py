@@ -8,19 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from lab.errors import InputError
 from lab.inputs.profile import Profile
 from lab.inputs.workload import MOST_PARTITIONS
 
-if TYPE_CHECKING:  # one kind of policy is made of events
-    from lab.inputs.policy import Policy
-
 LEADER, COORDINATOR = ROLES = ("leader", "coordinator")
 KEPT, LOST = DISKS = ("kept", "lost")
 MOST_PODS = 200
 LEAST_BROKERS, MOST_BROKERS = 3, 5  # a majority of three survives one; each takes 0.4 GB of memory on one machine
+
+
+class Decider(Protocol):
+    """What an event needs to know of a trial's policy."""
+
+    @property
+    def min_replicas(self) -> int: ...  # noqa: D102
+    @property
+    def content(self) -> dict[str, Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Context:
     """
 
     runtime: str
-    policy: Policy
+    policy: Decider
     partitions: int
     earlier: tuple[Event, ...] = ()
     brokers: Brokers | None = None
