@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import functools
 import itertools
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 from lab.errors import LabFault
 from lab.host import processes
@@ -28,7 +27,6 @@ IMAGES = Images({"elastic-lab": Path(sys.executable).parent})
 SERVER = "https://127.0.0.1:6443"
 DEADLINE_S = 60.0  # of what happens at once on a quiet machine
 _uids = itertools.count(1)
-P = ParamSpec("P")
 
 
 def container(*command: str, name: str = "main", **more: Any) -> Json:
@@ -149,6 +147,15 @@ class Node:
                 await asyncio.sleep(0.005)
         return self.api.statuses[-1]
 
+    async def ended(self, obj: Json) -> Json:
+        """Wait until the node has removed the pod, and return how its container ended."""
+        ended: Json = (await self.removed(obj))["containerStatuses"][0]["state"]["terminated"]
+        return ended
+
+    async def phase(self, *wanted: str) -> None:
+        """Wait until the latest status shows one of these phases."""
+        await self.api.until(lambda: self.api.statuses and self.api.statuses[-1]["phase"] in wanted)
+
     def text(self, pod: Pod, name: str = "main") -> str:
         """What the container has written so far."""
         log = pod.folder / f"{name}.log"
@@ -178,13 +185,3 @@ async def node(run: Path, backoff_base_s: float = 0.2, zygote: Zygote | None = N
     assert not made.errors
     assert not processes.remembered(run)
     assert not list((run / "pids").glob("*"))
-
-
-def alone(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Make an asynchronous test one that pytest runs."""
-
-    @functools.wraps(test)
-    def run(*given: P.args, **named: P.kwargs) -> None:
-        asyncio.run(test(*given, **named))
-
-    return run

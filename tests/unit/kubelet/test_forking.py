@@ -6,11 +6,12 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from lab.kubelet.pod import Pod
 from lab.kubelet.process import LEAST_GRACE_S
 from lab.wait import until
 
-from .harness import DEADLINE_S, IMAGES, Node, alone, container, node, pod
+from .harness import DEADLINE_S, IMAGES, Node, container, node, pod
 from .test_lifecycle import SOON_S, alive
 
 FOLDER = IMAGES.folders["elastic-lab"]
@@ -139,32 +140,27 @@ def own_children() -> set[int]:
 
 async def end_of(n: Node, obj: Any) -> dict[str, Any]:
     """The state in which the container of a pod that is not restarted ended, once it did."""
-    await n.api.until(lambda: n.api.statuses[-1:] and n.api.statuses[-1]["phase"] in ("Succeeded", "Failed"))
+    await n.phase("Succeeded", "Failed")
     shown: dict[str, Any] = n.api.shown()[-1]["state"]["terminated"]
     n.vanish(obj)
     return shown
 
 
-def facts(run: Path, work: Path, made: Zygote | None) -> dict[str, Any]:
+async def facts(run: Path, work: Path, made: Zygote | None) -> dict[str, Any]:
     """All that the program sees of itself, with the pod's own folder called by one name."""
-    found: dict[str, Any] = {}
-
-    async def body() -> None:
-        async with node(run, zygote=made) as n:
-            obj = pod(python(work, "facts", "a b", COLOUR="blue", TZ="Asia/Tokyo"), policy="Never")
-            here = n.apply(obj)
-            assert (await end_of(n, obj))["exitCode"] == 0
-            assert none_executed(n)
-            found.update(json.loads(n.text(here).replace(str(here.folder), "/pod")))
-
-    asyncio.run(body())
-    return found
+    async with node(run, zygote=made) as n:
+        obj = pod(python(work, "facts", "a b", COLOUR="blue", TZ="Asia/Tokyo"), policy="Never")
+        here = n.apply(obj)
+        assert (await end_of(n, obj))["exitCode"] == 0
+        assert none_executed(n)
+        found: dict[str, Any] = json.loads(n.text(here).replace(str(here.folder), "/pod"))
+        return found
 
 
-def test_a_forked_program_sees_what_an_executed_one_sees(run: Path, work: Path) -> None:
+async def test_a_forked_program_sees_what_an_executed_one_sees(run: Path, work: Path) -> None:
     """Session, group, environment, limits, signals, descriptors, folder, arguments, import path: all of it is the same."""
-    forked = facts(run, work, Zygote(run, FOLDER, ["work"], {"PYTHONPATH": str(work), "ITS_OWN": "x"}))
-    assert forked == facts(run, work, None)
+    forked = await facts(run, work, Zygote(run, FOLDER, ["work"], {"PYTHONPATH": str(work), "ITS_OWN": "x"}))
+    assert forked == await facts(run, work, None)
     assert forked["leads"]
     assert forked["shown"] == forked["environment"]
     assert (forked["environment"]["COLOUR"], forked["environment"][identity.VARIABLE]) == ("blue", str(run))
@@ -172,7 +168,6 @@ def test_a_forked_program_sees_what_an_executed_one_sees(run: Path, work: Path) 
     assert forked["zone"] == ["JST", "JST"]
 
 
-@alone
 async def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(run: Path, work: Path) -> None:
     """``ps`` names the pod's program, the kernel's start is that of the fork, and the mark is where the sweep looks for it."""
     async with forking(run, work) as n:
@@ -192,31 +187,28 @@ async def test_a_forked_process_is_shown_with_its_own_command_and_its_own_start(
         assert [process.pid for process in processes.remembered(run, "pod/")] == [pid]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "number", "said"),
-    [
-        (("exit", "0"), 0, None, "bye"),
-        (("exit", "3"), 3, None, "bye"),
-        (("raise",), 1, None, "RuntimeError: oh no"),
-        (("kill", "9"), 137, 9, ""),
-        (("kill", "15"), 143, 15, ""),
-    ],
-)
-@alone
-async def test_a_forked_process_ends_with_its_own_code(
-    run: Path, work: Path, words: tuple[str, ...], code: int, number: int | None, said: str
-) -> None:
+ENDS = {
+    ("exit", "3"): (3, None, "bye"),
+    ("raise",): (1, None, "RuntimeError: oh no"),
+    ("kill", "9"): (137, 9, ""),
+    ("kill", "15"): (143, 15, ""),
+    ("exit", "0"): (0, None, "bye"),
+}
+
+
+async def test_a_forked_process_ends_with_its_own_code(run: Path, work: Path) -> None:
     """The interpreter ends as usual: what is registered for the exit runs, and the buffers reach the log."""
     async with forking(run, work) as n:
-        obj = pod(python(work, *words), policy="Never")
-        made = n.apply(obj)
-        shown = await end_of(n, obj)
-        assert (shown["exitCode"], shown.get("signal")) == (code, number)
-        assert said in n.text(made)
+        for words, (code, number, said) in ENDS.items():
+            obj = pod(python(work, *words), policy="Never", metadata={"name": words[-1]})
+            n.api.statuses.clear()
+            made = n.apply(obj)
+            shown = await end_of(n, obj)
+            assert (shown["exitCode"], shown.get("signal")) == (code, number)
+            assert said in n.text(made)
         assert none_executed(n)
 
 
-@alone
 async def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Path) -> None:
     """SIGTERM reaches the handler of the forked process alone, and SIGKILL comes when the grace is over."""
     async with forking(run, work) as n:
@@ -226,8 +218,7 @@ async def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Pa
         await up(n, made)
         await up(n, other)
         n.delete(obj, 30)
-        last = await n.removed(obj)
-        assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
+        assert (await n.ended(obj))["exitCode"] == 5
         assert "draining" in n.text(made)
         assert alive(other.containers[0].pid)
         os.kill(other.containers[0].pid, signal.SIGSTOP)
@@ -237,7 +228,6 @@ async def test_a_deleted_pod_drains_and_a_deaf_one_is_killed(run: Path, work: Pa
         assert LEAST_GRACE_S <= time.monotonic() - began < SOON_S
 
 
-@alone
 async def test_forked_processes_share_no_limit_and_no_random_number(run: Path, work: Path) -> None:
     """A limit that one sets is its own; the generator is seeded anew in each."""
     async with forking(run, work) as n:
@@ -253,7 +243,6 @@ async def test_forked_processes_share_no_limit_and_no_random_number(run: Path, w
         assert limits[0] == (64, 64) != limits[1] == psutil.Process().rlimit(psutil.RLIMIT_NOFILE)
 
 
-@alone
 async def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zombie(run: Path, work: Path) -> None:
     """Its orphans are the node's children, since that is who adopts them."""
     before = own_children()
@@ -262,7 +251,7 @@ async def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zomb
         made = n.apply(obj)
         await up(n, made)
         family = psutil.Process(made.containers[0].pid).children(recursive=True)
-        assert len(family) >= 1
+        assert family
         n.delete(obj, 30)
         await n.removed(obj)
         async with asyncio.timeout(DEADLINE_S):  # the node waits for them when the kernel says that they have ended
@@ -271,7 +260,6 @@ async def test_what_a_forked_pod_has_started_is_ended_with_it_and_leaves_no_zomb
         assert own_children() - before == {n.zygote.pid}
 
 
-@alone
 async def test_a_dead_zygote_costs_no_running_pod_anything_and_new_pods_are_executed(run: Path, work: Path) -> None:
     """A running pod goes on, and its exit code arrives; the next pod says why it was executed."""
     async with forking(run, work) as n:
@@ -285,14 +273,10 @@ async def test_a_dead_zygote_costs_no_running_pod_anything_and_new_pods_are_exec
         assert "the zygote" in next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed")
         assert alive(old.containers[0].pid)
         n.delete(obj, 30)
-        last = await n.removed(obj)
-        assert last["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
+        assert (await n.ended(obj))["exitCode"] == 5
 
 
-@alone
-async def test_a_zygote_that_does_not_answer_is_killed_and_the_pod_executed(
-    run: Path, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_zygote_that_does_not_answer_is_killed_and_the_pod_executed(run, work, monkeypatch) -> None:
     """So no late answer makes a second process of one pod."""
     monkeypatch.setattr("lab.kubelet.forking.PATIENCE_S", 0.3)
     async with forking(run, work) as n:
@@ -303,45 +287,33 @@ async def test_a_zygote_that_does_not_answer_is_killed_and_the_pod_executed(
         assert not alive(n.zygote.pid)
 
 
-def changes(work: Path) -> None:
-    """Write the program again, later than it was imported."""
-    later = (work / "helper.py").stat().st_mtime + 5
-    os.utime(work / "helper.py", (later, later))
-
-
 @pytest.mark.parametrize(
-    ("helper", "then", "words"),
+    ("helper", "changes", "words"),
     [
-        ("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()", None, "1 other threads"),
-        ("", changes, "has changed since"),
-        ("import no_such_module", None, "the zygote (has ended|takes no request)"),  # as it is asked before its end or after
+        ("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()", False, "1 other threads"),
+        ("", True, "has changed since"),
+        ("import no_such_module", False, "the zygote (has ended|takes no request)"),  # as it is asked before its end or after
     ],
     ids=["a thread", "a newer file", "no import"],
 )
-@alone
-async def test_a_zygote_that_is_not_sound_forks_nothing(
-    run: Path, work: Path, helper: str, then: Callable[[Path], None] | None, words: str
-) -> None:
+async def test_a_zygote_that_is_not_sound_forks_nothing(run: Path, work: Path, helper: str, changes: bool, words: str) -> None:
     """A thread would be missing in the child, and imports would be old: the event says so, and the pod is executed."""
     (work / "helper.py").write_text(helper)
-    (work / "other.py").write_text(
-        "import work\nif __name__ != '__main__':\n    import helper\nelse:\n    print('up', flush=True)"
-    )
+    (work / "other.py").write_text("import work\nif __name__ != '__main__':\n    import helper")
     async with node(run, zygote=zygote(run, work, "work", "other")) as n:
-        if then:
+        if changes:
             first = pod(python(work, "wait"), metadata={"name": "first", "uid": "first"})
             await up(n, n.apply(first))
             assert none_executed(n)
-            then(work)
-        obj = pod(python(work, "exit", "4"), policy="Never")
-        n.apply(obj)
+            later = (work / "helper.py").stat().st_mtime + 5
+            os.utime(work / "helper.py", (later, later))
+        n.apply(pod(python(work, "exit", "4"), policy="Never"))
         await n.api.until(lambda: "ForkFailed" in n.api.reasons())
         assert re.search(words, next(event["message"] for event in n.api.events if event["reason"] == "ForkFailed"))
         await n.api.until(lambda: any("terminated" in one["state"] for one in n.api.shown()))
         assert next(one for one in n.api.shown() if "terminated" in one["state"])["state"]["terminated"]["exitCode"] == 4
 
 
-@alone
 async def test_a_folder_that_is_not_there_is_a_start_error_as_for_an_executed_pod(run: Path, work: Path) -> None:
     """Nothing runs then."""
     before = own_children()
@@ -369,13 +341,10 @@ BASE = {"PATH": f"{FOLDER}:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTH
         (["python", "work.py"], {}, False),
         (["python"], {}, False),
         (["sh", "-m", "work"], {}, False),
-        (["/usr/bin/env", "-m", "work"], {}, False),
         (["no-such-python", "-m", "work"], {}, False),
         (["python", "-m", "work"], {"PATH": "/nowhere"}, False),
         (["python", "-m", "work"], {"PYTHONPATH": "/others"}, False),
-        (["python", "-m", "work"], {"PYTHONHASHSEED": "0"}, False),
         (["python", "-m", "work"], {"LANG": "de_DE.UTF-8"}, False),
-        (["python", "-m", "work"], {"MALLOC_ARENA_MAX": "1"}, False),
         (["python", "-m", "work"], {"LD_PRELOAD": "/x.so"}, False),
     ],
 )
@@ -385,7 +354,6 @@ def test_only_what_comes_to_the_same_is_forked(tmp_path: Path, command: list[str
     assert made.takes(command, BASE | env) is taken
 
 
-@alone
 async def test_the_labs_consumer_can_be_forked(run: Path) -> None:
     """Its imports start no thread, librdkafka's among them, and its main module may be imported before it is run."""
     async with node(run, zygote=zygote(run, paths.PROJECT, "lab.programs.consumer")) as n:
@@ -416,9 +384,8 @@ asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
 """
 
 
-@pytest.mark.parametrize("registered", [True, False])
-def test_no_forked_process_outlives_a_killed_node(run: Path, work: Path, registered: bool) -> None:
-    """The zygote ends with the node; the pods are found by the register, or by the mark alone, as executed ones are."""
+def test_no_forked_process_outlives_a_killed_node(run: Path, work: Path) -> None:
+    """The zygote ends with the node; the pods are found by the mark alone, as executed ones are."""
     command = [sys.executable, "-c", NODE, str(run), str(FOLDER), str(work)]
     killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(paths.PROJECT)})
     assert killed.stdout
@@ -431,9 +398,7 @@ def test_no_forked_process_outlives_a_killed_node(run: Path, work: Path, registe
         killed.wait()
         until(lambda: not alive(zygote_pid), 30, "the zygote's end")
         assert all(map(alive, pods))
-        if not registered:
-            for file in (run / "pids").iterdir():
-                file.unlink()
+        shutil.rmtree(run / "pids")
     finally:
         killed.kill()
         killed.stdout.close()

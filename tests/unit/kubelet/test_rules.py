@@ -163,13 +163,6 @@ def test_a_tail_is_the_last_lines(tmp_path_factory: pytest.TempPathFactory, cont
     assert content[tail_offset(file, lines) :] == b"".join(whole[len(whole) - min(lines, len(whole)) :])
 
 
-def test_a_tail_reaches_over_blocks(tmp_path: Path) -> None:
-    """A tail longer than one block of reading is whole."""
-    file = tmp_path / "long.log"
-    file.write_bytes(b"".join(b"%099d\n" % number for number in range(3000)))
-    assert tail_offset(file, 2500) == 500 * 100
-
-
 def test_the_node_says_what_the_machine_has() -> None:
     """The Node carries the labels, room, addresses, port and conditions that the scheduler and metrics-server look for."""
     made = node_object("node-1", 7777, NOW, NOW)
@@ -190,10 +183,8 @@ def arguments(tmp_path: Path) -> dict[str, str]:
     for name in ("kubeconfig", "tls-cert", "tls-key", "client-ca"):
         (tmp_path / name).touch()
     files = {f"--{name}": str(tmp_path / name) for name in ("kubeconfig", "tls-cert", "tls-key", "client-ca")}
-    return files | {
-        "--name": "node-1", "--port": "7000", "--pod-network": "127.77", "--run": str(tmp_path),
-        "--image": f"elastic-lab={tmp_path}",
-    }  # fmt: skip
+    own = {"--name": "node-1", "--port": "7000", "--pod-network": "127.77", "--run": str(tmp_path)}
+    return {**files, **own, "--image": f"elastic-lab={tmp_path}"}
 
 
 @pytest.mark.parametrize(
@@ -223,15 +214,11 @@ def test_a_bad_option_is_one_clear_line(arguments: dict[str, str], option: str, 
 
 
 def test_a_good_command_line_is_read(arguments: dict[str, str], tmp_path: Path) -> None:
-    """Every option arrives, and the back-off defaults to the kubelet's ten seconds."""
+    """Every option arrives, the back-off defaults to the kubelet's ten seconds, and modules to fork belong to an image."""
     chosen = settings([word for pair in arguments.items() for word in pair])
     assert (chosen.name, chosen.port, chosen.backoff_base_s) == ("node-1", 7000, 10.0)
     assert chosen.images.folder("elastic-lab/web:2") == tmp_path
     assert chosen.fork is None
-
-
-def test_the_modules_to_fork_belong_to_an_image(arguments: dict[str, str], tmp_path: Path) -> None:
-    """Its folder is where their interpreter is."""
     words = [word for pair in (arguments | {"--fork": "elastic-lab=lab.one,two"}).items() for word in pair]
     assert settings(words).fork == (tmp_path, ("lab.one", "two"))
 

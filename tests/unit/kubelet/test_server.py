@@ -7,59 +7,30 @@ import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
+from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
 import pytest
 from aiohttp import web
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from lab.cluster.certs import Authority
 from lab.host.processes import free_ports
 from lab.kubelet.api import ApiError, ApiServer, Changed, Deleted, Listed
 from lab.kubelet.server import Server, tls
 
-from .harness import DEADLINE_S, Json, Node, alone, node, pod, shell
+from .harness import DEADLINE_S, Json, Node, node, pod, shell
 from .test_lifecycle import SOON_S
-
-Key = ec.EllipticCurvePrivateKey
-
-
-def signed(folder: Path, name: str, issuer: tuple[x509.Name, Key] | None) -> tuple[x509.Name, Key]:
-    """Write ``name``.crt and ``name``.key, signed by ``issuer`` or by itself as a CA."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    issuer_name, issuer_key = issuer or (subject, key)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer_name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(datetime.now(UTC) - timedelta(hours=1))
-        .not_valid_after(datetime.now(UTC) + timedelta(hours=1))
-        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .sign(issuer_key, hashes.SHA256())
-    )
-    (folder / f"{name}.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    private = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / f"{name}.key").write_bytes(key.private_bytes(*private))
-    return subject, key
 
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CA with a server's and a client's certificate, and a stranger's signed by nobody."""
+    """A CA with a server's and a client's certificate, and a stranger's of another CA."""
     folder = tmp_path_factory.mktemp("certificates")
-    authority = signed(folder, "ca", None)
-    for name in ("server", "client"):
-        signed(folder, name, authority)
-    signed(folder, "stranger", None)
+    authority = Authority(folder)
+    authority.issue("server", "node", hosts=["127.0.0.1"])
+    authority.issue("client", "client")
+    Authority(folder / "other").issue("stranger", "client")
     return folder
 
 
@@ -71,8 +42,8 @@ async def served(n: Node, certificates: Path) -> AsyncIterator[tuple[str, dict[s
     server = Server(n.agent.pods, context, port)
     await server.start()
     clients = {name: ssl.create_default_context(cafile=certificates / "ca.crt") for name in ("client", "stranger", "nobody")}
-    for name in ("client", "stranger"):
-        clients[name].load_cert_chain(certificates / f"{name}.crt", certificates / f"{name}.key")
+    for name, held in (("client", certificates), ("stranger", certificates / "other")):
+        clients[name].load_cert_chain(held / f"{name}.crt", held / f"{name}.key")
     try:
         yield f"https://127.0.0.1:{port}", clients
     finally:
@@ -85,7 +56,6 @@ async def get(url: str, context: ssl.SSLContext) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-@alone
 async def test_a_client_without_the_right_certificate_is_turned_away(tmp_path: Path, certificates: Path) -> None:
     """Only a certificate that the client CA has signed gets an answer."""
     async with node(tmp_path) as n, served(n, certificates) as (url, clients):
@@ -95,7 +65,6 @@ async def test_a_client_without_the_right_certificate_is_turned_away(tmp_path: P
                 await get(f"{url}/healthz", clients[name])
 
 
-@alone
 async def test_logs_are_served_whole_by_tail_and_of_the_run_before(tmp_path: Path, certificates: Path) -> None:
     """tailLines, limitBytes and previous do as kubectl asks; an option that can't be honoured and an unknown pod are errors."""
     async with node(tmp_path) as n, served(n, certificates) as (url, clients):
@@ -115,7 +84,6 @@ async def test_logs_are_served_whole_by_tail_and_of_the_run_before(tmp_path: Pat
         assert (await get(f"{url}/exec/ns/pod/main", client))[0] == 501
 
 
-@alone
 async def test_a_followed_log_ends_with_its_container(tmp_path: Path, certificates: Path) -> None:
     """What is written while a client follows arrives, to the last line, and then the answer ends."""
     async with node(tmp_path) as n, served(n, certificates) as (url, clients):
@@ -127,7 +95,6 @@ async def test_a_followed_log_ends_with_its_container(tmp_path: Path, certificat
         assert await asyncio.wait_for(following, SOON_S) == (200, "up\nbye\n")
 
 
-@alone
 async def test_usage_counts_a_containers_children(tmp_path: Path, certificates: Path) -> None:
     """/metrics/resource shows the CPU of the whole process tree, and memory that is there."""
     async with node(tmp_path) as n, served(n, certificates) as (url, clients):
@@ -192,7 +159,6 @@ def meta(name: str, version: str) -> Json:
     return {"metadata": {"name": name, "resourceVersion": version}}
 
 
-@alone
 async def test_a_watch_goes_on_where_it_was_and_lists_again_when_it_expired() -> None:
     """An ended or failed watch resumes at the last version, bookmarks included; both forms of 410 list anew."""
     gone = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
@@ -216,7 +182,6 @@ async def test_a_watch_goes_on_where_it_was_and_lists_again_when_it_expired() ->
     assert fake.asked == ["list", "10", "12", "12", "list", "20", "list"]
 
 
-@alone
 async def test_a_request_is_repeated_while_the_server_is_busy_but_not_for_ever() -> None:
     """503 is tried again until the deadline; 404 is an answer."""
     fake = FakeApi([], [])
