@@ -13,10 +13,8 @@ from lab.inputs import scaledobject
 from lab.wait import until
 
 CPU = {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
-KAFKA = {
-    "type": "kafka",
-    "metadata": {"bootstrapServers": "127.0.0.1:1", "consumerGroup": "g", "topic": "t", "lagThreshold": "10"},
-}
+_ASKED = {"bootstrapServers": "127.0.0.1:1", "consumerGroup": "g", "topic": "t", "lagThreshold": "10"}
+KAFKA = {"type": "kafka", "metadata": _ASKED}
 FALLBACK = {"failureThreshold": 3, "replicas": 2}
 WEBHOOK = "vscaledobject.kb.io"
 DEADLINE_S = 60
@@ -94,6 +92,7 @@ def refused_there(cluster, content, namespace):
         ({"triggers": [KAFKA, CPU | {"useCachedMetrics": True}]}, "useCachedMetrics", WEBHOOK, 'not supported for "cpu"'),
         ({"triggers": []}, "triggers", SCHEMA, "should have at least 1 items"),
         ({"minReplicas": 1}, "minReplicas", UNKNOWN, "minReplicas"),
+        ({"name": "c" * 55}, "at most 63 characters", WEBHOOK, "is 64 characters long"),  # of its HPA's name
     ],
 )
 def test_what_keda_refuses_the_lab_refuses(cluster, namespace, spec, field, who, reason):
@@ -103,14 +102,6 @@ def test_what_keda_refuses_the_lab_refuses(cluster, namespace, spec, field, who,
     said = refused_there(cluster, content, namespace)
     assert who in said
     assert reason in said
-
-
-@pytest.mark.services
-def test_a_name_too_long_for_a_label_is_refused_by_both(cluster, namespace):
-    """KEDA's HPA is keda-hpa- and the name: 63 characters are the most."""
-    content = scaled(name="c" * 55)
-    assert "at most 63 characters" in refused_here(content)
-    assert "is 64 characters long" in refused_there(cluster, content, namespace)
 
 
 @pytest.mark.services

@@ -96,54 +96,41 @@ def test_a_node_has_its_time_to_stop_and_what_it_starts_meanwhile_is_ended(tmp_p
     assert run.resolve() not in identity.marked()
 
 
-def full_disk(work):
-    """What ``work`` prints in a process that can write no byte into any file, and the register's folder after it."""
-    code = f"""
-import asyncio, json, os, resource, sys
+FULL_DISK = """
+import asyncio, os, resource, sys
 from pathlib import Path
 from lab.host import processes, runs
 from lab.kubelet import process
 from lab.errors import LabFault
-cache, run = Path(sys.argv[1]), runs.open_run()
+log, run = Path(sys.argv[1]) / "log", runs.open_run()
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-try:
-    {work}
-except (LabFault, OSError) as error:
-    print(type(error).__name__, error)
+sleep, how = ["sleep", "305"], {"env": os.environ, "cwd": "/", "run": run, "name": "n"}
+for work in (
+    lambda: processes.start(run, "one", sleep),
+    lambda: asyncio.run(process.Process.start(sleep, log=log, **how)),
+    lambda: asyncio.run(process.run_to_end(sleep, timeout_s=9, **how)),
+    lambda: runs.open_run(),
+):
+    try:
+        work()
+    except (LabFault, OSError) as error:
+        print(type(error).__name__, error)
 """
-    command = [sys.executable, "-c", code, os.environ["ELASTIC_LAB_CACHE"]]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_S, check=True).stdout
 
 
-@pytest.mark.parametrize(
-    ("work", "fault"),
-    [
-        ("processes.start(run, 'one', ['sleep', '305'])", "LabFault one can't be started: "),
-        (
-            "asyncio.run(process.Process.start(['sleep', '305'], env=os.environ, cwd='/', log=cache / 'l', run=run, name='n'))",
-            "OSError ",
-        ),
-        (
-            "asyncio.run(process.run_to_end(['sleep', '305'], env=os.environ, cwd='/', timeout_s=9, run=run, name='n'))",
-            "OSError ",
-        ),
-    ],
-    ids=["daemon", "pod", "probe"],
-)
-def test_with_a_full_disk_nothing_runs_that_is_not_recorded(register, work, fault):
-    """What can't be recorded is ended; the next start finds an owner's file that is whole."""
-    assert full_disk(work).startswith(fault)
-    assert not identity.marked().keys() & {run.resolve() for run in runs.all_runs()}
-    assert [list((run / "pids").iterdir()) for run in runs.all_runs()] == [[]]
+def test_with_a_full_disk_nothing_runs_that_is_not_recorded(register):
+    """A daemon, a pod and a probe that can't be recorded are ended, and no run is opened: one line each says why.
+
+    The next start finds an owner's file that is whole, and no folder that it would have to guess about.
+    """
+    command = [sys.executable, "-c", FULL_DISK, os.environ["ELASTIC_LAB_CACHE"]]
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_S, check=True).stdout.splitlines()
+    faults = ("LabFault one can't be started: ", "OSError ", "OSError ", f"LabFault no run can be registered in {register}: ")
+    assert [line.startswith(fault) for line, fault in zip(printed, faults, strict=True)] == [True] * len(faults)
+    (run,) = runs.all_runs()
+    assert run.resolve() not in identity.marked()
+    assert list((run / "pids").iterdir()) == []
     assert runs.sweep() == 0
-    assert not list(register.glob("*-*"))
-
-
-def test_with_a_full_disk_no_run_is_opened(register):
-    """One line says why, and no folder is left that a later start would have to guess about."""
-    assert full_disk("runs.open_run()").startswith(f"LabFault no run can be registered in {register}: ")
-    assert len(runs.all_runs()) == 1
-    runs.sweep()
     assert not list(register.glob("*-*"))
 
 

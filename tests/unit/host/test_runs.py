@@ -1,6 +1,5 @@
 """The register of runs: whatever a session leaves of itself, the next start finds it and removes it, and only it."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -31,50 +30,34 @@ def step(monkeypatch, seconds):
 
 
 @pytest.mark.parametrize("seconds", [-5, 5])
-def test_a_clock_step_leaves_a_live_run_alone(monkeypatch, seconds):
-    """Another session's sweep finds the owner alive; the run's processes are still known, and ended when it is cleared."""
-    run = runs.open_run()
-    pid = processes.start(run, "one", SLEEP).process.pid
+def test_a_step_of_the_clock_changes_nothing(monkeypatch, dead, seconds):
+    """The run of a dead session is cleared; this one's is left alone, and its processes are ended when it is cleared."""
+    run, of_another = runs.open_run(), dead()
+    pid, other = processes.start(run, "one", SLEEP).process.pid, child(of_another)
     step(monkeypatch, seconds)
-    assert runs.sweep() == 0
+    assert runs.sweep() == 1
+    assert not running(other)
+    assert not of_another.exists()
     assert child(run) == pid
     assert processes.clear(run) == 1
     assert not running(pid)
 
 
-@pytest.mark.parametrize("seconds", [-5, 5])
-def test_after_a_clock_step_a_dead_run_is_cleared(monkeypatch, dead, seconds):
-    """The guard, or the next start, still knows whom to end."""
-    run = dead()
-    pid = child(run)
-    step(monkeypatch, seconds)
-    assert runs.sweep() == 1
-    assert not running(pid)
-    assert not run.exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"pid": 1}', b'{"pid": "x", "kept": []}', b"\xff"])
-def test_a_run_that_names_no_owner_is_dead(register, content):
-    """A crash or a full disk may leave anything in the file: no start stumbles over it, and what ran is ended."""
-    run = runs.open_run()
-    pid = processes.start(run, "one", SLEEP).process.pid
-    (run / runs.OWNER).write_bytes(content)
-    assert runs.prometheus() is None
-    assert runs.sweep() == 1
-    assert not running(pid)
-    assert [path.name for path in register.iterdir()] == ["lock"]
-    processes.clear(runs.open_run())
-
-
-def test_a_folder_without_an_owner_is_dead(register):
-    """Cut short while it was opened, while it was removed, or of which nothing could be removed yet."""
+def test_a_run_that_names_no_owner_is_dead(register):
+    """A crash or a full disk may leave anything in the file, or none: no start stumbles over it, and what ran is ended."""
     (register / "1-opened").mkdir()
     (register / "2-removed.dead" / "pids").mkdir(parents=True)
-    run = runs.open_run()
-    pid = processes.start(run, "one", SLEEP).process.pid
-    (run / runs.OWNER).unlink()
-    runs.sweep()
-    assert not running(pid)
+    left = [b"", b"{", b"[]", b"null", b'{"pid": 1}', b'{"pid": "x", "kept": []}', b"\xff"]
+    pids = []
+    for content in (*left, None):
+        run = runs.open_run()
+        pids.append(processes.start(run, "one", SLEEP).process.pid)
+        (run / runs.OWNER).write_bytes(content or b"")
+        if content is None:
+            (run / runs.OWNER).unlink()
+    assert runs.prometheus() is None
+    assert runs.sweep() == len(pids)
+    assert not any(map(running, pids))
     assert [path.name for path in register.iterdir()] == ["lock"]
 
 
@@ -120,16 +103,13 @@ def test_a_kept_run_outlives_sweeps_until_it_is_cleared(dead):
 
 def test_two_caches_share_no_pod_network(tmp_path):
     """Whoever else runs a lab on this machine, from whatever folder, has other addresses."""
-    code = "from lab.host import resources; claim = resources.claim_pod_network(); print(claim.prefix, flush=True); input()"
-    with contextlib.ExitStack() as others:
-        prefixes = []
-        for number in range(3):
-            command, pipe = [sys.executable, "-c", code], subprocess.PIPE
-            env = dict(os.environ, ELASTIC_LAB_CACHE=str(tmp_path / str(number)))
-            other = others.enter_context(subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, text=True))
-            prefixes.append(other.stdout.readline().strip())
-            others.callback(other.stdin.close)
-        assert len(set(prefixes)) == 3
+    code = "from lab.host import resources; print(resources.claim_pod_network().prefix)"
+    env = dict(os.environ, ELASTIC_LAB_CACHE=str(tmp_path / "another"))
+    own = resources.claim_pod_network()
+    with own.holder:
+        theirs = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+    assert theirs.strip().startswith("127.")
+    assert theirs.strip() != own.prefix
 
 
 def test_a_pod_network_is_held_by_what_inherits_it():
@@ -179,28 +159,22 @@ def test_attempts_have_an_end(register):
     assert not list(register.glob("*-*"))
 
 
-def test_another_fault_is_not_tried_again():
-    """What would only fail again is raised at once."""
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(LabFault("no Java"), "no Java"), (OSError(28, "No space left on device", "/x"), "No space left on device: '/x'")],
+    ids=["fault", "full disk"],
+)
+def test_another_fault_is_not_tried_again(register, error, said):
+    """What would only fail again is raised at once, as a fault of the lab, and nothing is left."""
     attempts = []
 
     def work(run):
-        attempts.append(run)
-        raise LabFault("no Java")
+        attempts.append(processes.start(run, "one", SLEEP))
+        raise error
 
-    with pytest.raises(LabFault, match="no Java"):
+    with pytest.raises(LabFault, match=said):
         runs.start(work)
     assert len(attempts) == 1
-
-
-def test_a_disk_that_fills_meanwhile_is_one_line(register):
-    """A component's file that can't be written is a fault of the lab, after which nothing is left."""
-
-    def work(run):
-        processes.start(run, "one", SLEEP)
-        raise OSError(28, "No space left on device", "/x")
-
-    with pytest.raises(LabFault, match=r"No space left on device: '/x'"):
-        runs.start(work)
     assert not list(register.glob("*-*"))
 
 
@@ -230,38 +204,25 @@ def test_ports_are_free_different_and_not_ones_that_connections_take():
             probe.bind(("127.0.0.1", port))
 
 
-def test_a_taken_port_is_not_given(monkeypatch):
-    """A port that something listens on is passed over."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        busy = taken.getsockname()[1]
-        free = unused()
-        monkeypatch.setattr("lab.host.processes.random.sample", lambda population, k: [busy, free])
-        assert processes.free_ports(1) == [free]
-
-
-def unused():
-    """A port that nothing listens on, and that nobody has been given."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 def test_a_port_is_given_once_until_its_component_has_bound_it(monkeypatch):
-    """Two sessions that start at the same time chose the same one, and KEDA's operator ended when it bound it."""
-    port, other = unused(), unused()
-    monkeypatch.setattr("lab.host.processes.random.sample", lambda population, k: [port, other])
-    sample = f"random.sample = lambda population, k: [{port}]"
+    """Two sessions that start at the same time choose different ones, and both pass over one that something listens on."""
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    busy, port, other = (probe.getsockname()[1] for probe in probes)
+    for probe in probes[1:]:
+        probe.close()
+    monkeypatch.setattr("lab.host.processes.random.sample", lambda population, k: [busy, port, other])
+    sample = f"random.sample = lambda population, k: [{busy}, {port}]"
     theirs = f"import random; from lab.host import processes; {sample}; print(processes.free_ports(1)); input()"
-    with subprocess.Popen([sys.executable, "-c", theirs], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as session:
+    with (
+        probes[0],
+        subprocess.Popen([sys.executable, "-c", theirs], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as session,
+    ):
         assert session.stdout is not None
         assert session.stdout.readline() == f"[{port}]\n"
         assert processes.free_ports(1) == [other]
         session.communicate("\n")
-    assert processes.free_ports(1) == [port]
-    with pytest.raises(LabFault, match="no 1 free loopback ports"):
-        processes.free_ports(1)
-    monkeypatch.setattr(processes, "RESERVED_S", -1.0)
-    assert processes.free_ports(1) == [port]
+        assert processes.free_ports(1) == [port]
+        with pytest.raises(LabFault, match="no 1 free loopback ports"):
+            processes.free_ports(1)
+        monkeypatch.setattr(processes, "RESERVED_S", -1.0)
+        assert processes.free_ports(1) == [port]

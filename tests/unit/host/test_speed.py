@@ -55,10 +55,8 @@ def test_machines_of_one_name_are_told_apart_by_their_speed():
     assert name_machines([before]) == "2 cores, AMD EPYC"
     assert name_machines([fast]) == "2 cores, AMD EPYC, speed 310 thousand events/s"
     other = replace(fast, cores=4)
-    named = name_machines([fast, before, slow, other, fast])
-    assert named == (
-        "2 cores, AMD EPYC, speed 310 (200 to 310) thousand events/s; 4 cores, AMD EPYC, speed 310 thousand events/s"
-    )
+    named = "2 cores, AMD EPYC, speed 310 (200 to 310) thousand events/s; 4 cores, AMD EPYC, speed 310 thousand events/s"
+    assert name_machines([fast, before, slow, other, fast]) == named
     assert speed_in_words([before]) == ""
     assert median_speed([fast, before, slow, fast]) == 310_000
     assert median_speed([before]) is None
