@@ -28,15 +28,10 @@ def record(folder, *, replicas=(), backlog=(0, 0), lag=None, partitions=4, after
     return built.record(folder, inputs=inputs, times={"settling": 90, "ended": 160}, **rows)
 
 
-def test_a_policy_that_keeps_its_bounds(tmp_path):
-    """From the floor to the ceiling and back."""
-    found = policy_excess(record(tmp_path, replicas=[(100, 2, 2), (112, 4, 2), (140, 2, 4)]))
-    assert found.to_dict() == {"outside_bounds": 0, "beyond_partitions": 0, "flips": 0, "above_floor_at_end": 0}
-
-
 @pytest.mark.parametrize(
     ("wanted", "name", "number"),
     [
+        ([2, 4, 4, 2], None, 0),
         ([2, 7, 2], "outside_bounds", 3),
         ([2, 1, 2], "outside_bounds", 1),
         ([2, 4, 2], "beyond_partitions", 1),
@@ -47,7 +42,8 @@ def test_a_policy_that_keeps_its_bounds(tmp_path):
 def test_what_is_not_kept_is_counted(tmp_path, wanted, name, number):
     """Pods above the ceiling or below the floor, beyond 3 partitions, flips, and pods that were never given back."""
     rows = [(100 + 10 * step, replicas, replicas) for step, replicas in enumerate(wanted)]
-    assert getattr(policy_excess(record(tmp_path, replicas=rows, partitions=3)), name).value == number
+    found = policy_excess(record(tmp_path, replicas=rows, partitions=3 if name else 4)).to_dict()
+    assert list(found.values()) == [0, 0, 0, 0] if name is None else found[name] == number
 
 
 def test_bounds_need_no_spike(tmp_path):
@@ -57,37 +53,32 @@ def test_bounds_need_no_spike(tmp_path):
     assert "Deployment" in policy_excess(record(tmp_path)).flips.why
 
 
-def test_skew_bounds_the_best_drain(tmp_path):
-    """The hottest partition holds 900 messages and one pod takes 100/s: 9 s; it took 10."""
-    found = best_drain(record(tmp_path, backlog=(900, 100)))
-    assert (found.seconds.value, found.best_s.value) == (10, pytest.approx(9))
-    assert found.over_best.value == pytest.approx(10 / 9)
+SHARED = {"backlog": (400,) * 8, "partitions": 8}  # 3,200 messages for 4 pods of 100/s
 
 
-def test_the_ceiling_bounds_the_best_drain(tmp_path):
-    """8 partitions of 400 messages, and 4 pods of 100/s for all of them: 8 s; fewer partitions than pods: 2 of 100/s."""
-    assert best_drain(record(tmp_path, backlog=(400,) * 8, partitions=8)).best_s.value == pytest.approx(8)
-    assert best_drain(record(tmp_path, backlog=(600, 1000), partitions=2)).best_s.value == pytest.approx(10)
-    assert best_drain(record(tmp_path, backlog=(900, 900), partitions=2)).best_s.value == pytest.approx(9)
+@pytest.mark.parametrize(
+    ("trial", "best_s"),
+    [
+        ({"backlog": (900, 100)}, 9),  # the hottest partition holds 900 messages, and one pod takes 100/s
+        (SHARED, 8),
+        ({"backlog": (600, 1000), "partitions": 2}, 10),
+        ({"backlog": (900, 900), "partitions": 2}, 9),  # fewer partitions than pods: 2 of 100/s
+        (SHARED | {"after": 100.0}, 3200 / 300),  # 100/s arrive, which leaves 300/s of the 400
+        ({"lag": {110: 50.0, 120: 50.0, 130: 0.0}}, LEAST_DRAIN_S),  # a policy that held the spike without a backlog
+    ],
+)
+def test_skew_and_ceiling_bound_the_best_drain(tmp_path, trial, best_s):
+    """It took 10 s, or none where nothing was to drain."""
+    found = best_drain(record(tmp_path, **trial))
+    assert (found.seconds.value, found.best_s.value) == (0 if "lag" in trial else 10, pytest.approx(best_s))
+    assert found.over_best.value == pytest.approx(found.seconds.value / best_s)
 
 
-def test_what_keeps_arriving_lengthens_the_best(tmp_path):
-    """100/s arrive on 8 partitions: 3,200 messages at 300/s instead of 400."""
-    assert best_drain(record(tmp_path, backlog=(400,) * 8, partitions=8, after=100.0)).best_s.value == pytest.approx(3200 / 300)
-
-
-def test_nothing_to_drain_is_no_division_by_nothing(tmp_path):
-    """A policy that held the spike without a backlog took 0 s of the least that counts."""
-    found = best_drain(record(tmp_path, lag={110: 50.0, 120: 50.0, 130: 0.0}))
-    assert (found.seconds.value, found.best_s.value, found.over_best.value) == (0, LEAST_DRAIN_S, 0)
-
-
-def test_a_drain_that_can_not_be_is_no_data(tmp_path):
-    """As much arrives as the pods take: there is no best to compare with, so it does not pass."""
-    found = best_drain(record(tmp_path, backlog=(400,) * 8, partitions=8, after=400.0)).over_best
-    assert (found.value, "as much arrives" in found.why) == (None, True)
-
-
-def test_a_profile_without_an_end_of_the_load_has_no_drain(tmp_path):
-    """The last phase has to be one of relief."""
-    assert "ended in phase 'spike'" in best_drain(record(tmp_path, phases=PHASES[:2])).over_best.why
+@pytest.mark.parametrize(
+    ("trial", "why"), [(SHARED | {"after": 400.0}, "as much arrives"), ({"phases": PHASES[:2]}, "ended in phase 'spike'")]
+)
+def test_a_drain_that_can_not_be_is_no_data(tmp_path, trial, why):
+    """As much arrives as the pods take, or the load has no end: there is no best to compare with, so it does not pass."""
+    found = best_drain(record(tmp_path, **trial)).over_best
+    assert found.value is None
+    assert why in found.why

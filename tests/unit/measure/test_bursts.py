@@ -46,12 +46,9 @@ def test_each_burst_that_began_at_the_floor_has_an_answer():
     measured = reactions(made((112, 24), (520, 12), (580, 4), (714, 24), pods=[*TWO[:2], ("c", 715.0, 770.0, 760.0)]))
     assert (measured.bursts.number, measured.median_s.number, measured.slowest_s.number) == (2, 65.5, 70)
     assert (measured.fastest_s.number, measured.span_s.value) == (61, None)
-
-
-def test_a_burst_that_found_more_pods_is_none_of_them():
-    """The third one met 8 pods on their way down, and lag asked for more later."""
-    found = burst_reactions(made((112, 24), (520, 8), (730, 24), pods=TWO[:2]))
-    assert [one.number for one in found] == [1]
+    # The third one met 8 pods on their way down, and lag asked for more later.
+    assert [one.number for one in burst_reactions(made((112, 24), (520, 8), (730, 24), pods=TWO[:2]))] == [1]
+    assert "no burst that began at the floor" in reactions(made()).slowest_s.why
 
 
 @pytest.mark.parametrize(("syncs", "since"), [((), None), ((85, 98, 113), 2), ((113,), None)])
@@ -69,8 +66,3 @@ def test_a_step_that_brings_no_pod_in_time_is_no_data(pods):
     with pytest.raises(NoData, match=r"since the step up at 00:01:52 .* before the next burst"):
         burst_reactions(made((112, 24), pods=pods))
     assert reactions(made((112, 24), pods=pods)).slowest_s.value is None
-
-
-def test_without_such_a_burst_there_is_no_data():
-    """A group that never scales has no reaction."""
-    assert "no burst that began at the floor" in reactions(made()).slowest_s.why

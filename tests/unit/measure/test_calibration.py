@@ -9,8 +9,6 @@ from lab.measure.rebalance import Round, rebalance_rounds, round_count
 from .built import assigned, given_up, lags, pod, profile, record, replicas
 from .conftest import report
 
-WORKLOAD = {"process_ms": "5-15", "concurrency": 1, "balancer": "cooperative-sticky"}
-
 
 def joined(*members):
     """(watch events, reports) of pods that were created and joined at (name, created, joined)."""
@@ -26,12 +24,8 @@ def test_starting_is_fitted_to_where_pods_joined(tmp_path):
     scaled = replicas((0, 4, 4), (10, 8, 4), (11, 12, 4))
     made = record(tmp_path, transitions=[*scaled, *watched], group_events=told)
     assert calibration.starts(made) == pytest.approx((1.0, 0.25), abs=0.03)
-
-
-def test_starting_needs_a_step_up(tmp_path):
-    """A group that never grew tells nothing."""
     with pytest.raises(NoData, match="no pod of a step up"):
-        calibration.starts(record(tmp_path, transitions=replicas((0, 4, 4)), group_events=[report(1, "a", "subscribed")]))
+        calibration.starts(record(tmp_path, transitions=replicas((0, 4, 4)), group_events=told))
 
 
 def test_leaving_is_the_median_from_the_decision(tmp_path):
@@ -61,19 +55,12 @@ def test_what_is_in_flight_is_lag_over_arrivals(tmp_path):
     assert calibration.in_flight(made) == pytest.approx(0.3)
 
 
-def test_the_rate_is_the_workloads(tmp_path):
-    """One at a time, 10 ms each, at a scale that doubles rates: 200 a second."""
-    made = record(tmp_path, inputs={"workload": WORKLOAD, "scale": {"name": "x", "time": 1, "rate": 2}}, group_events=[])
-    assert made.inputs.pod_rate == 200
-
-
 def test_a_figure_is_the_median_of_the_records_that_show_it(tmp_path):
     """Two records of three have a step down; the third does not matter."""
     made = []
     for number, seconds in enumerate((1, 3, None)):
-        (tmp_path / str(number)).mkdir()
         told = [report(21, "x", "subscribed")] if seconds is None else [report(20 + seconds, "a", "left")]
         made.append(record(tmp_path / str(number), transitions=replicas((0, 4, 4), (20, 3, 4)), group_events=told))
-    assert calibration._median(made, lambda one: (calibration.stop(one),)) == [2.0]
+    assert calibration._median(made, calibration.stop) == [2.0]
     with pytest.raises(NoData, match="no pod left"):
-        calibration._median(made[2:], lambda one: (calibration.stop(one),))
+        calibration._median(made[2:], calibration.stop)

@@ -43,13 +43,9 @@ def test_giving_up_nothing_is_no_handover(tmp_path):
 
 
 def test_a_quiet_group_has_no_length_of_a_rebalance(tmp_path):
-    """No rebalance is a count of 0, and no median; a refused commit of the settling does not count."""
+    """No rebalance is a count of 0, and no median; a refused commit of the settling does not count. Not begun is no data."""
     quiet = built.record(tmp_path, times=TIMES, group_events=[*SETTLING, report(5.0, "a", "commit_failed")])
     found = rebalances(quiet)
     assert (found.rebalances.value, found.total_s.value, found.commits_refused.value) == (0, 0, 0)
     assert (found.median_s.value, found.longest_s.value) == (None, None)
-
-
-def test_a_trial_that_never_began_has_no_churn(tmp_path):
-    """Without its driving there is nothing to count from."""
     assert "driving" in rebalances(built.record(tmp_path, times={"settling": 0}, group_events=EVENTS)).rebalances.why

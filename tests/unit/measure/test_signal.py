@@ -45,17 +45,12 @@ def test_the_total_is_followed(tmp_path):
         hpa(113, 7, lag(averageValue="3428572m")),  # the same 24,000 over more replicas, rounded up
         hpa(116, 7, lag(averageValue="3")),
         hpa(117.5, 7, lag(averageValue="4")),
-        hpa(140, 7, lag(averageValue="5k")),  # after the profile
+        hpa(140, 7, lag(value="35k")),  # after the profile; a metric with a target of type Value is told whole
     )
     assert (found.kind, found.refreshes.value) == ("external", 4)
     assert (found.median_refresh_s.value, found.longest_refresh_s.value) == (1.5, 4)
     assert found.highest.value == 35_000
     assert (found.utilization.value, found.highest_utilization.value) == (None, None)
-
-
-def test_a_total_is_taken_as_it_is(tmp_path):
-    """A metric with a target of type Value is told whole."""
-    assert read(tmp_path, hpa(101, 4, lag(value="12k"))).highest.value == 12_000
 
 
 def test_utilization_is_weighed_by_time(tmp_path):
@@ -94,10 +89,6 @@ def test_syncs_without_a_metric_are_counted(tmp_path):
     kept = "Decided not to scale"
     syncs = [(95, FAILED), (101, kept), (110, FAILED), (111, "Successfully rescaled"), (112, FAILED), (131, FAILED)]
     assert syncs_without_metric(logged(tmp_path, *syncs)).value == 2
-
-
-def test_a_trial_without_a_sync_is_no_data(tmp_path):
-    """No sync failed, and none was made either."""
     assert syncs_without_metric(logged(tmp_path, (95, FAILED))).why == "no sync of an HPA in the record"
 
 

@@ -12,12 +12,11 @@ from lab.inputs.workload import Workload
 from lab.measure.drain import drain_time
 from lab.measure.lag import hold
 from lab.measure.scaling import plateau
-from lab.record.store import Record
 from lab.record.trial import Offsets
 from tests.experiments.measure.repartition import repartition
 
-from . import whole
-from .built import sealed
+from . import built, whole
+from .built import assigned, lags, receipt, sealed
 from .conftest import deployment, report
 
 # Profile overload at quick scale: baseline for 3 s, 3,000/s for 3 s, then 1,800/s for 26 s; P x lagThreshold = 24 x 300.
@@ -36,16 +35,9 @@ def build(folder, *, policy="capped", replicas=REPLICAS, told=TOLD, lag=(), rate
     profile = how.pop("profile", "overload")
     chosen = inputs.read(profile, policy, Workload(), 1, scales.load("quick"), "binary", **how)
     times = {"driving": 999.0, "ended": 1030.0} | ({"repartitioned": 1011.0} if how else {})
-    whole.trial(chosen, id=chosen.id, times=times).write(folder)
-    pd.DataFrame(replicas).to_parquet(folder / "transitions.parquet")
-    pd.DataFrame(told).to_parquet(folder / "group_events.parquet")
-    rows = [
-        {"t": float(t), "metric": "kafka_consumergroup_lag_sum", "pod": "", "labels": "{}", "value": float(v)} for t, v in lag
-    ]
-    pd.DataFrame(rows, columns=["t", "metric", "pod", "labels", "value"]).to_parquet(folder / "samples.parquet")
-    work = {"pod": "a", "partition": 0, "first": 0, "last": 0, "count": rate * 20, "start": 1007.0, "end": 1027.0}
-    pd.DataFrame([work]).to_parquet(folder / "receipts.parquet")
-    return Record(folder)
+    tables = {"transitions": replicas, "group_events": told, "samples": lags(dict(lag))}
+    tables["receipts"] = [receipt("a", 1007, 1027, rate * 20)]
+    return built.record(folder, inputs=chosen, id=chosen.id, times=times, **tables)
 
 
 FALLING = [(t, 20_000 - 1_000 * (t - 1006)) for t in range(1006, 1027)]
@@ -58,12 +50,6 @@ def test_the_cap_is_where_the_group_stands_longest(tmp_path):
     assert found.rate.value == pytest.approx(2200)
 
 
-def test_lag_below_the_cap_is_no_stand(tmp_path):
-    """A lag that never asked for all of P says nothing of the cap."""
-    found = plateau(build(tmp_path, lag=[(1006, 7_200), (1007, 100)]))
-    assert found.standing_at.why == "lag never was above P x lagThreshold, 7200"
-
-
 def test_growth_is_that_of_the_last_third(tmp_path):
     """In the last second of the spike lag grows by 1,000/s."""
     lag = [(1003.5, 0), *((1005 + n / 10, 2_500 + 100 * n) for n in range(11)), (1020, 100)]
@@ -72,9 +58,22 @@ def test_growth_is_that_of_the_last_third(tmp_path):
     assert (found.replicas.value, found.peak_lag.value) == (22, 3_500)
 
 
-def test_too_few_samples_are_no_growth(tmp_path):
-    """A slope through two points of lag would be an accident."""
-    assert hold(build(tmp_path, lag=[(1005, 1), (1006, 2)])).growth.why == "2 samples of lag in 1.0 s"
+@pytest.mark.parametrize(
+    ("measured", "how", "why"),
+    [
+        (
+            lambda one: plateau(one).standing_at,
+            {"lag": [(1006, 7_200), (1007, 100)]},
+            "lag never was above P x lagThreshold, 7200",
+        ),
+        (lambda one: hold(one).growth, {"lag": [(1005, 1), (1006, 2)]}, "2 samples of lag in 1.0 s"),
+        (drain_time, {"told": TOLD[:3], "lag": [(1004, 5)]}, "the producer ended in phase 'spike'"),
+        (lambda one: repartition(one).consumed_s, {}, "no partitions were added"),
+    ],
+)
+def test_without_what_it_needs_a_measure_has_no_data(tmp_path, measured, how, why):
+    """A lag that never asked for all of P, a slope of two points, a trial cut short in its spike, a topic left alone."""
+    assert measured(build(tmp_path, **how)).why == why
 
 
 def test_caught_up_counts_from_the_last_bursts_end(tmp_path):
@@ -83,19 +82,9 @@ def test_caught_up_counts_from_the_last_bursts_end(tmp_path):
     assert drain_time(build(tmp_path, lag=lag)).value == 6.0
 
 
-def test_a_trial_cut_short_has_not_caught_up(tmp_path):
-    """The producer that ended in its spike never let go."""
-    assert drain_time(build(tmp_path, told=TOLD[:3], lag=[(1004, 5)])).why == "the producer ended in phase 'spike'"
-
-
-def owner(t, pod, partitions):
-    """A consumer is assigned partitions."""
-    return report(t, pod, "assigned", partitions=list(partitions), owned=len(partitions), seconds=0.1)
-
-
 def grown(folder, *, receipts, lost=(), unseen=()):
     """A record of profile repartition whose new partitions 24..47 have these receipts."""
-    told = [*TOLD[:1], owner(1001, "a", range(24)), owner(1013, "b", range(24, 48))]
+    told = [*TOLD[:1], assigned(1001, "a", *range(24)), assigned(1013, "b", *range(24, 48))]
     record = build(folder, profile="repartition", policy="grow", told=told, during={"repartition": Grow(48)})
     rows = [{"pod": "b", "partition": p, "first": 0, "last": 9, "count": 10, "start": t - 0.1, "end": t} for p, t in receipts]
     pd.DataFrame(rows).to_parquet(folder / "receipts.parquet")
@@ -112,20 +101,9 @@ def test_new_partitions_are_consumed_when_the_last_has_a_receipt(tmp_path):
     assert (found.skipped.value, found.after.value) == (7, 25)
 
 
-def test_a_partition_without_a_receipt_was_never_consumed(tmp_path):
-    """One of 24 missing: no time, and its messages wait: none was skipped."""
-    found = repartition(grown(tmp_path, receipts=[(p, 1014) for p in range(24, 47)], unseen=[{"partition": 47, "count": 5}]))
-    assert (found.consumed_s.value, found.unconsumed.value, found.skipped.value) == (None, 1, 0)
-
-
 def test_what_is_committed_past_unprocessed_messages_is_skipped(tmp_path):
-    """Five of partition 47 wait and three lie below its committed offset: these are lost, and no backlog."""
+    """Five of partition 47 wait and three lie below its committed offset: these are lost, and no backlog. It has no receipt."""
     tail = {"partition": 47, "first": 0, "last": 7, "count": 8}
     made = grown(tmp_path, receipts=[(p, 1014) for p in range(24, 47)], unseen=[tail])
     found = repartition(sealed(made.folder, offsets={47: Offsets(8, 3)}))
-    assert found.skipped.value == 3
-
-
-def test_a_topic_left_alone_has_no_repartition(tmp_path):
-    """Without a change there is nothing to measure."""
-    assert repartition(build(tmp_path)).consumed_s.why == "no partitions were added"
+    assert (found.consumed_s.value, found.unconsumed.value, found.skipped.value) == (None, 1, 3)

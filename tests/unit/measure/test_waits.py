@@ -11,8 +11,6 @@ from lab.model.hpa_log import KEPT, PROPOSED, RESCALED, Line, Logged
 from lab.record.store import Record
 from tests.records import FOLDER
 
-SPIKED = FOLDER / "records" / "plateau-lag-4500-d6cad871"
-
 
 def sync(at, proposed, before, after):
     """A sync that read its metrics at ``at`` and wrote 10 ms later."""
@@ -23,26 +21,25 @@ def sync(at, proposed, before, after):
     )
 
 
-def test_each_part_ends_at_its_sync():
-    """Crossed at 10.2: a sync at 10.5 sees an older lag, one at 11.0 asks and is held, one at 11.5 rescales, seen at 11.53."""
-    syncs = [sync(10.0, 4, 4, 4), sync(10.5, 4, 4, 4), sync(11.0, 12, 4, 4), sync(11.5, 12, 4, 12), sync(12.0, 24, 12, 24)]
-    assert split(syncs, 10.2, 11.53) == pytest.approx((0.3, 0.5, 0.5, 0.03))
-
-
-def test_a_sync_that_asks_and_writes_is_waited_for_alone():
-    """Nothing older, nothing held. A watch may see the step before the controller has logged it."""
-    assert split([sync(10.0, 4, 4, 4), sync(10.5, 12, 4, 12)], 10.2, 10.505) == pytest.approx((0.3, 0, 0, 0.005))
-
-
-def test_a_step_on_an_earlier_lag_waited_for_nothing():
-    """Decided before the crossing that the samples show: the rest is the write."""
-    assert split([sync(10.0, 12, 4, 12)], 10.1, 10.15) == pytest.approx((0, 0, 0, 0.05))
-
-
-def test_an_earlier_step_is_another_step():
-    """A burst long before had one of its own; the sync that took this one is the nearest to it."""
-    syncs = [sync(1.0, 8, 4, 8), sync(10.5, 24, 8, 24)]
-    assert split(syncs, 10.2, 10.53) == pytest.approx((0.3, 0, 0, 0.03))
+@pytest.mark.parametrize(
+    ("syncs", "crossed", "stepped", "parts"),
+    [
+        # A sync at 10.5 sees an older lag, one at 11.0 asks and is held, one at 11.5 rescales, which is seen at 11.53.
+        (
+            [(10.0, 4, 4, 4), (10.5, 4, 4, 4), (11.0, 12, 4, 4), (11.5, 12, 4, 12), (12.0, 24, 12, 24)],
+            *(10.2, 11.53, (0.3, 0.5, 0.5, 0.03)),
+        ),
+        # Nothing older, nothing held. A watch may see the step before the controller has logged it.
+        ([(10.0, 4, 4, 4), (10.5, 12, 4, 12)], 10.2, 10.505, (0.3, 0, 0, 0.005)),
+        # Decided before the crossing that the samples show: the rest is the write.
+        ([(10.0, 12, 4, 12)], 10.1, 10.15, (0, 0, 0, 0.05)),
+        # A burst long before had a step of its own; the sync that took this one is the nearest to it.
+        ([(1.0, 8, 4, 8), (10.5, 24, 8, 24)], 10.2, 10.53, (0.3, 0, 0, 0.03)),
+    ],
+)
+def test_each_part_ends_at_its_sync(syncs, crossed, stepped, parts):
+    """A sync is (when, proposed, before, after)."""
+    assert split([sync(*one) for one in syncs], crossed, stepped) == pytest.approx(parts)
 
 
 def test_a_step_that_no_sync_took_is_no_data():
@@ -66,15 +63,12 @@ def test_the_parts_are_never_negative_and_sum_to_the_wait(times, crossed, wait):
 
 def test_of_a_real_reaction_the_parts_sum_to_the_policys():
     """The committed record of a 10x spike: two thirds of a period until the next sync, which saw the lag and took the step."""
-    record = Record(SPIKED)
+    record = Record(FOLDER / "records" / "plateau-lag-4500-d6cad871")
     found = decision(record)
     parts = (found.wait_s, found.older_s, found.held_s, found.write_s)
     assert sum(one.number for one in parts) == pytest.approx(reaction(record).parts[POLICY])
     assert [one.value for one in parts[:3]] == pytest.approx([0.327, 0, 0], abs=0.001)
     assert found.phase.value == pytest.approx(0.655, abs=0.001)
-
-
-def test_joining_and_owning_of_a_real_pod_take_time():
-    """The parts that a late readiness probe hid were 0 before: 1.2 s until it subscribed, 1.7 s until it owned partitions."""
-    parts = reaction(Record(SPIKED)).parts
-    assert (parts["subscribed"], parts["partitions owned"]) == pytest.approx((1.18, 1.75), abs=0.01)
+    # A late readiness probe hides neither 1.2 s until the pod subscribed, nor 1.7 s until it owned partitions.
+    told = reaction(record).parts
+    assert (told["subscribed"], told["partitions owned"]) == pytest.approx((1.18, 1.75), abs=0.01)
